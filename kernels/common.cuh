@@ -1,0 +1,40 @@
+// What every kernel here shares: fixed-width names, division by a number the host knows, 16-byte slots.
+//
+// The element offsets of a tensor fit 32 bits, because validation caps
+// floor(TotalTensorSizeInBytes / element size) at 2^32 - 1 (rule tensor.total_size.max). Byte offsets do
+// not: every pointer is advanced in 64 bits, by `at`.
+#pragma once
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+static constexpr u32 THREADS = 256;  // threads of a block, in every kernel (plan::THREADS)
+static constexpr u32 MAX_DIMS = 8;   // DML_TENSOR_DIMENSION_COUNT_MAX1
+
+// n / divisor for any 32-bit n, without a division (Granlund & Montgomery, 1994, figure 4.1).
+// Filled by plan::FastDiv.
+struct FastDiv {
+    u32 divisor;
+    u32 multiplier;
+    u32 shift1;
+    u32 shift2;
+};
+
+__device__ __forceinline__ u32 divide(u32 n, const FastDiv& d) {
+    const u32 t = __umulhi(d.multiplier, n);
+    return (t + ((n - t) >> d.shift1)) >> d.shift2;
+}
+
+// The element `offset` of a tensor at `base`; the product is taken in 64 bits.
+template <class T>
+__device__ __forceinline__ T* at(T* base, u32 offset) {
+    return base + static_cast<u64>(offset);
+}
+
+// This thread's number in the grid, in 64 bits: a grid of 2^32 - 1 items rounds up past 2^32.
+__device__ __forceinline__ u64 global_thread() {
+    return static_cast<u64>(blockIdx.x) * THREADS + threadIdx.x;
+}

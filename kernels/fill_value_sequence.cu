@@ -1,0 +1,181 @@
+// FILL_VALUE_SEQUENCE: element i of the output, i its logical row-major index, becomes start + i * delta.
+//
+// The host promises (rules by their ids, plan = src/plan/fill_value_sequence.rs)
+//   - at most 2^32 - 1 elements, so that i fits 32 bits (tensor.element_count);
+//   - no two coordinates share an element (output.overlap), so that no two threads write the same byte;
+//   - `out` is aligned to its element; nothing more (the binding rules give 16 bytes, raw pointers may not);
+//   - the output's dimensions come merged and ordered by stride, outermost first (plan).
+// The kernels promise
+//   - every element is written once, with one rounding as spelled below; nothing else is written: no gap
+//     between strided elements, no byte before the first or after the last;
+//   - nothing is read, so there is no order between threads to keep.
+// Bytes moved: the output's, once.
+#include <cuda_fp16.h>
+
+#include "common.cuh"
+
+// ---- Arithmetic ---------------------------------------------------------------------------------------
+// Integers wrap modulo 2^width; signed and unsigned share. FLOAT32 rounds the index to the nearest float,
+// then one fused multiply-add. FLOAT16 does the same on widened scalars and rounds once more, at the end.
+
+template <class T>
+struct Wrapping {
+    using Element = T;
+    T start, delta;
+    __device__ Wrapping(u64 s, u64 d) : start(static_cast<T>(s)), delta(static_cast<T>(d)) {}
+    __device__ T operator()(u32 i) const { return static_cast<T>(start + static_cast<T>(i) * delta); }
+};
+
+struct Float32 {
+    using Element = float;
+    float start, delta;
+    __device__ Float32(u64 s, u64 d)
+        : start(__uint_as_float(static_cast<u32>(s))), delta(__uint_as_float(static_cast<u32>(d))) {}
+    __device__ float operator()(u32 i) const { return __fmaf_rn(__uint2float_rn(i), delta, start); }
+};
+
+struct Float16 {
+    using Element = u16;
+    float start, delta;
+    __device__ static float widen(u64 bits) { return __half2float(__ushort_as_half(static_cast<u16>(bits))); }
+    __device__ Float16(u64 s, u64 d) : start(widen(s)), delta(widen(d)) {}
+    __device__ u16 operator()(u32 i) const {
+        return __half_as_ushort(__float2half_rn(__fmaf_rn(__uint2float_rn(i), delta, start)));
+    }
+};
+
+// ---- 16 bytes of consecutive memory -------------------------------------------------------------------
+
+template <class A>
+union Slot {
+    static constexpr u32 N = 16 / sizeof(typename A::Element);
+    typename A::Element element[N];
+    uint4 vector;
+};
+
+// The elements i, i + step, ... of one slot.
+template <class A>
+__device__ __forceinline__ uint4 slot_values(const A& value, u32 i, u32 step) {
+    Slot<A> slot;
+#pragma unroll
+    for (u32 k = 0; k < Slot<A>::N; ++k) slot.element[k] = value(i + k * step);
+    return slot.vector;
+}
+
+// Writes the part of slot `slot` that lies in a run of `count` consecutive elements at `run`, whose
+// element j holds value(first + j * step). Slots are cut at 16-byte addresses, so that every slot that
+// lies whole in the run is one aligned store; the two at its ends go element by element.
+template <class A>
+__device__ __forceinline__ void write_slot(const A& value, typename A::Element* run, u32 count, u32 slot, u32 first,
+                                           u32 step) {
+    using T = typename A::Element;
+    constexpr u32 N = Slot<A>::N;
+    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
+    const i64 begin = static_cast<i64>(slot) * N - lead;
+    if (begin >= count) return;
+    if (begin >= 0 && begin + N <= count) {
+        const u32 j = static_cast<u32>(begin);
+        *reinterpret_cast<uint4*>(at(run, j)) = slot_values(value, first + j * step, step);
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            const i64 j = begin + k;
+            if (j >= 0 && j < count) run[j] = value(first + static_cast<u32>(j) * step);
+        }
+    }
+}
+
+// ---- Packed: one run over the whole tensor --------------------------------------------------------------
+
+struct FillPacked {
+    void* out;
+    u64 start, delta;
+    u32 count;
+    u32 reserved;
+};
+
+template <class A>
+__device__ __forceinline__ void fill_packed(const FillPacked& p) {
+    const A value(p.start, p.delta);
+    write_slot(value, static_cast<typename A::Element*>(p.out), p.count, static_cast<u32>(global_thread()), 0, 1);
+}
+
+// ---- Strided ------------------------------------------------------------------------------------------
+// One dimension of the output in memory order: `stride` elements apart in memory, `step` apart in the
+// logical index. `rows` takes the innermost dimension (stride 1) as runs of 16-byte slots and the others
+// from `dims`; `elements` takes all of them from `dims`, one element a thread.
+
+struct FillDim {
+    FastDiv size;
+    u32 stride;
+    u32 step;
+};
+
+struct FillStrided {
+    void* out;
+    u64 start, delta;
+    u64 items;             // rows: slots in all; elements: elements in all
+    FastDiv slots_of_row;  // rows only
+    u32 row_size;          // rows only: elements of a row
+    u32 row_step;          // rows only
+    u32 rank;              // dimensions in `dims`, innermost last
+    u32 reserved;
+    FillDim dims[MAX_DIMS];
+};
+
+struct Position {
+    u32 offset;  // elements from the tensor's base
+    u32 index;   // logical row-major index
+};
+
+__device__ __forceinline__ Position locate(u32 n, const FillStrided& p) {
+    Position position = {0, 0};
+    for (int d = static_cast<int>(p.rank) - 1; d >= 0; --d) {
+        const u32 outer = divide(n, p.dims[d].size);
+        const u32 coordinate = n - outer * p.dims[d].size.divisor;
+        position.offset += coordinate * p.dims[d].stride;
+        position.index += coordinate * p.dims[d].step;
+        n = outer;
+    }
+    return position;
+}
+
+template <class A>
+__device__ __forceinline__ void fill_rows(const FillStrided& p) {
+    const u64 item = global_thread();
+    if (item >= p.items) return;
+    const u32 row = divide(static_cast<u32>(item), p.slots_of_row);
+    const u32 slot = static_cast<u32>(item) - row * p.slots_of_row.divisor;
+    const Position position = locate(row, p);
+    write_slot(A(p.start, p.delta), at(static_cast<typename A::Element*>(p.out), position.offset), p.row_size, slot,
+               position.index, p.row_step);
+}
+
+template <class A>
+__device__ __forceinline__ void fill_elements(const FillStrided& p) {
+    const u64 item = global_thread();
+    if (item >= p.items) return;
+    const Position position = locate(static_cast<u32>(item), p);
+    *at(static_cast<typename A::Element*>(p.out), position.offset) = A(p.start, p.delta)(position.index);
+}
+
+// ---- Entry points ---------------------------------------------------------------------------------------
+
+#define FILL_ENTRIES(suffix, arithmetic)                                                                           \
+    extern "C" __global__ void __launch_bounds__(THREADS) fill_packed_##suffix(const __grid_constant__ FillPacked p) { \
+        fill_packed<arithmetic>(p);                                                                                \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS) fill_rows_##suffix(const __grid_constant__ FillStrided p) {  \
+        fill_rows<arithmetic>(p);                                                                                  \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                          \
+        fill_elements_##suffix(const __grid_constant__ FillStrided p) {                                            \
+        fill_elements<arithmetic>(p);                                                                              \
+    }
+
+FILL_ENTRIES(i8, Wrapping<u8>)
+FILL_ENTRIES(i16, Wrapping<u16>)
+FILL_ENTRIES(i32, Wrapping<u32>)
+FILL_ENTRIES(i64, Wrapping<u64>)
+FILL_ENTRIES(f32, Float32)
+FILL_ENTRIES(f16, Float16)

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc, or checks them with --check.
+#
+# nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far
+# older, so each file is declared with the lowest ISA version that the assembler accepts for it. The ptxas
+# of CUDA 12.0 does the accepting, for sm_75, sm_80 and sm_90: what it assembles, a driver from CUDA 12.0 on
+# can load.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+nvcc=$(scripts/install-nvcc.sh)
+ptxas=$(ls "$PWD"/.venv/ptxas/lib/python3*/site-packages/nvidia/cuda_nvcc/bin/ptxas)
+flags=$(sed -n 's/^const NVCC_FLAGS.*= \[\(.*\)\];/\1/p' build.rs | tr -d '",')
+[ -n "$flags" ] || { echo "prebuilt: no NVCC_FLAGS in build.rs" >&2; exit 1; }
+
+out=kernels/prebuilt
+if [ "${1:-}" = --check ]; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
+
+assembles() {
+  local target
+  for target in sm_75 sm_80 sm_90; do
+    "$ptxas" -arch="$target" -o /dev/null "$1" 2>/dev/null || return 1
+  done
+}
+
+for source in kernels/*.cu; do
+  name=$(basename "$source" .cu)
+  # shellcheck disable=SC2086
+  "$nvcc" $flags -o "$out/$name.ptx" "$source"
+  for isa in 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0; do
+    sed -i "s/^\.version .*/.version $isa/" "$out/$name.ptx"
+    if assembles "$out/$name.ptx"; then break; fi
+    if [ "$isa" = 8.0 ]; then echo "prebuilt: $name.ptx needs more than PTX ISA 8.0" >&2; exit 1; fi
+  done
+  echo "$name.ptx: PTX ISA $isa, assembled by ptxas 12.0 for sm_75, sm_80, sm_90"
+done
+
+if [ "${1:-}" = --check ]; then
+  diff -r "$out" kernels/prebuilt >/dev/null || {
+    echo "prebuilt: kernels/prebuilt is stale; run scripts/prebuilt.sh and commit the result" >&2
+    exit 1
+  }
+fi

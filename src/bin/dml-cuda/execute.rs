@@ -1,0 +1,220 @@
+//! Running a model: resources are made, dispatchables compiled, commands carried out in order.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use dml_cuda::{Buffer, BufferBinding, CompiledOperator, Device, Stream, TensorRole};
+
+use crate::command::{Bindings, Command, Source};
+use crate::model::Model;
+use crate::npy;
+use crate::resource::Resource;
+use crate::timing::{report, Samples};
+use crate::value::print_element;
+use crate::Options;
+
+type Result<T> = std::result::Result<T, String>;
+
+/// A resource on the device.
+struct Placed {
+    buffer: Buffer,
+    resource: Resource,
+    /// Bytes of the initial values, which are let go of once they are on the device.
+    initial_length: u64,
+}
+
+pub struct Executor<'a> {
+    options: &'a Options,
+    stream: Stream,
+    resources: HashMap<String, Placed>,
+    operators: HashMap<String, (CompiledOperator, Bindings)>,
+}
+
+impl<'a> Executor<'a> {
+    pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
+        let mut operators = HashMap::new();
+        for dispatchable in model.dispatchables {
+            let name = dispatchable.name;
+            let started = Instant::now();
+            let failed = |error: &dyn std::fmt::Display| format!("dispatchable '{name}': {error}");
+            let operator = device.create_operator(dispatchable.desc).map_err(|errors| {
+                let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
+                format!("dispatchable '{name}' is rejected:{}", lines.concat())
+            })?;
+            let compiled = device.compile_operator(&operator).map_err(|error| failed(&error))?;
+            if options.timing_verbosity >= 1 {
+                println!("Initialize '{name}': {:.4} ms", started.elapsed().as_secs_f64() * 1e3);
+            }
+            operators.insert(name, (compiled, dispatchable.bindings));
+        }
+        let mut resources = HashMap::new();
+        for (name, mut resource) in model.resources {
+            let failed = |error: dml_cuda::BufferError| format!("resource '{name}': {error}");
+            let buffer = device.create_buffer(resource.size_in_bytes).map_err(failed)?;
+            let initial = std::mem::take(&mut resource.initial_values);
+            buffer.write(resource.initial_values_offset, &initial).map_err(failed)?;
+            resources.insert(name, Placed { buffer, resource, initial_length: initial.len() as u64 });
+        }
+        let stream = device.create_stream().map_err(|error| error.to_string())?;
+        let executor = Self { options, stream, resources, operators };
+        model.commands.iter().try_for_each(|command| executor.command(command))
+    }
+
+    fn command(&self, command: &Command) -> Result<()> {
+        match command {
+            Command::Dispatch { dispatchable, bindings } => {
+                self.dispatch(dispatchable, bindings).map_err(|error| format!("dispatch '{dispatchable}': {error}"))
+            }
+            Command::Print { resource, verbose } => {
+                self.print(resource, *verbose).map_err(|error| format!("print '{resource}': {error}"))
+            }
+            Command::WriteFile { resource, target_path, dimensions } => self
+                .write_file(resource, target_path, dimensions)
+                .map_err(|error| format!("writeFile '{resource}' to '{target_path}': {error}")),
+        }
+    }
+
+    fn placed(&self, name: &str) -> Result<&Placed> {
+        // Names were checked when the model was read.
+        self.resources.get(name).ok_or_else(|| format!("there is no resource '{name}'"))
+    }
+
+    fn dispatch(&self, name: &str, bindings: &Bindings) -> Result<()> {
+        let (operator, defaults) = self.operators.get(name).ok_or("there is no such dispatchable")?;
+        let tensors = operator.operator().tensors();
+        if let Some(unknown) = bindings.keys().find(|point| !tensors.iter().any(|(role, _)| role.name() == *point)) {
+            let names: Vec<&str> = tensors.iter().map(|(role, _)| role.name()).collect();
+            return Err(format!("the bind point is '{unknown}', must be one of {}", names.join(", ")));
+        }
+        let (mut inputs, mut output) = (Vec::new(), None);
+        for (role, _) in tensors {
+            let source = bindings.get(role.name()).or_else(|| defaults.get(role.name()));
+            let source = source.ok_or_else(|| format!("nothing is bound to {}", role.name()))?;
+            let binding = self.binding(source).map_err(|error| format!("{}: {error}", role.name()))?;
+            match role {
+                TensorRole::Output => output = Some(binding),
+                _ => inputs.push(binding),
+            }
+        }
+        let output = output.ok_or("nothing is bound to OutputTensor")?;
+
+        let on_gpu = operator.device().ordinal().is_some();
+        let mut samples = Samples::default();
+        let (started, options) = (Instant::now(), self.options);
+        let more = |done: u32| match options.milliseconds_to_run {
+            Some(milliseconds) => done == 0 || started.elapsed().as_millis() < u128::from(milliseconds),
+            None => done < options.dispatch_iterations,
+        };
+        while more(samples.count()) {
+            let table = operator.bind(&inputs, &output).map_err(|error| error.to_string())?;
+            let before = Instant::now();
+            let first = on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string())?;
+            for _ in 0..options.dispatch_repeat {
+                table.dispatch(&self.stream).map_err(|error| error.to_string())?;
+            }
+            let last = on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string())?;
+            self.stream.synchronize().map_err(|error| error.to_string())?;
+            let repeat = f64::from(options.dispatch_repeat);
+            samples.cpu.push(before.elapsed().as_secs_f64() * 1e3 / repeat);
+            if let (Some(first), Some(last)) = (first, last) {
+                samples.gpu.push(last.milliseconds_since(&first).map_err(|error| error.to_string())? / repeat);
+            }
+        }
+        report(name, &samples, options);
+        Ok(())
+    }
+
+    fn binding(&self, source: &Source) -> Result<BufferBinding> {
+        let placed = self.placed(&source.resource)?;
+        let of_type = placed.resource.data_type.map(|data_type| u64::from(data_type.size_in_bits() / 8));
+        let element_size = source.element_size.or(of_type).unwrap_or(1);
+        let too_large =
+            || format!("elementOffset {} or elementCount {:?} is past 2^64 bytes", source.offset, source.count);
+        let offset = source.offset.checked_mul(element_size).ok_or_else(too_large)?;
+        let size_in_bytes = match source.count {
+            Some(count) => count.checked_mul(element_size).ok_or_else(too_large)?,
+            None => placed.buffer.size_in_bytes().saturating_sub(offset),
+        };
+        Ok(BufferBinding::range(&placed.buffer, offset, size_in_bytes))
+    }
+
+    fn print(&self, name: &str, verbose: bool) -> Result<()> {
+        let placed = self.placed(name)?;
+        let data_type = placed
+            .resource
+            .data_type
+            .ok_or("a list of mixed types cannot be printed: its elements have no common type")?;
+        let width = (data_type.size_in_bits() / 8) as usize;
+        let mut bytes = vec![0; placed.initial_length as usize / width * width];
+        placed.buffer.read(0, &mut bytes).map_err(|error| error.to_string())?;
+        let elements = bytes.chunks_exact(width);
+        if !verbose {
+            let values: Vec<String> = elements.map(|element| print_element(element, data_type)).collect();
+            println!("Resource '{name}': {}", values.join(", "));
+            return Ok(());
+        }
+        println!("Resource '{name}':");
+        let index_width = elements.len().to_string().len();
+        for (n, element) in elements.enumerate() {
+            let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
+            println!(
+                "[{n:index_width$}] {} (0x{bits:digits$X})",
+                print_element(element, data_type),
+                digits = width * 2
+            );
+        }
+        println!();
+        Ok(())
+    }
+
+    fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
+        let placed = self.placed(name)?;
+        let path = Path::new(target_path);
+        let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+        // A raw file is the whole resource; an array is its elements without the padding to 4 bytes.
+        let whole = !is_npy || placed.resource.explicit_size;
+        let mut length = if whole { placed.resource.size_in_bytes } else { placed.initial_length };
+        let mut shape = Vec::new();
+        let data_type = placed.resource.data_type;
+        if is_npy {
+            let width = data_type.map(|data_type| u64::from(data_type.size_in_bits() / 8));
+            let width = width.ok_or("a list of mixed types cannot be written as an array")?;
+            shape = dimensions.iter().map(|&size| u64::from(size)).collect();
+            if shape.is_empty() {
+                shape.push(length / width);
+            }
+            let wanted = shape.iter().try_fold(width, |bytes, &size| bytes.checked_mul(size));
+            match wanted {
+                Some(wanted) if wanted <= length => length = wanted,
+                _ => {
+                    return Err(format!(
+                        "dimensions is {shape:?}, must hold at most the {} elements of the resource",
+                        length / width
+                    ))
+                }
+            }
+        }
+        let mut bytes = vec![0; length as usize];
+        placed.buffer.read(0, &mut bytes).map_err(|error| error.to_string())?;
+        if let (true, Some(data_type)) = (is_npy, data_type) {
+            bytes = npy::write(data_type, &shape, &bytes)?;
+        }
+        write_whole(path, &bytes).map_err(|error| error.to_string())?;
+        println!("Resource '{name}' written to '{target_path}'");
+        Ok(())
+    }
+}
+
+/// Writes a file so that it is there whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        fs::create_dir_all(parent)?;
+    }
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(format!(".{}.partial", std::process::id()));
+    fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&partial);
+    })
+}

@@ -1,0 +1,178 @@
+//! `dml-cuda`: runs DxDispatch's JSON models that use FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES.
+
+mod command;
+mod dispatchable;
+mod execute;
+mod json;
+mod model;
+mod npy;
+mod resource;
+mod timing;
+mod value;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use dml_cuda::{Device, FeatureLevel};
+
+/// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
+/// on an NVIDIA GPU or on the CPU.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+pub struct Options {
+    /// The model, a JSON file
+    #[arg(value_name = "MODEL.json", required_unless_present = "show_adapters")]
+    model: Option<PathBuf>,
+
+    /// Device: a substring of a GPU's name, an ordinal, or `cpu` [default: the first GPU, or the CPU]
+    #[arg(short, long)]
+    adapter: Option<String>,
+
+    /// Show the devices there are
+    #[arg(short, long = "show_adapters", alias = "show-adapters")]
+    show_adapters: bool,
+
+    /// Iterations of the bind/dispatch/wait loop
+    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    dispatch_iterations: u32,
+
+    /// Dispatches in each iteration
+    #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    dispatch_repeat: u32,
+
+    /// Milliseconds to run for; overrides the iterations
+    #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run")]
+    milliseconds_to_run: Option<u32>,
+
+    /// At most so many first samples are left out of the statistics
+    #[arg(short = 'w', long = "warmup_samples", alias = "warmup-samples", default_value_t = 1)]
+    warmup_samples: u32,
+
+    /// 0: hot medians; 1: also initialization and cold timings; 2: also every iteration
+    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0)]
+    timing_verbosity: u32,
+
+    /// Only say of each dispatchable whether DirectML's rules accept it; nothing is allocated or run
+    #[arg(long)]
+    validate: bool,
+
+    /// The feature level whose rules apply, such as 5_0
+    #[arg(long = "feature-level", alias = "feature_level", value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
+    feature_level: FeatureLevel,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let outcome = if options.show_adapters { show_adapters() } else { run(&options) };
+    // What was printed must be seen before what went wrong.
+    let _ = std::io::stdout().flush();
+    outcome.unwrap_or_else(|error| {
+        eprintln!("ERROR: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(options: &Options) -> Result<ExitCode, String> {
+    let Some(path) = &options.model else {
+        return Err("no model is given".to_owned());
+    };
+    let in_file = |error: String| format!("{}: {error}", path.display());
+    let text = std::fs::read(path).map_err(|error| in_file(format!("the model cannot be read: {error}")))?;
+    let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
+    // Files written on Windows may begin with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let document = json::parse(text).map_err(in_file)?;
+    let level = options.feature_level;
+    if options.validate {
+        return validate(&document, level).map_err(in_file);
+    }
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let model = model::read(&document, directory).map_err(in_file)?;
+    drop(document);
+    let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
+    println!("Running on '{}'", device.name());
+    execute::Executor::run(model, &device, options)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints one line for each dispatchable, and one for each rule it breaks.
+fn validate(document: &json::Document, level: FeatureLevel) -> Result<ExitCode, String> {
+    let mut all_accepted = true;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut lines = String::new();
+    for (name, desc) in model::read_dispatchables(document)? {
+        let broken: Vec<String> = match desc.map(|desc| dml_cuda::validate(&desc, level)) {
+            Ok(Ok(())) => Vec::new(),
+            Ok(Err(errors)) => errors.errors().iter().map(ToString::to_string).collect(),
+            Err(unreadable) => vec![unreadable],
+        };
+        all_accepted &= broken.is_empty();
+        let verdict = if broken.is_empty() { "accepted" } else { "rejected" };
+        lines.push_str(&format!("Dispatchable '{name}': {verdict}\n"));
+        broken.iter().for_each(|line| lines.push_str(&format!("  {line}\n")));
+    }
+    out.write_all(lines.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("writing the verdicts failed: {error}"))?;
+    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
+    let open = |ordinal| Device::cuda(ordinal).map_err(|error| error.to_string());
+    match adapter {
+        None if Device::cuda_count() > 0 => open(0),
+        None => Ok(Device::cpu()),
+        Some(name) if name.eq_ignore_ascii_case("cpu") => Ok(Device::cpu()),
+        Some(name) => match name.parse() {
+            Ok(ordinal) => open(ordinal),
+            Err(_) => {
+                let names = adapter_names()?;
+                match names.iter().position(|found| found.to_lowercase().contains(&name.to_lowercase())) {
+                    Some(ordinal) => open(ordinal),
+                    None => Err(format!(
+                        "the adapter is '{name}', must be part of the name of a GPU ({}), an ordinal, or cpu",
+                        list(&names)
+                    )),
+                }
+            }
+        },
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        "of which there are none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn adapter_names() -> Result<Vec<String>, String> {
+    let adapters = Device::cuda_adapters().map_err(|error| error.to_string())?;
+    Ok(adapters.into_iter().map(|adapter| adapter.name).collect())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn adapter_names() -> Result<Vec<String>, String> {
+    Ok(Vec::new())
+}
+
+fn show_adapters() -> Result<ExitCode, String> {
+    #[cfg(feature = "cuda")]
+    for adapter in Device::cuda_adapters().map_err(|error| error.to_string())? {
+        let properties = adapter.properties;
+        let (major, minor) = properties.compute_capability;
+        println!("{}", adapter.name);
+        println!("-Ordinal: {}", adapter.ordinal);
+        println!("-Driver: CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10);
+        println!("-Compute Capability: {major}.{minor}");
+        println!("-Multiprocessors: {}", properties.multiprocessors);
+        println!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30));
+    }
+    println!("CPU");
+    println!("-Hardware: false");
+    Ok(ExitCode::SUCCESS)
+}

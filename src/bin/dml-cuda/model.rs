@@ -1,0 +1,63 @@
+//! A model: resources, dispatchables and commands, each in the file's order.
+
+use std::path::Path;
+
+use dml_cuda::OperatorDesc;
+
+use crate::command::{self, Bindings, Command};
+use crate::dispatchable;
+use crate::json::{Document, Node, Result};
+use crate::resource::{self, Resource};
+
+pub struct Dispatchable {
+    pub name: String,
+    pub desc: OperatorDesc,
+    /// Bound unless a dispatch binds the same points itself.
+    pub bindings: Bindings,
+}
+
+pub struct Model {
+    pub resources: Vec<(String, Resource)>,
+    pub dispatchables: Vec<Dispatchable>,
+    pub commands: Vec<Command>,
+}
+
+/// Reads a whole model: whatever can be wrong in the file or in files it names is found here, before anything
+/// runs.
+pub fn read(document: &Document, model_directory: &Path) -> Result<Model> {
+    let root = document.root();
+    let resource_nodes = members(&root, "resources")?;
+    let dispatchable_nodes = members(&root, "dispatchables")?;
+    let has_resource = |name: &str| resource_nodes.iter().any(|(resource, _)| *resource == name);
+    let has_dispatchable = |name: &str| dispatchable_nodes.iter().any(|(dispatchable, _)| *dispatchable == name);
+
+    let commands = root.require("commands")?.elements()?;
+    let commands =
+        commands.iter().map(|node| command::read(node, &has_resource, &has_dispatchable)).collect::<Result<_>>()?;
+    let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
+        let bindings = node.get_or("bindings", Bindings::new(), |node| command::bindings(node, &has_resource))?;
+        Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, bindings })
+    });
+    let dispatchables = dispatchables.collect::<Result<_>>()?;
+    let resources =
+        resource_nodes.iter().map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, model_directory)?)));
+    Ok(Model { resources: resources.collect::<Result<_>>()?, dispatchables, commands })
+}
+
+/// Reads the dispatchables alone, each with its name, whether or not the others can be read.
+pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
+    let nodes = members(&document.root(), "dispatchables")?;
+    Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
+}
+
+/// The members of an object of the root, whose names must differ.
+fn members<'a>(root: &Node<'a>, name: &str) -> Result<Vec<(&'a str, Node<'a>)>> {
+    let members = root.require(name)?.members()?;
+    let mut names = std::collections::HashSet::new();
+    match members.iter().find(|(name, _)| !names.insert(*name)) {
+        Some((twice, node)) => {
+            Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")))
+        }
+        None => Ok(members),
+    }
+}

@@ -1,0 +1,73 @@
+//! NumPy's .npy files.
+
+use dml_cuda::TensorDataType;
+use half::f16;
+use npyz::{DType, Deserialize, NpyFile, Order, TypeChar, WriteOptions, WriterBuilder};
+
+/// The data type and the elements, little endian, of a .npy file in C order.
+pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
+    let file = NpyFile::new(bytes).map_err(|error| format!("it is not a .npy file: {error}"))?;
+    let DType::Plain(type_str) = file.dtype() else {
+        return Err("its dtype is structured, must be one of plain numbers".to_owned());
+    };
+    if file.order() == Order::Fortran && file.shape().len() > 1 {
+        return Err("it is in Fortran order, must be in C order (numpy.ascontiguousarray)".to_owned());
+    }
+    // npyz multiplies the shape unchecked, and allocates before it reads.
+    let element_size = usize::try_from(type_str.size_field()).unwrap_or(0);
+    let claimed = file.shape().iter().try_fold(element_size as u64, |bytes, &size| bytes.checked_mul(size));
+    let have = bytes.len() as u64;
+    if claimed.is_none_or(|claimed| claimed > have) {
+        return Err(format!(
+            "its header promises a shape of {:?}, more than the file's {have} bytes hold",
+            file.shape()
+        ));
+    }
+    use TensorDataType as T;
+    match (type_str.type_char(), type_str.size_field()) {
+        (TypeChar::Float, 2) => elements::<f16>(T::Float16, file),
+        (TypeChar::Float, 4) => elements::<f32>(T::Float32, file),
+        (TypeChar::Float, 8) => elements::<f64>(T::Float64, file),
+        (TypeChar::Uint, 1) => elements::<u8>(T::UInt8, file),
+        (TypeChar::Uint, 2) => elements::<u16>(T::UInt16, file),
+        (TypeChar::Uint, 4) => elements::<u32>(T::UInt32, file),
+        (TypeChar::Uint, 8) => elements::<u64>(T::UInt64, file),
+        (TypeChar::Int, 1) => elements::<i8>(T::Int8, file),
+        (TypeChar::Int, 2) => elements::<i16>(T::Int16, file),
+        (TypeChar::Int, 4) => elements::<i32>(T::Int32, file),
+        (TypeChar::Int, 8) => elements::<i64>(T::Int64, file),
+        _ => Err(format!("its dtype is {type_str}, must be a float of 2, 4 or 8 bytes or an integer of 1, 2, 4 or 8")),
+    }
+}
+
+fn elements<T: Deserialize + bytemuck::Pod>(
+    data_type: TensorDataType,
+    file: NpyFile<&[u8]>,
+) -> Result<(TensorDataType, Vec<u8>), String> {
+    let values = file.into_vec::<T>().map_err(|error| format!("its elements cannot be read: {error}"))?;
+    Ok((data_type, bytemuck::cast_slice(&values).to_vec()))
+}
+
+/// A .npy file with those elements, little endian, in C order.
+pub fn write(data_type: TensorDataType, shape: &[u64], bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let kind = match data_type {
+        TensorDataType::Float16 | TensorDataType::Float32 | TensorDataType::Float64 => 'f',
+        TensorDataType::UInt8 | TensorDataType::UInt16 | TensorDataType::UInt32 | TensorDataType::UInt64 => 'u',
+        TensorDataType::Int8 | TensorDataType::Int16 | TensorDataType::Int32 | TensorDataType::Int64 => 'i',
+        TensorDataType::UInt4 | TensorDataType::Int4 => {
+            return Err(format!("the data type is {data_type}, must be one of whole bytes"));
+        }
+    };
+    let width = data_type.size_in_bits() / 8;
+    let order = if width == 1 { '|' } else { '<' };
+    let dtype = format!("{order}{kind}{width}").parse().map(DType::Plain).map_err(|error| format!("{error}"))?;
+    let mut file = Vec::new();
+    WriteOptions::new_header_only()
+        .dtype(dtype)
+        .shape(shape)
+        .writer(&mut file)
+        .write_header_only()
+        .map_err(|error| error.to_string())?;
+    file.extend_from_slice(bytes);
+    Ok(file)
+}

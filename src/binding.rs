@@ -1,0 +1,165 @@
+//! Binding: which bytes of which buffers the tensors of an operator are.
+
+use crate::desc::BufferTensorDesc;
+use crate::device::{Buffer, Stream};
+use crate::error::{BindingError, DispatchError};
+use crate::feature_level::TensorRole;
+use crate::operator::CompiledOperator;
+use crate::plan::{Plan, SLOT};
+
+/// `DML_BUFFER_BINDING`: a range of a buffer.
+#[derive(Clone, Debug)]
+pub struct BufferBinding {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// First byte of the range; a multiple of max(16, GuaranteedBaseOffsetAlignment).
+    pub offset: u64,
+    /// Bytes of the range; at least TotalTensorSizeInBytes.
+    pub size_in_bytes: u64,
+}
+
+impl BufferBinding {
+    /// All of a buffer.
+    pub fn whole(buffer: &Buffer) -> Self {
+        Self { buffer: buffer.clone(), offset: 0, size_in_bytes: buffer.size_in_bytes() }
+    }
+
+    /// A range of a buffer.
+    pub fn range(buffer: &Buffer, offset: u64, size_in_bytes: u64) -> Self {
+        Self { buffer: buffer.clone(), offset, size_in_bytes }
+    }
+}
+
+impl From<&Buffer> for BufferBinding {
+    fn from(buffer: &Buffer) -> Self {
+        Self::whole(buffer)
+    }
+}
+
+/// An operator with its buffers: `IDMLBindingTable`. Keeps the buffers alive; dispatches any number of times.
+#[derive(Clone, Debug)]
+pub struct BindingTable {
+    operator: CompiledOperator,
+    inputs: Vec<BufferBinding>,
+    output: BufferBinding,
+    in_place: bool,
+}
+
+impl BindingTable {
+    pub(crate) fn new(
+        operator: &CompiledOperator,
+        inputs: &[BufferBinding],
+        output: &BufferBinding,
+    ) -> Result<Self, BindingError> {
+        let (roles, output_desc) = operator.signature();
+        if inputs.len() != roles.len() {
+            return Err(BindingError::Count { found: inputs.len(), required: roles.len() });
+        }
+        for (&(role, desc), binding) in roles.iter().zip(inputs) {
+            check_range(operator, role, desc, binding)?;
+        }
+        check_range(operator, TensorRole::Output, output_desc, output)?;
+
+        let mut aliasing = Aliasing::new(operator, output.offset);
+        for (&(role, desc), binding) in roles.iter().zip(inputs) {
+            if binding.buffer.same_as(&output.buffer) {
+                aliasing.check(role, desc, binding.offset)?;
+            }
+        }
+        Ok(Self {
+            operator: operator.clone(),
+            in_place: aliasing.in_place,
+            inputs: inputs.to_vec(),
+            output: output.clone(),
+        })
+    }
+
+    /// Queues the operator on a stream of its device.
+    ///
+    /// On the GPU this returns once the kernel is queued: it allocates nothing, copies nothing, waits for
+    /// nothing. On the CPU it returns when the work is done. Order on one stream is the order of the calls.
+    pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
+        stream.dispatch(self)
+    }
+
+    /// The bound operator.
+    pub fn operator(&self) -> &CompiledOperator {
+        &self.operator
+    }
+
+    pub(crate) fn inputs(&self) -> &[BufferBinding] {
+        &self.inputs
+    }
+
+    pub(crate) fn output(&self) -> &BufferBinding {
+        &self.output
+    }
+
+    pub(crate) fn in_place(&self) -> bool {
+        self.in_place
+    }
+}
+
+fn check_range(
+    operator: &CompiledOperator,
+    tensor: TensorRole,
+    desc: &BufferTensorDesc,
+    binding: &BufferBinding,
+) -> Result<(), BindingError> {
+    let BufferBinding { buffer, offset, size_in_bytes: length } = binding;
+    let (offset, length) = (*offset, *length);
+    if !buffer.device().same_as(operator.device()) {
+        let (found, required) = (buffer.device().to_string(), operator.device().to_string());
+        return Err(BindingError::Device { tensor, found, required });
+    }
+    let size_in_bytes = buffer.size_in_bytes();
+    if offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
+        return Err(BindingError::Range { tensor, offset, length, size_in_bytes });
+    }
+    let required = u64::from(desc.guaranteed_base_offset_alignment.max(SLOT));
+    if offset % required != 0 {
+        return Err(BindingError::Alignment { tensor, what: "offset", found: offset, required });
+    }
+    if length < desc.total_tensor_size_in_bytes {
+        return Err(BindingError::Size { tensor, found: length, required: desc.total_tensor_size_in_bytes });
+    }
+    Ok(())
+}
+
+/// The rules of an output that may share memory with inputs. Addresses are offsets in one buffer, or raw
+/// pointers.
+pub(crate) struct Aliasing<'a> {
+    operator: &'a CompiledOperator,
+    output: u64,
+    /// Set by `check`: the output is the input.
+    pub in_place: bool,
+}
+
+impl<'a> Aliasing<'a> {
+    pub fn new(operator: &'a CompiledOperator, output: u64) -> Self {
+        Self { operator, output, in_place: false }
+    }
+
+    /// Looks at an input that lies at `address` of the output's memory. The range of a tensor is its
+    /// TotalTensorSizeInBytes; bytes bound beyond it belong to nobody.
+    pub fn check(&mut self, tensor: TensorRole, desc: &BufferTensorDesc, address: u64) -> Result<(), BindingError> {
+        let (_, output_desc) = self.operator.signature();
+        let end = |address: u64, desc: &BufferTensorDesc| address.saturating_add(desc.total_tensor_size_in_bytes);
+        if address >= end(self.output, output_desc) || self.output >= end(address, desc) {
+            return Ok(());
+        }
+        let found = address.max(self.output);
+        match self.operator.plan() {
+            Plan::ReverseSubsequences(plan) if tensor == TensorRole::Input && address == self.output => {
+                self.in_place = true;
+                plan.in_place.as_ref().map(|_| ()).ok_or(BindingError::InPlace)
+            }
+            _ if tensor == TensorRole::Input => Err(BindingError::Overlap {
+                tensor,
+                found,
+                required: "be the same range, to run in place, or lie apart",
+            }),
+            _ => Err(BindingError::Overlap { tensor, found, required: "lie apart" }),
+        }
+    }
+}

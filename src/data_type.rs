@@ -1,0 +1,189 @@
+//! Tensor data types and the scalars of `FILL_VALUE_SEQUENCE`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bytemuck::Pod;
+use half::f16;
+
+/// `DML_TENSOR_DATA_TYPE`: the thirteen element types a tensor can be described with.
+///
+/// All of them exist so that "unsupported" can be said of them; which operator takes which is data in
+/// [`crate::feature_level`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the variants are DirectML's, and say what they are
+pub enum TensorDataType {
+    Float32,
+    Float16,
+    UInt32,
+    UInt16,
+    UInt8,
+    Int32,
+    Int16,
+    Int8,
+    Float64,
+    UInt64,
+    Int64,
+    UInt4,
+    Int4,
+}
+
+use TensorDataType::*;
+
+impl TensorDataType {
+    /// Every data type, in the order of `DML_TENSOR_DATA_TYPE`.
+    pub const ALL: [TensorDataType; 13] =
+        [Float32, Float16, UInt32, UInt16, UInt8, Int32, Int16, Int8, Float64, UInt64, Int64, UInt4, Int4];
+
+    /// The suffix of DirectML's name, such as `FLOAT32` of `DML_TENSOR_DATA_TYPE_FLOAT32`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Float32 => "FLOAT32",
+            Float16 => "FLOAT16",
+            UInt32 => "UINT32",
+            UInt16 => "UINT16",
+            UInt8 => "UINT8",
+            Int32 => "INT32",
+            Int16 => "INT16",
+            Int8 => "INT8",
+            Float64 => "FLOAT64",
+            UInt64 => "UINT64",
+            Int64 => "INT64",
+            UInt4 => "UINT4",
+            Int4 => "INT4",
+        }
+    }
+
+    /// Bits of one element: 4, 8, 16, 32 or 64.
+    pub const fn size_in_bits(self) -> u32 {
+        match self {
+            UInt4 | Int4 => 4,
+            UInt8 | Int8 => 8,
+            Float16 | UInt16 | Int16 => 16,
+            Float32 | UInt32 | Int32 => 32,
+            Float64 | UInt64 | Int64 => 64,
+        }
+    }
+
+    /// Whether this is one of FLOAT16, FLOAT32, FLOAT64.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Float16 | Float32 | Float64)
+    }
+}
+
+impl fmt::Display for TensorDataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text is not the name of a [`TensorDataType`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a tensor data type; known are FLOAT32, FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8, FLOAT64, UINT64, INT64, UINT4 and INT4, each also with the prefix DML_TENSOR_DATA_TYPE_")]
+pub struct ParseTensorDataTypeError(String);
+
+impl FromStr for TensorDataType {
+    type Err = ParseTensorDataTypeError;
+
+    /// Reads DirectML's name, with or without `DML_TENSOR_DATA_TYPE_`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let name = text.strip_prefix("DML_TENSOR_DATA_TYPE_").unwrap_or(text);
+        Self::ALL
+            .into_iter()
+            .find(|data_type| data_type.name() == name)
+            .ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
+    }
+}
+
+/// `DML_SCALAR_UNION`: eight bytes, written through one of their typed views.
+///
+/// As in DirectML, the operator's `value_data_type` says how the bytes are read, and only the low bytes of
+/// that type count: `ScalarUnion::Int8(-2)`, `ScalarUnion::Int64(-2)` and `ScalarUnion::UInt8(254)` are the
+/// same delta to a UINT8 sequence. FLOAT16 is given as [`ScalarUnion::Float16`], or by its bits as
+/// [`ScalarUnion::UInt16`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)] // the variants are DirectML's, and say what they are
+pub enum ScalarUnion {
+    Bytes([u8; 8]),
+    Int8(i8),
+    UInt8(u8),
+    Int16(i16),
+    UInt16(u16),
+    Int32(i32),
+    UInt32(u32),
+    Int64(i64),
+    UInt64(u64),
+    Float16(f16),
+    Float32(f32),
+    Float64(f64),
+}
+
+impl ScalarUnion {
+    /// The union's eight bytes as one little-endian number; bytes the view does not cover are zero.
+    pub fn to_bits(self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => u64::from_le_bytes(bytes),
+            Self::Int8(value) => u64::from(value as u8),
+            Self::UInt8(value) => u64::from(value),
+            Self::Int16(value) => u64::from(value as u16),
+            Self::UInt16(value) => u64::from(value),
+            Self::Int32(value) => u64::from(value as u32),
+            Self::UInt32(value) => u64::from(value),
+            Self::Int64(value) => value as u64,
+            Self::UInt64(value) => value,
+            Self::Float16(value) => u64::from(value.to_bits()),
+            Self::Float32(value) => u64::from(value.to_bits()),
+            Self::Float64(value) => value.to_bits(),
+        }
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that is the element of some tensor.
+pub trait Element: Pod + sealed::Sealed + Send + Sync {
+    /// The data type of a tensor of these.
+    const DATA_TYPE: TensorDataType;
+
+    /// The scalar as DirectML's union.
+    fn to_scalar(self) -> ScalarUnion;
+}
+
+macro_rules! element {
+    ($($rust:ty => $data_type:ident),* $(,)?) => {$(
+        impl sealed::Sealed for $rust {}
+        impl Element for $rust {
+            const DATA_TYPE: TensorDataType = TensorDataType::$data_type;
+            fn to_scalar(self) -> ScalarUnion {
+                ScalarUnion::$data_type(self)
+            }
+        }
+    )*};
+}
+element! {
+    f32 => Float32, f16 => Float16, f64 => Float64,
+    u8 => UInt8, u16 => UInt16, u32 => UInt32, u64 => UInt64,
+    i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
+}
+
+/// A Rust type that can be the delta of a sequence of `T`: `T` itself and, for an integer, also its
+/// counterpart of the other sign, so that a `u8` sequence can count down by `-2i8`.
+pub trait Delta<T: Element>: Element {}
+
+macro_rules! delta {
+    ($($delta:ty => $($element:ty),*;)*) => {$($(impl Delta<$element> for $delta {})*)*};
+}
+delta! {
+    f32 => f32; f16 => f16; f64 => f64;
+    u8 => u8, i8; i8 => u8, i8;
+    u16 => u16, i16; i16 => u16, i16;
+    u32 => u32, i32; i32 => u32, i32;
+    u64 => u64, i64; i64 => u64, i64;
+}
+
+/// A Rust type that can be the element of a SequenceLengthsTensor: `u32` or `u64`.
+pub trait Length: Element {}
+impl Length for u32 {}
+impl Length for u64 {}

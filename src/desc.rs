@@ -1,0 +1,163 @@
+//! Descriptors: plain data the caller writes, in DirectML's own terms.
+
+use crate::data_type::{ScalarUnion, TensorDataType};
+use crate::layout;
+
+/// `DML_TENSOR_FLAGS`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TensorFlags {
+    /// `DML_TENSOR_FLAG_NONE`.
+    #[default]
+    None,
+    /// `DML_TENSOR_FLAG_OWNED_BY_DML`: accepted on inputs, which are then treated like any other input.
+    OwnedByDml,
+}
+
+impl TensorFlags {
+    /// The suffix of DirectML's name: `NONE` or `OWNED_BY_DML`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::OwnedByDml => "OWNED_BY_DML",
+        }
+    }
+}
+
+/// `DML_BUFFER_TENSOR_DESC`: a tensor in a buffer. Its DimensionCount is `sizes.len()`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BufferTensorDesc {
+    /// Type of the elements.
+    pub data_type: TensorDataType,
+    /// None on outputs; none or OWNED_BY_DML on inputs.
+    pub flags: TensorFlags,
+    /// Elements in each dimension, outermost first; 1 to 8 dimensions, each at least 1.
+    pub sizes: Vec<u32>,
+    /// Distance in elements between neighbours of each dimension; `None` is packed row-major.
+    pub strides: Option<Vec<u32>>,
+    /// Bytes of the tensor: at least [`BufferTensorDesc::minimum_size_in_bytes`].
+    pub total_tensor_size_in_bytes: u64,
+    /// 0, or a power of two from 16 up that every bound offset is a multiple of.
+    pub guaranteed_base_offset_alignment: u32,
+}
+
+impl BufferTensorDesc {
+    /// A packed tensor with the smallest TotalTensorSizeInBytes.
+    pub fn packed(data_type: TensorDataType, sizes: &[u32]) -> Self {
+        Self::new(data_type, sizes, None)
+    }
+
+    /// A tensor with strides, in elements, and the smallest TotalTensorSizeInBytes.
+    pub fn strided(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> Self {
+        Self::new(data_type, sizes, Some(strides.to_vec()))
+    }
+
+    fn new(data_type: TensorDataType, sizes: &[u32], strides: Option<Vec<u32>>) -> Self {
+        let mut desc = Self {
+            data_type,
+            flags: TensorFlags::None,
+            sizes: sizes.to_vec(),
+            strides,
+            total_tensor_size_in_bytes: 0,
+            guaranteed_base_offset_alignment: 0,
+        };
+        // A size past 2^64 bytes is saturated, and then rejected by validation, which names it.
+        desc.total_tensor_size_in_bytes = desc.minimum_size_in_bytes().unwrap_or(u64::MAX);
+        desc
+    }
+
+    /// The smallest TotalTensorSizeInBytes these sizes and strides allow: the bytes from the first element to
+    /// the last, rounded up to a multiple of 4. `None` where that is past 2^64, or where there are not as many
+    /// strides as sizes.
+    ///
+    /// Unlike `DMLCalcBufferTensorSize`, which wraps in 32 bits.
+    pub fn minimum_size_in_bytes(&self) -> Option<u64> {
+        layout::minimum_size_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
+    }
+}
+
+/// `DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC`: element i of the output, in row-major order of its coordinates,
+/// becomes start + i·delta.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FillValueSequenceDesc {
+    /// The tensor to fill.
+    pub output_tensor: BufferTensorDesc,
+    /// How the two scalars are read; must be the output's data type.
+    pub value_data_type: TensorDataType,
+    /// Element 0, but for delta·0: an infinite or NaN delta makes it NaN.
+    pub value_start: ScalarUnion,
+    /// Difference between neighbours; integers wrap, so an unsigned type takes a negative one.
+    pub value_delta: ScalarUnion,
+}
+
+/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: the first `length` elements of every lane along `axis` are
+/// reversed, the rest are copied.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ReverseSubsequencesDesc {
+    /// The tensor to read.
+    pub input_tensor: BufferTensorDesc,
+    /// UINT32 or UINT64; the sizes of the input with 1 at `axis`. A length above the axis size counts as it.
+    pub sequence_lengths_tensor: BufferTensorDesc,
+    /// Sizes and data type of the input; strides of its own.
+    pub output_tensor: BufferTensorDesc,
+    /// The dimension along which elements are reversed.
+    pub axis: u32,
+}
+
+/// `DML_OPERATOR_DESC`: any operator of this crate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperatorDesc {
+    /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
+    FillValueSequence(FillValueSequenceDesc),
+    /// `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
+    ReverseSubsequences(ReverseSubsequencesDesc),
+}
+
+impl From<FillValueSequenceDesc> for OperatorDesc {
+    fn from(desc: FillValueSequenceDesc) -> Self {
+        Self::FillValueSequence(desc)
+    }
+}
+
+impl From<ReverseSubsequencesDesc> for OperatorDesc {
+    fn from(desc: ReverseSubsequencesDesc) -> Self {
+        Self::ReverseSubsequences(desc)
+    }
+}
+
+/// `DML_OPERATOR_TYPE`: the operators of this crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperatorType {
+    /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
+    FillValueSequence,
+    /// `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
+    ReverseSubsequences,
+}
+
+impl OperatorType {
+    /// Every operator.
+    pub const ALL: [OperatorType; 2] = [Self::FillValueSequence, Self::ReverseSubsequences];
+
+    /// DirectML's full name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FillValueSequence => "DML_OPERATOR_FILL_VALUE_SEQUENCE",
+            Self::ReverseSubsequences => "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+        }
+    }
+
+    /// Reads DirectML's name, with or without `DML_OPERATOR_`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let suffix = |operator: &Self| operator.name().strip_prefix("DML_OPERATOR_") == Some(name);
+        Self::ALL.into_iter().find(|operator| operator.name() == name || suffix(operator))
+    }
+}
+
+impl OperatorDesc {
+    /// Which operator this describes.
+    pub const fn operator_type(&self) -> OperatorType {
+        match self {
+            Self::FillValueSequence(_) => OperatorType::FillValueSequence,
+            Self::ReverseSubsequences(_) => OperatorType::ReverseSubsequences,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors
+//! again. [`Error`] is for the short paths, which take all steps at once.
+
+use crate::feature_level::TensorRole;
+use crate::validate::ValidationErrors;
+
+/// A call of the CUDA driver failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cuda: {verb} failed: {reason} (CUDA error {code}); {advice}")]
+pub struct CudaError {
+    /// What was being done.
+    pub verb: String,
+    /// The driver's `CUresult`.
+    pub code: u32,
+    /// The driver's own words for it.
+    pub reason: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// A device could not be opened, or one of its streams or events failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The crate was built without its feature `cuda`.
+    #[error("cuda: opening a device failed: this build has no CUDA backend; build with the feature `cuda`, or use the CPU device")]
+    NotCompiled,
+    /// The driver library is not on this machine.
+    #[error("cuda: loading the driver library (libcuda.so.1, nvcuda.dll) failed: it is not on this machine; install NVIDIA's driver, or use the CPU device")]
+    NoDriver,
+    /// There is no GPU, or none with that ordinal.
+    #[error("cuda: opening device {ordinal} failed: the driver reports {count} devices; choose an ordinal below that, or use the CPU device")]
+    NoSuchDevice {
+        /// The ordinal asked for.
+        ordinal: usize,
+        /// How many devices there are.
+        count: usize,
+    },
+    /// The CPU device has no events: its work is done when the call returns.
+    #[error("cpu: recording an event failed: the CPU device runs while it is called; time it with a clock")]
+    NoEvents,
+    /// Two events, or an event and a stream, belong to different devices.
+    #[error("the two events are of different devices, must be of one")]
+    DifferentDevices,
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+/// A buffer could not be made, written or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BufferError {
+    /// The memory is not to be had.
+    #[error("{backend}: allocating {size_in_bytes} bytes failed: {reason}; use smaller tensors or free memory")]
+    OutOfMemory {
+        /// `cpu` or `cuda`.
+        backend: &'static str,
+        /// What was asked for.
+        size_in_bytes: u64,
+        /// Why it is not to be had.
+        reason: String,
+    },
+    /// The range to read or write leaves the buffer.
+    #[error("the range of {length} bytes at offset {offset} is past the end, must be within the {size_in_bytes} bytes of the buffer")]
+    OutOfRange {
+        /// First byte of the range.
+        offset: u64,
+        /// Bytes of the range.
+        length: u64,
+        /// Bytes of the buffer.
+        size_in_bytes: u64,
+    },
+    /// The buffer does not hold whole elements of the type asked for.
+    #[error("the buffer is {size_in_bytes} bytes, must be a multiple of {element_size}, the bytes of an element")]
+    PartialElement {
+        /// Bytes of the buffer.
+        size_in_bytes: u64,
+        /// Bytes of an element.
+        element_size: usize,
+    },
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+/// A validated operator could not be made ready to run on the device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+/// Buffers do not fit the operator. DirectML removes the device for these; here nothing has been queued.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BindingError {
+    /// Too few inputs, or too many.
+    #[error("the number of inputs is {found}, must be {required} (binding.count)")]
+    Count {
+        /// Inputs given.
+        found: usize,
+        /// Inputs of the operator.
+        required: usize,
+    },
+    /// The buffer belongs to another device.
+    #[error("the buffer of {} is of {found}, must be of {required}, the operator's device (binding.device)", .tensor.name())]
+    Device {
+        /// Which tensor.
+        tensor: TensorRole,
+        /// The buffer's device.
+        found: String,
+        /// The operator's device.
+        required: String,
+    },
+    /// The range is smaller than the tensor.
+    #[error("the binding of {} is {found} bytes, must be at least {required}, its TotalTensorSizeInBytes (binding.size)", .tensor.name())]
+    Size {
+        /// Which tensor.
+        tensor: TensorRole,
+        /// Bytes bound.
+        found: u64,
+        /// Bytes of the tensor.
+        required: u64,
+    },
+    /// The range leaves the buffer.
+    #[error("the binding of {} is {length} bytes at offset {offset}, must be within the {size_in_bytes} bytes of its buffer (binding.range)", .tensor.name())]
+    Range {
+        /// Which tensor.
+        tensor: TensorRole,
+        /// First byte bound.
+        offset: u64,
+        /// Bytes bound.
+        length: u64,
+        /// Bytes of the buffer.
+        size_in_bytes: u64,
+    },
+    /// The offset, or the raw pointer, is not aligned.
+    #[error("the {what} of {} is {found:#x}, must be a multiple of {required} (binding.alignment)", .tensor.name())]
+    Alignment {
+        /// Which tensor.
+        tensor: TensorRole,
+        /// `offset` or `pointer`.
+        what: &'static str,
+        /// Its value.
+        found: u64,
+        /// What it must be a multiple of.
+        required: u64,
+    },
+    /// The output overlaps an input that it may not overlap.
+    #[error("the range of OutputTensor overlaps that of {} from offset {found:#x} on, must {required} (binding.overlap)", .tensor.name())]
+    Overlap {
+        /// Which input.
+        tensor: TensorRole,
+        /// Where the two ranges meet, in the buffer, or as a pointer.
+        found: u64,
+        /// What would be right.
+        required: &'static str,
+    },
+    /// The output is bound to the input's range, but the two tensors place their elements differently.
+    #[error("the layout of OutputTensor differs from that of InputTensor, must have the same strides to run in place (binding.in_place)")]
+    InPlace,
+}
+
+/// A bound operator could not be queued. Nothing has been written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    /// The stream belongs to another device.
+    #[error("the stream is of {found}, must be of {required}, the operator's device (dispatch.device)")]
+    Device {
+        /// The stream's device.
+        found: String,
+        /// The operator's device.
+        required: String,
+    },
+    /// A raw pointer does not fit the operator.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+/// Any error of the short paths.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The tensors break rules of the operator.
+    #[error(transparent)]
+    Validation(#[from] ValidationErrors),
+    /// A slice does not hold the elements of its tensor.
+    #[error("the slice of {} is {found} elements, must be {required}, the product of its sizes (slice.length)", .tensor.name())]
+    SliceLength {
+        /// Which tensor.
+        tensor: TensorRole,
+        /// Elements given.
+        found: usize,
+        /// Elements of the tensor.
+        required: u64,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Memory failed.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// Compilation failed.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// Buffers do not fit.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// Dispatch failed.
+    #[error(transparent)]
+    Dispatch(#[from] DispatchError),
+}

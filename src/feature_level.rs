@@ -1,0 +1,206 @@
+//! Feature levels: what each level of DirectML supports of the two operators, as data.
+//!
+//! Source: the "Tensor support" tables of Microsoft's pages of the two operators. The real DirectML does not
+//! enforce a minimum level for them; this library does, because that tells whether a model will run on an
+//! older Windows machine.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use crate::data_type::TensorDataType::{self, *};
+use crate::desc::OperatorType;
+
+/// `DML_FEATURE_LEVEL`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)] // the variants are DirectML's levels, and say which they are
+pub enum FeatureLevel {
+    V1_0,
+    V2_0,
+    V2_1,
+    V3_0,
+    V3_1,
+    V4_0,
+    V4_1,
+    V5_0,
+    V5_1,
+    V5_2,
+    V6_0,
+    V6_1,
+    V6_2,
+    V6_3,
+    #[default]
+    V6_4,
+}
+
+use FeatureLevel::*;
+
+impl FeatureLevel {
+    /// Every level, lowest first.
+    pub const ALL: [FeatureLevel; 15] =
+        [V1_0, V2_0, V2_1, V3_0, V3_1, V4_0, V4_1, V5_0, V5_1, V5_2, V6_0, V6_1, V6_2, V6_3, V6_4];
+
+    /// The highest level, and the default of a device.
+    pub const HIGHEST: FeatureLevel = V6_4;
+
+    /// Major and minor number, joined as DirectML does: `5_0`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            V1_0 => "1_0",
+            V2_0 => "2_0",
+            V2_1 => "2_1",
+            V3_0 => "3_0",
+            V3_1 => "3_1",
+            V4_0 => "4_0",
+            V4_1 => "4_1",
+            V5_0 => "5_0",
+            V5_1 => "5_1",
+            V5_2 => "5_2",
+            V6_0 => "6_0",
+            V6_1 => "6_1",
+            V6_2 => "6_2",
+            V6_3 => "6_3",
+            V6_4 => "6_4",
+        }
+    }
+}
+
+/// Writes DirectML's full name, such as `DML_FEATURE_LEVEL_5_0`.
+impl fmt::Display for FeatureLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DML_FEATURE_LEVEL_{}", self.name())
+    }
+}
+
+/// The text is not the name of a [`FeatureLevel`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a feature level; known are 1_0, 2_0, 2_1, 3_0, 3_1, 4_0, 4_1, 5_0, 5_1, 5_2 and 6_0 to 6_4")]
+pub struct ParseFeatureLevelError(String);
+
+impl FromStr for FeatureLevel {
+    type Err = ParseFeatureLevelError;
+
+    /// Reads `5_0`, `5.0` or `DML_FEATURE_LEVEL_5_0`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let name = text.strip_prefix("DML_FEATURE_LEVEL_").unwrap_or(text).replace('.', "_");
+        Self::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| ParseFeatureLevelError(text.to_owned()))
+    }
+}
+
+/// A tensor of an operator, by the name of its field in the descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TensorRole {
+    /// `InputTensor`.
+    Input,
+    /// `SequenceLengthsTensor`.
+    SequenceLengths,
+    /// `OutputTensor`.
+    Output,
+}
+
+impl TensorRole {
+    /// The field's name in DirectML's descriptor.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "InputTensor",
+            Self::SequenceLengths => "SequenceLengthsTensor",
+            Self::Output => "OutputTensor",
+        }
+    }
+
+    /// The tensors of an operator, in the order of its descriptor's fields.
+    pub const fn of(operator: OperatorType) -> &'static [TensorRole] {
+        match operator {
+            OperatorType::FillValueSequence => &[Self::Output],
+            OperatorType::ReverseSubsequences => &[Self::Input, Self::SequenceLengths, Self::Output],
+        }
+    }
+}
+
+/// What one feature level supports of one tensor of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorSupport {
+    /// How many dimensions the tensor may have.
+    pub dimension_counts: RangeInclusive<usize>,
+    /// Which data types it may have.
+    pub data_types: &'static [TensorDataType],
+}
+
+const UP_TO_32_BITS: &[TensorDataType] = &[Float32, Float16, Int32, Int16, Int8, UInt32, UInt16, UInt8];
+const AND_64_BIT_INTEGERS: &[TensorDataType] =
+    &[Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
+const AND_ALL_64_BITS: &[TensorDataType] =
+    &[Float64, Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
+const LENGTHS_32: &[TensorDataType] = &[UInt32];
+const LENGTHS_32_64: &[TensorDataType] = &[UInt64, UInt32];
+
+/// From `level` on, `operator` takes `role` with these dimension counts and data types.
+struct Row {
+    operator: OperatorType,
+    role: TensorRole,
+    level: FeatureLevel,
+    dimension_counts: RangeInclusive<usize>,
+    data_types: &'static [TensorDataType],
+}
+
+const fn fill(
+    level: FeatureLevel,
+    dimension_counts: RangeInclusive<usize>,
+    data_types: &'static [TensorDataType],
+) -> Row {
+    Row { operator: OperatorType::FillValueSequence, role: TensorRole::Output, level, dimension_counts, data_types }
+}
+
+const fn reverse(
+    role: TensorRole,
+    level: FeatureLevel,
+    dimension_counts: RangeInclusive<usize>,
+    data_types: &'static [TensorDataType],
+) -> Row {
+    Row { operator: OperatorType::ReverseSubsequences, role, level, dimension_counts, data_types }
+}
+
+/// The tables of the two pages. Of the rows of one tensor, the last whose level is reached applies.
+const TABLE: &[Row] = &[
+    fill(V2_1, 4..=4, UP_TO_32_BITS),
+    fill(V4_0, 1..=8, UP_TO_32_BITS),
+    fill(V5_0, 1..=8, AND_64_BIT_INTEGERS),
+    reverse(TensorRole::Input, V2_1, 4..=4, UP_TO_32_BITS),
+    reverse(TensorRole::Input, V3_0, 4..=5, UP_TO_32_BITS),
+    reverse(TensorRole::Input, V4_0, 1..=8, UP_TO_32_BITS),
+    reverse(TensorRole::Input, V5_0, 1..=8, AND_ALL_64_BITS),
+    reverse(TensorRole::SequenceLengths, V2_1, 4..=4, LENGTHS_32),
+    reverse(TensorRole::SequenceLengths, V3_0, 4..=5, LENGTHS_32),
+    reverse(TensorRole::SequenceLengths, V4_0, 1..=8, LENGTHS_32),
+    reverse(TensorRole::SequenceLengths, V5_0, 1..=8, LENGTHS_32_64),
+    reverse(TensorRole::Output, V2_1, 4..=4, UP_TO_32_BITS),
+    reverse(TensorRole::Output, V3_0, 4..=5, UP_TO_32_BITS),
+    reverse(TensorRole::Output, V4_0, 1..=8, UP_TO_32_BITS),
+    reverse(TensorRole::Output, V5_0, 1..=8, AND_ALL_64_BITS),
+];
+
+/// What `level` supports of the tensor `role` of `operator`; `None` where the operator does not exist at that
+/// level, or has no such tensor.
+pub fn tensor_support(operator: OperatorType, role: TensorRole, level: FeatureLevel) -> Option<TensorSupport> {
+    TABLE
+        .iter()
+        .rfind(|row| row.operator == operator && row.role == role && row.level <= level)
+        .map(|row| TensorSupport { dimension_counts: row.dimension_counts.clone(), data_types: row.data_types })
+}
+
+/// The lowest level at which `accepts` holds of the tensor `role` of `operator`.
+pub(crate) fn lowest_level(
+    operator: OperatorType,
+    role: TensorRole,
+    accepts: impl Fn(&TensorSupport) -> bool,
+) -> Option<FeatureLevel> {
+    FeatureLevel::ALL
+        .into_iter()
+        .find(|&level| tensor_support(operator, role, level).is_some_and(|support| accepts(&support)))
+}
+
+/// The lowest level at which `operator` exists.
+pub fn minimum_feature_level(operator: OperatorType) -> FeatureLevel {
+    // Every operator of TABLE has an output row, so the fallback is never taken.
+    lowest_level(operator, TensorRole::Output, |_| true).unwrap_or(FeatureLevel::HIGHEST)
+}

@@ -1,0 +1,234 @@
+//! Do two coordinates of a strided tensor share an element? Exact, and bounded in time.
+//!
+//! They do where Σ dᵢ·strideᵢ = 0 for some d, not all zero, with |dᵢ| < sizeᵢ. NumPy asks the same of an
+//! array ("internal overlap") and searches with a limit; here the search always ends, because a tensor that
+//! gets this far has Πsizes ≤ span < 2³², so that the differences number less than 2⁸·2³² = 2⁴⁰:
+//!
+//! 1. *Split.* Where the strides from some dimension up have a common divisor above the reach of all
+//!    smaller ones, a sum can be zero only if both parts are: the parts are searched apart. Packed, padded,
+//!    permuted and interleaved layouts split down to single dimensions, and cost a sort.
+//! 2. *Two dimensions in closed form*: the smallest d with d₁·s₁ = d₂·s₂ is s₂/g, s₁/g.
+//! 3. *Meet in the middle*: the dimensions are dealt into two halves, the sums of the smaller half are
+//!    sorted, those of the other are looked up. The worst legal layouts need about 5 million look-ups.
+
+/// One dimension of size above 1: its stride, and the largest difference of two of its coordinates.
+#[derive(Clone, Copy, Debug)]
+struct Dimension {
+    stride: i64,
+    reach: i64,
+}
+
+/// Whether two coordinates of a tensor with these sizes and strides share an element.
+pub(crate) fn has_overlap(sizes: &[u32], strides: &[u32]) -> bool {
+    let mut dimensions: Vec<Dimension> = sizes
+        .iter()
+        .zip(strides)
+        .filter(|(&size, _)| size > 1)
+        .map(|(&size, &stride)| Dimension { stride: i64::from(stride), reach: i64::from(size) - 1 })
+        .collect();
+    dimensions.sort_unstable_by_key(|dimension| dimension.stride);
+
+    // The searches below are bounded only for tensors with fewer elements than they span.
+    let count = dimensions.iter().fold(1u128, |count, d| count.saturating_mul(d.reach as u128 + 1));
+    let span = 1 + dimensions.iter().map(|d| d.reach as u128 * d.stride as u128).sum::<u128>();
+    if count > span || dimensions.iter().any(|d| d.stride == 0) {
+        return true;
+    }
+    split(&dimensions).into_iter().any(group_overlaps)
+}
+
+/// Cuts dimensions sorted by stride into groups whose sums cannot cancel each other.
+fn split(dimensions: &[Dimension]) -> Vec<&[Dimension]> {
+    let mut groups = Vec::new();
+    let (mut begin, mut reach) = (0, 0i128);
+    for at in 0..dimensions.len() {
+        let divisor = dimensions[at..].iter().fold(0, |divisor, d| gcd(divisor, d.stride));
+        if at > begin && i128::from(divisor) > reach {
+            groups.push(&dimensions[begin..at]);
+            begin = at;
+        }
+        reach += i128::from(dimensions[at].reach) * i128::from(dimensions[at].stride);
+    }
+    groups.push(&dimensions[begin..]);
+    groups
+}
+
+fn group_overlaps(group: &[Dimension]) -> bool {
+    match *group {
+        [] | [_] => false,
+        [a, b] => {
+            let divisor = gcd(a.stride, b.stride);
+            b.stride / divisor <= a.reach && a.stride / divisor <= b.reach
+        }
+        _ => meet_in_the_middle(group),
+    }
+}
+
+/// Searches a group of three dimensions or more.
+fn meet_in_the_middle(group: &[Dimension]) -> bool {
+    // A difference cannot reach further than all other dimensions together can bring it back.
+    let total: i128 = group.iter().map(|d| i128::from(d.reach) * i128::from(d.stride)).sum();
+    let group: Vec<Dimension> = group
+        .iter()
+        .map(|d| {
+            let others = total - i128::from(d.reach) * i128::from(d.stride);
+            let reach = (others / i128::from(d.stride)).min(i128::from(d.reach));
+            Dimension { stride: d.stride, reach: reach as i64 }
+        })
+        .filter(|d| d.reach > 0)
+        .collect();
+    if group.len() < 3 {
+        return group_overlaps(&group);
+    }
+
+    // The largest dimension is solved by a division; the rest are enumerated, or dealt into two halves.
+    let differences = |d: &Dimension| 2 * d.reach as u128 + 1;
+    let largest = (0..group.len()).max_by_key(|&d| group[d].reach).unwrap_or(0);
+    let all: u128 = group.iter().map(differences).fold(1, u128::saturating_mul);
+    let by_division = all / differences(&group[largest]);
+    let half = |mask: usize| -> u128 {
+        let chosen = group.iter().enumerate().filter(|(d, _)| mask >> d & 1 == 1);
+        chosen.map(|(_, d)| differences(d)).fold(1, u128::saturating_mul)
+    };
+    let masks = 1..(1usize << group.len()) - 1;
+    let best = masks.min_by_key(|&mask| half(mask).max(all / half(mask))).unwrap_or(1);
+    let by_halves = half(best).max(all / half(best));
+
+    // A look-up costs about a dozen divisions.
+    if by_division <= by_halves.saturating_mul(4) {
+        let (one, rest) = (group[largest], without(&group, 1 << largest));
+        any_positive_sum(&rest, &mut |sum| sum % one.stride == 0 && (sum / one.stride).abs() <= one.reach)
+    } else {
+        let complement = !best & ((1 << group.len()) - 1);
+        let (mut small, mut large) = (without(&group, complement), without(&group, best));
+        if half(best) > all / half(best) {
+            std::mem::swap(&mut small, &mut large);
+        }
+        halves_meet(&small, &large)
+    }
+}
+
+/// The dimensions whose bit in `mask` is 0.
+fn without(group: &[Dimension], mask: usize) -> Vec<Dimension> {
+    let kept = group.iter().enumerate().filter(|(d, _)| mask >> d & 1 == 0);
+    kept.map(|(_, &dimension)| dimension).collect()
+}
+
+/// Whether a sum of `small` and one of `large`, not both with all differences zero, cancel.
+fn halves_meet(small: &[Dimension], large: &[Dimension]) -> bool {
+    // Half of the sums suffice: d and −d cancel together.
+    let mut sums = Vec::new();
+    if any_positive_sum(small, &mut |sum| {
+        sums.push(sum.abs());
+        sum == 0
+    }) {
+        return true;
+    }
+    sums.sort_unstable();
+    any_positive_sum(large, &mut |sum| sum == 0 || sums.binary_search(&sum.abs()).is_ok())
+}
+
+/// Calls `found` with the sum of every difference whose first nonzero component is positive, until it is true.
+fn any_positive_sum(dimensions: &[Dimension], found: &mut impl FnMut(i64) -> bool) -> bool {
+    fn walk(dimensions: &[Dimension], sum: i64, found: &mut impl FnMut(i64) -> bool) -> bool {
+        match dimensions.split_first() {
+            None => found(sum),
+            Some((d, rest)) => (-d.reach..=d.reach).any(|k| walk(rest, sum + k * d.stride, found)),
+        }
+    }
+    (0..dimensions.len()).any(|first| {
+        let d = dimensions[first];
+        (1..=d.reach).any(|k| walk(&dimensions[first + 1..], k * d.stride, found))
+    })
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_overlap;
+
+    fn brute_force(sizes: &[u32], strides: &[u32]) -> bool {
+        let mut seen = std::collections::HashSet::new();
+        let count: u32 = sizes.iter().product();
+        (0..count).any(|mut n| {
+            let mut offset = 0u64;
+            for d in (0..sizes.len()).rev() {
+                offset += u64::from(n % sizes[d]) * u64::from(strides[d]);
+                n /= sizes[d];
+            }
+            !seen.insert(offset)
+        })
+    }
+
+    fn each(choices: u32, places: usize, mut visit: impl FnMut(&[u32])) {
+        let mut values = vec![0; places];
+        for n in 0..choices.pow(places as u32) {
+            let mut rest = n;
+            values.iter_mut().for_each(|value| {
+                *value = rest % choices;
+                rest /= choices;
+            });
+            visit(&values);
+        }
+    }
+
+    #[test]
+    fn agrees_with_brute_force_on_every_small_layout() {
+        let mut layouts = 0;
+        let mut check = |rank: usize, largest_size: u32, largest_stride: u32| {
+            each(largest_size, rank, |sizes| {
+                let sizes: Vec<u32> = sizes.iter().map(|size| size + 1).collect();
+                each(largest_stride + 1, rank, |strides| {
+                    assert_eq!(has_overlap(&sizes, strides), brute_force(&sizes, strides), "{sizes:?} {strides:?}");
+                    layouts += 1;
+                });
+            });
+        };
+        check(1, 6, 6);
+        check(2, 6, 14);
+        check(3, 4, 13);
+        check(4, 3, 8);
+        check(5, 2, 6);
+        assert_eq!(layouts, 42 + 36 * 225 + 64 * 2744 + 81 * 6561 + 32 * 16807);
+    }
+
+    /// Layouts that nothing shortcuts: eight dimensions, strides without structure, as many elements as
+    /// 2³² allows. The answer of each is known by construction.
+    #[test]
+    fn the_worst_layouts_end_soon() {
+        let started = std::time::Instant::now();
+        for (sizes, strides) in [
+            ([16u32; 8].to_vec(), vec![1, 17, 277, 4523, 73973, 1209721, 19783397, 323509993 / 2]),
+            ([15u32; 8].to_vec(), vec![10007, 10009, 10037, 99991, 1000003, 9999991, 99999989, 150000001]),
+            (vec![83; 5], vec![7, 591, 49993, 4149997, 44449999]),
+            (vec![23; 7], vec![3, 71, 1637, 37663, 866261, 19923991, 158249999]),
+            (vec![1600; 3], vec![101, 161603, 2569999]),
+            (vec![255; 4], vec![3, 769, 196111, 16515073]),
+        ] {
+            has_overlap(&sizes, &strides);
+        }
+        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn legal_layouts_of_every_kind_are_clear() {
+        for (sizes, strides) in [
+            (&[2u32, 3, 4][..], &[12u32, 4, 1][..]), // packed
+            (&[2, 3, 4], &[1, 2, 6]),                // column-major
+            (&[2, 3, 4], &[100, 10, 2]),             // padded
+            (&[2, 2, 2], &[3, 5, 7]),                // interleaved, no nesting
+            (&[65536, 65535], &[65535, 1]),          // close to 2^32 elements
+            (&[4, 5, 1, 1], &[5, 1, 0, 0]),          // strides of size-1 dimensions are free
+            (&[2, 2, 2, 2, 2, 2, 2, 2], &[1, 2, 4, 8, 16, 32, 64, 128]),
+        ] {
+            assert!(!has_overlap(sizes, strides), "{sizes:?} {strides:?}");
+        }
+    }
+}

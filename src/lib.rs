@@ -1,0 +1,50 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Map of the crate
+//!
+//! | step | types | what can go wrong |
+//! | --- | --- | --- |
+//! | describe | [`BufferTensorDesc`], [`FillValueSequenceDesc`], [`ReverseSubsequencesDesc`] | |
+//! | create | [`Device::create_operator`] → [`Operator`] | [`ValidationErrors`]: every broken [`Rule`] |
+//! | compile | [`Device::compile_operator`] → [`CompiledOperator`] | [`CompileError`] |
+//! | bind | [`CompiledOperator::bind`] with [`BufferBinding`]s → [`BindingTable`] | [`BindingError`] |
+//! | dispatch | [`BindingTable::dispatch`] on a [`Stream`] | [`DispatchError`] |
+//! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
+#![cfg_attr(
+    feature = "cuda",
+    doc = "| raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |"
+)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod binding;
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod data_type;
+mod desc;
+mod device;
+mod error;
+pub mod feature_level;
+mod layout;
+mod operator;
+mod ops;
+// Without the GPU backend nobody reads the launches.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+mod plan;
+mod validate;
+
+pub use binding::{BindingTable, BufferBinding};
+#[cfg(feature = "cuda")]
+pub use cuda::{DevicePointer, Properties};
+pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
+pub use desc::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
+};
+#[cfg(feature = "cuda")]
+pub use device::Adapter;
+pub use device::{Buffer, Device, Event, Stream};
+pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
+pub use feature_level::{FeatureLevel, TensorRole, TensorSupport};
+pub use operator::{BindingProperties, CompiledOperator, Operator};
+pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
+pub use validate::{validate, Requirement, Rule, ValidationError, ValidationErrors};

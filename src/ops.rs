@@ -1,0 +1,135 @@
+//! Short paths: one call that creates, compiles, binds and runs. They add nothing of their own; for work that
+//! repeats, compile once and dispatch many times.
+
+use crate::binding::BufferBinding;
+use crate::data_type::{Delta, Element, Length};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc};
+use crate::device::{Buffer, Device};
+use crate::error::Error;
+use crate::feature_level::TensorRole;
+
+/// A new packed tensor of those sizes, element i of which is `start + i·delta`.
+///
+/// ```
+/// use dml_cuda::{fill_value_sequence, Device};
+/// let countdown = fill_value_sequence(&Device::cpu(), &[1, 1, 1, 4], 10u8, -2i8)?;
+/// assert_eq!(countdown, [10, 8, 6, 4]);
+/// # Ok::<(), dml_cuda::Error>(())
+/// ```
+pub fn fill_value_sequence<T: Element>(
+    device: &Device,
+    sizes: &[u32],
+    start: T,
+    delta: impl Delta<T>,
+) -> Result<Vec<T>, Error> {
+    let tensor = BufferTensorDesc::packed(T::DATA_TYPE, sizes);
+    let count = element_count(sizes);
+    let desc = fill_desc(tensor, start, delta);
+    // Rejected descriptors must not allocate.
+    let operator = device.create_operator(desc.clone())?;
+    let output = device.create_buffer(total_size(operator.desc()))?;
+    run(device, desc, &[], &output)?;
+    Ok(output.read_elements(count as usize)?)
+}
+
+/// Fills a packed tensor of those sizes in a buffer of the device.
+pub fn fill_value_sequence_into<T: Element>(
+    device: &Device,
+    sizes: &[u32],
+    start: T,
+    delta: impl Delta<T>,
+    output: &Buffer,
+) -> Result<(), Error> {
+    run(device, fill_desc(BufferTensorDesc::packed(T::DATA_TYPE, sizes), start, delta), &[], output)
+}
+
+/// Reverses the first `length` elements of every lane of a packed tensor along `axis`.
+///
+/// `lengths` is a packed tensor of the same sizes, with 1 at `axis`.
+///
+/// ```
+/// use dml_cuda::{reverse_subsequences, Device};
+/// let input = [1, 2, 3, 4, 5, 6, 7, 8];
+/// let output = reverse_subsequences(&Device::cpu(), &input, &[2, 4], 1, &[3u32, 2])?;
+/// assert_eq!(output, [3, 2, 1, 4, 6, 5, 7, 8]);
+/// # Ok::<(), dml_cuda::Error>(())
+/// ```
+pub fn reverse_subsequences<T: Element, L: Length>(
+    device: &Device,
+    input: &[T],
+    sizes: &[u32],
+    axis: u32,
+    lengths: &[L],
+) -> Result<Vec<T>, Error> {
+    let desc = reverse_desc::<T, L>(sizes, axis);
+    device.create_operator(desc.clone())?;
+    check_slice(TensorRole::Input, input.len(), sizes)?;
+    check_slice(TensorRole::SequenceLengths, lengths.len(), &desc.sequence_lengths_tensor.sizes)?;
+    let buffer = device.create_buffer_from(input)?;
+    let lengths = device.create_buffer_from(lengths)?;
+    run(device, desc, &[&buffer, &lengths], &buffer)?;
+    Ok(buffer.read_elements(input.len())?)
+}
+
+/// Reverses a packed tensor in buffers of the device; in place where `output` is `input`.
+pub fn reverse_subsequences_into<T: Element, L: Length>(
+    device: &Device,
+    input: &Buffer,
+    sizes: &[u32],
+    axis: u32,
+    lengths: &Buffer,
+    output: &Buffer,
+) -> Result<(), Error> {
+    run(device, reverse_desc::<T, L>(sizes, axis), &[input, lengths], output)
+}
+
+fn fill_desc<T: Element>(output_tensor: BufferTensorDesc, start: T, delta: impl Delta<T>) -> FillValueSequenceDesc {
+    FillValueSequenceDesc {
+        output_tensor,
+        value_data_type: T::DATA_TYPE,
+        value_start: start.to_scalar(),
+        value_delta: delta.to_scalar(),
+    }
+}
+
+fn reverse_desc<T: Element, L: Length>(sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
+    let mut length_sizes = sizes.to_vec();
+    if let Some(size) = length_sizes.get_mut(axis as usize) {
+        *size = 1;
+    }
+    ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
+        sequence_lengths_tensor: BufferTensorDesc::packed(L::DATA_TYPE, &length_sizes),
+        output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
+        axis,
+    }
+}
+
+/// Elements of a validated tensor.
+fn element_count(sizes: &[u32]) -> u64 {
+    sizes.iter().fold(1, |count: u64, &size| count.saturating_mul(size.into()))
+}
+
+fn total_size(desc: &OperatorDesc) -> u64 {
+    match desc {
+        OperatorDesc::FillValueSequence(desc) => desc.output_tensor.total_tensor_size_in_bytes,
+        OperatorDesc::ReverseSubsequences(desc) => desc.output_tensor.total_tensor_size_in_bytes,
+    }
+}
+
+fn check_slice(tensor: TensorRole, found: usize, sizes: &[u32]) -> Result<(), Error> {
+    let required = element_count(sizes);
+    if found as u64 == required {
+        Ok(())
+    } else {
+        Err(Error::SliceLength { tensor, found, required })
+    }
+}
+
+fn run(device: &Device, desc: impl Into<OperatorDesc>, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
+    let operator = device.compile_operator(&device.create_operator(desc)?)?;
+    let inputs: Vec<BufferBinding> = inputs.iter().map(|&buffer| buffer.into()).collect();
+    let stream = device.create_stream()?;
+    operator.bind(&inputs, &output.into())?.dispatch(&stream)?;
+    Ok(stream.synchronize()?)
+}

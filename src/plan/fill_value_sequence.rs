@@ -1,0 +1,244 @@
+//! The plan of FILL_VALUE_SEQUENCE: the output's dimensions in memory order, and the kernel that writes them.
+
+use std::ffi::CStr;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{blocks, slots_of_run, Entry, FastDiv, Launch, Module, MAX_DIMENSIONS};
+use crate::data_type::TensorDataType;
+use crate::desc::FillValueSequenceDesc;
+use crate::layout;
+
+/// How values are computed. Signed and unsigned integers share: both wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arithmetic {
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Float32,
+    Float16,
+}
+
+/// A dimension of the output: `stride` elements apart in memory, `step` apart in the logical index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dimension {
+    pub size: u32,
+    pub stride: u32,
+    pub step: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub arithmetic: Arithmetic,
+    pub start: u64,
+    pub delta: u64,
+    /// Of size above 1, merged, outermost in memory first; none where there is one element.
+    pub dimensions: Vec<Dimension>,
+    pub launch: Kernel,
+}
+
+/// The three kernels of kernels/fill_value_sequence.cu, fastest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kernel {
+    /// The whole tensor is one run: a 16-byte store a thread.
+    Packed(Launch<Packed>),
+    /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store a thread.
+    Rows(Launch<Strided>),
+    /// Anything: an element a thread.
+    Elements(Launch<Strided>),
+}
+
+/// Shorter rows are mostly their two ends, which `Rows` writes element by element anyway.
+const MIN_ROW_BYTES: u32 = 32;
+
+/// `FillPacked` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Packed {
+    pub out: u64,
+    pub start: u64,
+    pub delta: u64,
+    pub count: u32,
+    pub reserved: u32,
+}
+
+/// `FillDim` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Dim {
+    pub size: FastDiv,
+    pub stride: u32,
+    pub step: u32,
+}
+
+/// `FillStrided` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Strided {
+    pub out: u64,
+    pub start: u64,
+    pub delta: u64,
+    pub items: u64,
+    pub slots_of_row: FastDiv,
+    pub row_size: u32,
+    pub row_step: u32,
+    pub rank: u32,
+    pub reserved: u32,
+    pub dims: [Dim; MAX_DIMENSIONS],
+}
+
+/// Entry points: `KINDS` runs of one name for each [`Arithmetic`].
+pub(crate) const ENTRIES: &[&CStr] = &[
+    c"fill_packed_i8",
+    c"fill_packed_i16",
+    c"fill_packed_i32",
+    c"fill_packed_i64",
+    c"fill_packed_f32",
+    c"fill_packed_f16",
+    c"fill_rows_i8",
+    c"fill_rows_i16",
+    c"fill_rows_i32",
+    c"fill_rows_i64",
+    c"fill_rows_f32",
+    c"fill_rows_f16",
+    c"fill_elements_i8",
+    c"fill_elements_i16",
+    c"fill_elements_i32",
+    c"fill_elements_i64",
+    c"fill_elements_f32",
+    c"fill_elements_f16",
+];
+const ARITHMETICS: usize = 6;
+
+impl Arithmetic {
+    /// `None` for types that validation rejects.
+    fn of(data_type: TensorDataType) -> Option<Self> {
+        use TensorDataType as T;
+        Some(match data_type {
+            T::Int8 | T::UInt8 => Self::Int8,
+            T::Int16 | T::UInt16 => Self::Int16,
+            T::Int32 | T::UInt32 => Self::Int32,
+            T::Int64 | T::UInt64 => Self::Int64,
+            T::Float32 => Self::Float32,
+            T::Float16 => Self::Float16,
+            T::Float64 | T::UInt4 | T::Int4 => return None,
+        })
+    }
+
+    /// Bytes of one element.
+    pub const fn width(self) -> u32 {
+        match self {
+            Self::Int8 => 1,
+            Self::Int16 | Self::Float16 => 2,
+            Self::Int32 | Self::Float32 => 4,
+            Self::Int64 => 8,
+        }
+    }
+}
+
+impl Plan {
+    /// The plan of a validated descriptor; `None` where it was not validated.
+    pub fn new(desc: &FillValueSequenceDesc) -> Option<Self> {
+        let output = &desc.output_tensor;
+        let arithmetic = Arithmetic::of(output.data_type)?;
+        let (start, delta) = (desc.value_start.to_bits(), desc.value_delta.to_bits());
+        let steps = layout::packed_strides(&output.sizes);
+        let strides = output.strides.as_ref().unwrap_or(&steps);
+        let dimensions = (0..output.sizes.len())
+            .map(|d| Dimension { size: output.sizes[d], stride: strides[d], step: steps[d] })
+            .collect();
+        let dimensions = merge(dimensions);
+        let launch = launch(arithmetic, start, delta, &dimensions);
+        Some(Self { arithmetic, start, delta, dimensions, launch })
+    }
+}
+
+/// Drops dimensions of size 1, orders the rest by stride, and joins neighbours that are one in memory and in
+/// the index.
+fn merge(mut dimensions: Vec<Dimension>) -> Vec<Dimension> {
+    dimensions.retain(|d| d.size > 1);
+    dimensions.sort_by_key(|d| std::cmp::Reverse(d.stride));
+    let mut merged: Vec<Dimension> = Vec::with_capacity(dimensions.len());
+    for inner in dimensions {
+        match merged.last_mut() {
+            Some(outer)
+                if follows(outer.stride, inner.stride, inner.size) && follows(outer.step, inner.step, inner.size) =>
+            {
+                *outer = Dimension { size: outer.size * inner.size, ..inner };
+            }
+            _ => merged.push(inner),
+        }
+    }
+    merged
+}
+
+/// Whether a dimension with stride `outer` goes on where one of `size` elements with stride `inner` ends.
+pub(super) fn follows(outer: u32, inner: u32, size: u32) -> bool {
+    u64::from(outer) == u64::from(inner) * u64::from(size)
+}
+
+fn launch(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimension]) -> Kernel {
+    let width = arithmetic.width();
+    let entry =
+        |kind: usize| Entry { module: Module::FillValueSequence, index: kind * ARITHMETICS + arithmetic as usize };
+    let strided = |outer: &[Dimension], items, row: Option<(u32, &Dimension)>| {
+        let mut dims = [Dim::zeroed(); MAX_DIMENSIONS];
+        for (dim, d) in dims.iter_mut().zip(outer) {
+            *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
+        }
+        let (slots, row_size, row_step) = row.map_or((1, 0, 0), |(slots, row)| (slots, row.size, row.step));
+        let slots_of_row = FastDiv::new(slots);
+        let rank = outer.len() as u32;
+        Strided { out: 0, start, delta, items, slots_of_row, row_size, row_step, rank, reserved: 0, dims }
+    };
+    match dimensions {
+        [] | [Dimension { stride: 1, .. }] => {
+            let count = dimensions.first().map_or(1, |d| d.size);
+            let params = Packed { out: 0, start, delta, count, reserved: 0 };
+            let slots = slots_of_run(count, width, false);
+            Kernel::Packed(Launch { entry: entry(0), blocks: blocks(slots.into(), 1), alignment: width, params })
+        }
+        [outer @ .., row @ Dimension { stride: 1, .. }]
+            if u64::from(row.size) * u64::from(width) >= u64::from(MIN_ROW_BYTES) =>
+        {
+            let slots = slots_of_run(row.size, width, false);
+            let items = outer.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(slots);
+            let params = strided(outer, items, Some((slots, row)));
+            Kernel::Rows(Launch { entry: entry(1), blocks: blocks(items, 1), alignment: width, params })
+        }
+        _ => {
+            let items = dimensions.iter().map(|d| u64::from(d.size)).product();
+            let params = strided(dimensions, items, None);
+            Kernel::Elements(Launch { entry: entry(2), blocks: blocks(items, 1), alignment: width, params })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dimensions(sizes_and_strides: &[(u32, u32, u32)]) -> Vec<Dimension> {
+        sizes_and_strides.iter().map(|&(size, stride, step)| Dimension { size, stride, step }).collect()
+    }
+
+    #[test]
+    fn packed_tensors_are_one_run() {
+        let merged = merge(dimensions(&[(2, 60, 60), (1, 7, 60), (3, 20, 20), (20, 1, 1)]));
+        assert_eq!(merged, dimensions(&[(120, 1, 1)]));
+    }
+
+    #[test]
+    fn permuted_tensors_keep_their_index_steps() {
+        // NHWC memory of an NCHW tensor [2, 3, 4, 5]: H and W are one, N and C stay.
+        let merged = merge(dimensions(&[(2, 60, 60), (3, 1, 20), (4, 15, 5), (5, 3, 1)]));
+        assert_eq!(merged, dimensions(&[(2, 60, 60), (20, 3, 1), (3, 1, 20)]));
+    }
+
+    #[test]
+    fn padded_rows_stay_rows() {
+        let merged = merge(dimensions(&[(4, 70, 50), (5, 14, 10), (10, 1, 1)]));
+        assert_eq!(merged, dimensions(&[(20, 14, 10), (10, 1, 1)]));
+    }
+}

@@ -1,0 +1,29 @@
+//! The rules of `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
+
+use super::rules::{self, ValidationError};
+use super::tensor::Tensor;
+use crate::desc::{FillValueSequenceDesc, OperatorType};
+use crate::feature_level::{FeatureLevel, TensorRole};
+
+pub(super) const PLACE: &str = "FillValueSequenceDesc";
+
+/// Every rule the descriptor breaks.
+pub(super) fn check(desc: &FillValueSequenceDesc, level: FeatureLevel) -> Vec<ValidationError> {
+    let mut errors = Vec::new();
+    Tensor {
+        place: "FillValueSequenceDesc.OutputTensor",
+        operator: OperatorType::FillValueSequence,
+        role: TensorRole::Output,
+        level,
+        desc: &desc.output_tensor,
+    }
+    .check(&mut errors);
+    errors.extend(value_data_type(desc));
+    errors
+}
+
+/// ValueDataType is the data type of OutputTensor.
+fn value_data_type(desc: &FillValueSequenceDesc) -> Option<ValidationError> {
+    let (found, output) = (desc.value_data_type, desc.output_tensor.data_type);
+    (found != output).then(|| rules::fill_value_data_type(PLACE, found, output))
+}

@@ -1,0 +1,144 @@
+//! The rules of one tensor, whichever operator it belongs to.
+
+use super::rules::{self, ValidationError};
+use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags};
+use crate::feature_level::{lowest_level, tensor_support, FeatureLevel, TensorRole};
+use crate::layout;
+
+/// DirectML holds element counts in 32 bits.
+const MAX_ELEMENTS: u128 = u32::MAX as u128;
+
+/// A tensor under examination, and where its descriptor stands.
+pub(super) struct Tensor<'a> {
+    pub place: &'static str,
+    pub operator: OperatorType,
+    pub role: TensorRole,
+    pub level: FeatureLevel,
+    pub desc: &'a BufferTensorDesc,
+}
+
+impl Tensor<'_> {
+    /// Adds every rule the tensor breaks, in the order of the descriptor's fields.
+    pub(super) fn check(&self, errors: &mut Vec<ValidationError>) {
+        errors.extend(self.data_type());
+        errors.extend(self.flags());
+        errors.extend(self.dimension_count());
+        errors.extend(self.sizes_nonzero());
+        errors.extend(self.element_count());
+        if let Some(error) = self.strides_count() {
+            errors.push(error);
+        } else {
+            errors.extend(self.output_strides());
+            errors.extend(self.total_size_min());
+        }
+        errors.extend(self.total_size_max());
+        errors.extend(self.alignment());
+    }
+
+    /// The operator takes the tensor's data type at the device's feature level.
+    fn data_type(&self) -> Option<ValidationError> {
+        let found = self.desc.data_type;
+        let support = tensor_support(self.operator, self.role, self.level)?;
+        if support.data_types.contains(&found) {
+            return None;
+        }
+        let lowest = lowest_level(self.operator, self.role, |support| support.data_types.contains(&found));
+        Some(rules::tensor_data_type(self.place, found, support.data_types, lowest))
+    }
+
+    /// Output tensors have no flags.
+    fn flags(&self) -> Option<ValidationError> {
+        let broken = self.role == TensorRole::Output && self.desc.flags != TensorFlags::None;
+        broken.then(|| rules::output_flags(self.place, self.desc.flags.name()))
+    }
+
+    /// The operator takes that many dimensions at the device's feature level; never more than 8, never 0.
+    fn dimension_count(&self) -> Option<ValidationError> {
+        let found = self.desc.sizes.len();
+        let support = tensor_support(self.operator, self.role, self.level)?;
+        if support.dimension_counts.contains(&found) {
+            return None;
+        }
+        let lowest = lowest_level(self.operator, self.role, |support| support.dimension_counts.contains(&found));
+        Some(rules::tensor_dimension_count(self.place, found, &support.dimension_counts, lowest))
+    }
+
+    /// Every size is at least 1.
+    fn sizes_nonzero(&self) -> impl Iterator<Item = ValidationError> + '_ {
+        let zeros = self.desc.sizes.iter().enumerate().filter(|(_, &size)| size == 0);
+        zeros.map(|(dimension, _)| rules::tensor_sizes_nonzero(self.place, dimension))
+    }
+
+    /// A tensor has at most 2³² − 1 elements.
+    fn element_count(&self) -> Option<ValidationError> {
+        let elements = layout::element_count(&self.desc.sizes);
+        let fits = elements.is_some_and(|elements| elements <= MAX_ELEMENTS);
+        (!fits).then(|| rules::tensor_element_count(self.place, &self.desc.sizes, elements))
+    }
+
+    /// There are as many strides as sizes.
+    fn strides_count(&self) -> Option<ValidationError> {
+        let strides = self.desc.strides.as_deref()?;
+        let sizes = self.desc.sizes.len();
+        (strides.len() != sizes).then(|| rules::tensor_strides_count(self.place, strides, sizes))
+    }
+
+    /// The four rules of an output's strides: nonzero, distinct, spanning, and without overlap. Each of the
+    /// first three implies an overlap, so the last is looked at only where they hold.
+    fn output_strides(&self) -> Vec<ValidationError> {
+        let (sizes, Some(strides)) = (&self.desc.sizes, self.desc.strides.as_deref()) else {
+            return Vec::new();
+        };
+        if self.role != TensorRole::Output || sizes.contains(&0) {
+            return Vec::new();
+        }
+        let mut errors = Vec::new();
+        for (d, (&size, &stride)) in sizes.iter().zip(strides).enumerate().filter(|(_, (&size, _))| size > 1) {
+            if stride == 0 {
+                errors.push(rules::output_strides_nonzero(self.place, d, size));
+            } else if let Some(earlier) = (0..d).find(|&e| sizes[e] > 1 && strides[e] == stride) {
+                errors.push(rules::output_strides_distinct(self.place, d, stride, earlier));
+            }
+        }
+        let (Some(elements), Some(span)) = (layout::element_count(sizes), layout::span(sizes, Some(strides))) else {
+            return errors;
+        };
+        if elements > span {
+            errors.push(rules::output_strides_span(self.place, strides, span, elements));
+        } else if errors.is_empty() && self.overlap_search_is_bounded(span) && layout::has_overlap(sizes, strides) {
+            errors.push(rules::output_overlap(self.place, strides, sizes));
+        }
+        errors
+    }
+
+    /// A span or a DimensionCount past these is rejected by a rule of its own.
+    fn overlap_search_is_bounded(&self, span: u128) -> bool {
+        span <= MAX_ELEMENTS && self.desc.sizes.len() <= layout::MAX_DIMENSIONS
+    }
+
+    /// TotalTensorSizeInBytes reaches from the first element to the last, rounded up to 4 bytes.
+    fn total_size_min(&self) -> Option<ValidationError> {
+        let desc = self.desc;
+        let span = layout::span(&desc.sizes, desc.strides.as_deref());
+        let minimum = span.and_then(|span| layout::bytes_of_span(desc.data_type, span));
+        let found = desc.total_tensor_size_in_bytes;
+        let enough = minimum.is_some_and(|minimum| u128::from(found) >= minimum);
+        (!enough).then(|| rules::tensor_total_size_min(self.place, found, minimum))
+    }
+
+    /// TotalTensorSizeInBytes holds at most 2³² − 1 whole elements.
+    fn total_size_max(&self) -> Option<ValidationError> {
+        let (found, data_type) = (self.desc.total_tensor_size_in_bytes, self.desc.data_type);
+        let bits = u128::from(data_type.size_in_bits());
+        let maximum = ((MAX_ELEMENTS + 1) * bits - 1) / 8;
+        (u128::from(found) * 8 / bits > MAX_ELEMENTS)
+            .then(|| rules::tensor_total_size_max(self.place, found, data_type, maximum))
+    }
+
+    /// GuaranteedBaseOffsetAlignment is 0 or a power of two from 16 up.
+    fn alignment(&self) -> Option<ValidationError> {
+        let found = self.desc.guaranteed_base_offset_alignment;
+        let right = found == 0 || (found >= 16 && found.is_power_of_two());
+        (!right).then(|| rules::tensor_alignment(self.place, found))
+    }
+}

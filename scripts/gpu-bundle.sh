@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Collects the test binaries, the benches and the runner into gpu-bundle/, stripped, to be run on a machine that
+# has a GPU and its driver but no Rust: from the repository's root there, gpu-bundle/run-tests.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=gpu-bundle
+rm -rf "$out" && mkdir -p "$out/tests" "$out/benches"
+
+# The paths of what cargo built, from its messages.
+executables() {
+  cargo "$@" --message-format=json 2>/dev/null |
+    python3 -c '
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable"):
+        print(message["target"]["name"], message["executable"])'
+}
+
+executables test --no-run --tests | while read -r name path; do cp "$path" "$out/tests/$name"; done
+executables bench --no-run --benches | while read -r name path; do
+  if [ -e "benches/$name.rs" ]; then cp "$path" "$out/benches/$name"; fi
+done
+cargo build --release --quiet
+cp target/release/dml-cuda "$out/dml-cuda"
+strip "$out"/tests/* "$out/dml-cuda"
+for bench in "$out"/benches/*; do if [ -e "$bench" ]; then strip "$bench"; fi; done
+
+cat > "$out/run-tests.sh" <<'RUN'
+#!/usr/bin/env bash
+# Runs every test binary, or those named; WRAP is put before each, such as "compute-sanitizer --tool memcheck".
+set -u
+bundle=$(cd "$(dirname "$0")" && pwd)
+export REQUIRE_CUDA="${REQUIRE_CUDA:-1}" DML_CUDA_BIN="$bundle/dml-cuda"
+failed=0
+for test in "$bundle"/tests/*; do
+  name=$(basename "$test")
+  if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
+  echo "== $name"
+  # shellcheck disable=SC2086
+  ${WRAP:-} "$test" ${TEST_ARGS:-} || { echo "FAILED: $name"; failed=1; }
+done
+exit $failed
+RUN
+chmod +x "$out/run-tests.sh"
+du -sh "$out"

@@ -1,0 +1,19 @@
+//! The case table, on every device, through the safe API: the bytes are the oracle's, the guards and gaps are
+//! untouched.
+
+mod common;
+
+use common::{assert_same, cases, devices, run};
+
+#[test]
+fn the_case_table_is_right_on_every_device() {
+    let table = cases::all();
+    assert!(table.len() > 2000, "{}", table.len());
+    let expected: Vec<Vec<u8>> = table.iter().map(cases::Case::expected).collect();
+    for device in devices("the_case_table_is_right_on_every_device") {
+        for (case, expected) in table.iter().zip(&expected) {
+            assert_same(&device, &case.desc, &run(&device, &case.desc, &case.inputs(), case.in_place), expected);
+        }
+        eprintln!("{} cases are right on {device}", table.len());
+    }
+}

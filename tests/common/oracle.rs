@@ -1,0 +1,156 @@
+//! A second, slow, obviously right model of validation and of both operators: a transcription of DirectML's
+//! rules that shares no code with the library.
+
+use dml_cuda::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType, TensorFlags,
+};
+
+use super::exact;
+
+/// Whether the library must accept a descriptor at the highest feature level.
+pub fn accepts(desc: &OperatorDesc) -> bool {
+    use TensorDataType::*;
+    const FILL: &[TensorDataType] = &[Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
+    const REVERSE: &[TensorDataType] =
+        &[Float64, Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
+    match desc {
+        OperatorDesc::FillValueSequence(d) => {
+            tensor(&d.output_tensor, FILL, true) && d.value_data_type == d.output_tensor.data_type
+        }
+        OperatorDesc::ReverseSubsequences(d) => {
+            let (input, lengths, output) = (&d.input_tensor, &d.sequence_lengths_tensor, &d.output_tensor);
+            let mut with_one = input.sizes.clone();
+            if d.axis as usize >= with_one.len() {
+                return false;
+            }
+            with_one[d.axis as usize] = 1;
+            tensor(input, REVERSE, false)
+                && tensor(lengths, &[UInt32, UInt64], false)
+                && tensor(output, REVERSE, true)
+                && lengths.sizes == with_one
+                && output.sizes == input.sizes
+                && output.data_type == input.data_type
+        }
+    }
+}
+
+fn tensor(t: &BufferTensorDesc, types: &[TensorDataType], output: bool) -> bool {
+    const MAX: u128 = (1 << 32) - 1;
+    if !types.contains(&t.data_type) || !(1..=8).contains(&t.sizes.len()) || t.sizes.contains(&0) {
+        return false;
+    }
+    let width = width(t) as u128;
+    let mut elements = 1u128;
+    for &size in &t.sizes {
+        elements = elements.saturating_mul(u128::from(size));
+    }
+    let span = match &t.strides {
+        None => elements,
+        Some(strides) if strides.len() != t.sizes.len() => return false,
+        Some(strides) => {
+            1 + t.sizes.iter().zip(strides).map(|(&n, &s)| u128::from(n - 1) * u128::from(s)).sum::<u128>()
+        }
+    };
+    if elements > MAX {
+        return false;
+    }
+    let total = u128::from(t.total_tensor_size_in_bytes);
+    if total / width > MAX || total < (span * width).div_ceil(4) * 4 {
+        return false;
+    }
+    let alignment = t.guaranteed_base_offset_alignment;
+    if alignment != 0 && (alignment < 16 || alignment & (alignment - 1) != 0) {
+        return false;
+    }
+    if !output {
+        return true;
+    }
+    t.flags == TensorFlags::None && (t.strides.is_none() || !overlaps(t, elements))
+}
+
+/// Marks every element: only for tensors small enough to be walked.
+fn overlaps(t: &BufferTensorDesc, elements: u128) -> bool {
+    assert!(elements < 1 << 24, "the oracle walks every element of {t:?}");
+    let mut seen = std::collections::HashSet::new();
+    coordinates(&t.sizes).any(|coordinate| !seen.insert(offset(t, &coordinate)))
+}
+
+/// Bytes of an element.
+pub fn width(t: &BufferTensorDesc) -> usize {
+    (t.data_type.size_in_bits() / 8) as usize
+}
+
+/// Every coordinate, in row-major order.
+pub fn coordinates(sizes: &[u32]) -> impl Iterator<Item = Vec<u32>> + '_ {
+    let count: u64 = sizes.iter().map(|&size| u64::from(size)).product();
+    (0..count).map(move |mut n| {
+        let mut coordinate = vec![0; sizes.len()];
+        for d in (0..sizes.len()).rev() {
+            coordinate[d] = (n % u64::from(sizes[d])) as u32;
+            n /= u64::from(sizes[d]);
+        }
+        coordinate
+    })
+}
+
+/// The element at a coordinate, counted from the tensor's first.
+pub fn offset(t: &BufferTensorDesc, coordinate: &[u32]) -> usize {
+    let mut stride = 1;
+    let mut offset = 0;
+    for d in (0..coordinate.len()).rev() {
+        let this = t.strides.as_ref().map_or(stride, |strides| strides[d] as usize);
+        offset += coordinate[d] as usize * this;
+        stride *= t.sizes[d] as usize;
+    }
+    offset
+}
+
+/// What the bytes of the output tensor must be, from what they were.
+pub fn fill(desc: &FillValueSequenceDesc, out: &mut [u8]) {
+    let t = &desc.output_tensor;
+    let (start, delta) = (desc.value_start.to_bits(), desc.value_delta.to_bits());
+    for (i, coordinate) in coordinates(&t.sizes).enumerate() {
+        let bits = match t.data_type {
+            TensorDataType::Float32 => u64::from(exact::fill_f32(i as u32, start as u32, delta as u32)),
+            TensorDataType::Float16 => u64::from(exact::fill_f16(i as u32, start as u16, delta as u16)),
+            _ => (i128::from(start) + i as i128 * i128::from(delta)) as u64,
+        };
+        let at = offset(t, &coordinate) * width(t);
+        out[at..at + width(t)].copy_from_slice(&bits.to_le_bytes()[..width(t)]);
+    }
+}
+
+/// What the bytes of the output tensor must be, from what they were. In place, `input` is a copy of `out`.
+pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out: &mut [u8]) {
+    let (from, of, to) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
+    let (axis, element) = (desc.axis as usize, width(from));
+    let size = u128::from(from.sizes[axis]);
+    for coordinate in coordinates(&from.sizes) {
+        let mut lane = coordinate.clone();
+        lane[axis] = 0;
+        let at = offset(of, &lane) * width(of);
+        let bytes = lengths[at..at + width(of)].iter().rev();
+        let length = bytes.fold(0u128, |length, &byte| length << 8 | u128::from(byte)).min(size);
+        let t = u128::from(coordinate[axis]);
+        let mut source = coordinate.clone();
+        source[axis] = if t < length { (length - 1 - t) as u32 } else { coordinate[axis] };
+        let (a, b) = (offset(from, &source) * element, offset(to, &coordinate) * element);
+        out[b..b + element].copy_from_slice(&input[a..a + element]);
+    }
+}
+
+/// What a run must leave in the output tensor, which begins as poison or, in place, as the input.
+pub fn expected(desc: &OperatorDesc, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
+    let total = super::output_of(desc).total_tensor_size_in_bytes as usize;
+    let mut out = vec![super::POISON; total];
+    match desc {
+        OperatorDesc::FillValueSequence(desc) => fill(desc, &mut out),
+        OperatorDesc::ReverseSubsequences(desc) => {
+            if in_place {
+                out[..inputs[0].len()].copy_from_slice(inputs[0]);
+            }
+            reverse(desc, inputs[0], inputs[1], &mut out);
+        }
+    }
+    out
+}

@@ -1,0 +1,98 @@
+//! What the real DirectML was recorded to do: tests/data/directml-1.13.1.
+
+use std::io::Read;
+
+use dml_cuda::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorFlags,
+};
+use serde_json::Value;
+
+/// One line of a recorded file.
+pub struct Record {
+    pub id: String,
+    pub desc: OperatorDesc,
+    pub json: Value,
+}
+
+impl Record {
+    /// A flag, false where absent.
+    pub fn flag(&self, name: &str) -> bool {
+        self.json[name].as_bool().unwrap_or(false)
+    }
+
+    /// Bytes in hexadecimal.
+    pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+        self.json[name].as_str().map(bytes)
+    }
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal")).collect()
+}
+
+pub fn verdicts() -> Vec<Record> {
+    read("verdicts")
+}
+
+pub fn outputs() -> Vec<Record> {
+    read("outputs")
+}
+
+fn read(name: &str) -> Vec<Record> {
+    let path = super::repository(&format!("tests/data/directml-1.13.1/{name}.jsonl.gz"));
+    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip of text");
+    text.lines().map(record).collect()
+}
+
+fn record(line: &str) -> Record {
+    let json: Value = serde_json::from_str(line).expect("JSON");
+    let desc = &json["desc"];
+    let desc = match json["type"].as_str().expect("a type") {
+        "DML_OPERATOR_FILL_VALUE_SEQUENCE" => OperatorDesc::FillValueSequence(FillValueSequenceDesc {
+            output_tensor: tensor(&desc["OutputTensor"]),
+            value_data_type: desc["ValueDataType"].as_str().expect("a type").parse().expect("a data type"),
+            value_start: scalar(&json["start_bytes"]),
+            value_delta: scalar(&json["delta_bytes"]),
+        }),
+        "DML_OPERATOR_REVERSE_SUBSEQUENCES" => OperatorDesc::ReverseSubsequences(ReverseSubsequencesDesc {
+            input_tensor: tensor(&desc["InputTensor"]),
+            sequence_lengths_tensor: tensor(&desc["SequenceLengthsTensor"]),
+            output_tensor: tensor(&desc["OutputTensor"]),
+            axis: number(&desc["Axis"]) as u32,
+        }),
+        other => panic!("{other} is not an operator"),
+    };
+    Record { id: json["id"].as_str().expect("an id").to_owned(), desc, json }
+}
+
+fn scalar(hex: &Value) -> ScalarUnion {
+    let mut union = [0; 8];
+    let bytes = bytes(hex.as_str().expect("hexadecimal"));
+    union[..bytes.len()].copy_from_slice(&bytes);
+    ScalarUnion::Bytes(union)
+}
+
+fn number(json: &Value) -> u64 {
+    json.as_u64().unwrap_or_else(|| panic!("{json} is not a number"))
+}
+
+fn numbers(json: &Value) -> Option<Vec<u32>> {
+    json.as_array().map(|numbers| numbers.iter().map(|n| number(n) as u32).collect())
+}
+
+fn tensor(json: &Value) -> BufferTensorDesc {
+    BufferTensorDesc {
+        data_type: json["DataType"].as_str().expect("a type").parse().expect("a data type"),
+        flags: match json["Flags"].as_str().expect("flags") {
+            "NONE" => TensorFlags::None,
+            "OWNED_BY_DML" => TensorFlags::OwnedByDml,
+            other => panic!("{other} is not a flag"),
+        },
+        sizes: numbers(&json["Sizes"]).expect("sizes"),
+        strides: numbers(&json["Strides"]),
+        total_tensor_size_in_bytes: number(&json["TotalTensorSizeInBytes"]),
+        guaranteed_base_offset_alignment: number(&json["GuaranteedBaseOffsetAlignment"]) as u32,
+    }
+}

@@ -1,0 +1,225 @@
+//! Raw pointers and foreign streams: `CompiledOperator::dispatch_raw`, at every alignment, captured into graphs,
+//! and with what it must refuse.
+#![allow(unsafe_code)]
+#![cfg(feature = "cuda")]
+
+mod common;
+
+use common::{assert_same, cases, cuda, oracle, GUARD, POISON};
+use cudarc::driver::{result, sys, CudaContext};
+use dml_cuda::{
+    reverse_subsequences, BindingError, BufferTensorDesc, Device, DispatchError, FillValueSequenceDesc, OperatorDesc,
+    ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
+
+/// Device memory of the test's own, as another framework would allocate it.
+struct Foreign {
+    address: u64,
+    size: usize,
+}
+
+impl Foreign {
+    fn new(bytes: &[u8]) -> Self {
+        // SAFETY: the context is current (`foreign_stream`), and the memory is freed by `drop` only.
+        let address = unsafe { result::malloc_sync(bytes.len().max(1)) }.expect("the cases are small");
+        // SAFETY: the allocation is as large as the slice.
+        unsafe { result::memcpy_htod_sync(address, bytes) }.expect("the memory is there");
+        Self { address, size: bytes.len() }
+    }
+
+    fn read(&self) -> Vec<u8> {
+        result::ctx::synchronize().expect("no kernel failed");
+        let mut bytes = vec![0; self.size];
+        // SAFETY: the slice is as large as the allocation.
+        unsafe { result::memcpy_dtoh_sync(&mut bytes, self.address) }.expect("the memory is there");
+        bytes
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`, freed here only; cuMemFree waits for the device.
+        let _ = unsafe { result::free_sync(self.address) };
+    }
+}
+
+/// A context and a stream made without the library.
+fn foreign_stream() -> (std::sync::Arc<CudaContext>, sys::CUstream) {
+    let context = CudaContext::new(0).expect("a GPU is there");
+    context.bind_to_thread().expect("the context is live");
+    (context, result::stream::create(result::stream::StreamKind::NonBlocking).expect("streams are to be had"))
+}
+
+#[test]
+fn the_case_table_is_right_at_every_alignment() {
+    let Some(device) = cuda("the_case_table_is_right_at_every_alignment") else { return };
+    let (_context, stream) = foreign_stream();
+    for (n, case) in cases::all().iter().enumerate() {
+        let output = common::output_of(&case.desc);
+        let width = oracle::width(output);
+        // Elements that input and output begin past a multiple of 16 bytes.
+        let (input_lead, output_lead) = ((n * 5 % 16) * width, (n * 3 % 16) * width);
+        let place = |bytes: &[u8], lead: usize, total: usize| {
+            let mut memory = vec![POISON; lead + total.max(bytes.len()) + GUARD];
+            memory[lead..][..bytes.len()].copy_from_slice(bytes);
+            Foreign::new(&memory)
+        };
+        let inputs: Vec<Foreign> =
+            case.inputs.iter().zip([input_lead, 8]).map(|(bytes, lead)| place(bytes, lead, 0)).collect();
+        let pointers: Vec<u64> =
+            inputs.iter().zip([input_lead, 8]).map(|(memory, lead)| memory.address + lead as u64).collect();
+        let total = output.total_tensor_size_in_bytes as usize;
+        let separate = place(&[], output_lead, total);
+        let (out, lead) = if case.in_place { (&inputs[0], input_lead) } else { (&separate, output_lead) };
+        let operator = common::compile(&device, &case.desc);
+        // SAFETY: the memory is as large as the tensors, nothing else uses it, `read` waits for the device.
+        unsafe { operator.dispatch_raw(&pointers, out.address + lead as u64, stream) }.expect("the pointers are right");
+        let bytes = out.read();
+        assert!(
+            bytes[..lead].iter().all(|&byte| byte == POISON),
+            "bytes before the output were written: {:?}",
+            case.desc
+        );
+        assert_same(&device, &case.desc, &bytes[lead..lead + total], &case.expected());
+        assert!(
+            bytes[lead + total..].iter().all(|&byte| byte == POISON),
+            "bytes after the output were written: {:?}",
+            case.desc
+        );
+    }
+}
+
+fn lanes(lanes: u32, size: u32) -> ReverseSubsequencesDesc {
+    ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[lanes, size]),
+        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[lanes, 1]),
+        output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[lanes, size]),
+        axis: 1,
+    }
+}
+
+#[test]
+fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
+    let Some(device) = cuda("a_dispatch_is_captured_and_replayed_with_new_lengths") else { return };
+    let (_context, stream) = foreign_stream();
+    let operator = common::compile(&device, &lanes(3, 8).into());
+    let input: Vec<f32> = (0..24).map(|k| k as f32).collect();
+    let (from, to) = (Foreign::new(bytemuck::cast_slice(&input)), Foreign::new(&[POISON; 96]));
+    let lengths = Foreign::new(&[0; 12]);
+
+    // SAFETY: the stream is live; between begin and end only the dispatch is queued on it. Memory and operator
+    // outlive every replay.
+    let graph = unsafe {
+        result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL).expect("idle");
+        operator.dispatch_raw(&[from.address, lengths.address], to.address, stream).expect("capturable");
+        let graph = result::stream::end_capture(stream).expect("captured");
+        let mut nodes = 0;
+        sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &mut nodes).result().expect("a graph");
+        assert_eq!(nodes, 1, "one kernel launch and nothing else");
+        result::graph::instantiate(
+            graph,
+            sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH,
+        )
+        .expect("instantiated")
+    };
+    for these in [[8u32, 0, 3], [1, 8, 100], [5, 5, 5]] {
+        // SAFETY: the lengths are 12 bytes; the graph's stream is live.
+        unsafe {
+            result::memcpy_htod_sync(lengths.address, &these).expect("the memory is there");
+            result::graph::launch(graph, stream).expect("launched");
+        }
+        let required = reverse_subsequences(&Device::cpu(), &input, &[3, 8], 1, &these).expect("right");
+        assert_eq!(bytemuck::pod_collect_to_vec::<u8, f32>(&to.read()), required);
+    }
+}
+
+#[test]
+fn wrong_pointers_are_refused_before_launch() {
+    let Some(device) = cuda("wrong_pointers_are_refused_before_launch") else { return };
+    let (_context, stream) = foreign_stream();
+    let operator = common::compile(&device, &lanes(2, 8).into());
+    let memory = Foreign::new(&[POISON; 512]);
+    let at = |offset: u64| memory.address + offset;
+    // SAFETY: every call is refused, so nothing is queued; this is what the test shows.
+    let dispatch = |inputs: &[u64], output: u64| unsafe { operator.dispatch_raw(inputs, output, stream) };
+    let binding = |result: Result<(), DispatchError>| match result {
+        Err(DispatchError::Binding(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(binding(dispatch(&[at(0)], at(256))), BindingError::Count { found: 1, required: 2 }));
+    assert!(matches!(binding(dispatch(&[at(1), at(128)], at(256))), BindingError::Alignment { required: 4, .. }));
+    assert!(matches!(binding(dispatch(&[at(0), at(128)], at(258))), BindingError::Alignment { required: 4, .. }));
+    assert!(matches!(binding(dispatch(&[0, at(128)], at(256))), BindingError::Alignment { found: 0, .. }));
+    assert!(matches!(binding(dispatch(&[at(0), at(128)], at(32))), BindingError::Overlap { .. }));
+    assert!(matches!(binding(dispatch(&[at(0), at(256)], at(256))), BindingError::Overlap { .. }));
+    assert!(memory.read().iter().all(|&byte| byte == POISON));
+}
+
+#[test]
+fn a_cpu_operator_refuses_a_stream() {
+    let operator = common::compile(&Device::cpu(), &lanes(2, 8).into());
+    // SAFETY: the call is refused before it looks at a pointer's memory.
+    let refused = unsafe { operator.dispatch_raw(&[256, 512], 1024, std::ptr::null_mut()) };
+    assert!(matches!(refused, Err(DispatchError::Device { .. })), "{refused:?}");
+}
+
+/// 2³² − 1 elements: offsets past 32 bits of bytes, counts at the edge of 32 bits.
+#[test]
+fn the_largest_tensors_are_right() {
+    let Some(device) = cuda("the_largest_tensors_are_right") else { return };
+    let (_context, stream) = foreign_stream();
+    let count = u32::MAX;
+    let windows = [0u64, 1 << 20, (1 << 31) - 64, (1 << 31) + 5, u64::from(count) - 128];
+    let read = |address: u64, bytes: usize| {
+        let mut window = vec![0u8; bytes];
+        result::ctx::synchronize().expect("no kernel failed");
+        // SAFETY: windows lie inside the tensors.
+        unsafe { result::memcpy_dtoh_sync(&mut window, address) }.expect("the memory is there");
+        window
+    };
+    let fill = |data_type, start, delta| -> OperatorDesc {
+        let output_tensor = BufferTensorDesc::packed(data_type, &[count]);
+        FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start: start, value_delta: delta }
+            .into()
+    };
+
+    // SAFETY: 16 GiB and 8 GiB are to be had on a GPU of this size; both are freed at the end.
+    let (big, other) = unsafe { (result::malloc_sync(1 << 34), result::malloc_sync(1 << 33)) };
+    let (big, other) = (big.expect("16 GiB"), other.expect("8 GiB"));
+    let operator =
+        common::compile(&device, &fill(TensorDataType::UInt32, ScalarUnion::UInt32(7), ScalarUnion::UInt32(3)));
+    // SAFETY: 4·(2³² − 1) bytes lie inside 16 GiB; `read` waits.
+    unsafe { operator.dispatch_raw(&[], big, stream) }.expect("dispatched");
+    for first in windows {
+        let required: Vec<u32> =
+            (0..64).map(|k| (first as u32).wrapping_add(k).wrapping_mul(3).wrapping_add(7)).collect();
+        assert_eq!(bytemuck::pod_collect_to_vec::<u8, u32>(&read(big + 4 * first, 256)), required, "at {first}");
+    }
+
+    // One lane of 2³² − 1 bytes, reversed; then in place.
+    let operator =
+        common::compile(&device, &fill(TensorDataType::UInt8, ScalarUnion::UInt8(1), ScalarUnion::UInt8(77)));
+    // SAFETY: 2³² − 1 bytes lie inside 16 GiB.
+    unsafe { operator.dispatch_raw(&[], big, stream) }.expect("dispatched");
+    let lane = ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[count]),
+        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[1]),
+        output_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[count]),
+        axis: 0,
+    };
+    let operator = common::compile(&device, &lane.into());
+    let length = count - 12345;
+    let lengths = Foreign::new(&length.to_le_bytes());
+    let value = |i: u64| (i as u8).wrapping_mul(77).wrapping_add(1);
+    let reversed = |i: u64| value(if i < u64::from(length) { u64::from(length) - 1 - i } else { i });
+    for (input, output) in [(big, other), (big, big)] {
+        // SAFETY: both hold 2³² − 1 bytes; `read` waits before anything else uses them.
+        unsafe { operator.dispatch_raw(&[input, lengths.address], output, stream) }.expect("dispatched");
+        for first in windows {
+            let required: Vec<u8> = (first..first + 128).map(reversed).collect();
+            assert_eq!(read(output + first, 128), required, "at {first}");
+        }
+    }
+    // SAFETY: allocated above, and no queued work is left.
+    unsafe { (result::free_sync(big).expect("freed"), result::free_sync(other).expect("freed")) };
+}

@@ -208,6 +208,8 @@ impl Memory {
         let memory = Self { context: context.clone(), address };
         // SAFETY: `address` is `bytes` bytes that nothing else knows of yet.
         unsafe { result::memset_d8_sync(address, 0, bytes) }.map_err(explain("zeroing a buffer"))?;
+        // Setting memory does not wait for itself, and streams that block nothing do not wait for it.
+        memory.settle()?;
         Ok(memory)
     }
 
@@ -215,11 +217,14 @@ impl Memory {
         self.address
     }
 
-    /// Writes bytes that the caller has checked to lie inside, after all work of the context.
+    /// Writes bytes that the caller has checked to lie inside, after all work of the context and before any
+    /// that is queued later.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
         self.settle()?;
         // SAFETY: the range lies inside the allocation (Buffer::check_range), and no queued work uses it.
-        unsafe { result::memcpy_htod_sync(self.address + offset, bytes) }.map_err(explain("writing a buffer"))
+        unsafe { result::memcpy_htod_sync(self.address + offset, bytes) }.map_err(explain("writing a buffer"))?;
+        // The driver may return once it has staged the bytes; a kernel on another stream could come first.
+        self.settle()
     }
 
     /// Reads bytes that the caller has checked to lie inside, after all work of the context.

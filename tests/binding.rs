@@ -1,0 +1,180 @@
+//! The binding rules: what does not fit is refused with its reason before anything is queued, what fits runs.
+
+mod common;
+
+use common::{devices, POISON};
+use dml_cuda::{
+    BindingError, Buffer, BufferBinding, BufferError, BufferTensorDesc, Device, DispatchError, ReverseSubsequencesDesc,
+    TensorDataType,
+};
+
+const TOTAL: u64 = 32;
+
+/// Two lanes of eight halves.
+fn desc() -> ReverseSubsequencesDesc {
+    ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 8]),
+        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[2, 1]),
+        output_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 8]),
+        axis: 1,
+    }
+}
+
+fn poisoned(device: &Device, size: u64) -> Buffer {
+    let buffer = device.create_buffer(size).expect("small");
+    buffer.write(0, &vec![POISON; size as usize]).expect("the range is the buffer");
+    buffer
+}
+
+fn bind(
+    device: &Device,
+    desc: ReverseSubsequencesDesc,
+    inputs: &[BufferBinding],
+    output: &BufferBinding,
+) -> Result<(), BindingError> {
+    common::compile(device, &desc.into()).bind(inputs, output).map(|_| ())
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_its_reason() {
+    for device in devices("what_does_not_fit_is_refused_with_its_reason") {
+        let buffer = poisoned(&device, 4096);
+        let range = |offset, size| BufferBinding::range(&buffer, offset, size);
+        let right = [range(0, TOTAL), range(64, 8)];
+        let refused = |inputs: &[BufferBinding], output: BufferBinding| {
+            bind(&device, desc(), inputs, &output).expect_err("must be refused").to_string()
+        };
+        assert_eq!(bind(&device, desc(), &right, &range(128, TOTAL)), Ok(()));
+
+        assert_eq!(refused(&right[..1], range(128, TOTAL)), "the number of inputs is 1, must be 2 (binding.count)");
+        assert_eq!(
+            refused(&[range(0, TOTAL - 1), range(64, 8)], range(128, TOTAL)),
+            "the binding of InputTensor is 31 bytes, must be at least 32, its TotalTensorSizeInBytes (binding.size)"
+        );
+        assert_eq!(
+            refused(&right, range(4080, TOTAL)),
+            "the binding of OutputTensor is 32 bytes at offset 4080, must be within the 4096 bytes of its buffer (binding.range)"
+        );
+        assert_eq!(
+            refused(&right, range(u64::MAX - 15, TOTAL)),
+            "the binding of OutputTensor is 32 bytes at offset 18446744073709551600, must be within the 4096 bytes of its buffer (binding.range)"
+        );
+        assert_eq!(
+            refused(&[range(0, TOTAL), range(72, 8)], range(128, TOTAL)),
+            "the offset of SequenceLengthsTensor is 0x48, must be a multiple of 16 (binding.alignment)"
+        );
+        assert_eq!(
+            refused(&right, range(16, TOTAL)),
+            "the range of OutputTensor overlaps that of InputTensor from offset 0x10 on, must be the same range, to run in place, or lie apart (binding.overlap)"
+        );
+        assert_eq!(
+            refused(&right, range(64, TOTAL)),
+            "the range of OutputTensor overlaps that of SequenceLengthsTensor from offset 0x40 on, must lie apart (binding.overlap)"
+        );
+        assert_eq!(
+            refused(&[range(0, TOTAL), range(16, 8)], range(0, TOTAL)),
+            "the range of OutputTensor overlaps that of SequenceLengthsTensor from offset 0x10 on, must lie apart (binding.overlap)"
+        );
+        // Nothing was written by any of them.
+        assert!(buffer.to_vec::<u8>().expect("bytes").iter().all(|&byte| byte == POISON));
+    }
+}
+
+#[test]
+fn a_guaranteed_alignment_is_held_to() {
+    for device in devices("a_guaranteed_alignment_is_held_to") {
+        let buffer = poisoned(&device, 4096);
+        let mut desc = desc();
+        desc.output_tensor.guaranteed_base_offset_alignment = 256;
+        let inputs = [BufferBinding::range(&buffer, 0, TOTAL), BufferBinding::range(&buffer, 64, 8)];
+        let at = |offset| bind(&device, desc.clone(), &inputs, &BufferBinding::range(&buffer, offset, TOTAL));
+        assert_eq!(at(256), Ok(()));
+        let error = at(128).expect_err("128 is no multiple of 256").to_string();
+        assert_eq!(error, "the offset of OutputTensor is 0x80, must be a multiple of 256 (binding.alignment)");
+    }
+}
+
+#[test]
+fn aliasing_that_may_not_run_in_place_is_refused() {
+    for device in devices("aliasing_that_may_not_run_in_place_is_refused") {
+        let buffer = poisoned(&device, 4096);
+        let mut desc = desc();
+        // A broadcast input: its lanes share their elements.
+        desc.input_tensor = BufferTensorDesc::strided(TensorDataType::Float16, &[2, 8], &[0, 1]);
+        let inputs = [BufferBinding::range(&buffer, 0, TOTAL), BufferBinding::range(&buffer, 64, 8)];
+        let error = bind(&device, desc.clone(), &inputs, &inputs[0]).expect_err("refused").to_string();
+        assert_eq!(
+            error,
+            "the layout of OutputTensor differs from that of InputTensor, must have the same strides to run in place (binding.in_place)"
+        );
+        // Strides that differ in words only are the same layout.
+        desc.input_tensor = BufferTensorDesc::strided(TensorDataType::Float16, &[2, 8], &[8, 1]);
+        assert_eq!(bind(&device, desc, &inputs, &inputs[0]), Ok(()));
+    }
+}
+
+#[test]
+fn ranges_of_one_buffer_that_lie_apart_run() {
+    for device in devices("ranges_of_one_buffer_that_lie_apart_run") {
+        for (input_at, output_at) in [(0u64, 128u64), (128, 0)] {
+            let buffer = device.create_buffer(256).expect("small");
+            let input: Vec<u16> = (1..17).collect();
+            buffer.write(input_at, bytemuck::cast_slice(&input)).expect("in range");
+            buffer.write(64, bytemuck::cast_slice(&[8u32, 3])).expect("in range");
+            let operator = common::compile(&device, &desc().into());
+            let inputs = [BufferBinding::range(&buffer, input_at, TOTAL), BufferBinding::range(&buffer, 64, 8)];
+            let table = operator.bind(&inputs, &BufferBinding::range(&buffer, output_at, TOTAL)).expect("apart");
+            let stream = device.create_stream().expect("streams are to be had");
+            table.dispatch(&stream).expect("bound");
+            let mut output = [0u16; 16];
+            stream.synchronize().expect("done");
+            buffer.read(output_at, bytemuck::cast_slice_mut(&mut output)).expect("in range");
+            assert_eq!(output, [8, 7, 6, 5, 4, 3, 2, 1, 11, 10, 9, 12, 13, 14, 15, 16]);
+        }
+    }
+}
+
+#[test]
+fn buffers_and_streams_of_another_device_are_refused() {
+    let Some(gpu) = common::cuda("buffers_and_streams_of_another_device_are_refused") else { return };
+    let cpu = Device::cpu();
+    let (here, there) = (poisoned(&cpu, 256), poisoned(&gpu, 256));
+    let inputs = |buffer: &Buffer| [BufferBinding::range(buffer, 0, TOTAL), BufferBinding::range(buffer, 64, 8)];
+    let error = bind(&cpu, desc(), &inputs(&here), &BufferBinding::range(&there, 128, TOTAL)).expect_err("refused");
+    assert!(error.to_string().ends_with("must be of CPU, the operator's device (binding.device)"), "{error}");
+    assert!(matches!(
+        bind(&gpu, desc(), &inputs(&here), &BufferBinding::range(&there, 128, TOTAL)),
+        Err(BindingError::Device { .. })
+    ));
+
+    let operator = common::compile(&cpu, &desc().into());
+    let table = operator.bind(&inputs(&here), &BufferBinding::range(&here, 128, TOTAL)).expect("right");
+    let refused = table.dispatch(&gpu.create_stream().expect("streams are to be had"));
+    assert!(matches!(refused, Err(DispatchError::Device { .. })), "{refused:?}");
+}
+
+#[test]
+fn buffers_refuse_ranges_past_their_end_and_sizes_past_all_memory() {
+    for device in devices("buffers_refuse_ranges_past_their_end_and_sizes_past_all_memory") {
+        let buffer = device.create_buffer(10).expect("small");
+        assert_eq!(buffer.to_vec::<u8>(), Ok(vec![0; 10]));
+        assert!(matches!(
+            buffer.write(8, &[0; 3]),
+            Err(BufferError::OutOfRange { offset: 8, length: 3, size_in_bytes: 10 })
+        ));
+        assert!(matches!(buffer.read(u64::MAX, &mut [0; 2]), Err(BufferError::OutOfRange { .. })));
+        assert!(matches!(buffer.to_vec::<u32>(), Err(BufferError::PartialElement { .. })));
+        assert!(matches!(buffer.read_elements::<u32>(3), Err(BufferError::OutOfRange { .. })));
+        for size in [1 << 60, u64::MAX] {
+            assert!(matches!(device.create_buffer(size), Err(BufferError::OutOfMemory { .. })), "{size}");
+        }
+        assert_eq!(device.create_buffer(0).expect("nothing is little").to_vec::<u8>(), Ok(Vec::new()));
+    }
+}
+
+#[test]
+fn nothing_but_the_tensors_is_needed() {
+    let operator = common::compile(&Device::cpu(), &desc().into());
+    let properties = operator.binding_properties();
+    assert_eq!((properties.temporary_resource_size, properties.persistent_resource_size), (0, 0));
+}

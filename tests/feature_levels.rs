@@ -1,0 +1,135 @@
+//! Level × operator × tensor × data type × dimension count: every cell of the support tables, against a second
+//! transcription of Microsoft's pages.
+
+use dml_cuda::{
+    validate, BufferTensorDesc, Device, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, Requirement,
+    ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorRole,
+};
+use TensorDataType::*;
+
+/// The level from which on the pages list a data type, and a dimension count, for a tensor.
+fn from_pages(
+    role: TensorRole,
+    operator: OperatorType,
+    data_type: TensorDataType,
+    count: usize,
+) -> (Option<&'static str>, Option<&'static str>) {
+    let fill = operator == OperatorType::FillValueSequence;
+    let type_from = match (role, data_type) {
+        (_, UInt4 | Int4) => None,
+        (TensorRole::SequenceLengths, UInt32) => Some("2_1"),
+        (TensorRole::SequenceLengths, UInt64) => Some("5_0"),
+        (TensorRole::SequenceLengths, _) => None,
+        (_, Float64) => (!fill).then_some("5_0"),
+        (_, Int64 | UInt64) => Some("5_0"),
+        _ => Some("2_1"),
+    };
+    let count_from = match count {
+        4 => Some("2_1"),
+        5 if !fill => Some("3_0"),
+        1..=8 => Some("4_0"),
+        _ => None,
+    };
+    (type_from, count_from)
+}
+
+/// A descriptor whose tensor `role` has that data type and dimension count, and which is otherwise right.
+fn desc(operator: OperatorType, role: TensorRole, data_type: TensorDataType, count: usize) -> OperatorDesc {
+    let sizes = vec![1; count];
+    match operator {
+        OperatorType::FillValueSequence => FillValueSequenceDesc {
+            output_tensor: BufferTensorDesc::packed(data_type, &sizes),
+            value_data_type: data_type,
+            value_start: ScalarUnion::UInt64(0),
+            value_delta: ScalarUnion::UInt64(0),
+        }
+        .into(),
+        OperatorType::ReverseSubsequences => {
+            let lengths = role == TensorRole::SequenceLengths;
+            let (elements, lengths) = if lengths { (Float32, data_type) } else { (data_type, UInt32) };
+            ReverseSubsequencesDesc {
+                input_tensor: BufferTensorDesc::packed(elements, &sizes),
+                sequence_lengths_tensor: BufferTensorDesc::packed(lengths, &sizes),
+                output_tensor: BufferTensorDesc::packed(elements, &sizes),
+                axis: 0,
+            }
+            .into()
+        }
+    }
+}
+
+#[test]
+fn every_cell_of_the_tables() {
+    let mut cells = 0;
+    for level in FeatureLevel::ALL {
+        for operator in OperatorType::ALL {
+            for &role in TensorRole::of(operator) {
+                for data_type in TensorDataType::ALL {
+                    for count in 0..=9 {
+                        cells += 1;
+                        check(level, operator, role, data_type, count);
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(cells, 15 * 4 * 13 * 10);
+}
+
+fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_type: TensorDataType, count: usize) {
+    let cell = format!("{level}, {}, {}, {data_type}, {count} dimensions", operator.name(), role.name());
+    let (type_from, count_from) = from_pages(role, operator, data_type, count);
+    let reached = |from: Option<&str>| from.is_some_and(|from| from <= level.name());
+    let exists = level.name() >= "2_1";
+    let verdict = validate(&desc(operator, role, data_type, count), level);
+    assert_eq!(verdict.is_ok(), exists && reached(type_from) && reached(count_from), "{cell}: {verdict:?}");
+
+    // "Needs a level" and "must be" are two answers.
+    let answers = verdict.err().map_or_else(Vec::new, |errors| errors.into_iter().collect());
+    let at_role = |rule: Rule| {
+        answers
+            .iter()
+            .find(|error| error.rule == rule && error.place.contains(role.name()))
+            .map(|error| error.requirement.clone())
+    };
+    let required = |from: Option<&str>| match from {
+        from if reached(from) => None,
+        Some(from) => Some(Some(from.parse::<FeatureLevel>().expect("a level"))),
+        None => Some(None),
+    };
+    let answered = |requirement: Option<Requirement>| {
+        requirement.map(|requirement| match requirement {
+            Requirement::Needs(level) => Some(level),
+            Requirement::MustBe(_) => None,
+        })
+    };
+    if exists {
+        assert_eq!(answered(at_role(Rule::TensorDataType)), required(type_from), "{cell}");
+        assert_eq!(answered(at_role(Rule::TensorDimensionCount)), required(count_from), "{cell}");
+    } else {
+        assert_eq!(answers.len(), 1, "{cell}");
+        assert_eq!(answers[0].requirement, Requirement::Needs(FeatureLevel::V2_1), "{cell}");
+    }
+
+    // The query says the same.
+    let support = Device::cpu().with_feature_level(level).check_tensor_support(operator, role);
+    let types = support.as_ref().is_some_and(|support| support.data_types.contains(&data_type));
+    let counts = support.as_ref().is_some_and(|support| support.dimension_counts.contains(&count));
+    assert_eq!((types, counts), (exists && reached(type_from), exists && reached(count_from)), "{cell}");
+}
+
+#[test]
+fn levels_have_names_and_an_order() {
+    for pair in FeatureLevel::ALL.windows(2) {
+        assert!(pair[0] < pair[1]);
+    }
+    for level in FeatureLevel::ALL {
+        assert_eq!(level.name().parse(), Ok(level));
+        assert_eq!(level.to_string().parse(), Ok(level));
+    }
+    assert_eq!("5.0".parse(), Ok(FeatureLevel::V5_0));
+    assert!("7_0".parse::<FeatureLevel>().is_err());
+    assert_eq!(Device::cpu().feature_level(), FeatureLevel::V6_4);
+    assert_eq!(Device::cpu().max_supported_feature_level(), FeatureLevel::V6_4);
+    assert_eq!(Device::cpu().check_tensor_support(OperatorType::FillValueSequence, TensorRole::Input), None);
+}

@@ -1,0 +1,170 @@
+//! The whole text of the message of every rule, one golden file each in tests/golden/messages.
+//!
+//! `UPDATE_GOLDEN=1 cargo test --test messages` writes them anew.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use dml_cuda::{
+    validate, BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, Rule,
+    ScalarUnion, TensorDataType, TensorFlags,
+};
+use FeatureLevel::*;
+use TensorDataType::*;
+
+fn fill(change: impl FnOnce(&mut FillValueSequenceDesc)) -> OperatorDesc {
+    let mut desc = FillValueSequenceDesc {
+        output_tensor: BufferTensorDesc::packed(Float32, &[1, 2, 3, 4]),
+        value_data_type: Float32,
+        value_start: ScalarUnion::Float32(0.0),
+        value_delta: ScalarUnion::Float32(1.0),
+    };
+    change(&mut desc);
+    desc.into()
+}
+
+fn output(tensor: BufferTensorDesc) -> OperatorDesc {
+    fill(|desc| {
+        desc.value_data_type = tensor.data_type;
+        desc.output_tensor = tensor;
+    })
+}
+
+fn reverse(change: impl FnOnce(&mut ReverseSubsequencesDesc)) -> OperatorDesc {
+    let mut desc = ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::packed(Float16, &[2, 3, 4, 5]),
+        sequence_lengths_tensor: BufferTensorDesc::packed(UInt32, &[2, 3, 1, 5]),
+        output_tensor: BufferTensorDesc::packed(Float16, &[2, 3, 4, 5]),
+        axis: 2,
+    };
+    change(&mut desc);
+    desc.into()
+}
+
+/// Descriptors that break a rule, each at a feature level. Every rule of the library is among them.
+fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
+    let strided = |sizes: &[u32], strides: &[u32]| output(BufferTensorDesc::strided(Float32, sizes, strides));
+    let total = |bytes| fill(|desc| desc.output_tensor.total_tensor_size_in_bytes = bytes);
+    let with_strides = |strides: &[u32]| reverse(|desc| desc.input_tensor.strides = Some(strides.to_vec()));
+    vec![
+        (Rule::OperatorFeatureLevel, V2_0, fill(|_| ())),
+        (Rule::OperatorFeatureLevel, V1_0, reverse(|_| ())),
+        (Rule::TensorDataType, V6_4, output(BufferTensorDesc::packed(Float64, &[4]))),
+        (Rule::TensorDataType, V4_1, output(BufferTensorDesc::packed(Int64, &[4]))),
+        (Rule::TensorDataType, V6_4, reverse(|desc| desc.input_tensor.data_type = UInt4)),
+        (Rule::TensorDataType, V6_4, reverse(|desc| desc.sequence_lengths_tensor.data_type = Int32)),
+        (
+            Rule::TensorDataType,
+            V3_0,
+            reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(UInt64, &[2, 3, 1, 5])),
+        ),
+        (Rule::OutputFlags, V6_4, fill(|desc| desc.output_tensor.flags = TensorFlags::OwnedByDml)),
+        (Rule::OutputFlags, V6_4, reverse(|desc| desc.output_tensor.flags = TensorFlags::OwnedByDml)),
+        (Rule::TensorDimensionCount, V6_4, output(BufferTensorDesc::packed(Float32, &[]))),
+        (Rule::TensorDimensionCount, V6_4, output(BufferTensorDesc::packed(Float32, &[1; 9]))),
+        (Rule::TensorDimensionCount, V2_1, output(BufferTensorDesc::packed(Float32, &[2, 3, 4]))),
+        (Rule::TensorDimensionCount, V2_1, output(BufferTensorDesc::packed(Float32, &[1; 9]))),
+        (Rule::TensorSizesNonzero, V6_4, output(BufferTensorDesc::packed(Float32, &[2, 0, 3, 0]))),
+        (Rule::TensorElementCount, V6_4, output(BufferTensorDesc::packed(UInt8, &[65536, 65536]))),
+        (Rule::TensorElementCount, V6_4, output(BufferTensorDesc::packed(UInt8, &[u32::MAX; 8]))),
+        (Rule::TensorStridesCount, V6_4, strided(&[2, 3], &[1])),
+        (Rule::TensorStridesCount, V6_4, with_strides(&[60, 20, 5, 1, 1])),
+        (Rule::OutputStridesNonzero, V6_4, strided(&[2, 3], &[0, 1])),
+        (Rule::OutputStridesDistinct, V6_4, strided(&[2, 3, 4], &[8, 2, 2])),
+        (Rule::OutputStridesSpan, V6_4, strided(&[4, 4], &[2, 1])),
+        (Rule::OutputOverlap, V6_4, strided(&[5, 4], &[3, 4])),
+        (Rule::TensorTotalSizeMin, V6_4, total(95)),
+        (Rule::TensorTotalSizeMin, V6_4, total(0)),
+        (Rule::TensorTotalSizeMin, V6_4, reverse(|desc| desc.input_tensor.total_tensor_size_in_bytes = 239)),
+        (Rule::TensorTotalSizeMax, V6_4, total(u64::MAX)),
+        (Rule::TensorTotalSizeMax, V6_4, output(BufferTensorDesc::packed(UInt8, &[u32::MAX]))),
+        (Rule::TensorAlignment, V6_4, fill(|desc| desc.output_tensor.guaranteed_base_offset_alignment = 8)),
+        (
+            Rule::TensorAlignment,
+            V6_4,
+            reverse(|desc| desc.sequence_lengths_tensor.guaranteed_base_offset_alignment = 48),
+        ),
+        (Rule::FillValueDataType, V6_4, fill(|desc| desc.value_data_type = Int32)),
+        (
+            Rule::ReverseLengthsDimensionCount,
+            V6_4,
+            reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(UInt32, &[2, 3, 5])),
+        ),
+        (
+            Rule::ReverseLengthsSizes,
+            V6_4,
+            reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(UInt32, &[2, 1, 1, 1])),
+        ),
+        (Rule::ReverseOutputDataType, V6_4, reverse(|desc| desc.output_tensor.data_type = Int16)),
+        (
+            Rule::ReverseOutputSizes,
+            V6_4,
+            reverse(|desc| desc.output_tensor = BufferTensorDesc::packed(Float16, &[2, 3, 5, 4])),
+        ),
+        (Rule::ReverseAxisRange, V6_4, reverse(|desc| desc.axis = 4)),
+    ]
+}
+
+#[test]
+fn every_rule_is_broken_and_says_so_as_its_golden_file_has_it() {
+    let mut texts: BTreeMap<&str, String> = Rule::ALL.iter().map(|rule| (rule.id(), String::new())).collect();
+    for (rule, level, desc) in cases() {
+        let errors = validate(&desc, level).expect_err("the descriptor breaks a rule");
+        let mut of_rule = errors.errors().iter().filter(|error| error.rule == rule).peekable();
+        assert!(of_rule.peek().is_some(), "{desc:?} does not break {rule} but\n{errors}");
+        let text = texts.get_mut(rule.id()).expect("every rule is in Rule::ALL");
+        of_rule.for_each(|error| *text += &format!("{error}\n"));
+    }
+    for (id, text) in &texts {
+        assert!(!text.is_empty(), "no test breaks {id}");
+        let path = common::repository(&format!("tests/golden/messages/{id}.txt"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
+            std::fs::write(&path, text).expect("the file can be written");
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(*text, golden, "{} differs; UPDATE_GOLDEN=1 writes it anew", path.display());
+    }
+    let files = std::fs::read_dir(common::repository("tests/golden/messages")).expect("the folder is there").count();
+    assert_eq!(files, Rule::ALL.len(), "a golden file of a rule that is gone");
+}
+
+#[test]
+fn every_message_follows_the_grammar() {
+    for (_, level, desc) in cases() {
+        for error in validate(&desc, level).expect_err("the descriptor breaks a rule") {
+            let text = error.to_string();
+            assert!(text.starts_with("FillValueSequenceDesc") || text.starts_with("ReverseSubsequencesDesc"), "{text}");
+            assert!(text.contains(" is ") && (text.contains(", must be ") || text.contains(", needs ")), "{text}");
+            assert!(text.ends_with(&format!("({})", error.rule.id())), "{text}");
+            assert!(!text.contains("invalid"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn all_broken_rules_come_in_one_answer_in_the_order_of_the_fields() {
+    let desc = reverse(|desc| {
+        desc.input_tensor.data_type = Int4;
+        desc.input_tensor.guaranteed_base_offset_alignment = 3;
+        desc.sequence_lengths_tensor.data_type = Float32;
+        desc.output_tensor.flags = TensorFlags::OwnedByDml;
+        desc.output_tensor.total_tensor_size_in_bytes = 1;
+        desc.axis = 9;
+    });
+    let rules: Vec<Rule> =
+        validate(&desc, V6_4).expect_err("six rules").errors().iter().map(|error| error.rule).collect();
+    assert_eq!(
+        rules,
+        [
+            Rule::TensorDataType,
+            Rule::TensorAlignment,
+            Rule::TensorDataType,
+            Rule::OutputFlags,
+            Rule::TensorTotalSizeMin,
+            Rule::ReverseOutputDataType,
+            Rule::ReverseAxisRange
+        ]
+    );
+}

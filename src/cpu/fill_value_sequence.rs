@@ -68,3 +68,31 @@ pub(super) fn typed<T: bytemuck::Pod>(bytes: &mut [u8]) -> &mut [T] {
     let whole = bytes.len() / size_of::<T>() * size_of::<T>();
     bytemuck::cast_slice_mut(&mut bytes[..whole])
 }
+
+#[cfg(test)]
+#[allow(dead_code)] // the tests of the public API use the rest
+#[path = "../../tests/common/exact.rs"]
+mod exact;
+
+#[cfg(test)]
+mod tests {
+    use super::{exact, float};
+
+    /// Indices that no test machine's memory reaches, up to the last there can be.
+    #[test]
+    fn float_is_the_contracts_fma_at_every_index() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 32) as u32
+        };
+        for n in 0..1_000_000 {
+            let i = if n % 4 == 0 { u32::MAX - 1 - n } else { random() };
+            let (start, delta) = (random(), random());
+            let found = float(i, f32::from_bits(start), f32::from_bits(delta));
+            let required = f32::from_bits(exact::fill_f32(i, start, delta));
+            let same = found.to_bits() == required.to_bits() || (found.is_nan() && required.is_nan());
+            assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, must be {required}");
+        }
+    }
+}

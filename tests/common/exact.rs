@@ -127,9 +127,10 @@ fn sum(n1: bool, s1: u128, e1: i32, n2: bool, s2: u128, e2: i32) -> u32 {
     // Both in one unit, 110 bits below the higher of the leading bits; what falls below it is sticky.
     let unit = top(s1, e1).max(top(s2, e2)) - 110;
     let scale = |significand: u128, exponent: i32| match exponent - unit {
+        _ if significand == 0 => (0, false),
         shift @ 0.. => (significand << shift, false),
         shift @ -127..=-1 => (significand >> -shift, significand & ((1 << -shift) - 1) != 0),
-        _ => (0, significand != 0),
+        _ => (0, true),
     };
     let ((s1, lost1), (s2, lost2)) = (scale(s1, e1), scale(s2, e2));
     assert!(!(lost1 && lost2));

@@ -1,0 +1,476 @@
+//! The runner: models print what they document, recorded DirectML is reproduced through files, bad input gets one
+//! clear message, a non-zero exit and nothing half written.
+#![cfg(feature = "runner")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::recorded;
+use serde_json::{json, Value};
+
+fn runner() -> Command {
+    let path = std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
+    Command::new(path)
+}
+
+fn run(arguments: &[&str]) -> Output {
+    runner().args(arguments).output().expect("the runner starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a model in a folder of its own, and returns what it printed without the first line and the timings.
+fn run_model(directory: &Path, model: &Value) -> Output {
+    let path = directory.join("model.json");
+    fs::write(&path, model.to_string()).expect("the folder is there");
+    run(&[path.to_str().expect("UTF-8")])
+}
+
+/// The lines that do not depend on the machine.
+fn resources(output: &Output) -> Vec<String> {
+    stdout(output).lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_models_print_what_they_document() {
+    let models = [
+        ("fill_value_sequence_float32", "Resource 'Out': 3, 5, 7"),
+        ("fill_value_sequence_uint8", "Resource 'Out': 10, 8, 6, 4"),
+        ("fill_value_sequence_strided", "Resource 'Out': 0, 2, 4, 9, 1, 3, 5, 9"),
+        ("reverse_subsequences", "Resource 'Out': 2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12"),
+        ("reverse_subsequences_axis_2", "Resource 'Out': 5, 10, 3, 4, 1, 6, 7, 8, 9, 2, 11, 12"),
+        ("reverse_subsequences_in_place", "Resource 'Data': 3, 2, 1, 4, 5, 10, 9, 8, 7, 6"),
+        (
+            "reverse_subsequences_npy",
+            "Resource 'Out': -3, -2.5, -2, -1.5, -1, 0, -0.5, 0.5, 1, 1.5, 4, 3.5, 3, 2.5, 2, 6.5, 6, 5.5, 5, 4.5",
+        ),
+    ];
+    let count = fs::read_dir(common::repository("models"))
+        .expect("a folder")
+        .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "json")))
+        .count();
+    assert_eq!(count, models.len());
+    let scratch = tempfile::tempdir().expect("a folder");
+    for (name, line) in models {
+        let path = common::repository(&format!("models/{name}.json"));
+        let path = fs::canonicalize(path).expect("the model is there");
+        for adapter in [None, Some("cpu")] {
+            let mut command = runner();
+            command.arg(&path).current_dir(scratch.path());
+            command.args(adapter.map(|adapter| ["-a", adapter]).into_iter().flatten());
+            let output = command.output().expect("the runner starts");
+            assert!(output.status.success(), "{name}: {}", stderr(&output));
+            assert_eq!(resources(&output)[0], line, "{name}");
+            let first = stdout(&output).lines().next().expect("a line").to_owned();
+            assert!(first.starts_with("Running on '") && (adapter.is_none() || first == "Running on 'CPU'"), "{first}");
+            let dispatch = stdout(&output).lines().nth(1).expect("a second line").to_owned();
+            assert!(dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"), "{dispatch}");
+        }
+    }
+    let written = fs::read(scratch.path().join("target/reverse_subsequences_output.npy")).expect("written");
+    assert!(written.starts_with(b"\x93NUMPY"));
+    assert_eq!(&written[written.len() - 40..][..4], [0x00, 0xC2, 0x00, 0xC1]); // −3, −2.5
+}
+
+/// A dispatchable of a record, its scalars as the union's bytes.
+fn dispatchable(record: &recorded::Record) -> Value {
+    let mut desc = record.json["desc"].clone();
+    for (field, bytes) in [("ValueStart", "start_bytes"), ("ValueDelta", "delta_bytes")] {
+        if let Some(bytes) = record.bytes(bytes) {
+            desc[field] = json!({ "Bytes": bytes });
+        }
+    }
+    json!({ "type": record.json["type"], "desc": desc })
+}
+
+#[test]
+fn validate_reproduces_every_recorded_verdict_in_the_files_order() {
+    let records = recorded::verdicts();
+    let dispatchables: serde_json::Map<String, Value> =
+        records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("verdicts.json");
+    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(verdicts.len(), records.len());
+    for record in &records {
+        let accepted = record.flag("accepted") && !record.flag("output_overlaps");
+        let line = format!("Dispatchable '{}': {}", record.id, if accepted { "accepted" } else { "rejected" });
+        assert!(verdicts.contains(&line.as_str()), "{line}");
+    }
+    // serde_json's map is in alphabetical order, and so is the file.
+    let mut sorted = verdicts.clone();
+    sorted.sort_by_key(|line| line.split('\'').nth(1).map(str::to_owned));
+    assert_eq!(verdicts, sorted);
+}
+
+#[test]
+fn models_reproduce_every_recorded_output() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (mut resources, mut dispatchables, mut commands) = (serde_json::Map::new(), serde_json::Map::new(), Vec::new());
+    let mut required = Vec::new();
+    let records = recorded::outputs();
+    let departs = |record: &&recorded::Record| !record.flag("departs_from_page") && !record.flag("denormals_flushed");
+    for record in records.iter().filter(departs) {
+        let id = &record.id;
+        let out = record.bytes("out_bytes").expect("bytes");
+        let file = |bytes: &[u8], name: &str| {
+            fs::write(scratch.path().join(name), bytes).expect("written");
+            json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": name } })
+        };
+        let total = record.json["desc"]["OutputTensor"]["TotalTensorSizeInBytes"].as_u64().expect("a size");
+        let offset = record.json["out_offset"].as_u64().unwrap_or(0);
+        let poison = json!({ "valueCount": out.len(), "value": common::POISON });
+        let resource = json!({ "initialValuesDataType": "UINT8", "initialValues": poison, "sizeInBytes": out.len() });
+        resources.insert(format!("{id}.out"), resource);
+        let mut bindings =
+            json!({ "OutputTensor": { "name": format!("{id}.out"), "elementOffset": offset, "elementCount": total } });
+        if let Some(lengths) = record.bytes("length_bytes") {
+            let element = common::oracle::width(common::output_of(&record.desc));
+            let total = record.json["desc"]["InputTensor"]["TotalTensorSizeInBytes"].as_u64().expect("a size") as usize;
+            let counted = || (0..total / element).flat_map(|k| (k as u64).to_le_bytes()[..element].to_vec()).collect();
+            let mut input = record.bytes("input_bytes").unwrap_or_else(counted);
+            input.resize(total.max(input.len()), 0);
+            resources.insert(format!("{id}.in"), file(&input, &format!("{id}.in.bin")));
+            resources.insert(format!("{id}.lengths"), file(&lengths, &format!("{id}.lengths.dat")));
+            bindings["InputTensor"] = json!(format!("{id}.in"));
+            bindings["SequenceLengthsTensor"] = json!(format!("{id}.lengths"));
+        }
+        dispatchables.insert(id.clone(), dispatchable(record));
+        commands.push(json!({ "type": "dispatch", "dispatchable": id, "bindings": bindings }));
+        let target = scratch.path().join(format!("{id}.out.bin"));
+        commands.push(json!({ "type": "writeFile", "resource": format!("{id}.out"), "targetPath": target }));
+        required.push((record, target, out));
+    }
+    let model = json!({ "resources": resources, "dispatchables": dispatchables, "commands": commands });
+    let output = run_model(scratch.path(), &model);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(required.len(), 369);
+    for (record, target, out) in required {
+        let found = fs::read(&target).expect("written");
+        common::assert_same(&dml_cuda::Device::cpu(), &record.desc, &found, &out);
+    }
+}
+
+#[test]
+fn ten_thousand_dispatchables_take_well_under_a_second() {
+    let right = json!({
+        "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+        "desc": {
+            "InputTensor": { "DataType": "FLOAT32", "Sizes": [2, 3, 4, 5] },
+            "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [2, 3, 1, 5] },
+            "OutputTensor": { "DataType": "FLOAT32", "Sizes": [2, 3, 4, 5], "Strides": [64, 1, 15, 3] },
+            "Axis": 2
+        }
+    });
+    let mut wrong = right.clone();
+    wrong["desc"]["Axis"] = json!("two");
+    let dispatchables: serde_json::Map<String, Value> =
+        (0..10_000).map(|n| (format!("{n:05}"), if n % 2 == 0 { right.clone() } else { wrong.clone() })).collect();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("many.json");
+    fs::write(&path, serde_json::to_string_pretty(&json!({ "dispatchables": dispatchables })).expect("JSON"))
+        .expect("written");
+    let started = std::time::Instant::now();
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    let elapsed = started.elapsed();
+    assert_eq!(stdout(&output).matches(": accepted").count(), 5_000);
+    assert_eq!(stdout(&output).matches("Axis is \"two\", must be an integer").count(), 5_000);
+    assert!(elapsed.as_secs_f64() < 1.0, "{elapsed:?}");
+}
+
+fn fill(data_type: &str, sizes: Value, start: Value, delta: Value) -> Value {
+    json!({
+        "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE",
+        "desc": {
+            "OutputTensor": { "DataType": data_type, "Sizes": sizes },
+            "ValueDataType": data_type, "ValueStart": start, "ValueDelta": delta
+        }
+    })
+}
+
+/// A model with one fill of four FLOAT32 and one resource for it.
+fn small() -> Value {
+    json!({
+        "resources": { "Out": { "initialValuesDataType": "FLOAT32", "initialValues": { "valueCount": 4, "value": 7 } } },
+        "dispatchables": { "fill": fill("FLOAT32", json!([4]), json!(0.5), json!(1)) },
+        "commands": [
+            { "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": "Out" } },
+            { "type": "print", "resource": "Out" }
+        ]
+    })
+}
+
+#[test]
+fn every_form_of_a_model_is_read() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let printed = |model: &Value| {
+        let output = run_model(scratch.path(), model);
+        assert!(output.status.success(), "{}\n{model}", stderr(&output));
+        resources(&output)
+    };
+    assert_eq!(printed(&small()), ["Resource 'Out': 0.5, 1.5, 2.5, 3.5"]);
+
+    // Full names, the Type/Desc level, scalars as unions, unknown fields.
+    let mut model = small();
+    model["$schema"] = json!("./_schema.json");
+    model["dispatchables"]["fill"] = json!({
+        "Type": "FILL_VALUE_SEQUENCE", "dmlCompileType": "DmlCompileOp", "executionFlags": "NONE",
+        "Desc": {
+            "OutputTensor": {
+                "Type": "DML_TENSOR_TYPE_BUFFER",
+                "Desc": { "DataType": "DML_TENSOR_DATA_TYPE_FLOAT16", "Flags": "DML_TENSOR_FLAG_NONE", "DimensionCount": 1, "Sizes": [4], "Strides": null }
+            },
+            "ValueDataType": "FLOAT16", "ValueStart": { "UInt16": 15360 }, "ValueDelta": { "UInt16": 49152 }
+        }
+    });
+    model["resources"]["Out"] =
+        json!({ "initialValuesDataType": "FLOAT16", "initialValues": [1, "nan", "inf", "-inf", 65504] });
+    assert_eq!(printed(&model), ["Resource 'Out': 1, -1, -3, -5, 65504"]);
+    model["commands"] = json!([{ "type": "PRINT", "resource": "Out" }]);
+    assert_eq!(printed(&model), ["Resource 'Out': 1, nan, inf, -inf, 65504"]);
+
+    // Sequences add up; offsets and sizes place them; verbose shows the bits.
+    model["resources"]["Out"] = json!({
+        "initialValuesDataType": "INT8", "sizeInBytes": 12, "initialValuesOffsetInBytes": 2,
+        "initialValues": { "valueCount": 3, "valueStart": 127, "valueDelta": -126 }
+    });
+    assert_eq!(printed(&model), ["Resource 'Out': 0, 0, 127"]);
+    model["commands"][0]["verbose"] = json!(true);
+    let output = run_model(scratch.path(), &model);
+    assert!(
+        stdout(&output).contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"),
+        "{}",
+        stdout(&output)
+    );
+
+    // A binding by object, in elements; comments and trailing commas in the file.
+    let mut model = small();
+    model["resources"]["Out"]["initialValues"]["valueCount"] = json!(9);
+    model["commands"][0]["bindings"]["OutputTensor"] =
+        json!([{ "name": "Out", "elementOffset": 4, "elementCount": 4 }]);
+    assert_eq!(printed(&model), ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]);
+    let text = model.to_string().replacen('{', "{ // a comment\n /* another */", 1).replacen("]}", "],}", 1);
+    fs::write(scratch.path().join("comments.json"), format!("\u{feff}{text}")).expect("written");
+    let output = run(&[scratch.path().join("comments.json").to_str().expect("UTF-8")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+
+    // 64-bit integers keep their digits; negative values of unsigned types wrap.
+    let mut model = small();
+    model["dispatchables"]["fill"] = fill("UINT64", json!([3]), json!(18446744073709551615u64), json!(-1));
+    model["resources"]["Out"] =
+        json!({ "initialValuesDataType": "UINT64", "initialValues": [-1, 9007199254740993u64, 2.0] });
+    assert_eq!(printed(&model), ["Resource 'Out': 18446744073709551615, 18446744073709551614, 18446744073709551613"]);
+}
+
+#[test]
+fn timings_are_printed_in_dxdispatchs_words() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    fs::write(&path, small().to_string()).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let output = stdout(&run(&[path, "-a", "cpu", "-i", "5", "-r", "2", "-w", "2", "-v", "2"]));
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[0], "Running on 'CPU'");
+    assert!(lines[1].starts_with("Initialize 'fill': "), "{output}");
+    assert_eq!(lines[2], "Dispatch 'fill': 5 iterations");
+    assert!(lines[3].starts_with("CPU Timings (Cold) : 2 samples, ") && lines[3].ends_with(" ms max"), "{output}");
+    assert!(lines[4].starts_with("CPU Timings (Hot)  : 3 samples, "), "{output}");
+    assert_eq!(lines[5], "The timings of each iteration: ");
+    assert!(lines[10].starts_with("iteration 4: ") && lines[10].ends_with(" ms (CPU)"), "{output}");
+    let output = stdout(&run(&[path, "-a", "cpu", "-t", "20"]));
+    let iterations: u64 = output
+        .split("'fill': ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .expect("a count")
+        .parse()
+        .expect("a count");
+    assert!(iterations > 1, "{output}");
+    assert!(stdout(&run(&["-s"])).ends_with("CPU\n-Hardware: false\n"));
+}
+
+#[test]
+fn bad_input_gets_one_clear_message() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    fs::write(scratch.path().join("odd.bin"), [1, 2, 3]).expect("written");
+    fs::write(
+        scratch.path().join("short.npy"),
+        b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99,), }            \n",
+    )
+    .expect("written");
+    fs::write(scratch.path().join("text.npy"), "not an array").expect("written");
+    let out = scratch.path().join("out.bin");
+    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": out });
+    let expect = |what: &str, change: &dyn Fn(&mut Value)| {
+        let mut model = small();
+        // The first command would leave a file: nothing may be half done.
+        model["commands"].as_array_mut().expect("a list").insert(0, write.clone());
+        change(&mut model);
+        let output = run_model(scratch.path(), &model);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{what}: {message}");
+        assert!(message.starts_with("ERROR: ") && message.contains(what), "{message} does not say {what}");
+        assert!(!message.contains("panicked"), "{message}");
+        message
+    };
+    let before_anything = |what: &str, change: &dyn Fn(&mut Value)| {
+        let message = expect(what, change);
+        assert!(!out.exists(), "a file was written though {message}");
+        assert!(message.lines().count() == 1 || message.contains("is rejected:"), "{message}");
+    };
+    let values = |json: Value| move |model: &mut Value| model["resources"]["Out"]["initialValues"] = json.clone();
+    let source = |name: &str| values(json!({ "sourcePath": name }));
+
+    // Missing and mistyped fields, by their path.
+    before_anything("the document is without the member commands", &|m| {
+        drop(m.as_object_mut().expect("an object").remove("commands"))
+    });
+    before_anything("dispatchables.fill.desc is without the member ValueDelta", &|m| {
+        m["dispatchables"]["fill"]["desc"]["ValueDelta"] = json!(null)
+    });
+    before_anything(
+        "resources.Out.initialValues[1] is \"x\", must be a number, \"nan\", \"inf\" or \"-inf\"",
+        &values(json!([1, "x"])),
+    );
+    before_anything(
+        "dispatchables.fill.desc.OutputTensor.Sizes[0] is 4294967296, must be from 0 to 4294967295",
+        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["Sizes"] = json!([4294967296u64]),
+    );
+    before_anything("dispatchables.fill.desc.OutputTensor.DimensionCount is 2, must be 1, the number of Sizes", &|m| {
+        m["dispatchables"]["fill"]["desc"]["OutputTensor"]["DimensionCount"] = json!(2)
+    });
+    before_anything("commands[0].type is \"blink\", must be dispatch, print or writeFile", &|m| {
+        m["commands"][0] = json!({ "type": "blink" })
+    });
+    // Values out of range, unknown names.
+    before_anything("resources.Out.initialValues[0] is 256, must be from 0 to 255", &|m| {
+        m["resources"]["Out"] = json!({ "initialValuesDataType": "UINT8", "initialValues": [256] })
+    });
+    before_anything("resources.Out.initialValues[0] is -129, must be from -128 to 127", &|m| {
+        m["resources"]["Out"] = json!({ "initialValuesDataType": "INT8", "initialValues": [-129] })
+    });
+    before_anything("\"FLOAT33\", must be a DML_TENSOR_DATA_TYPE", &|m| {
+        m["resources"]["Out"]["initialValuesDataType"] = json!("FLOAT33")
+    });
+    before_anything("commands[2].resource is \"Nowhere\", must be the name of a resource of this model", &|m| {
+        m["commands"][2]["resource"] = json!("Nowhere")
+    });
+    before_anything("commands[1].dispatchable is \"gone\", must be the name of a dispatchable of this model", &|m| {
+        m["commands"][1]["dispatchable"] = json!("gone")
+    });
+    before_anything(
+        "\"DML_OPERATOR_GEMM\", must be DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES",
+        &|m| m["dispatchables"]["fill"]["type"] = json!("DML_OPERATOR_GEMM"),
+    );
+    before_anything("\"hlsl\", a compute shader, must be", &|m| m["dispatchables"]["fill"]["type"] = json!("hlsl"));
+    before_anything("\"onnx\", an ONNX model, must be", &|m| m["dispatchables"]["fill"]["type"] = json!("onnx"));
+    before_anything("this runner has no deferred resources", &values(json!("deferred")));
+    before_anything("this runner reads no images", &source("cat.png"));
+    // Files that are absent, short, or of another type.
+    before_anything("\"absent.bin\", which cannot be read", &source("absent.bin"));
+    before_anything("\"odd.bin\", a file of 3 bytes, must be a file of whole elements of FLOAT32", &source("odd.bin"));
+    before_anything("its header promises a shape of [99]", &source("short.npy"));
+    before_anything("it is not a .npy file", &source("text.npy"));
+    // Sizes that no machine has, and sizes that do not fit.
+    before_anything("allocating 1152921504606846976 bytes failed", &|m| {
+        m["resources"]["Out"]["sizeInBytes"] = json!(1u64 << 60)
+    });
+    before_anything("resources.Out.sizeInBytes is 8 bytes, must be enough for the 16 bytes of initialValues", &|m| {
+        m["resources"]["Out"]["sizeInBytes"] = json!(8)
+    });
+    before_anything("must be from 0 to 4294967295", &values(json!({ "valueCount": 1u64 << 40, "value": 0 })));
+    // Rules, all of them at once.
+    before_anything(
+        "dispatchable 'fill' is rejected:\n  FillValueSequenceDesc.OutputTensor.DataType is FLOAT64, must be",
+        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["DataType"] = json!("FLOAT64"),
+    );
+
+    // What only the commands can show: what came before them has happened.
+    expect("dispatch 'fill': nothing is bound to OutputTensor", &|m| m["commands"][1]["bindings"] = json!({}));
+    expect("the bind point is 'Output', must be one of OutputTensor", &|m| {
+        m["commands"][1]["bindings"] = json!({ "Output": "Out" })
+    });
+    expect("dispatch 'fill': the binding of OutputTensor is 12 bytes, must be at least 16", &|m| {
+        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementCount": 3 })
+    });
+    expect("the offset of OutputTensor is 0x4, must be a multiple of 16", &|m| {
+        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 1, "elementCount": 3 })
+    });
+}
+
+#[test]
+fn broken_files_and_options_get_one_clear_message() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("broken.json");
+    let path = path.to_str().expect("UTF-8");
+    let refused = |arguments: &[&str], what: &str| {
+        let output = run(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(stderr(&output).contains(what) && !stderr(&output).contains("panicked"), "{}", stderr(&output));
+    };
+    fs::write(path, "{\n  \"resources\": {},\n  \"x\" 1\n}").expect("written");
+    refused(&[path], "broken.json: line 3, column 7: ");
+    fs::write(path, "").expect("written");
+    refused(&[path], "line 1, column 1: the document is empty");
+    fs::write(path, [0xFF, 0xFE, 0]).expect("written");
+    refused(&[path], "the model is not UTF-8 text");
+    refused(&["absent.json"], "absent.json: the model cannot be read");
+    fs::write(path, "{ \"resources\": {}, \"dispatchables\": { \"a\": 1, \"a\": 2 }, \"commands\": [] }")
+        .expect("written");
+    refused(&[path], "a second \"a\", must be the only one of its name in dispatchables");
+    fs::write(path, small().to_string()).expect("written");
+    refused(&[path, "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU");
+    refused(&[path, "-a", "99"], "cuda: ");
+    refused(&[path, "-i", "0"], "0");
+    refused(&[path, "--feature-level", "9_9"], "`9_9` is not a feature level");
+    refused(&[path, "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate");
+}
+
+#[test]
+fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let model = json!({
+        "resources": { "gone": { "initialValues": { "sourcePath": "absent.bin" } } },
+        "dispatchables": {
+            "a wide": fill("INT64", json!([4]), json!(0), json!(1)),
+            "b unreadable": fill("INT64", json!([4]), json!(0), json!("x")),
+            "c right": fill("INT32", json!([4]), json!(0), json!(-1)),
+            "d huge": fill("UINT8", json!([u32::MAX, 8]), json!(0), json!(1))
+        },
+        "commands": "none of validate's business"
+    });
+    fs::write(&path, model.to_string()).expect("written");
+    let output = run(&["--validate", "--feature-level", "4_0", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "Dispatchable 'a wide': rejected");
+    assert_eq!(
+        lines[1],
+        "  FillValueSequenceDesc.OutputTensor.DataType is INT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)"
+    );
+    assert_eq!(lines[2], "Dispatchable 'b unreadable': rejected");
+    assert!(lines[3].contains("desc.ValueDelta is \"x\", must be an integer"), "{text}");
+    assert_eq!(lines[4], "Dispatchable 'c right': accepted");
+    assert_eq!(lines[5], "Dispatchable 'd huge': rejected");
+    assert!(lines[6..].iter().all(|line| line.starts_with("  FillValueSequenceDesc.OutputTensor.")), "{text}");
+
+    fs::write(&path, json!({ "dispatchables": { "c": fill("INT32", json!([4]), json!(0), json!(-1)) } }).to_string())
+        .expect("written");
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Dispatchable 'c': accepted\n"));
+}

@@ -18,13 +18,14 @@ for line in sys.stdin:
 }
 
 executables test --no-run --tests | while read -r name path; do cp "$path" "$out/tests/$name"; done
+DML_CUDA_COMMIT=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo -dirty)
+export DML_CUDA_COMMIT
 executables bench --no-run --benches | while read -r name path; do
-  if [ -e "benches/$name.rs" ]; then cp "$path" "$out/benches/$name"; fi
+  case "$name" in throughput | host) cp "$path" "$out/benches/$name" ;; esac
 done
 cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
-strip "$out"/tests/* "$out/dml-cuda"
-for bench in "$out"/benches/*; do if [ -e "$bench" ]; then strip "$bench"; fi; done
+strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda"
 
 cat > "$out/run-tests.sh" <<'RUN'
 #!/usr/bin/env bash
@@ -42,5 +43,13 @@ for test in "$bundle"/tests/*; do
 done
 exit $failed
 RUN
-chmod +x "$out/run-tests.sh"
+cat > "$out/run-bench.sh" <<'RUN'
+#!/usr/bin/env bash
+# Runs the benches and writes throughput.csv into the folder given, or the current one.
+set -eu
+bundle=$(cd "$(dirname "$0")" && pwd)
+"$bundle/benches/throughput" --csv "${1:-.}/throughput.csv" ${BENCH_ARGS:-}
+"$bundle/benches/host" --bench --noplot
+RUN
+chmod +x "$out"/run-tests.sh "$out"/run-bench.sh
 du -sh "$out"

@@ -1,0 +1,102 @@
+//! What the library costs on the host: see benches/README.md.
+#![allow(unsafe_code, missing_docs)]
+
+use std::hint::black_box;
+
+use criterion::{criterion_group, criterion_main, Criterion};
+use dml_cuda::{
+    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion,
+    TensorDataType,
+};
+
+fn reverse() -> ReverseSubsequencesDesc {
+    ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 3, 4, 256]),
+        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[2, 3, 1, 256]),
+        output_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 3, 4, 256]),
+        axis: 2,
+    }
+}
+
+fn fill() -> FillValueSequenceDesc {
+    FillValueSequenceDesc {
+        output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[1, 1, 1, 1024]),
+        value_data_type: TensorDataType::Float32,
+        value_start: ScalarUnion::Float32(0.0),
+        value_delta: ScalarUnion::Float32(1.0),
+    }
+}
+
+fn create_and_compile(c: &mut Criterion) {
+    let devices = std::iter::once(Device::cpu()).chain(Device::cuda(0));
+    for device in devices {
+        let compile = |desc: dml_cuda::OperatorDesc| {
+            device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled")
+        };
+        c.bench_function(&format!("create and compile a fill, {device}"), |b| {
+            b.iter(|| compile(black_box(fill().into())))
+        });
+        c.bench_function(&format!("create and compile a reversal, {device}"), |b| {
+            b.iter(|| compile(black_box(reverse().into())))
+        });
+    }
+}
+
+/// A dispatch beside a bare cuLaunchKernel of the same kind. The queue is drained now and then, outside the
+/// measured calls.
+fn dispatch(c: &mut Criterion) {
+    use cudarc::driver::{result, sys};
+    let Ok(device) = Device::cuda(0) else {
+        println!("SKIPPED: there is no GPU to dispatch to");
+        return;
+    };
+    let stream = device.create_stream().expect("streams are to be had");
+    let raw = stream.raw().expect("a GPU's stream");
+    let compile = |desc: dml_cuda::OperatorDesc| {
+        device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled")
+    };
+    let output = device.create_buffer(1 << 16).expect("small");
+    let input = device.create_buffer(1 << 16).expect("small");
+    let table = compile(fill().into()).bind(&[], &BufferBinding::whole(&output)).expect("right");
+    let reversal = compile(reverse().into());
+    let inputs = [BufferBinding::range(&input, 0, 1 << 15), BufferBinding::range(&input, 1 << 15, 1 << 15)];
+    let reversal = reversal.bind(&inputs, &BufferBinding::whole(&output)).expect("right");
+
+    const EMPTY: &std::ffi::CStr =
+        c".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry empty(.param .u64 a) { ret; }\n";
+    // SAFETY: the PTX ends in a NUL; the device's context is current on this thread after the calls above.
+    let empty = unsafe {
+        let module = result::module::load_data(EMPTY.as_ptr().cast()).expect("the PTX is right");
+        result::module::get_function(module, c"empty".to_owned()).expect("the entry is there")
+    };
+    let mut bare = || {
+        let mut argument = 0u64;
+        let mut arguments = [std::ptr::from_mut(&mut argument).cast()];
+        // SAFETY: the kernel takes one word and touches nothing.
+        unsafe { result::launch_kernel(empty, (1, 1, 1), (256, 1, 1), 0, raw, &mut arguments) }.expect("queued");
+    };
+    let mut time = |name: &str, call: &mut dyn FnMut()| {
+        c.bench_function(name, |b| {
+            b.iter_custom(|iterations| {
+                let mut spent = std::time::Duration::ZERO;
+                let mut left = iterations;
+                while left > 0 {
+                    let batch = left.min(256);
+                    let started = std::time::Instant::now();
+                    (0..batch).for_each(|_| call());
+                    spent += started.elapsed();
+                    // SAFETY: the stream is live.
+                    unsafe { sys::cuStreamSynchronize(raw) }.result().expect("no kernel failed");
+                    left -= batch;
+                }
+                spent
+            });
+        });
+    };
+    time("cuLaunchKernel alone", &mut bare);
+    time("dispatch a fill", &mut || table.dispatch(&stream).expect("queued"));
+    time("dispatch a reversal", &mut || reversal.dispatch(&stream).expect("queued"));
+}
+
+criterion_group!(host, create_and_compile, dispatch);
+criterion_main!(host);

@@ -1,0 +1,297 @@
+//! Timing on the device: medians of event times over several launches each, on rotating buffers.
+
+use std::sync::Arc;
+
+use cudarc::driver::{result, sys, CudaContext};
+use dml_cuda::{CompiledOperator, Device, OperatorDesc};
+
+use crate::cases::Case;
+
+/// Times taken of a case; the median is reported.
+const SAMPLES: usize = 9;
+
+pub struct Gpu {
+    context: Arc<CudaContext>,
+    device: Device,
+    stream: sys::CUstream,
+    /// Random bytes that inputs are made of.
+    random: Memory,
+    store: sys::CUfunction,
+}
+
+/// Device memory, freed when dropped.
+struct Memory {
+    address: u64,
+    bytes: u64,
+}
+
+impl Memory {
+    fn new(bytes: u64) -> Self {
+        // SAFETY: `Gpu::new` has made the context current on this, the only thread.
+        let address = unsafe { result::malloc_sync(bytes as usize) }.expect("enough device memory");
+        Self { address, bytes }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`, freed here only; cuMemFree waits for the device.
+        let _ = unsafe { result::free_sync(self.address) };
+    }
+}
+
+/// One 16-byte store a thread, as plain as a kernel can be.
+const STORE_PTX: &std::ffi::CStr = c"
+.version 6.3
+.target sm_75
+.address_size 64
+.visible .entry store(.param .u64 out, .param .u32 value) .maxntid 256, 1, 1
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd0, [out];
+    ld.param.u32 %r0, [value];
+    cvta.to.global.u64 %rd0, %rd0;
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %tid.x;
+    mad.lo.u32 %r1, %r1, 256, %r2;
+    mul.wide.u32 %rd1, %r1, 16;
+    add.u64 %rd0, %rd0, %rd1;
+    st.global.v4.u32 [%rd0], {%r0, %r0, %r0, %r0};
+    ret;
+}
+";
+
+impl Gpu {
+    pub fn new() -> Self {
+        let device = Device::cuda(0).expect("a GPU");
+        let context = CudaContext::new(0).expect("a GPU");
+        context.bind_to_thread().expect("the context is live");
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("streams are to be had");
+        // SAFETY: the PTX ends in a NUL; the module is never unloaded.
+        let store = unsafe {
+            let module = result::module::load_data(STORE_PTX.as_ptr().cast()).expect("the PTX is right");
+            result::module::get_function(module, c"store".to_owned()).expect("the entry is there")
+        };
+        let random = Memory::new(1 << 24);
+        let mut state = 7u64;
+        let words: Vec<u64> = (0..random.bytes / 8)
+            .map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                state ^ (state >> 29)
+            })
+            .collect();
+        // SAFETY: the slice is as large as the allocation.
+        unsafe { result::memcpy_htod_sync(random.address, &words) }.expect("copied");
+        result::ctx::synchronize().expect("copied");
+        Self { context, device, stream, random, store }
+    }
+
+    pub fn description(&self) -> String {
+        let properties = self.device.cuda_properties().expect("a GPU");
+        let driver = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+        let driver = driver.split_whitespace().find(|word| word.contains('.')).unwrap_or("?").to_owned();
+        format!(
+            "{}, {} SMs, L2 {} MiB, driver {driver} (CUDA {}.{}), commit {}",
+            self.device.name(),
+            properties.multiprocessors,
+            properties.l2_cache >> 20,
+            properties.driver_version / 1000,
+            properties.driver_version % 1000 / 10,
+            option_env!("DML_CUDA_COMMIT").unwrap_or("unknown")
+        )
+    }
+
+    fn memory(&self, bytes: u64) -> Memory {
+        let memory = Memory::new(bytes);
+        let mut at = 0;
+        while at < bytes {
+            let part = self.random.bytes.min(bytes - at);
+            // SAFETY: both ranges lie inside their allocations.
+            unsafe { result::memcpy_dtod_sync(memory.address + at, self.random.address, part as usize) }
+                .expect("copied");
+            at += part;
+        }
+        result::ctx::synchronize().expect("copied");
+        memory
+    }
+
+    /// The median microseconds of one `launch`, each on the next set of buffers.
+    fn time(&self, bytes: u64, launch: &mut dyn FnMut(usize)) -> f64 {
+        // As many launches a sample as fill a millisecond or two.
+        let launches = (8_000_000_000 / bytes.max(1)).clamp(2, 200) as usize;
+        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).expect("events are to be had");
+        let (start, end) = (event(), event());
+        let mut n = 0;
+        let mut run = |launches: usize| {
+            for _ in 0..launches {
+                launch(n);
+                n += 1;
+            }
+        };
+        run(launches);
+        let mut samples: Vec<f64> = (0..SAMPLES)
+            .map(|_| {
+                // SAFETY: events and stream are live and of one context.
+                unsafe {
+                    result::event::record(start, self.stream).expect("recorded");
+                    run(launches);
+                    result::event::record(end, self.stream).expect("recorded");
+                    result::event::synchronize(end).expect("no kernel failed");
+                    f64::from(result::event::elapsed(start, end).expect("timed")) * 1e3 / launches as f64
+                }
+            })
+            .collect();
+        samples.sort_by(f64::total_cmp);
+        // SAFETY: created above, used here only.
+        unsafe { (result::event::destroy(start).expect("destroyed"), result::event::destroy(end).expect("destroyed")) };
+        samples[SAMPLES / 2]
+    }
+
+    pub fn time_memset(&self, bytes: u64) -> f64 {
+        let memory = Memory::new(bytes);
+        self.time(bytes, &mut |n| {
+            // SAFETY: the range is the allocation.
+            unsafe { sys::cuMemsetD32Async(memory.address, n as u32, bytes as usize / 4, self.stream) }
+                .result()
+                .expect("queued");
+        })
+    }
+
+    pub fn time_store(&self, bytes: u64) -> f64 {
+        let memory = Memory::new(bytes);
+        self.time(bytes, &mut |n| {
+            let (mut out, mut value) = (memory.address, n as u32);
+            let mut arguments = [std::ptr::from_mut(&mut out).cast(), std::ptr::from_mut(&mut value).cast()];
+            let blocks = (bytes / 16 / 256) as u32;
+            // SAFETY: the kernel takes an address and a word, and writes 16 bytes a thread: the allocation.
+            unsafe { result::launch_kernel(self.store, (blocks, 1, 1), (256, 1, 1), 0, self.stream, &mut arguments) }
+                .expect("queued");
+        })
+    }
+
+    pub fn time_copy(&self, bytes: u64) -> f64 {
+        let (from, to) = (self.memory(bytes), Memory::new(bytes));
+        self.time(2 * bytes, &mut |_| {
+            // SAFETY: the ranges are the allocations.
+            unsafe { result::memcpy_dtod_async(to.address, from.address, bytes as usize, self.stream) }
+                .expect("queued");
+        })
+    }
+
+    fn operator(&self, case: &Case) -> CompiledOperator {
+        let operator =
+            self.device.create_operator(case.desc.clone()).unwrap_or_else(|errors| panic!("{}: {errors}", case.name));
+        self.device.compile_operator(&operator).expect("compiled")
+    }
+
+    fn lengths(&self, case: &Case) -> Memory {
+        let lengths = Memory::new((case.lengths.len() as u64 * 4).max(4));
+        // SAFETY: the allocation is as large as the slice.
+        unsafe { result::memcpy_htod_sync(lengths.address, &case.lengths) }.expect("copied");
+        result::ctx::synchronize().expect("copied");
+        lengths
+    }
+
+    /// The median microseconds of one dispatch. Cases that fit the L2 are timed in it, as their users have them.
+    pub fn time_case(&self, case: &Case) -> f64 {
+        self.context.bind_to_thread().expect("the context is live");
+        let operator = self.operator(case);
+        let total = case.output().total_tensor_size_in_bytes;
+        let sets = if total < 1 << 29 && total > 1 << 23 { 2 } else { 1 };
+        let big = |random: bool| -> Vec<Memory> {
+            let bytes = total + 256;
+            (0..sets).map(|_| if random { self.memory(bytes) } else { Memory::new(bytes) }).collect()
+        };
+        let lengths = self.lengths(case);
+        let inputs = if case.is_fill() { Vec::new() } else { big(true) };
+        let outputs = if case.in_place { Vec::new() } else { big(false) };
+        self.time(case.floor_bytes, &mut |n| {
+            let at = |memory: &[Memory]| memory[n % sets].address + case.misaligned;
+            let output = if case.in_place { at(&inputs) } else { at(&outputs) };
+            let pointers: &[u64] = if case.is_fill() { &[] } else { &[at(&inputs), lengths.address] };
+            // SAFETY: the memory is as large as the tensors and lives until `time` has waited.
+            unsafe { operator.dispatch_raw(pointers, output, self.stream) }.expect("queued");
+        })
+    }
+
+    /// Compares windows of the output with what the elements must be.
+    pub fn check_case(&self, case: &Case) {
+        let operator = self.operator(case);
+        let desc = case.output();
+        let (total, width) = (desc.total_tensor_size_in_bytes, u64::from(desc.data_type.size_in_bits() / 8));
+        let lengths = self.lengths(case);
+        let input = self.memory(total + 256);
+        let output = Memory::new(total + 256);
+        let pointers: &[u64] = if case.is_fill() { &[] } else { &[input.address + case.misaligned, lengths.address] };
+        let read = |memory: &Memory, at: u64, bytes: u64| {
+            let mut window = vec![0u8; bytes as usize];
+            result::ctx::synchronize().expect("no kernel failed");
+            // SAFETY: windows lie inside the tensors.
+            unsafe { result::memcpy_dtoh_sync(&mut window, memory.address + case.misaligned + at) }.expect("read");
+            window
+        };
+        let OperatorDesc::ReverseSubsequences(reverse) = &case.desc else {
+            // SAFETY: as in `time_case`.
+            unsafe { operator.dispatch_raw(pointers, output.address + case.misaligned, self.stream) }.expect("queued");
+            return self.check_fill(case, &|at, bytes| read(&output, at, bytes));
+        };
+        // Windows of whole lanes where they are short, and of the ends and the middle where they are long.
+        let sizes = &reverse.input_tensor.sizes;
+        let (before, axis, behind) = (u64::from(sizes[0]), u64::from(sizes[1]), u64::from(sizes[2]));
+        let one_for_block = case.lengths.len() as u64 != before * behind;
+        let mut expected = Vec::new();
+        for lane in [0, before / 2, before - 1] {
+            for t in [0, 1, axis / 3, axis / 2, axis - 1].into_iter().filter(|&t| t < axis) {
+                for j in [0, behind / 2, behind - 1] {
+                    let length = u64::from(case.lengths[if one_for_block { lane } else { lane * behind + j } as usize])
+                        .min(axis);
+                    let source = if t < length { length - 1 - t } else { t };
+                    let place = |t: u64| ((lane * axis + t) * behind + j) * width;
+                    expected.push((place(t), read(&input, place(source), width)));
+                }
+            }
+        }
+        let target = if case.in_place { &input } else { &output };
+        // SAFETY: as in `time_case`.
+        unsafe { operator.dispatch_raw(pointers, target.address + case.misaligned, self.stream) }.expect("queued");
+        for (at, required) in expected {
+            assert_eq!(
+                read(target, at, width),
+                required,
+                "{} {} {}: byte {at}",
+                case.name,
+                case.data_type(),
+                case.mode()
+            );
+        }
+    }
+
+    fn check_fill(&self, case: &Case, read: &dyn Fn(u64, u64) -> Vec<u8>) {
+        let OperatorDesc::FillValueSequence(fill) = &case.desc else { return };
+        let desc = case.output();
+        if desc.data_type.is_float() {
+            return; // held by the tests; the integers show that every index is where it belongs
+        }
+        let width = u64::from(desc.data_type.size_in_bits() / 8);
+        let (start, delta) = (fill.value_start.to_bits(), fill.value_delta.to_bits());
+        let count: u64 = desc.sizes.iter().map(|&size| u64::from(size)).product();
+        for i in [0, 1, count / 3, count / 2 + 1, count - 1] {
+            let (mut rest, mut at, mut packed) = (i, 0u64, 1u64);
+            for d in (0..desc.sizes.len()).rev() {
+                let coordinate = rest % u64::from(desc.sizes[d]);
+                rest /= u64::from(desc.sizes[d]);
+                at += coordinate * desc.strides.as_ref().map_or(packed, |strides| u64::from(strides[d]));
+                packed *= u64::from(desc.sizes[d]);
+            }
+            let required = start.wrapping_add(i.wrapping_mul(delta)).to_le_bytes();
+            assert_eq!(
+                read(at * width, width),
+                required[..width as usize],
+                "{} {}: element {i}",
+                case.name,
+                case.data_type()
+            );
+        }
+    }
+}

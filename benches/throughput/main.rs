@@ -1,0 +1,89 @@
+//! Device time of both operators against the memory's speed, as one prebuilt binary: see benches/README.md.
+//!
+//! `throughput [--test] [--csv FILE] [--only SUBSTRING]`. Criterion's sampling does not fit here: times are taken
+//! on the device, every case needs its roof from the same run, and the results are checked.
+#![allow(unsafe_code, missing_docs)]
+
+mod cases;
+mod gpu;
+
+use std::fmt::Write as _;
+
+use cases::Case;
+use gpu::Gpu;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let option =
+        |name: &str| arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1));
+    let test = arguments.iter().any(|argument| argument == "--test");
+    if dml_cuda::Device::cuda_count() == 0 {
+        println!("SKIPPED: there is no GPU; {} cases were built and checked for their floors", cases::all(true).len());
+        return;
+    }
+    let gpu = Gpu::new();
+    println!("{}", gpu.description());
+    let roofs = Roofs::measure(&gpu, test);
+    println!("{}", roofs.description());
+
+    let mut csv = String::from(
+        "case,type,mode,microseconds,floor_bytes,floor_microseconds,floor_over_time,gigabytes_per_second\n",
+    );
+    println!("{:<34} {:>5} {:>9} {:>10} {:>10} {:>7} {:>8}", "case", "type", "mode", "us", "floor us", "ratio", "GB/s");
+    for case in
+        cases::all(test).iter().filter(|case| option("--only").is_none_or(|only| case.name.contains(only.as_str())))
+    {
+        let microseconds = gpu.time_case(case);
+        gpu.check_case(case);
+        let floor = roofs.floor_microseconds(case);
+        let rate = case.floor_bytes as f64 / microseconds / 1e3;
+        let (name, data_type, mode) = (&case.name, case.data_type(), case.mode());
+        println!(
+            "{name:<34} {data_type:>5} {mode:>9} {microseconds:>10.2} {floor:>10.2} {:>7.3} {rate:>8.0}",
+            floor / microseconds
+        );
+        let _ = writeln!(
+            csv,
+            "{name},{data_type},{mode},{microseconds:.3},{},{floor:.3},{:.4},{rate:.1}",
+            case.floor_bytes,
+            floor / microseconds
+        );
+    }
+    if let Some(path) = option("--csv") {
+        let header = format!("# {}\n# {}\n", gpu.description(), roofs.description());
+        std::fs::write(path, header + &csv).expect("the CSV can be written");
+    }
+}
+
+/// What the memory does at best, measured in the same run. Rates are in bytes a microsecond.
+struct Roofs {
+    write: f64,
+    copy: f64,
+    memset: f64,
+    store: f64,
+}
+
+impl Roofs {
+    fn measure(gpu: &Gpu, test: bool) -> Self {
+        let bytes: u64 = if test { 1 << 20 } else { 1 << 29 };
+        let rate = |microseconds: f64| bytes as f64 / microseconds;
+        let memset = rate(gpu.time_memset(bytes));
+        let store = rate(gpu.time_store(bytes));
+        let copy = 2.0 * rate(gpu.time_copy(bytes));
+        Self { write: memset.max(store), copy, memset, store }
+    }
+
+    fn description(&self) -> String {
+        let Self { memset, store, copy, .. } = self;
+        let gigabytes = |rate: f64| rate / 1e3;
+        format!(
+            "roofs at 512 MiB: memset {:.0} GB/s, a 16-byte store a thread {:.0} GB/s, device copy {:.0} GB/s read and written",
+            gigabytes(*memset), gigabytes(*store), gigabytes(*copy)
+        )
+    }
+
+    /// The bytes that must move, over the roof's rate.
+    fn floor_microseconds(&self, case: &Case) -> f64 {
+        case.floor_bytes as f64 / if case.is_fill() { self.write } else { self.copy }
+    }
+}

@@ -9,14 +9,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const KERNELS: [&str; 2] = ["fill_value_sequence", "reverse_subsequences"];
+const KERNELS: [&str; 5] = [
+    "fill_value_sequence",
+    "reverse_subsequences_units",
+    "reverse_subsequences_lanes",
+    "reverse_subsequences_staged",
+    "reverse_subsequences_strips",
+];
 
 /// The flags of every PTX this crate ships; `scripts/prebuilt.sh` reads this line.
 const NVCC_FLAGS: [&str; 4] = ["-ptx", "-arch=compute_75", "-std=c++17", "-O3"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=kernels/common.cuh");
+    for header in ["common", "reverse_subsequences"] {
+        println!("cargo:rerun-if-changed=kernels/{header}.cuh");
+    }
     for kernel in KERNELS {
         println!("cargo:rerun-if-changed=kernels/{kernel}.cu");
         println!("cargo:rerun-if-changed=kernels/prebuilt/{kernel}.ptx");

@@ -38,3 +38,27 @@ __device__ __forceinline__ T* at(T* base, u32 offset) {
 __device__ __forceinline__ u64 global_thread() {
     return static_cast<u64>(blockIdx.x) * THREADS + threadIdx.x;
 }
+
+// Stores the bytes [begin, end) of a slot.
+__device__ __forceinline__ void store_part(u8* slot, uint4 v, int begin, int end) {
+    if (begin <= 0 && end >= 16) {
+        *reinterpret_cast<uint4*>(slot) = v;
+        return;
+    }
+    const u32 words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        if (begin <= 4 * w && end >= 4 * w + 4) {
+            reinterpret_cast<u32*>(slot)[w] = words[w];
+        } else if (begin < 4 * w + 4 && end > 4 * w) {
+#pragma unroll
+            for (int b = 0; b < 4; ++b) {
+                if (begin <= 4 * w + b && end > 4 * w + b) slot[4 * w + b] = static_cast<u8>(words[w] >> (8 * b));
+            }
+        }
+    }
+}
+
+__device__ __forceinline__ int clamp(i64 value) {
+    return static_cast<int>(value < 0 ? 0 : value > 16 ? 16 : value);
+}

@@ -24,6 +24,12 @@ struct Wrapping {
     T start, delta;
     __device__ Wrapping(u64 s, u64 d) : start(static_cast<T>(s)), delta(static_cast<T>(d)) {}
     __device__ T operator()(u32 i) const { return static_cast<T>(start + static_cast<T>(i) * delta); }
+    // The element k steps behind element i. Indices wrap modulo 2^32, as do products of up to 32 bits: of these
+    // one product serves all of a slot.
+    __device__ T behind(u32 i, u32 k, u32 step) const {
+        if (sizeof(T) == 8) return (*this)(i + k * step);
+        return static_cast<T>((*this)(i) + static_cast<T>(k) * static_cast<T>(static_cast<T>(step) * delta));
+    }
 };
 
 struct Float32 {
@@ -32,6 +38,7 @@ struct Float32 {
     __device__ Float32(u64 s, u64 d)
         : start(__uint_as_float(static_cast<u32>(s))), delta(__uint_as_float(static_cast<u32>(d))) {}
     __device__ float operator()(u32 i) const { return __fmaf_rn(__uint2float_rn(i), delta, start); }
+    __device__ float behind(u32 i, u32 k, u32 step) const { return (*this)(i + k * step); }
 };
 
 struct Float16 {
@@ -42,6 +49,7 @@ struct Float16 {
     __device__ u16 operator()(u32 i) const {
         return __half_as_ushort(__float2half_rn(__fmaf_rn(__uint2float_rn(i), delta, start)));
     }
+    __device__ u16 behind(u32 i, u32 k, u32 step) const { return (*this)(i + k * step); }
 };
 
 // ---- 16 bytes of consecutive memory -------------------------------------------------------------------
@@ -53,18 +61,9 @@ union Slot {
     uint4 vector;
 };
 
-// The elements i, i + step, ... of one slot.
-template <class A>
-__device__ __forceinline__ uint4 slot_values(const A& value, u32 i, u32 step) {
-    Slot<A> slot;
-#pragma unroll
-    for (u32 k = 0; k < Slot<A>::N; ++k) slot.element[k] = value(i + k * step);
-    return slot.vector;
-}
-
 // Writes the part of slot `slot` that lies in a run of `count` consecutive elements at `run`, whose
 // element j holds value(first + j * step). Slots are cut at 16-byte addresses, so that every slot that
-// lies whole in the run is one aligned store; the two at its ends go element by element.
+// lies whole in the run is one aligned store; the two at its ends are stored in part.
 template <class A>
 __device__ __forceinline__ void write_slot(const A& value, typename A::Element* run, u32 count, u32 slot, u32 first,
                                            u32 step) {
@@ -73,16 +72,12 @@ __device__ __forceinline__ void write_slot(const A& value, typename A::Element* 
     const u32 lead = static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
     const i64 begin = static_cast<i64>(slot) * N - lead;
     if (begin >= count) return;
-    if (begin >= 0 && begin + N <= count) {
-        const u32 j = static_cast<u32>(begin);
-        *reinterpret_cast<uint4*>(at(run, j)) = slot_values(value, first + j * step, step);
-    } else {
+    const u32 i = first + static_cast<u32>(begin) * step;  // wraps before the run's first, which is not stored
+    Slot<A> values;
 #pragma unroll
-        for (u32 k = 0; k < N; ++k) {
-            const i64 j = begin + k;
-            if (j >= 0 && j < count) run[j] = value(first + static_cast<u32>(j) * step);
-        }
-    }
+    for (u32 k = 0; k < N; ++k) values.element[k] = value.behind(i, k, step);
+    store_part(reinterpret_cast<u8*>(run) + begin * static_cast<i64>(sizeof(T)), values.vector,
+               clamp(-begin * static_cast<i64>(sizeof(T))), clamp((count - begin) * static_cast<i64>(sizeof(T))));
 }
 
 // ---- Packed: one run over the whole tensor --------------------------------------------------------------
@@ -103,7 +98,8 @@ __device__ __forceinline__ void fill_packed(const FillPacked& p) {
 // ---- Strided ------------------------------------------------------------------------------------------
 // One dimension of the output in memory order: `stride` elements apart in memory, `step` apart in the
 // logical index. `rows` takes the innermost dimension (stride 1) as runs of 16-byte slots and the others
-// from `dims`; `elements` takes all of them from `dims`, one element a thread.
+// from `dims`; `dense` takes up to three innermost ones that leave no gaps as such a run; `elements` takes all
+// of them from `dims`, one element a thread.
 
 struct FillDim {
     FastDiv size;
@@ -114,10 +110,14 @@ struct FillDim {
 struct FillStrided {
     void* out;
     u64 start, delta;
-    u64 items;             // rows: slots in all; elements: elements in all
-    FastDiv slots_of_row;  // rows only
-    u32 row_size;          // rows only: elements of a row
-    u32 row_step;          // rows only
+    u64 items;             // rows, dense: slots in all; elements: elements in all
+    FastDiv slots_of_row;  // rows, dense
+    FastDiv inner;         // dense: size of the innermost dimension
+    FastDiv middle;        // dense: size of the next
+    u32 row_size;          // rows, dense: elements of a run
+    u32 row_step;          // rows, dense: step of the innermost dimension
+    u32 middle_step;       // dense: step of the next
+    u32 outer_step;        // dense: step of the one after
     u32 rank;              // dimensions in `dims`, innermost last
     u32 reserved;
     FillDim dims[MAX_DIMS];
@@ -138,6 +138,47 @@ __device__ __forceinline__ Position locate(u32 n, const FillStrided& p) {
         n = outer;
     }
     return position;
+}
+
+template <class A>
+__device__ __forceinline__ void fill_dense(const FillStrided& p) {
+    using T = typename A::Element;
+    constexpr int N = Slot<A>::N;
+    const u64 item = global_thread();
+    if (item >= p.items) return;
+    const u32 row = divide(static_cast<u32>(item), p.slots_of_row);
+    const u32 slot = static_cast<u32>(item) - row * p.slots_of_row.divisor;
+    const Position position = locate(row, p);
+    T* run = at(static_cast<T*>(p.out), position.offset);
+    const i64 begin = static_cast<i64>(slot) * N - static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
+    if (begin >= p.row_size) return;
+
+    // Where the slot's first element of the run is; then on, element by element, carrying.
+    const u32 j = begin < 0 ? 0 : static_cast<u32>(begin);
+    const u32 m = divide(j, p.inner);
+    const u32 o = divide(m, p.middle);
+    u32 c0 = j - m * p.inner.divisor, c1 = m - o * p.middle.divisor;
+    u32 i = position.index + c0 * p.row_step + c1 * p.middle_step + o * p.outer_step;
+    const u32 carry = p.middle_step - p.inner.divisor * p.row_step;
+    const u32 carry_more = p.outer_step - p.middle.divisor * p.middle_step;
+    const A value(p.start, p.delta);
+    Slot<A> values;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        values.element[k] = value(i);
+        if (begin + k < 0) continue;
+        i += p.row_step;
+        if (++c0 == p.inner.divisor) {
+            c0 = 0;
+            i += carry;
+            if (++c1 == p.middle.divisor) {
+                c1 = 0;
+                i += carry_more;
+            }
+        }
+    }
+    store_part(reinterpret_cast<u8*>(run) + begin * static_cast<i64>(sizeof(T)), values.vector,
+               clamp(-begin * static_cast<i64>(sizeof(T))), clamp((p.row_size - begin) * static_cast<i64>(sizeof(T))));
 }
 
 template <class A>
@@ -167,6 +208,9 @@ __device__ __forceinline__ void fill_elements(const FillStrided& p) {
     }                                                                                                              \
     extern "C" __global__ void __launch_bounds__(THREADS) fill_rows_##suffix(const __grid_constant__ FillStrided p) {  \
         fill_rows<arithmetic>(p);                                                                                  \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS) fill_dense_##suffix(const __grid_constant__ FillStrided p) { \
+        fill_dense<arithmetic>(p);                                                                                 \
     }                                                                                                              \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                          \
         fill_elements_##suffix(const __grid_constant__ FillStrided p) {                                            \

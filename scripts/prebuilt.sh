@@ -2,9 +2,9 @@
 # Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc, or checks them with --check.
 #
 # nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far
-# older, so each file is declared with the lowest ISA version that the assembler accepts for it. The ptxas
-# of CUDA 12.0 does the accepting, for sm_75, sm_80 and sm_90: what it assembles, a driver from CUDA 12.0 on
-# can load.
+# older, so each file is declared with the lowest ISA version that the assemblers accept for it: the ptxas of
+# CUDA 12.0 for sm_75, sm_80 and sm_90, so that drivers from CUDA 12.0 on can load it, and the pinned one, as newer
+# assemblers look closer. The pragma used_bytes_mask, a hint that would need ISA 8.3, is left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 nvcc=$(scripts/install-nvcc.sh)
@@ -20,12 +20,14 @@ assembles() {
   for target in sm_75 sm_80 sm_90; do
     "$ptxas" -arch="$target" -o /dev/null "$1" 2>/dev/null || return 1
   done
+  "$(dirname "$nvcc")/ptxas" -arch=sm_90 -o /dev/null "$1" 2>/dev/null
 }
 
 for source in kernels/*.cu; do
   name=$(basename "$source" .cu)
   # shellcheck disable=SC2086
   "$nvcc" $flags -o "$out/$name.ptx" "$source"
+  sed -i '/\.pragma "used_bytes_mask/d' "$out/$name.ptx"
   for isa in 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0; do
     sed -i "s/^\.version .*/.version $isa/" "$out/$name.ptx"
     if assembles "$out/$name.ptx"; then break; fi

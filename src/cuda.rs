@@ -18,41 +18,37 @@ use crate::plan::reverse_subsequences;
 use crate::plan::{Entry, Launch, Module, Plan};
 use driver::{Function, LoadedModule};
 
+/// The name of a kernel file and the PTX that build.rs compiled it to, or took from kernels/prebuilt.
+macro_rules! ptx {
+    ($name:literal) => {
+        ($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")))
+    };
+}
+
 impl Module {
-    /// The file's name, for messages.
-    const fn name(self) -> &'static str {
+    /// Name, PTX and entry points.
+    const fn source(self) -> ((&'static str, &'static str), &'static [&'static CStr]) {
         match self {
-            Module::FillValueSequence => "fill_value_sequence.ptx",
-            Module::ReverseSubsequences => "reverse_subsequences.ptx",
-        }
-    }
-
-    /// What build.rs compiled, or took from kernels/prebuilt.
-    const fn ptx(self) -> &'static str {
-        match self {
-            Module::FillValueSequence => include_str!(concat!(env!("OUT_DIR"), "/fill_value_sequence.ptx")),
-            Module::ReverseSubsequences => include_str!(concat!(env!("OUT_DIR"), "/reverse_subsequences.ptx")),
-        }
-    }
-
-    const fn entries(self) -> &'static [&'static CStr] {
-        match self {
-            Module::FillValueSequence => fill_value_sequence::ENTRIES,
-            Module::ReverseSubsequences => reverse_subsequences::ENTRIES,
+            Module::FillValueSequence => (ptx!("fill_value_sequence"), fill_value_sequence::ENTRIES),
+            Module::ReverseUnits => (ptx!("reverse_subsequences_units"), reverse_subsequences::UNITS),
+            Module::ReverseLanes => (ptx!("reverse_subsequences_lanes"), reverse_subsequences::LANES),
+            Module::ReverseStaged => (ptx!("reverse_subsequences_staged"), reverse_subsequences::STAGED),
+            Module::ReverseStrips => (ptx!("reverse_subsequences_strips"), reverse_subsequences::STRIPS),
         }
     }
 }
 
-/// The kernels of one compiled operator: its module, kept loaded.
+/// The kernels of one compiled operator: its modules, kept loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct Functions {
     context: Arc<Context>,
-    module: Arc<LoadedModule>,
+    modules: [Option<Arc<LoadedModule>>; Module::COUNT],
 }
 
 impl Functions {
-    fn get(&self, entry: Entry) -> &Function {
-        self.module.function(entry.index)
+    /// `functions` loads the modules of every launch of the plan.
+    fn get(&self, entry: Entry) -> Option<&Function> {
+        self.modules[entry.module as usize].as_ref().map(|module| module.function(entry.index))
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -60,14 +56,27 @@ impl Functions {
     }
 }
 
-/// Looks up the kernels of a plan, loading their module where it is used first on this context.
+/// Looks up the kernels of a plan, loading their modules where they are used first on this context.
 pub(crate) fn functions(context: &Arc<Context>, plan: &Plan) -> Result<Functions, CompileError> {
-    let module = match plan {
-        Plan::FillValueSequence(_) => Module::FillValueSequence,
-        Plan::ReverseSubsequences(_) => Module::ReverseSubsequences,
+    let mut modules = [const { None }; Module::COUNT];
+    let mut load = |module: Module| -> Result<(), CudaError> {
+        let slot = &mut modules[module as usize];
+        if slot.is_none() {
+            *slot = Some(context.module(module as usize, || {
+                let ((name, ptx), entries) = module.source();
+                (name, ptx, entries)
+            })?);
+        }
+        Ok(())
     };
-    let loaded = context.module(module as usize, || (module.name(), module.ptx(), module.entries()))?;
-    Ok(Functions { context: context.clone(), module: loaded })
+    match plan {
+        Plan::FillValueSequence(_) => load(Module::FillValueSequence)?,
+        Plan::ReverseSubsequences(plan) => {
+            let launches = plan.copy.iter().chain(plan.in_place.iter().flatten());
+            launches.map(|launch| launch.entry.module).try_for_each(&mut load)?;
+        }
+    }
+    Ok(Functions { context: context.clone(), modules })
 }
 
 /// Addresses of the tensors of one dispatch.
@@ -109,7 +118,7 @@ fn queue(
                 launch.params.out = pointers.output;
                 start(functions, &launch, stream)
             }
-            Kernel::Rows(mut launch) | Kernel::Elements(mut launch) => {
+            Kernel::Rows(mut launch) | Kernel::Dense(mut launch) | Kernel::Elements(mut launch) => {
                 launch.params.out = pointers.output;
                 start(functions, &launch, stream)
             }
@@ -137,5 +146,10 @@ fn start<P: bytemuck::Pod>(
     launch: &Launch<P>,
     stream: driver::StreamHandle,
 ) -> Result<(), CudaError> {
-    driver::launch(functions.context(), functions.get(launch.entry), launch.blocks, &launch.params, stream)
+    match functions.get(launch.entry) {
+        Some(function) => {
+            driver::launch(functions.context(), function, (launch.blocks, launch.shared), &launch.params, stream)
+        }
+        None => Ok(()),
+    }
 }

@@ -13,7 +13,7 @@ use crate::desc::{OperatorDesc, OperatorType};
 use crate::error::{BufferError, CompileError, DeviceError, DispatchError};
 use crate::feature_level::{tensor_support, FeatureLevel, TensorRole, TensorSupport};
 use crate::operator::{CompiledOperator, Operator};
-use crate::plan::Plan;
+use crate::plan::{Plan, Target};
 use crate::validate::ValidationErrors;
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
@@ -168,6 +168,15 @@ impl Device {
     /// Whether memory and streams of one can be used with the other.
     pub fn same_as(&self, other: &Device) -> bool {
         self.ordinal() == other.ordinal()
+    }
+
+    /// What plans are made for.
+    pub(crate) fn target(&self) -> Target {
+        match &self.backend {
+            Backend::Cpu => Target::default(),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(context) => context.target(),
+        }
     }
 
     #[cfg(feature = "cuda")]

@@ -7,7 +7,7 @@ use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType};
 use crate::device::Device;
 use crate::error::{BindingError, CompileError};
 use crate::feature_level::{FeatureLevel, TensorRole};
-use crate::plan::{fill_value_sequence, reverse_subsequences, Plan};
+use crate::plan::{fill_value_sequence, reverse_subsequences, Plan, Target};
 use crate::validate::{validate, ValidationErrors};
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
@@ -39,11 +39,11 @@ impl Operator {
             .collect()
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self, target: &Target) -> Plan {
         let plan = match &*self.desc {
             OperatorDesc::FillValueSequence(desc) => fill_value_sequence::Plan::new(desc).map(Plan::FillValueSequence),
             OperatorDesc::ReverseSubsequences(desc) => {
-                reverse_subsequences::Plan::new(desc).map(Plan::ReverseSubsequences)
+                reverse_subsequences::Plan::new(desc, target).map(Plan::ReverseSubsequences)
             }
         };
         plan.expect("`Operator::new` validates, and validated descriptors have a plan")
@@ -88,7 +88,7 @@ struct Inner {
 
 impl CompiledOperator {
     pub(crate) fn new(operator: &Operator, device: &Device) -> Result<Self, CompileError> {
-        let plan = operator.plan();
+        let plan = operator.plan(&device.target());
         Ok(Self {
             inner: Arc::new(Inner {
                 #[cfg(feature = "cuda")]

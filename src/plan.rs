@@ -4,6 +4,7 @@
 //! backend walks the merged dimensions; the CUDA backend launches the kernels.
 
 pub(crate) mod fill_value_sequence;
+mod reverse_launches;
 pub(crate) mod reverse_subsequences;
 
 use bytemuck::{Pod, Zeroable};
@@ -29,16 +30,39 @@ pub(crate) enum Plan {
 pub(crate) struct Launch<Params> {
     pub entry: Entry,
     pub blocks: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
     /// What the pointers of the big tensors must be multiples of.
     pub alignment: u32,
     pub params: Params,
 }
 
-/// A `.cu` file, compiled to a module of its own.
+/// A `.cu` file, compiled to a module of its own: only those that a plan launches are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Module {
     FillValueSequence,
-    ReverseSubsequences,
+    ReverseUnits,
+    ReverseLanes,
+    ReverseStaged,
+    ReverseStrips,
+}
+
+impl Module {
+    pub const COUNT: usize = 5;
+}
+
+/// What a plan knows of the device it is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// The most bytes of shared memory that a block can have.
+    pub shared_memory: u32,
+}
+
+impl Default for Target {
+    /// What every GPU has: for plans whose launches nobody makes.
+    fn default() -> Self {
+        Self { shared_memory: 48 << 10 }
+    }
 }
 
 /// An entry point: a module, and an index into its list of names.

@@ -112,7 +112,8 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     // SAFETY: the stream is live; between begin and end only the dispatch is queued on it. Memory and operator
     // outlive every replay.
     let graph = unsafe {
-        result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL).expect("idle");
+        result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+            .expect("idle");
         operator.dispatch_raw(&[from.address, lengths.address], to.address, stream).expect("capturable");
         let graph = result::stream::end_capture(stream).expect("captured");
         let mut nodes = 0;

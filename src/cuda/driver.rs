@@ -14,7 +14,7 @@ use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 use cudarc::driver::CudaContext;
 
 use crate::error::{BufferError, CudaError, DeviceError};
-use crate::plan::THREADS;
+use crate::plan::{Module, Target, THREADS};
 
 /// What is known of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,14 +64,19 @@ pub(crate) struct Context {
     ordinal: usize,
     name: String,
     properties: Properties,
-    modules: Mutex<[Option<Arc<LoadedModule>>; 2]>,
+    target: Target,
+    modules: Mutex<[Option<Arc<LoadedModule>>; Module::COUNT]>,
 }
 
 impl Context {
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let (name, properties) = describe(ordinal)?;
         let cuda = CudaContext::new(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
-        Ok(Self { cuda, ordinal, name, properties, modules: Mutex::default() })
+        let shared_memory =
+            attribute(cuda.cu_device(), Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+                .map_err(explain("reading the device's shared memory"))?;
+        let target = Target { shared_memory };
+        Ok(Self { cuda, ordinal, name, properties, target, modules: Mutex::default() })
     }
 
     pub fn ordinal(&self) -> usize {
@@ -86,6 +91,10 @@ impl Context {
         &self.properties
     }
 
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
     /// The module in slot `index`, loaded on first use from what `source` gives: its name, PTX and entry points.
     pub fn module<'a>(
         &self,
@@ -97,7 +106,7 @@ impl Context {
             return Ok(module.clone());
         }
         let (name, ptx, entries) = source();
-        let module = Arc::new(LoadedModule::new(&self.cuda, name, ptx, entries)?);
+        let module = Arc::new(LoadedModule::new(&self.cuda, name, ptx, entries, self.target.shared_memory)?);
         modules[index] = Some(module.clone());
         Ok(module)
     }
@@ -107,9 +116,13 @@ impl Context {
     }
 }
 
-fn properties(device: sys::CUdevice) -> Result<Properties, DriverError> {
+fn attribute(device: sys::CUdevice, which: Attribute) -> Result<u32, DriverError> {
     // SAFETY: `device` comes from cuDeviceGet, which is all that reading its attributes asks for.
-    let read = |attribute| unsafe { result::device::get_attribute(device, attribute) }.map(|value| value as u32);
+    unsafe { result::device::get_attribute(device, which) }.map(|value| value as u32)
+}
+
+fn properties(device: sys::CUdevice) -> Result<Properties, DriverError> {
+    let read = |which| attribute(device, which);
     let mut driver_version = 0;
     // SAFETY: the driver writes one int to the address of a live one.
     unsafe { sys::cuDriverGetVersion(&mut driver_version) }.result()?;
@@ -119,7 +132,7 @@ fn properties(device: sys::CUdevice) -> Result<Properties, DriverError> {
             read(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ),
         driver_version: driver_version as u32,
-        // SAFETY: as for the attributes.
+        // SAFETY: as in `attribute`.
         total_memory: unsafe { result::device::total_mem(device) }? as u64,
         multiprocessors: read(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         l2_cache: u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
@@ -149,7 +162,13 @@ unsafe impl Send for LoadedModule {}
 unsafe impl Sync for LoadedModule {}
 
 impl LoadedModule {
-    fn new(cuda: &Arc<CudaContext>, name: &str, ptx: &str, entries: &[&CStr]) -> Result<Self, CudaError> {
+    fn new(
+        cuda: &Arc<CudaContext>,
+        name: &str,
+        ptx: &str,
+        entries: &[&CStr],
+        shared_memory: u32,
+    ) -> Result<Self, CudaError> {
         make_current(cuda)?;
         let verb = format!("loading {name}");
         let failed = explain(&verb);
@@ -161,6 +180,16 @@ impl LoadedModule {
             // SAFETY: the module was loaded above; `loaded` unloads it if this fails.
             let function = unsafe { result::module::get_function(module, entry.to_owned()) }
                 .map_err(explain(&format!("looking up {} in {name}", entry.to_string_lossy())))?;
+            // A plan may give a block all the shared memory there is; without this it would get 48 KiB.
+            // SAFETY: the function was looked up above.
+            unsafe {
+                result::function::set_function_attribute(
+                    function,
+                    sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                    shared_memory as i32,
+                )
+            }
+            .map_err(&failed)?;
             loaded.functions.push(Function(function));
         }
         Ok(loaded)
@@ -371,7 +400,8 @@ impl Drop for Event {
     }
 }
 
-/// Launches a kernel that takes one structure by value, in blocks of [`THREADS`].
+/// Launches a kernel that takes one structure by value, in blocks of [`THREADS`] with so many bytes of dynamic
+/// shared memory.
 ///
 /// Safe to call within this crate because the parameters come from a plan, and the pointers in them from
 /// bound buffers, which are live and large enough (binding.range, binding.size) and stay so until the work
@@ -379,7 +409,7 @@ impl Drop for Event {
 pub(crate) fn launch<P: Pod>(
     context: &Context,
     function: &Function,
-    blocks: u32,
+    (blocks, shared): (u32, u32),
     params: &P,
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
@@ -388,7 +418,7 @@ pub(crate) fn launch<P: Pod>(
     // SAFETY: the function belongs to a module loaded into this context, and takes one parameter of P's layout:
     // P is the `repr(C)` twin of the kernel's structure (held by the tests that run every entry point). The
     // driver copies it before it returns. What the kernel may touch is argued above and in the kernel file.
-    unsafe { result::launch_kernel(function.0, (blocks, 1, 1), (THREADS, 1, 1), 0, stream.0, &mut arguments) }
+    unsafe { result::launch_kernel(function.0, (blocks, 1, 1), (THREADS, 1, 1), shared, stream.0, &mut arguments) }
         .map_err(explain("launching a kernel"))
 }
 

@@ -38,19 +38,25 @@ pub(crate) struct Plan {
     pub launch: Kernel,
 }
 
-/// The three kernels of kernels/fill_value_sequence.cu, fastest first.
+/// The four kernels of kernels/fill_value_sequence.cu, fastest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kernel {
     /// The whole tensor is one run: a 16-byte store a thread.
     Packed(Launch<Packed>),
     /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store a thread.
     Rows(Launch<Strided>),
+    /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store a thread.
+    Dense(Launch<Strided>),
     /// Anything: an element a thread.
     Elements(Launch<Strided>),
 }
 
-/// Shorter rows are mostly their two ends, which `Rows` writes element by element anyway.
-const MIN_ROW_BYTES: u32 = 32;
+/// Shorter rows are mostly their two ends, which are stored in part.
+const MIN_ROW_BYTES: u64 = 32;
+
+/// Shorter rows are written as part of a dense run where they are one: carrying from row to row costs less than
+/// storing every row's ends in part.
+const LONG_ROW_BYTES: u64 = 1024;
 
 /// `FillPacked` of the kernel file.
 #[repr(C)]
@@ -81,8 +87,12 @@ pub(crate) struct Strided {
     pub delta: u64,
     pub items: u64,
     pub slots_of_row: FastDiv,
+    pub inner: FastDiv,
+    pub middle: FastDiv,
     pub row_size: u32,
     pub row_step: u32,
+    pub middle_step: u32,
+    pub outer_step: u32,
     pub rank: u32,
     pub reserved: u32,
     pub dims: [Dim; MAX_DIMENSIONS],
@@ -102,6 +112,12 @@ pub(crate) const ENTRIES: &[&CStr] = &[
     c"fill_rows_i64",
     c"fill_rows_f32",
     c"fill_rows_f16",
+    c"fill_dense_i8",
+    c"fill_dense_i16",
+    c"fill_dense_i32",
+    c"fill_dense_i64",
+    c"fill_dense_f32",
+    c"fill_dense_f16",
     c"fill_elements_i8",
     c"fill_elements_i16",
     c"fill_elements_i32",
@@ -182,36 +198,72 @@ fn launch(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimensio
     let width = arithmetic.width();
     let entry =
         |kind: usize| Entry { module: Module::FillValueSequence, index: kind * ARITHMETICS + arithmetic as usize };
-    let strided = |outer: &[Dimension], items, row: Option<(u32, &Dimension)>| {
-        let mut dims = [Dim::zeroed(); MAX_DIMENSIONS];
-        for (dim, d) in dims.iter_mut().zip(outer) {
-            *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
-        }
-        let (slots, row_size, row_step) = row.map_or((1, 0, 0), |(slots, row)| (slots, row.size, row.step));
-        let slots_of_row = FastDiv::new(slots);
-        let rank = outer.len() as u32;
-        Strided { out: 0, start, delta, items, slots_of_row, row_size, row_step, rank, reserved: 0, dims }
+    if let [] | [Dimension { stride: 1, .. }] = dimensions {
+        let count = dimensions.first().map_or(1, |d| d.size);
+        let params = Packed { out: 0, start, delta, count, reserved: 0 };
+        let blocks = blocks(slots_of_run(count, width, false).into(), 1);
+        return Kernel::Packed(Launch { entry: entry(0), blocks, shared: 0, alignment: width, params });
+    }
+
+    // Runs of the innermost `run` dimensions, 0 where there is no run worth a kernel: elements one by one.
+    let run = run(dimensions, width);
+    let (outer, run) = dimensions.split_at(dimensions.len() - run);
+    let row_size: u32 = run.iter().map(|d| d.size).product();
+    let slots = if run.is_empty() { 1 } else { slots_of_run(row_size, width, false) };
+    let items = outer.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(slots);
+    let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
+    let step = |n: usize| nth(n).map_or(0, |d| d.step);
+    let size = |n: usize| FastDiv::new(nth(n).map_or(1, |d| d.size));
+    let mut dims = [Dim::zeroed(); MAX_DIMENSIONS];
+    for (dim, d) in dims.iter_mut().zip(outer) {
+        *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
+    }
+    let params = Strided {
+        out: 0,
+        start,
+        delta,
+        items,
+        slots_of_row: FastDiv::new(slots),
+        inner: size(0),
+        middle: size(1),
+        row_size,
+        row_step: step(0),
+        middle_step: step(1),
+        outer_step: step(2),
+        rank: outer.len() as u32,
+        reserved: 0,
+        dims,
     };
-    match dimensions {
-        [] | [Dimension { stride: 1, .. }] => {
-            let count = dimensions.first().map_or(1, |d| d.size);
-            let params = Packed { out: 0, start, delta, count, reserved: 0 };
-            let slots = slots_of_run(count, width, false);
-            Kernel::Packed(Launch { entry: entry(0), blocks: blocks(slots.into(), 1), alignment: width, params })
+    let launch =
+        |kind: usize| Launch { entry: entry(kind), blocks: blocks(items, 1), shared: 0, alignment: width, params };
+    match run.len() {
+        0 => Kernel::Elements(launch(3)),
+        1 => Kernel::Rows(launch(1)),
+        _ => Kernel::Dense(launch(2)),
+    }
+}
+
+/// How many of the innermost dimensions are written as one run: those that leave no gaps in memory, at most three,
+/// but a single one where it is long enough.
+fn run(dimensions: &[Dimension], width: u32) -> usize {
+    let bytes = |run: usize| {
+        let run = &dimensions[dimensions.len() - run..];
+        run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
+    };
+    let mut dense = 0;
+    let mut stride = 1;
+    while dense < dimensions.len().min(3) {
+        let d = dimensions[dimensions.len() - dense - 1];
+        if u64::from(d.stride) != stride {
+            break;
         }
-        [outer @ .., row @ Dimension { stride: 1, .. }]
-            if u64::from(row.size) * u64::from(width) >= u64::from(MIN_ROW_BYTES) =>
-        {
-            let slots = slots_of_run(row.size, width, false);
-            let items = outer.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(slots);
-            let params = strided(outer, items, Some((slots, row)));
-            Kernel::Rows(Launch { entry: entry(1), blocks: blocks(items, 1), alignment: width, params })
-        }
-        _ => {
-            let items = dimensions.iter().map(|d| u64::from(d.size)).product();
-            let params = strided(dimensions, items, None);
-            Kernel::Elements(Launch { entry: entry(2), blocks: blocks(items, 1), alignment: width, params })
-        }
+        stride *= u64::from(d.size);
+        dense += 1;
+    }
+    match dense {
+        1.. if bytes(1) >= LONG_ROW_BYTES => 1,
+        1.. if bytes(dense) >= MIN_ROW_BYTES => dense,
+        _ => 0,
     }
 }
 

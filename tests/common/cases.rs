@@ -75,6 +75,13 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[7, 1, 12], 1),
     (&[2, 3, 8, 3, 8], 2),
     (&[3, 2, 3, 2, 3, 2, 3, 2], 4),
+    // Long lanes in several tiles; lanes side by side in strips of every width; blocks of odd rows.
+    (&[2, 20_000], 1),
+    (&[3, 20, 100], 1),
+    (&[2, 700, 64], 1),
+    (&[1, 3000, 36], 1),
+    (&[2, 12, 130], 1),
+    (&[1, 9000, 8], 1),
 ];
 
 fn fill(tensor: BufferTensorDesc, start: ScalarUnion, delta: ScalarUnion) -> Case {

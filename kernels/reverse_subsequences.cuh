@@ -1,0 +1,138 @@
+// REVERSE_SUBSEQUENCES: what its kernels share. The first L elements of every lane are reversed, the rest are
+// copied. A lane is the run of elements along the axis that share every other coordinate; L is the lane's length,
+// clamped to the axis size in the length's full width. Bits are moved, never interpreted.
+//
+// The host promises (rules by their ids, plan = src/plan/reverse_subsequences.rs)
+//   - at most 2^32 - 1 elements a tensor (tensor.element_count), offsets below 2^32 (tensor.total_size.max);
+//   - no two output coordinates share an element (output.overlap);
+//   - input and output do not overlap, or are the same elements (binding.overlap, binding.in_place): entries
+//     called *_swap_* are launched for the second, with `in` equal to `out`, the others for the first;
+//   - lengths do not overlap the output (binding.overlap);
+//   - pointers are aligned to the launch's `alignment` (plan).
+// The kernels promise
+//   - every output element is written once, nothing else is written;
+//   - copying reads inside the input tensor only; in place reads and writes inside a lane's length only.
+// Bytes moved: copying, the input's and the output's once; in place, those below the lengths, twice.
+#pragma once
+
+#include "common.cuh"
+
+struct ReverseDim {
+    FastDiv size;
+    u32 in_stride;
+    u32 out_stride;
+    u32 length_stride;
+    u32 axis;  // 1 for the axis, whose strides here are 0; else 0
+};
+
+// Strides and offsets are in units: elements, or blocks of them (plan).
+struct Reverse {
+    const void* in;
+    const void* lengths;
+    void* out;
+    u64 items;
+    u64 in_bytes;  // TotalTensorSizeInBytes of the input: what may be read
+    u32 axis_size;
+    u32 axis_in_stride;
+    u32 axis_out_stride;
+    u32 wide_lengths;  // 1 for UINT64, 0 for UINT32
+    FastDiv parts;     // slots, tiles or strips that a lane or a row is cut into
+    FastDiv block;     // lanes of a contiguous row behind the axis; in `rows`, its bytes
+    FastDiv group;     // staged: elements of a lane, or of the lanes of a row together
+    u32 group_lanes;   // staged: groups that a block of threads stages
+    u32 groups;        // staged: groups in all
+    u32 unit;          // strips: bytes of a strip's row; rows: bytes of the unit of the strides
+    u32 length_stride; // strips: from one lane of a row to the next
+    u32 rank;
+    u32 reserved;
+    ReverseDim dims[MAX_DIMS];  // innermost last
+};
+
+struct Position {
+    u32 in, out, length;  // offsets of the lane's first element, and of its length
+    u32 t;                // position on the axis
+};
+
+__device__ __forceinline__ Position locate(u32 n, const Reverse& p) {
+    Position position = {0, 0, 0, 0};
+    for (int d = static_cast<int>(p.rank) - 1; d >= 0; --d) {
+        const ReverseDim& dim = p.dims[d];
+        const u32 outer = divide(n, dim.size);
+        const u32 coordinate = n - outer * dim.size.divisor;
+        position.in += coordinate * dim.in_stride;
+        position.out += coordinate * dim.out_stride;
+        position.length += coordinate * dim.length_stride;
+        position.t += coordinate * dim.axis;
+        n = outer;
+    }
+    return position;
+}
+
+// min(L, axis size), in the length's full width.
+__device__ __forceinline__ u32 lane_length(u32 offset, const Reverse& p) {
+    if (p.wide_lengths) {
+        const u64 length = *at(static_cast<const u64*>(p.lengths), offset);
+        return length < p.axis_size ? static_cast<u32>(length) : p.axis_size;
+    }
+    return min(*at(static_cast<const u32*>(p.lengths), offset), p.axis_size);
+}
+
+__device__ __forceinline__ u32 source(u32 t, u32 length) { return t < length ? length - 1 - t : t; }
+
+// ---- 16 bytes at a time ---------------------------------------------------------------------------------
+// A slot is 16 bytes at an aligned address; a window is 16 bytes anywhere, read as the two slots it lies in.
+
+// What may be read: a slot that reaches out of it is read byte by byte.
+struct Bounds {
+    const u8* begin;
+    const u8* end;
+};
+
+__device__ __forceinline__ Bounds input_bounds(const Reverse& p) {
+    const u8* begin = static_cast<const u8*>(p.in);
+    return {begin, begin + p.in_bytes};
+}
+
+__device__ __noinline__ uint4 load_slot_in_part(const u8* slot, const Bounds& bounds) {
+    u32 words[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (u32 k = 0; k < 16; ++k) {
+        if (slot + k >= bounds.begin && slot + k < bounds.end) words[k / 4] |= static_cast<u32>(slot[k]) << (k % 4 * 8);
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+__device__ __forceinline__ uint4 load_slot(const u8* slot, const Bounds& bounds) {
+    if (slot >= bounds.begin && slot + 16 <= bounds.end) return *reinterpret_cast<const uint4*>(slot);
+    return load_slot_in_part(slot, bounds);
+}
+
+// The 16 bytes from byte `shift` of two neighbouring slots.
+__device__ __forceinline__ uint4 shift_slots(uint4 low, uint4 high, u32 shift) {
+    u32 w0 = low.x, w1 = low.y, w2 = low.z, w3 = low.w, w4 = high.x;
+    if (shift & 8) w0 = low.z, w1 = low.w, w2 = high.x, w3 = high.y, w4 = high.z;
+    const u32 w5 = shift & 8 ? high.w : high.y;
+    if (shift & 4) w0 = w1, w1 = w2, w2 = w3, w3 = w4, w4 = w5;
+    const u32 bits = (shift & 3) * 8;
+    return make_uint4(__funnelshift_r(w0, w1, bits), __funnelshift_r(w1, w2, bits), __funnelshift_r(w2, w3, bits),
+                      __funnelshift_r(w3, w4, bits));
+}
+
+__device__ __forceinline__ uint4 load_window(const u8* from, const Bounds& bounds) {
+    const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+    const uint4 low = load_slot(from - shift, bounds);
+    if (shift == 0) return low;
+    return shift_slots(low, load_slot(from - shift + 16, bounds), shift);
+}
+
+// 16 bytes with their elements of `Width` bytes in the opposite order.
+template <u32 Width>
+__device__ __forceinline__ uint4 turn(uint4 v) {
+    if (Width == 8) return make_uint4(v.z, v.w, v.x, v.y);
+    const u32 order = Width == 4 ? 0x3210 : Width == 2 ? 0x1032 : 0x0123;
+    return make_uint4(__byte_perm(v.w, 0, order), __byte_perm(v.z, 0, order), __byte_perm(v.y, 0, order),
+                      __byte_perm(v.x, 0, order));
+}
+
+#define REVERSE_ENTRY(name, body) \
+    extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Reverse p) { body(p); }

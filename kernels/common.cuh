@@ -39,10 +39,18 @@ __device__ __forceinline__ u64 global_thread() {
     return static_cast<u64>(blockIdx.x) * THREADS + threadIdx.x;
 }
 
+// One 16-byte store. Spelled out, because the compiler splits a vector that it knows to be made of wider elements.
+__device__ __forceinline__ void store_slot(u8* slot, uint4 v) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(__cvta_generic_to_global(slot)), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
 // Stores the bytes [begin, end) of a slot.
 __device__ __forceinline__ void store_part(u8* slot, uint4 v, int begin, int end) {
     if (begin <= 0 && end >= 16) {
-        *reinterpret_cast<uint4*>(slot) = v;
+        store_slot(slot, v);
         return;
     }
     const u32 words[4] = {v.x, v.y, v.z, v.w};

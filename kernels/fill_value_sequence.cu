@@ -61,23 +61,39 @@ union Slot {
     uint4 vector;
 };
 
-// Writes the part of slot `slot` that lies in a run of `count` consecutive elements at `run`, whose
-// element j holds value(first + j * step). Slots are cut at 16-byte addresses, so that every slot that
-// lies whole in the run is one aligned store; the two at its ends are stored in part.
+// The part of a slot that lies in a run of consecutive elements. Slots are cut at 16-byte addresses: `slot` 0 holds
+// the run's first element, which may stand anywhere in it.
+template <class A>
+struct Cut {
+    using T = typename A::Element;
+    static constexpr u32 N = Slot<A>::N;
+    u32 first;  // the element of the run at the slot's begin; wraps before the run's first
+    u32 skip;   // elements of the slot before the run's first
+    u32 end;    // elements of the slot before the run's end, N at most; 0 where the run ends before the slot
+
+    __device__ Cut(const T* run, u32 count, u32 slot) {
+        const u32 lead = static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
+        first = slot * N - lead;
+        skip = slot == 0 ? lead : 0;
+        end = slot == 0 ? min(min(count, N) + lead, N) : min(count - min(count, first), N);
+    }
+    __device__ void store(T* run, const Slot<A>& values) const {
+        u8* slot = reinterpret_cast<u8*>(run) + sizeof(T) * (static_cast<i64>(skip ? 0 : first) - skip);
+        store_part(slot, values.vector, static_cast<int>(skip * sizeof(T)), static_cast<int>(end * sizeof(T)));
+    }
+};
+
+// Writes the part of slot `slot` that lies in a run of `count` elements at `run`, whose element j holds
+// value(first + j * step): one aligned store, but for the slots at the run's two ends.
 template <class A>
 __device__ __forceinline__ void write_slot(const A& value, typename A::Element* run, u32 count, u32 slot, u32 first,
                                            u32 step) {
-    using T = typename A::Element;
-    constexpr u32 N = Slot<A>::N;
-    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
-    const i64 begin = static_cast<i64>(slot) * N - lead;
-    if (begin >= count) return;
-    const u32 i = first + static_cast<u32>(begin) * step;  // wraps before the run's first, which is not stored
+    const Cut<A> cut(run, count, slot);
+    if (cut.end == 0) return;
     Slot<A> values;
 #pragma unroll
-    for (u32 k = 0; k < N; ++k) values.element[k] = value.behind(i, k, step);
-    store_part(reinterpret_cast<u8*>(run) + begin * static_cast<i64>(sizeof(T)), values.vector,
-               clamp(-begin * static_cast<i64>(sizeof(T))), clamp((count - begin) * static_cast<i64>(sizeof(T))));
+    for (u32 k = 0; k < Slot<A>::N; ++k) values.element[k] = value.behind(first + cut.first * step, k, step);
+    cut.store(run, values);
 }
 
 // ---- Packed: one run over the whole tensor --------------------------------------------------------------
@@ -110,16 +126,16 @@ struct FillDim {
 struct FillStrided {
     void* out;
     u64 start, delta;
-    u64 items;             // rows, dense: slots in all; elements: elements in all
-    FastDiv slots_of_row;  // rows, dense
-    FastDiv inner;         // dense: size of the innermost dimension
-    FastDiv middle;        // dense: size of the next
-    u32 row_size;          // rows, dense: elements of a run
-    u32 row_step;          // rows, dense: step of the innermost dimension
-    u32 middle_step;       // dense: step of the next
-    u32 outer_step;        // dense: step of the one after
-    u32 rank;              // dimensions in `dims`, innermost last
-    u32 reserved;
+    u64 items;        // rows: rows in all; dense: slots in all; elements: elements in all
+    FastDiv slots;    // dense: slots of a run; rows: parts of a row
+    FastDiv inner;    // dense: size of the innermost dimension
+    FastDiv middle;   // dense: size of the next
+    u32 row_size;     // rows, dense: elements of a run
+    u32 row_step;     // rows, dense: step of the innermost dimension
+    u32 middle_step;  // dense: step of the next
+    u32 outer_step;   // dense: step of the one after
+    u32 rank;         // dimensions in `dims`, innermost last
+    u32 group_log;    // rows: threads of a row, as a power of two
     FillDim dims[MAX_DIMS];
 };
 
@@ -130,31 +146,33 @@ struct Position {
 
 __device__ __forceinline__ Position locate(u32 n, const FillStrided& p) {
     Position position = {0, 0};
-    for (int d = static_cast<int>(p.rank) - 1; d >= 0; --d) {
+    for (int d = static_cast<int>(p.rank) - 1; d > 0; --d) {
         const u32 outer = divide(n, p.dims[d].size);
         const u32 coordinate = n - outer * p.dims[d].size.divisor;
         position.offset += coordinate * p.dims[d].stride;
         position.index += coordinate * p.dims[d].step;
         n = outer;
     }
+    // What is left is the outermost coordinate.
+    if (p.rank > 0) position.offset += n * p.dims[0].stride, position.index += n * p.dims[0].step;
     return position;
 }
 
 template <class A>
 __device__ __forceinline__ void fill_dense(const FillStrided& p) {
     using T = typename A::Element;
-    constexpr int N = Slot<A>::N;
+    constexpr u32 N = Slot<A>::N;
     const u64 item = global_thread();
     if (item >= p.items) return;
-    const u32 row = divide(static_cast<u32>(item), p.slots_of_row);
-    const u32 slot = static_cast<u32>(item) - row * p.slots_of_row.divisor;
+    const u32 row = divide(static_cast<u32>(item), p.slots);
+    const u32 slot = static_cast<u32>(item) - row * p.slots.divisor;
     const Position position = locate(row, p);
     T* run = at(static_cast<T*>(p.out), position.offset);
-    const i64 begin = static_cast<i64>(slot) * N - static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
-    if (begin >= p.row_size) return;
+    const Cut<A> cut(run, p.row_size, slot);
+    if (cut.end == 0) return;
 
-    // Where the slot's first element of the run is; then on, element by element, carrying.
-    const u32 j = begin < 0 ? 0 : static_cast<u32>(begin);
+    // Where the slot's first element of the run is.
+    const u32 j = cut.skip ? 0 : cut.first;
     const u32 m = divide(j, p.inner);
     const u32 o = divide(m, p.middle);
     u32 c0 = j - m * p.inner.divisor, c1 = m - o * p.middle.divisor;
@@ -163,30 +181,40 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
     const u32 carry_more = p.outer_step - p.middle.divisor * p.middle_step;
     const A value(p.start, p.delta);
     Slot<A> values;
+    if (p.inner.divisor >= N) {
+        // At most one step of the next dimension in a slot: elements before it, and elements behind it.
+        const u32 turn = p.inner.divisor - c0 + cut.skip;
+        const u32 before = i - cut.skip * p.row_step;
+        const u32 behind = before + carry + (c1 + 1 == p.middle.divisor ? carry_more : 0);
 #pragma unroll
-    for (int k = 0; k < N; ++k) {
-        values.element[k] = value(i);
-        if (begin + k < 0) continue;
-        i += p.row_step;
-        if (++c0 == p.inner.divisor) {
-            c0 = 0;
-            i += carry;
-            if (++c1 == p.middle.divisor) {
-                c1 = 0;
-                i += carry_more;
+        for (u32 k = 0; k < N; ++k) values.element[k] = value.behind(k < turn ? before : behind, k, p.row_step);
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            values.element[k] = value(i);
+            if (k < cut.skip) continue;
+            i += p.row_step;
+            if (++c0 == p.inner.divisor) {
+                c0 = 0;
+                i += carry;
+                if (++c1 == p.middle.divisor) {
+                    c1 = 0;
+                    i += carry_more;
+                }
             }
         }
     }
-    store_part(reinterpret_cast<u8*>(run) + begin * static_cast<i64>(sizeof(T)), values.vector,
-               clamp(-begin * static_cast<i64>(sizeof(T))), clamp((p.row_size - begin) * static_cast<i64>(sizeof(T))));
+    cut.store(run, values);
 }
 
+// Rows: 2^group_log threads for each, side by side in a block; a row of more slots is cut into `slots` parts.
 template <class A>
 __device__ __forceinline__ void fill_rows(const FillStrided& p) {
-    const u64 item = global_thread();
-    if (item >= p.items) return;
-    const u32 row = divide(static_cast<u32>(item), p.slots_of_row);
-    const u32 slot = static_cast<u32>(item) - row * p.slots_of_row.divisor;
+    const u32 together = divide(blockIdx.x, p.slots);
+    const u32 part = blockIdx.x - together * p.slots.divisor;
+    const u32 row = together * (THREADS >> p.group_log) + (threadIdx.x >> p.group_log);
+    if (row >= p.items) return;
+    const u32 slot = part * THREADS + (threadIdx.x & ((1u << p.group_log) - 1));
     const Position position = locate(row, p);
     write_slot(A(p.start, p.delta), at(static_cast<typename A::Element*>(p.out), position.offset), p.row_size, slot,
                position.index, p.row_step);

@@ -53,18 +53,22 @@ struct Position {
     u32 t;                // position on the axis
 };
 
+__device__ __forceinline__ void step_to(Position& position, u32 coordinate, const ReverseDim& dim) {
+    position.in += coordinate * dim.in_stride;
+    position.out += coordinate * dim.out_stride;
+    position.length += coordinate * dim.length_stride;
+    position.t += coordinate * dim.axis;
+}
+
+// Where item n is; what is left for the outermost dimension is its coordinate.
 __device__ __forceinline__ Position locate(u32 n, const Reverse& p) {
     Position position = {0, 0, 0, 0};
-    for (int d = static_cast<int>(p.rank) - 1; d >= 0; --d) {
-        const ReverseDim& dim = p.dims[d];
-        const u32 outer = divide(n, dim.size);
-        const u32 coordinate = n - outer * dim.size.divisor;
-        position.in += coordinate * dim.in_stride;
-        position.out += coordinate * dim.out_stride;
-        position.length += coordinate * dim.length_stride;
-        position.t += coordinate * dim.axis;
+    for (int d = static_cast<int>(p.rank) - 1; d > 0; --d) {
+        const u32 outer = divide(n, p.dims[d].size);
+        step_to(position, n - outer * p.dims[d].size.divisor, p.dims[d]);
         n = outer;
     }
+    if (p.rank > 0) step_to(position, n, p.dims[0]);
     return position;
 }
 
@@ -93,7 +97,8 @@ __device__ __forceinline__ Bounds input_bounds(const Reverse& p) {
     return {begin, begin + p.in_bytes};
 }
 
-__device__ __noinline__ uint4 load_slot_in_part(const u8* slot, const Bounds& bounds) {
+__device__ __forceinline__ uint4 load_slot(const u8* slot, const Bounds& bounds) {
+    if (slot >= bounds.begin && slot + 16 <= bounds.end) return *reinterpret_cast<const uint4*>(slot);
     u32 words[4] = {0, 0, 0, 0};
 #pragma unroll
     for (u32 k = 0; k < 16; ++k) {
@@ -102,27 +107,34 @@ __device__ __noinline__ uint4 load_slot_in_part(const u8* slot, const Bounds& bo
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-__device__ __forceinline__ uint4 load_slot(const u8* slot, const Bounds& bounds) {
-    if (slot >= bounds.begin && slot + 16 <= bounds.end) return *reinterpret_cast<const uint4*>(slot);
-    return load_slot_in_part(slot, bounds);
-}
-
 // The 16 bytes from byte `shift` of two neighbouring slots.
 __device__ __forceinline__ uint4 shift_slots(uint4 low, uint4 high, u32 shift) {
-    u32 w0 = low.x, w1 = low.y, w2 = low.z, w3 = low.w, w4 = high.x;
-    if (shift & 8) w0 = low.z, w1 = low.w, w2 = high.x, w3 = high.y, w4 = high.z;
-    const u32 w5 = shift & 8 ? high.w : high.y;
+    u32 w0 = low.x, w1 = low.y, w2 = low.z, w3 = low.w, w4 = high.x, w5 = high.y;
+    if (shift & 8) w0 = low.z, w1 = low.w, w2 = high.x, w3 = high.y, w4 = high.z, w5 = high.w;
     if (shift & 4) w0 = w1, w1 = w2, w2 = w3, w3 = w4, w4 = w5;
     const u32 bits = (shift & 3) * 8;
     return make_uint4(__funnelshift_r(w0, w1, bits), __funnelshift_r(w1, w2, bits), __funnelshift_r(w2, w3, bits),
                       __funnelshift_r(w3, w4, bits));
 }
 
+// The window at `from`, some of whose bytes may lie out of bounds; what they hold then is not used.
+__device__ __forceinline__ uint4 load_window_in_part(const u8* from, const Bounds& bounds) {
+    const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+    return shift_slots(load_slot(from - shift, bounds), load_slot(from - shift + 16, bounds), shift);
+}
+
+// The window at `from`, whose two slots may be read; `shift` is the low four bits of `from`.
+__device__ __forceinline__ uint4 load_window_inside(const u8* from, u32 shift) {
+    const uint4* slots = reinterpret_cast<const uint4*>(from - shift);
+    if (shift == 0) return slots[0];
+    return shift_slots(slots[0], slots[1], shift);
+}
+
 __device__ __forceinline__ uint4 load_window(const u8* from, const Bounds& bounds) {
     const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
-    const uint4 low = load_slot(from - shift, bounds);
-    if (shift == 0) return low;
-    return shift_slots(low, load_slot(from - shift + 16, bounds), shift);
+    const u8* slot = from - shift;
+    if (slot >= bounds.begin && slot + 32 <= bounds.end) return load_window_inside(from, shift);
+    return load_window_in_part(from, bounds);
 }
 
 // 16 bytes with their elements of `Width` bytes in the opposite order.
@@ -136,3 +148,7 @@ __device__ __forceinline__ uint4 turn(uint4 v) {
 
 #define REVERSE_ENTRY(name, body) \
     extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Reverse p) { body(p); }
+
+// The same for a kernel that waits for memory: so few registers that all the threads of a multiprocessor fit.
+#define REVERSE_ENTRY_FULL(name, body) \
+    extern "C" __global__ void __launch_bounds__(THREADS, 8) name(const __grid_constant__ Reverse p) { body(p); }

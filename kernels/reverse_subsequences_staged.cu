@@ -5,8 +5,7 @@
 // (4 bytes, or an element of 8) whose elements it picks out of shared memory. Where all elements of a word come
 // from neighbouring places, they are picked as one.
 //
-// Why in place is right: a group belongs to one block of threads, which reads all of it before the barrier and
-// writes after it. Elements at or past their lane's length are neither read nor written.
+// Copying only: in place, units are swapped faster (plan).
 #include "reverse_subsequences.cuh"
 
 extern __shared__ uint4 staged[];
@@ -46,7 +45,7 @@ __device__ __forceinline__ u32 word_at(const u8* bytes, u32 byte) {
     return __funnelshift_r(words[0], words[1], (byte & 3) * 8);
 }
 
-template <class Element, bool IN_PLACE>
+template <class Element>
 __device__ __forceinline__ void stage_groups(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
     constexpr u32 N = W < 4 ? 4 / W : 1;  // elements of a word
@@ -66,33 +65,12 @@ __device__ __forceinline__ void stage_groups(const Reverse& p) {
     // Shared memory holds the input at the alignment it has in memory.
     const u32 lead = static_cast<u32>(reinterpret_cast<u64>(in) & 15);
     const u8* const first_slot = reinterpret_cast<const u8*>(in) - lead;
-    if (!IN_PLACE) {
-        const Bounds bounds = input_bounds(p);
-        const u32 slots = (lead + count * W + 15) / 16;
-        for (u32 s = threadIdx.x; s < slots; s += THREADS) {
-            reinterpret_cast<uint4*>(bytes)[s] = load_slot(first_slot + s * 16, bounds);
-        }
-        __syncthreads();
-    } else {
-        __syncthreads();
-        const u32 lead_elements = W < 4 ? (lead & 3) / W : 0;
-        for (u32 w = threadIdx.x; w * N < lead_elements + count; w += THREADS) {
-            const i64 e = static_cast<i64>(w) * N - lead_elements;
-            const u32 e0 = e < 0 ? 0 : static_cast<u32>(e);
-            const u32 e1 = min(static_cast<u32>(e + N), count);
-            Place place = place_of(e0, lengths, p);
-            if (N > 1 && e >= 0 && e1 - e0 == N && p.block.divisor == 1 && place.t + N <= place.length) {
-                const u32 byte = lead + e0 * W;
-                *reinterpret_cast<u32*>(bytes + byte) = *reinterpret_cast<const u32*>(first_slot + byte);
-                continue;
-            }
-            for (u32 k = e0; k < e1; ++k) {
-                if (place.t < place.length) *reinterpret_cast<Element*>(bytes + lead + k * W) = in[k];
-                if (N > 1) next(place, lengths, p);
-            }
-        }
-        __syncthreads();
+    const Bounds bounds = input_bounds(p);
+    const u32 slots = (lead + count * W + 15) / 16;
+    for (u32 s = threadIdx.x; s < slots; s += THREADS) {
+        reinterpret_cast<uint4*>(bytes)[s] = load_slot(first_slot + s * 16, bounds);
     }
+    __syncthreads();
 
     const u32 out_lead = N > 1 ? static_cast<u32>(reinterpret_cast<u64>(out) & 3) / W : 0;
     for (u32 w = threadIdx.x; w * N < out_lead + count; w += THREADS) {
@@ -105,8 +83,7 @@ __device__ __forceinline__ void stage_groups(const Reverse& p) {
             const bool lane = p.block.divisor == 1;
             const bool backwards = lane && place.t + N <= place.length;
             const bool stay = lane && place.t >= place.length && place.t + N <= p.axis_size;
-            if (IN_PLACE && stay) continue;
-            if (backwards || stay || (!lane && place.column + N <= p.block.divisor && (!IN_PLACE || place.t < place.length))) {
+            if (backwards || stay || (!lane && place.column + N <= p.block.divisor)) {
                 const u32 source_byte = lead + (from(e0, place, p) - (backwards ? N - 1 : 0)) * W;
                 u32 word = word_at(bytes, source_byte);
                 if (backwards) word = __byte_perm(word, 0, W == 1 ? 0x0123 : 0x1032);
@@ -115,19 +92,13 @@ __device__ __forceinline__ void stage_groups(const Reverse& p) {
             }
         }
         for (u32 k = e0; k < e1; ++k) {
-            if (!IN_PLACE || place.t < place.length) {
-                out[k] = *reinterpret_cast<const Element*>(bytes + lead + from(k, place, p) * W);
-            }
+            out[k] = *reinterpret_cast<const Element*>(bytes + lead + from(k, place, p) * W);
             if (N > 1) next(place, lengths, p);
         }
     }
 }
 
-REVERSE_ENTRY(reverse_staged_1, (stage_groups<u8, false>))
-REVERSE_ENTRY(reverse_staged_2, (stage_groups<u16, false>))
-REVERSE_ENTRY(reverse_staged_4, (stage_groups<u32, false>))
-REVERSE_ENTRY(reverse_staged_8, (stage_groups<u64, false>))
-REVERSE_ENTRY(reverse_staged_swap_1, (stage_groups<u8, true>))
-REVERSE_ENTRY(reverse_staged_swap_2, (stage_groups<u16, true>))
-REVERSE_ENTRY(reverse_staged_swap_4, (stage_groups<u32, true>))
-REVERSE_ENTRY(reverse_staged_swap_8, (stage_groups<u64, true>))
+REVERSE_ENTRY(reverse_staged_1, stage_groups<u8>)
+REVERSE_ENTRY(reverse_staged_2, stage_groups<u16>)
+REVERSE_ENTRY(reverse_staged_4, stage_groups<u32>)
+REVERSE_ENTRY(reverse_staged_8, stage_groups<u64>)

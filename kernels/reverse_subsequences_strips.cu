@@ -13,11 +13,70 @@
 
 extern __shared__ uint4 staged[];
 
+// Rows that a thread reads before it stores the first.
+static constexpr u32 AT_ONCE = 4;
+
+// Copying, where every row of the strip is whole slots at aligned addresses: reads them. False, the same for all
+// threads, where it is not.
+template <class Element>
+__device__ __forceinline__ bool read_slots(const Reverse& p, u32 lane, u32 strip) {
+    constexpr u32 W = sizeof(Element);
+    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), lane)) + static_cast<u64>(strip) * p.unit;
+    const u64 stride = static_cast<u64>(p.axis_in_stride) * W;
+    const bool whole = (strip + 1) * (p.unit / W) <= p.block.divisor;
+    if (!whole || ((reinterpret_cast<u64>(in) | stride) & 15) != 0) return false;
+    const u32 row_slots = p.unit / 16;
+    const u32 column = threadIdx.x % row_slots;
+    const u32 rows_at_once = THREADS / row_slots;
+    for (u32 first = threadIdx.x / row_slots; first < p.axis_size; first += AT_ONCE * rows_at_once) {
+        uint4 loaded[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 t = first + k * rows_at_once;
+            if (t < p.axis_size) loaded[k] = *reinterpret_cast<const uint4*>(in + t * stride + column * 16);
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 t = first + k * rows_at_once;
+            if (t < p.axis_size) staged[t * row_slots + column] = loaded[k];
+        }
+    }
+    return true;
+}
+
+// Writes a thread's words of the strip, picking their elements out of shared memory.
+template <class Element, class Word, bool IN_PLACE>
+__device__ __forceinline__ void write_rows(const Reverse& p, Element* out, const u32 (&length)[sizeof(Word) / sizeof(Element)],
+                                           u32 rows, u32 whole, u32 first_row, u32 column) {
+    constexpr u32 N = sizeof(Word) / sizeof(Element);
+    const Element* const elements = reinterpret_cast<const Element*>(staged);
+    const u32 row_words = p.unit / sizeof(Word);
+    const u32 rows_at_once = THREADS / row_words;
+    for (u32 t = first_row; t < rows; t += rows_at_once) {
+        union {
+            Element element[N];
+            Word word;
+        } value;
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            value.element[k] = elements[(source(t, length[k]) * row_words + column) * N + k];
+        }
+        Element* row = out + static_cast<u64>(t) * p.axis_out_stride;
+        if (!IN_PLACE || t < whole) {
+            *reinterpret_cast<Word*>(row) = value.word;
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) {
+                if (t < length[k]) row[k] = value.element[k];
+            }
+        }
+    }
+}
+
 template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void strips(const Reverse& p) {
     constexpr u32 N = sizeof(Word) / sizeof(Element);  // elements of a word
     Word* const words = reinterpret_cast<Word*>(staged);
-    const Element* const elements = reinterpret_cast<const Element*>(staged);
     const u32 row_words = p.unit / sizeof(Word);
     const u32 rows_at_once = THREADS / row_words;
 
@@ -43,48 +102,37 @@ __device__ __forceinline__ void strips(const Reverse& p) {
     const u32 rows = !active ? 0 : IN_PLACE ? longest : p.axis_size;
     // Rows below `whole` are words with nothing to leave out.
     const u32 whole = IN_PLACE ? min(shortest, rows) : rows;
-    u32 t = first_row;
-    for (; t + 3 * rows_at_once < whole; t += 4 * rows_at_once) {
-        Word loaded[4];
-#pragma unroll
-        for (u32 k = 0; k < 4; ++k) {
-            loaded[k] = *reinterpret_cast<const Word*>(in + static_cast<u64>(t + k * rows_at_once) * p.axis_in_stride);
-        }
-#pragma unroll
-        for (u32 k = 0; k < 4; ++k) words[(t + k * rows_at_once) * row_words + column] = loaded[k];
+    if (!IN_PLACE && read_slots<Element>(p, at_outer.in, strip)) {
+        __syncthreads();
+        write_rows<Element, Word, IN_PLACE>(p, out, length, rows, whole, first_row, column);
+        return;
     }
-    for (; t < rows; t += rows_at_once) {
-        const Element* row = in + static_cast<u64>(t) * p.axis_in_stride;
-        if (t < whole) {
-            words[t * row_words + column] = *reinterpret_cast<const Word*>(row);
-        } else {
-#pragma unroll
-            for (u32 k = 0; k < N; ++k) {
-                if (t < length[k]) reinterpret_cast<Element*>(staged)[(t * row_words + column) * N + k] = row[k];
-            }
-        }
-    }
-    __syncthreads();
-
-    for (t = first_row; t < rows; t += rows_at_once) {
+    for (u32 first = first_row; first < rows; first += AT_ONCE * rows_at_once) {
         union {
             Element element[N];
             Word word;
-        } value;
+        } loaded[AT_ONCE];
 #pragma unroll
-        for (u32 k = 0; k < N; ++k) {
-            value.element[k] = elements[(source(t, length[k]) * row_words + column) * N + k];
-        }
-        Element* row = out + static_cast<u64>(t) * p.axis_out_stride;
-        if (t < whole) {
-            *reinterpret_cast<Word*>(row) = value.word;
-        } else {
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 t = first + k * rows_at_once;
+            const Element* row = in + static_cast<u64>(t) * p.axis_in_stride;
+            if (t < whole) {
+                loaded[k].word = *reinterpret_cast<const Word*>(row);
+            } else if (IN_PLACE && t < rows) {
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) {
-                if (t < length[k]) row[k] = value.element[k];
+                for (u32 n = 0; n < N; ++n) {
+                    if (t < length[n]) loaded[k].element[n] = row[n];
+                }
             }
         }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 t = first + k * rows_at_once;
+            if (t < rows) words[t * row_words + column] = loaded[k].word;
+        }
     }
+    __syncthreads();
+    write_rows<Element, Word, IN_PLACE>(p, out, length, rows, whole, first_row, column);
 }
 
 REVERSE_ENTRY(reverse_strips_1, (strips<u8, u32, false>))

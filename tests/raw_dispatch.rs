@@ -12,35 +12,51 @@ use dml_cuda::{
     ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
 };
 
-/// Device memory of the test's own, as another framework would allocate it.
+/// Device memory of the test's own, as another framework would allocate it, used on that framework's stream.
 struct Foreign {
     address: u64,
     size: usize,
+    stream: sys::CUstream,
 }
 
 impl Foreign {
-    fn new(bytes: &[u8]) -> Self {
+    fn new(bytes: &[u8], stream: sys::CUstream) -> Self {
         // SAFETY: the context is current (`foreign_stream`), and the memory is freed by `drop` only.
         let address = unsafe { result::malloc_sync(bytes.len().max(1)) }.expect("the cases are small");
-        // SAFETY: the allocation is as large as the slice.
-        unsafe { result::memcpy_htod_sync(address, bytes) }.expect("the memory is there");
-        // The copy may be staged; a kernel on a stream that blocks nothing would not wait for it.
-        result::ctx::synchronize().expect("no kernel failed");
-        Self { address, size: bytes.len() }
+        let memory = Self { address, size: bytes.len(), stream };
+        memory.write(bytes);
+        memory
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.size);
+        // SAFETY: the allocation is as large as the slice, which outlives the copy.
+        unsafe { result::memcpy_htod_async(self.address, bytes, self.stream) }.expect("the memory is there");
+        wait(self.stream);
     }
 
     fn read(&self) -> Vec<u8> {
-        result::ctx::synchronize().expect("no kernel failed");
-        let mut bytes = vec![0; self.size];
-        // SAFETY: the slice is as large as the allocation.
-        unsafe { result::memcpy_dtoh_sync(&mut bytes, self.address) }.expect("the memory is there");
-        bytes
+        read(self.address, self.size, self.stream)
     }
+}
+
+fn wait(stream: sys::CUstream) {
+    // SAFETY: the stream is never destroyed.
+    unsafe { result::stream::synchronize(stream) }.expect("no kernel failed");
+}
+
+/// Bytes of device memory, after all work on the stream.
+fn read(address: u64, size: usize, stream: sys::CUstream) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    // SAFETY: callers read inside their allocations; the slice outlives the copy.
+    unsafe { result::memcpy_dtoh_async(&mut bytes, address, stream) }.expect("the memory is there");
+    wait(stream);
+    bytes
 }
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // SAFETY: allocated by `new`, freed here only; cuMemFree waits for the device.
+        // SAFETY: allocated by `new`, freed here only; every test waits for its kernels.
         let _ = unsafe { result::free_sync(self.address) };
     }
 }
@@ -64,7 +80,7 @@ fn the_case_table_is_right_at_every_alignment() {
         let place = |bytes: &[u8], lead: usize, total: usize| {
             let mut memory = vec![POISON; lead + total.max(bytes.len()) + GUARD];
             memory[lead..][..bytes.len()].copy_from_slice(bytes);
-            Foreign::new(&memory)
+            Foreign::new(&memory, stream)
         };
         let inputs: Vec<Foreign> =
             case.inputs.iter().zip([input_lead, 8]).map(|(bytes, lead)| place(bytes, lead, 0)).collect();
@@ -106,8 +122,8 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     let (_context, stream) = foreign_stream();
     let operator = common::compile(&device, &lanes(3, 8).into());
     let input: Vec<f32> = (0..24).map(|k| k as f32).collect();
-    let (from, to) = (Foreign::new(bytemuck::cast_slice(&input)), Foreign::new(&[POISON; 96]));
-    let lengths = Foreign::new(&[0; 12]);
+    let (from, to) = (Foreign::new(bytemuck::cast_slice(&input), stream), Foreign::new(&[POISON; 96], stream));
+    let lengths = Foreign::new(&[0; 12], stream);
 
     // SAFETY: the stream is live; between begin and end only the dispatch is queued on it. Memory and operator
     // outlive every replay.
@@ -126,12 +142,9 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
         .expect("instantiated")
     };
     for these in [[8u32, 0, 3], [1, 8, 100], [5, 5, 5]] {
-        // SAFETY: the lengths are 12 bytes; the graph's stream is live.
-        unsafe {
-            result::memcpy_htod_sync(lengths.address, &these).expect("the memory is there");
-            result::ctx::synchronize().expect("no kernel failed");
-            result::graph::launch(graph, stream).expect("launched");
-        }
+        lengths.write(bytemuck::cast_slice(&these));
+        // SAFETY: the graph and its stream are live, and so is all its memory.
+        unsafe { result::graph::launch(graph, stream) }.expect("launched");
         let required = reverse_subsequences(&Device::cpu(), &input, &[3, 8], 1, &these).expect("right");
         assert_eq!(bytemuck::pod_collect_to_vec::<u8, f32>(&to.read()), required);
     }
@@ -142,7 +155,7 @@ fn wrong_pointers_are_refused_before_launch() {
     let Some(device) = cuda("wrong_pointers_are_refused_before_launch") else { return };
     let (_context, stream) = foreign_stream();
     let operator = common::compile(&device, &lanes(2, 8).into());
-    let memory = Foreign::new(&[POISON; 512]);
+    let memory = Foreign::new(&[POISON; 512], stream);
     let at = |offset: u64| memory.address + offset;
     // SAFETY: every call is refused, so nothing is queued; this is what the test shows.
     let dispatch = |inputs: &[u64], output: u64| unsafe { operator.dispatch_raw(inputs, output, stream) };
@@ -175,13 +188,7 @@ fn the_largest_tensors_are_right() {
     let (_context, stream) = foreign_stream();
     let count = u32::MAX;
     let windows = [0u64, 1 << 20, (1 << 31) - 64, (1 << 31) + 5, u64::from(count) - 131];
-    let read = |address: u64, bytes: usize| {
-        let mut window = vec![0u8; bytes];
-        result::ctx::synchronize().expect("no kernel failed");
-        // SAFETY: windows lie inside the tensors.
-        unsafe { result::memcpy_dtoh_sync(&mut window, address) }.expect("the memory is there");
-        window
-    };
+    let read = |address: u64, bytes: usize| read(address, bytes, stream);
     let fill = |data_type, count: u32, start, delta| -> OperatorDesc {
         let output_tensor = BufferTensorDesc::packed(data_type, &[count]);
         FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start: start, value_delta: delta }
@@ -215,7 +222,7 @@ fn the_largest_tensors_are_right() {
     };
     let operator = common::compile(&device, &lane.into());
     let length = count - 12345;
-    let lengths = Foreign::new(&length.to_le_bytes());
+    let lengths = Foreign::new(&length.to_le_bytes(), stream);
     let value = |i: u64| (i as u8).wrapping_mul(77).wrapping_add(1);
     let reversed = |i: u64| value(if i < u64::from(length) { u64::from(length) - 1 - i } else { i });
     for (input, output) in [(big, other), (big, big)] {

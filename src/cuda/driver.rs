@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_void, CStr, CString};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytemuck::Pod;
 use cudarc::driver::result::{self, DriverError};
@@ -57,6 +57,22 @@ pub(crate) fn describe(ordinal: usize) -> Result<(String, Properties), DeviceErr
     Ok(read().map_err(explain("reading the device's properties"))?)
 }
 
+/// The live streams of this crate, with the ordinals of their GPUs: what reading, writing and freeing memory waits
+/// for. Waiting for the whole context would also wait for strangers, is forbidden while any thread captures a
+/// stream, and crashes in drivers (seen with 580.159) while another thread instantiates a graph.
+static STREAMS: RwLock<Vec<(usize, StreamHandle)>> = RwLock::new(Vec::new());
+
+/// Waits for all work queued on this crate's streams of a GPU, whose context is current.
+fn settle(ordinal: usize) -> Result<(), CudaError> {
+    let streams = STREAMS.read().unwrap_or_else(PoisonError::into_inner);
+    streams.iter().filter(|(of, _)| *of == ordinal).try_for_each(|(_, stream)| wait(*stream))
+}
+
+fn wait(stream: StreamHandle) -> Result<(), CudaError> {
+    // SAFETY: a handle is of a live stream: `STREAMS` holds those not yet dropped, and is locked while one is used.
+    unsafe { result::stream::synchronize(stream.0) }.map_err(explain("waiting for a stream"))
+}
+
 /// A GPU's primary context, and the modules loaded into it.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -65,6 +81,8 @@ pub(crate) struct Context {
     name: String,
     properties: Properties,
     target: Target,
+    /// Memory is copied and set on this stream.
+    copies: StreamHandle,
     modules: Mutex<[Option<Arc<LoadedModule>>; Module::COUNT]>,
 }
 
@@ -76,7 +94,8 @@ impl Context {
             attribute(cuda.cu_device(), Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
                 .map_err(explain("reading the device's shared memory"))?;
         let target = Target { shared_memory };
-        Ok(Self { cuda, ordinal, name, properties, target, modules: Mutex::default() })
+        let copies = new_stream()?;
+        Ok(Self { cuda, ordinal, name, properties, target, copies, modules: Mutex::default() })
     }
 
     pub fn ordinal(&self) -> usize {
@@ -114,6 +133,22 @@ impl Context {
     fn make_current(&self) -> Result<(), CudaError> {
         make_current(&self.cuda)
     }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.make_current().is_ok() {
+            // SAFETY: the stream was created by `new`, is destroyed here only, and every copy was waited for.
+            let _ = unsafe { result::stream::destroy(self.copies.0) };
+        }
+    }
+}
+
+/// A stream that waits for no other, of the current context.
+fn new_stream() -> Result<StreamHandle, CudaError> {
+    result::stream::create(result::stream::StreamKind::NonBlocking)
+        .map(StreamHandle)
+        .map_err(explain("creating a stream"))
 }
 
 fn attribute(device: sys::CUdevice, which: Attribute) -> Result<u32, DriverError> {
@@ -235,10 +270,9 @@ impl Memory {
             error => explain(&format!("allocating {size_in_bytes} bytes"))(error).into(),
         })?;
         let memory = Self { context: context.clone(), address };
-        // SAFETY: `address` is `bytes` bytes that nothing else knows of yet.
-        unsafe { result::memset_d8_sync(address, 0, bytes) }.map_err(explain("zeroing a buffer"))?;
-        // Setting memory does not wait for itself, and streams that block nothing do not wait for it.
-        memory.settle()?;
+        // SAFETY: `address` is `bytes` bytes that nothing else knows of yet; the stream is the context's.
+        unsafe { result::memset_d8_async(address, 0, bytes, context.copies.0) }.map_err(explain("zeroing a buffer"))?;
+        wait(context.copies)?;
         Ok(memory)
     }
 
@@ -246,26 +280,31 @@ impl Memory {
         self.address
     }
 
-    /// Writes bytes that the caller has checked to lie inside, after all work of the context and before any
+    /// Writes bytes that the caller has checked to lie inside, after all work queued before and before any
     /// that is queued later.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
         self.settle()?;
-        // SAFETY: the range lies inside the allocation (Buffer::check_range), and no queued work uses it.
-        unsafe { result::memcpy_htod_sync(self.address + offset, bytes) }.map_err(explain("writing a buffer"))?;
-        // The driver may return once it has staged the bytes; a kernel on another stream could come first.
-        self.settle()
+        let copies = self.context.copies;
+        // SAFETY: the range lies inside the allocation (Buffer::check_range), no queued work uses it, and `bytes`
+        // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
+        unsafe { result::memcpy_htod_async(self.address + offset, bytes, copies.0) }
+            .map_err(explain("writing a buffer"))?;
+        wait(copies)
     }
 
-    /// Reads bytes that the caller has checked to lie inside, after all work of the context.
+    /// Reads bytes that the caller has checked to lie inside, after all work queued before.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
         self.settle()?;
+        let copies = self.context.copies;
         // SAFETY: as for `write`; the destination is a live slice of the length copied.
-        unsafe { result::memcpy_dtoh_sync(bytes, self.address + offset) }.map_err(explain("reading a buffer"))
+        unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.0) }
+            .map_err(explain("reading a buffer"))?;
+        wait(copies)
     }
 
     fn settle(&self) -> Result<(), CudaError> {
         self.context.make_current()?;
-        result::ctx::synchronize().map_err(explain("waiting for the device"))
+        settle(self.context.ordinal)
     }
 }
 
@@ -284,35 +323,28 @@ impl Drop for Memory {
 #[derive(Debug)]
 pub(crate) struct Stream {
     context: Arc<Context>,
-    raw: sys::CUstream,
+    handle: StreamHandle,
 }
-
-// SAFETY: a CUstream is a handle that the driver lets any thread use; calls on it are made with its context
-// current.
-unsafe impl Send for Stream {}
-// SAFETY: as for Send; the driver orders concurrent calls on one stream.
-unsafe impl Sync for Stream {}
 
 impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         context.make_current()?;
-        let raw =
-            result::stream::create(result::stream::StreamKind::NonBlocking).map_err(explain("creating a stream"))?;
-        Ok(Self { context: context.clone(), raw })
+        let handle = new_stream()?;
+        STREAMS.write().unwrap_or_else(PoisonError::into_inner).push((context.ordinal, handle));
+        Ok(Self { context: context.clone(), handle })
     }
 
     pub fn raw(&self) -> sys::CUstream {
-        self.raw
+        self.handle.0
     }
 
     pub fn handle(&self) -> StreamHandle {
-        StreamHandle(self.raw)
+        self.handle
     }
 
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.context.make_current()?;
-        // SAFETY: `raw` was created by `new` and is destroyed by `drop` only.
-        unsafe { result::stream::synchronize(self.raw) }.map_err(explain("waiting for a stream"))
+        wait(self.handle)
     }
 
     pub fn record_event(&self) -> Result<Event, CudaError> {
@@ -320,16 +352,20 @@ impl Stream {
         let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(explain("creating an event"))?;
         let event = Event { context: self.context.clone(), raw };
         // SAFETY: both handles are live and of one context.
-        unsafe { result::event::record(raw, self.raw) }.map_err(explain("recording an event"))?;
+        unsafe { result::event::record(raw, self.raw()) }.map_err(explain("recording an event"))?;
         Ok(event)
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.context.make_current().is_ok() {
-            // SAFETY: `raw` was created by `new` and is destroyed here only; the driver finishes its work first.
-            let _ = unsafe { result::stream::destroy(self.raw) };
+        // Memory may be freed once its streams are gone from the list, so their work must be done. Where waiting
+        // fails, as while the stream is being captured, it stays in the list and is leaked.
+        if self.synchronize().is_ok() {
+            let mut streams = STREAMS.write().unwrap_or_else(PoisonError::into_inner);
+            streams.retain(|(_, stream)| stream.0 != self.handle.0);
+            // SAFETY: the stream was created by `new`, is destroyed here only, and is in the list no more.
+            let _ = unsafe { result::stream::destroy(self.handle.0) };
         }
     }
 }
@@ -337,6 +373,12 @@ impl Drop for Stream {
 /// A live stream of the context that a launch is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamHandle(sys::CUstream);
+
+// SAFETY: a CUstream is a handle that the driver lets any thread use; calls on it are made with its context
+// current.
+unsafe impl Send for StreamHandle {}
+// SAFETY: as for Send; the driver orders concurrent calls on one stream.
+unsafe impl Sync for StreamHandle {}
 
 impl StreamHandle {
     /// # Safety

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{blocks, slots_of_run, Entry, FastDiv, Launch, Module, MAX_DIMENSIONS};
+use super::{blocks, slots_of_run, Entry, FastDiv, Launch, Module, MAX_DIMENSIONS, THREADS};
 use crate::data_type::TensorDataType;
 use crate::desc::FillValueSequenceDesc;
 use crate::layout;
@@ -86,7 +86,7 @@ pub(crate) struct Strided {
     pub start: u64,
     pub delta: u64,
     pub items: u64,
-    pub slots_of_row: FastDiv,
+    pub slots: FastDiv,
     pub inner: FastDiv,
     pub middle: FastDiv,
     pub row_size: u32,
@@ -94,7 +94,7 @@ pub(crate) struct Strided {
     pub middle_step: u32,
     pub outer_step: u32,
     pub rank: u32,
-    pub reserved: u32,
+    pub group_log: u32,
     pub dims: [Dim; MAX_DIMENSIONS],
 }
 
@@ -209,8 +209,16 @@ fn launch(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimensio
     let run = run(dimensions, width);
     let (outer, run) = dimensions.split_at(dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
+    let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
     let slots = if run.is_empty() { 1 } else { slots_of_run(row_size, width, false) };
-    let items = outer.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(slots);
+    // Rows: as many threads for each as it has slots, rounded up to a power of two, or a block for each part of it.
+    let threads = slots.next_power_of_two().min(THREADS);
+    let parts = slots.div_ceil(THREADS);
+    let (kind, items, slots, blocks) = match run.len() {
+        0 => (3, rows, 1, blocks(rows, 1)),
+        1 => (1, rows, parts, rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts),
+        _ => (2, rows * u64::from(slots), slots, blocks(rows * u64::from(slots), 1)),
+    };
     let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
     let step = |n: usize| nth(n).map_or(0, |d| d.step);
     let size = |n: usize| FastDiv::new(nth(n).map_or(1, |d| d.size));
@@ -223,7 +231,7 @@ fn launch(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimensio
         start,
         delta,
         items,
-        slots_of_row: FastDiv::new(slots),
+        slots: FastDiv::new(slots),
         inner: size(0),
         middle: size(1),
         row_size,
@@ -231,15 +239,14 @@ fn launch(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimensio
         middle_step: step(1),
         outer_step: step(2),
         rank: outer.len() as u32,
-        reserved: 0,
+        group_log: threads.trailing_zeros(),
         dims,
     };
-    let launch =
-        |kind: usize| Launch { entry: entry(kind), blocks: blocks(items, 1), shared: 0, alignment: width, params };
+    let launch = Launch { entry: entry(kind), blocks, shared: 0, alignment: width, params };
     match run.len() {
-        0 => Kernel::Elements(launch(3)),
-        1 => Kernel::Rows(launch(1)),
-        _ => Kernel::Dense(launch(2)),
+        0 => Kernel::Elements(launch),
+        1 => Kernel::Rows(launch),
+        _ => Kernel::Dense(launch),
     }
 }
 

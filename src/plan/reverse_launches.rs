@@ -32,18 +32,17 @@ pub(crate) const LANES: &[&CStr] = &[
     c"reverse_lanes_swap_4",
     c"reverse_lanes_swap_8",
     c"reverse_rows",
+    c"reverse_long_lanes_1",
+    c"reverse_long_lanes_2",
+    c"reverse_long_lanes_4",
+    c"reverse_long_lanes_8",
 ];
+const SWAP: usize = 4;
+const ROWS: usize = 8;
+const LONG: usize = 9;
 /// kernels/reverse_subsequences_staged.cu.
-pub(crate) const STAGED: &[&CStr] = &[
-    c"reverse_staged_1",
-    c"reverse_staged_2",
-    c"reverse_staged_4",
-    c"reverse_staged_8",
-    c"reverse_staged_swap_1",
-    c"reverse_staged_swap_2",
-    c"reverse_staged_swap_4",
-    c"reverse_staged_swap_8",
-];
+pub(crate) const STAGED: &[&CStr] =
+    &[c"reverse_staged_1", c"reverse_staged_2", c"reverse_staged_4", c"reverse_staged_8"];
 /// kernels/reverse_subsequences_strips.cu.
 pub(crate) const STRIPS: &[&CStr] = &[
     c"reverse_strips_1",
@@ -59,17 +58,20 @@ pub(crate) const STRIPS: &[&CStr] = &[
 /// Items that a thread of each kernel takes (template arguments in the kernel files).
 const ITEMS_OF_COPY: u32 = 4;
 const ITEMS_OF_SWAP: u32 = 2;
-const ITEMS_OF_LANES: u32 = 2;
+const ITEMS_OF_LONG_LANES: u32 = 2;
 const ITEMS_OF_ROWS: u32 = 2;
 
-/// Slots of the front of a tile of `reverse_lanes_swap_*`, which takes 4 slots a thread.
-const FRONT: u64 = THREADS as u64 * 4 / 2 - 1;
+/// Slots of the front of a tile of `reverse_lanes_swap_*`, which takes 2 slots a thread.
+const FRONT: u64 = THREADS as u64 * 2 / 2 - 1;
 
-/// Lanes of fewer bytes are staged where they lie one behind the other.
-const LONG_LANE_BYTES: u64 = 2048;
+/// Lanes that would fill fewer of the threads of their tiles, in percent, are copied a slot at a time.
+const FULL_TILES: u64 = 80;
 
-/// In place, lanes of fewer bytes are staged: a tile of `reverse_lanes_swap_*` would be mostly empty.
-const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
+/// Lanes of fewer bytes are staged where they lie one behind the other: they are mostly their two ends.
+const STAGED_LANE_BYTES: u64 = 64;
+
+/// In place, elements of shorter lanes are swapped one by one: a tile would be mostly empty.
+const LONG_LANE_BYTES_IN_PLACE: u64 = 2048;
 
 /// Shorter lanes are mostly their two ends.
 const MIN_LANE_BYTES: u64 = 32;
@@ -81,8 +83,12 @@ const MIN_ROW_BYTES: u64 = 128;
 const STAGED_BYTES: u64 = 16 << 10;
 const STAGED_GROUPS: u64 = 2048;
 
-/// Widths of a strip's row. 128 bytes have no bank conflicts; narrower ones leave room for longer lanes.
+/// Widths of a strip's row. 128 bytes have no bank conflicts; narrower ones leave room for more blocks of threads,
+/// and for longer lanes.
 const STRIP_BYTES: [u32; 3] = [128, 64, 32];
+
+/// Shared memory of a block of threads up to which a multiprocessor holds six of them.
+const SHARED_OF_SIX: u32 = 36 << 10;
 
 /// What launches are made from.
 pub(super) struct Launches<'a> {
@@ -100,10 +106,12 @@ impl Launches<'_> {
         let mut ways = Vec::new();
         if self.block().is_some() {
             ways.extend(self.units(false, SLOT));
-            ways.extend(self.rows());
-            ways.extend(self.staged(false, STAGED_BYTES));
+            if self.width < 8 {
+                ways.extend(self.rows());
+                ways.extend(self.staged(STAGED_BYTES));
+            }
         } else if self.axis.in_stride == 1 && self.axis.out_stride == 1 {
-            ways.extend(self.staged(false, LONG_LANE_BYTES - 1));
+            ways.extend(self.staged(STAGED_LANE_BYTES - 1));
             ways.extend(self.lanes());
         }
         ways.extend(self.strips(false));
@@ -119,9 +127,7 @@ impl Launches<'_> {
         let mut ways = Vec::new();
         if self.block().is_some() {
             ways.extend(self.units(true, SLOT));
-            ways.extend(self.staged(true, STAGED_BYTES));
         } else if self.axis.out_stride == 1 {
-            ways.extend(self.staged(true, LONG_LANE_BYTES_IN_PLACE - 1));
             ways.extend(self.swap_lanes());
         }
         ways.extend(self.strips(true));
@@ -208,26 +214,35 @@ impl Launches<'_> {
         params.parts = FastDiv::new(slots);
         params.block = FastDiv::new(bytes as u32);
         params.unit = self.width;
-        let entry = Entry { module: Module::ReverseLanes, index: LANES.len() - 1 };
+        let entry = Entry { module: Module::ReverseLanes, index: ROWS };
         Some(Launch { entry, blocks: blocks(items, ITEMS_OF_ROWS), shared: 0, alignment: self.width, params })
     }
 
-    /// Contiguous lanes, a slot at a time: fewer slots where every lane begins at a multiple of 16 bytes.
+    /// Contiguous lanes: a block of threads for each tile of a long one, a slot at a time of short ones. Lanes that
+    /// all begin at a multiple of 16 bytes have fewer slots.
     fn lanes(&self) -> Vec<Launch<Params>> {
-        if u64::from(self.axis.size) * u64::from(self.width) < MIN_LANE_BYTES {
+        let bytes = u64::from(self.axis.size) * u64::from(self.width);
+        if bytes < MIN_LANE_BYTES {
             return Vec::new();
         }
-        let bytes = |stride: u32| u64::from(stride) * u64::from(self.width);
-        let aligned = self.dimensions.iter().all(|d| bytes(d.out_stride) % u64::from(SLOT) == 0);
+        let in_bytes = |stride: u32| u64::from(stride) * u64::from(self.width);
+        let aligned = self.dimensions.iter().all(|d| in_bytes(d.out_stride) % u64::from(SLOT) == 0);
         let lanes: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
         let launch = |aligned: bool| {
             let slots = slots_of_run(self.axis.size, self.width, aligned);
-            let items = lanes * u64::from(slots);
+            let tile = THREADS * ITEMS_OF_LONG_LANES;
+            let tiles = slots.div_ceil(tile);
+            let long = u64::from(slots) * 100 >= u64::from(tiles) * u64::from(tile) * FULL_TILES;
+            let parts = if long { tiles } else { slots };
+            let items = lanes * u64::from(parts);
             let mut params = self.params(items, self.dimensions.iter().map(dim));
-            params.parts = FastDiv::new(slots);
-            let entry = Entry { module: Module::ReverseLanes, index: self.width_index() };
+            params.parts = FastDiv::new(parts);
+            let index = self.width_index() + if long { LONG } else { 0 };
+            let entry = Entry { module: Module::ReverseLanes, index };
+            // Tiles of 8 KiB, mostly full, of less than 2³⁵ bytes: fewer than 2³¹ blocks.
+            let blocks = if long { items as u32 } else { blocks(items, 1) };
             let alignment = if aligned { SLOT } else { self.width };
-            Launch { entry, blocks: blocks(items, ITEMS_OF_LANES), shared: 0, alignment, params }
+            Launch { entry, blocks, shared: 0, alignment, params }
         };
         let ways: &[bool] = if aligned { &[true, false] } else { &[false] };
         ways.iter().map(|&aligned| launch(aligned)).collect()
@@ -235,18 +250,21 @@ impl Launches<'_> {
 
     /// Contiguous lanes in place: a block of threads for each tile of a lane.
     fn swap_lanes(&self) -> Option<Launch<Params>> {
+        if u64::from(self.axis.size) * u64::from(self.width) < LONG_LANE_BYTES_IN_PLACE {
+            return None;
+        }
         let half = u64::from(self.axis.size / 2) * u64::from(self.width);
         let tiles = (half + u64::from(SLOT)).div_ceil(FRONT * u64::from(SLOT));
         let lanes: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
         let blocks = u32::try_from(lanes * tiles).ok().filter(|&blocks| blocks < 1 << 31)?;
         let mut params = self.params(lanes * tiles, self.dimensions.iter().map(dim));
         params.parts = FastDiv::new(tiles as u32);
-        let entry = Entry { module: Module::ReverseLanes, index: 4 + self.width_index() };
+        let entry = Entry { module: Module::ReverseLanes, index: SWAP + self.width_index() };
         Some(Launch { entry, blocks, shared: 0, alignment: self.width, params })
     }
 
     /// Groups of at most so many bytes, one behind the other in both tensors: a lane, or the lanes of a block.
-    fn staged(&self, in_place: bool, most: u64) -> Option<Launch<Params>> {
+    fn staged(&self, most: u64) -> Option<Launch<Params>> {
         let block = self.block().map_or(1, |block| block.size);
         if self.axis.in_stride != block || self.axis.out_stride != block {
             return None;
@@ -274,8 +292,7 @@ impl Launches<'_> {
         params.groups = groups as u32;
         // The lengths and one more, the groups at their alignment, and a word that a window may reach past them.
         let shared = (group_lanes * 4 + 4).next_multiple_of(16) + (group_lanes * bytes).next_multiple_of(16) + 2 * 16;
-        let index = self.width_index() + if in_place { 4 } else { 0 };
-        let entry = Entry { module: Module::ReverseStaged, index };
+        let entry = Entry { module: Module::ReverseStaged, index: self.width_index() };
         Some(Launch { entry, blocks, shared: shared as u32, alignment: self.width, params })
     }
 
@@ -289,10 +306,11 @@ impl Launches<'_> {
             && strides_divide(self.axis.size, self.axis.in_stride, self.axis.out_stride)
             && self.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride));
         let row_bytes = u64::from(row.size) * u64::from(self.width);
-        let strip = STRIP_BYTES.into_iter().find(|&strip| {
-            u64::from(strip) <= row_bytes
-                && u64::from(self.axis.size) * u64::from(strip) <= u64::from(self.target.shared_memory)
-        })?;
+        let strip = |shared: u32| {
+            let fits = |strip: u32| u64::from(self.axis.size) * u64::from(strip) <= u64::from(shared);
+            STRIP_BYTES.into_iter().find(|&strip| u64::from(strip) <= row_bytes && fits(strip))
+        };
+        let strip = strip(SHARED_OF_SIX).or_else(|| strip(self.target.shared_memory))?;
         if !fits {
             return None;
         }

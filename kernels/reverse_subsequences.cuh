@@ -149,6 +149,6 @@ __device__ __forceinline__ uint4 turn(uint4 v) {
 #define REVERSE_ENTRY(name, body) \
     extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Reverse p) { body(p); }
 
-// The same for a kernel that waits for memory: so few registers that all the threads of a multiprocessor fit.
-#define REVERSE_ENTRY_FULL(name, body) \
-    extern "C" __global__ void __launch_bounds__(THREADS, 8) name(const __grid_constant__ Reverse p) { body(p); }
+// The same for a kernel that waits for memory: so few registers that so many blocks fit a multiprocessor.
+#define REVERSE_ENTRY_BLOCKS(blocks, name, body) \
+    extern "C" __global__ void __launch_bounds__(THREADS, blocks) name(const __grid_constant__ Reverse p) { body(p); }

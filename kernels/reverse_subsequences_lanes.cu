@@ -143,63 +143,75 @@ __device__ __forceinline__ void copy_rows(const Reverse& p) {
 }
 
 // ---- In place -------------------------------------------------------------------------------------------
-// A block of threads owns a tile: FRONT slots of the first half of a length, and the bytes they mirror in the
-// second half. Every byte of the tile is read before the barrier and written after it, and what a slot of the
-// tile becomes lies in the tile, so no other block reads what this one writes or writes what it reads. (Slots at
-// the tile's edges are loaded whole; the bytes beyond the edge are dropped.)
+// A team of threads takes a tile of a lane: FRONT slots of the first half of a length, and the bytes they mirror in
+// the second half. A block takes one tile of a long lane, a warp the tiles of a short one, one after the other. Every byte of a tile is read before the
+// team's barrier and written after it, and what a slot of the tile becomes lies in the tile, so that no team reads
+// what another writes or writes what another reads. (Slots at a tile's edges are loaded whole, but never beyond the
+// length; the bytes beyond the edge are dropped.)
 
-template <class Element, u32 ITEMS>
+template <class Element, u32 TEAM>
 __device__ __forceinline__ void swap_lanes(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
-    constexpr int FRONT = THREADS * ITEMS / 2 - 1;
-    const u32 lane = divide(blockIdx.x, p.parts);
-    const u32 part = blockIdx.x - lane * p.parts.divisor;
+    constexpr u32 ITEMS = 2;
+    constexpr int FRONT = TEAM * ITEMS / 2 - 1;
+    const u64 team = static_cast<u64>(blockIdx.x) * (THREADS / TEAM) + threadIdx.x / TEAM;
+    if (team >= p.items) return;
+    const u32 lane = divide(static_cast<u32>(team), p.parts);
+    const u32 part = static_cast<u32>(team) - lane * p.parts.divisor;
     const Position at_lane = locate(lane, p);
     const u32 elements = lane_length(at_lane.length, p);
-    u8* run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.out), at_lane.out));
+    u8* const run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.out), at_lane.out));
     const i64 length = static_cast<i64>(elements) * W;
     const i64 half = static_cast<i64>(elements / 2) * W;
-
-    // The front [front, front_end) and the back [back, back_end), in bytes from the lane's first.
-    const i64 cut = static_cast<i64>(part) * (FRONT * 16) - lead_of(run);
-    const i64 front = cut < 0 ? 0 : cut;
-    const i64 front_end = cut + FRONT * 16 < half ? cut + FRONT * 16 : half;
-    if (front >= front_end) return;  // the same for all threads of the block
-    const i64 back = length - front_end, back_end = length - front;
-    const i64 back_cut = back - static_cast<i64>((reinterpret_cast<u64>(run) + back) & 15);
+    const i64 lead = lead_of(run);
     const Bounds bounds = {run, run + length};
 
-    // Both sides in distances from their first slots: 32 bits hold them.
-    u8* const front_out = run + cut;
-    u8* const back_out = run + back_cut;
-    const u8* const front_from = run + (length - cut - 16);
-    const u8* const back_from = run + (length - back_cut - 16);
-    const u32 front_shift = static_cast<u32>(reinterpret_cast<u64>(front_from) & 15);
-    const u32 back_shift = static_cast<u32>(reinterpret_cast<u64>(back_from) & 15);
-    const int front_to = static_cast<int>(front_end - cut), back_to = static_cast<int>(back_end - back_cut);
-    const int front_skip = static_cast<int>(front - cut), back_skip = static_cast<int>(back - back_cut);
+    for (i64 cut = static_cast<i64>(part) * (FRONT * 16) - lead; cut < half; cut += FRONT * 16) {
+        // The front [front, front_end) and the back [back, back_end), in bytes from the lane's first.
+        const i64 front = cut < 0 ? 0 : cut;
+        const i64 front_end = cut + FRONT * 16 < half ? cut + FRONT * 16 : half;
+        if (front >= front_end) break;  // the same for all threads of the team
+        const i64 back = length - front_end, back_end = length - front;
+        const i64 back_cut = back - static_cast<i64>((reinterpret_cast<u64>(run) + back) & 15);
 
-    uint4 value[ITEMS];
+        // Both sides in distances from their first slots: 32 bits hold them.
+        u8* const front_out = run + cut;
+        u8* const back_out = run + back_cut;
+        const u8* const front_from = run + (length - cut - 16);
+        const u8* const back_from = run + (length - back_cut - 16);
+        const u32 front_shift = static_cast<u32>(reinterpret_cast<u64>(front_from) & 15);
+        const u32 back_shift = static_cast<u32>(reinterpret_cast<u64>(back_from) & 15);
+        const int front_to = static_cast<int>(front_end - cut), back_to = static_cast<int>(back_end - back_cut);
+        const int front_skip = static_cast<int>(front - cut), back_skip = static_cast<int>(back - back_cut);
+
+        uint4 value[ITEMS];
 #pragma unroll
-    for (u32 k = 0; k < ITEMS; ++k) {
-        const int slot = static_cast<int>(k * THREADS + threadIdx.x);
-        const bool in_front = slot < FRONT;
-        const int x = (in_front ? slot : slot - FRONT) * 16;
-        if (x >= (in_front ? front_to : back_to)) continue;
-        const u8* from = (in_front ? front_from : back_from) - x;
-        const u32 shift = in_front ? front_shift : back_shift;
-        const u8* first = from - shift;
-        const bool inside = first >= bounds.begin && first + 32 <= bounds.end;
-        value[k] = turn<W>(inside ? load_window_inside(from, shift) : load_window_in_part(from, bounds));
-    }
-    __syncthreads();
+        for (u32 k = 0; k < ITEMS; ++k) {
+            const int slot = static_cast<int>(k * TEAM + threadIdx.x % TEAM);
+            const bool in_front = slot < FRONT;
+            const int x = (in_front ? slot : slot - FRONT) * 16;
+            if (x >= (in_front ? front_to : back_to)) continue;
+            const u8* from = (in_front ? front_from : back_from) - x;
+            const u32 shift = in_front ? front_shift : back_shift;
+            const u8* first = from - shift;
+            const bool inside = first >= bounds.begin && first + 32 <= bounds.end;
+            value[k] = turn<W>(inside ? load_window_inside(from, shift) : load_window_in_part(from, bounds));
+        }
+        if (TEAM == THREADS) {
+            __syncthreads();
+        } else {
+            __syncwarp();
+        }
 #pragma unroll
-    for (u32 k = 0; k < ITEMS; ++k) {
-        const int slot = static_cast<int>(k * THREADS + threadIdx.x);
-        const bool in_front = slot < FRONT;
-        const int x = (in_front ? slot : slot - FRONT) * 16;
-        const int to = in_front ? front_to : back_to;
-        if (x < to) store_part((in_front ? front_out : back_out) + x, value[k], (in_front ? front_skip : back_skip) - x, to - x);
+        for (u32 k = 0; k < ITEMS; ++k) {
+            const int slot = static_cast<int>(k * TEAM + threadIdx.x % TEAM);
+            const bool in_front = slot < FRONT;
+            const int x = (in_front ? slot : slot - FRONT) * 16;
+            const int to = in_front ? front_to : back_to;
+            if (x >= to) continue;
+            store_part((in_front ? front_out : back_out) + x, value[k], (in_front ? front_skip : back_skip) - x, to - x);
+        }
+        if (TEAM == THREADS) break;
     }
 }
 
@@ -207,12 +219,16 @@ REVERSE_ENTRY(reverse_lanes_1, copy_lanes<u8>)
 REVERSE_ENTRY(reverse_lanes_2, copy_lanes<u16>)
 REVERSE_ENTRY(reverse_lanes_4, copy_lanes<u32>)
 REVERSE_ENTRY(reverse_lanes_8, copy_lanes<u64>)
-REVERSE_ENTRY_FULL(reverse_long_lanes_1, (copy_long_lanes<u8, 2>))
-REVERSE_ENTRY_FULL(reverse_long_lanes_2, (copy_long_lanes<u16, 2>))
-REVERSE_ENTRY_FULL(reverse_long_lanes_4, (copy_long_lanes<u32, 2>))
-REVERSE_ENTRY_FULL(reverse_long_lanes_8, (copy_long_lanes<u64, 2>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_1, (copy_long_lanes<u8, 2>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_2, (copy_long_lanes<u16, 2>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_4, (copy_long_lanes<u32, 2>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_8, (copy_long_lanes<u64, 2>))
 REVERSE_ENTRY(reverse_rows, copy_rows<2>)
-REVERSE_ENTRY_FULL(reverse_lanes_swap_1, (swap_lanes<u8, 2>))
-REVERSE_ENTRY_FULL(reverse_lanes_swap_2, (swap_lanes<u16, 2>))
-REVERSE_ENTRY_FULL(reverse_lanes_swap_4, (swap_lanes<u32, 2>))
-REVERSE_ENTRY_FULL(reverse_lanes_swap_8, (swap_lanes<u64, 2>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_1, (swap_lanes<u8, THREADS>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_2, (swap_lanes<u16, THREADS>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_4, (swap_lanes<u32, THREADS>))
+REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_8, (swap_lanes<u64, THREADS>))
+REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_1, (swap_lanes<u8, 32>))
+REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_2, (swap_lanes<u16, 32>))
+REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_4, (swap_lanes<u32, 32>))
+REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_8, (swap_lanes<u64, 32>))

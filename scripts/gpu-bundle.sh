@@ -13,8 +13,8 @@ executables() {
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)
-    if message.get("executable"):
-        print(message["target"]["name"], message["executable"])'
+    if message.get("executable") and message["profile"]["test" if sys.argv[1] == "test" else "opt_level"]:
+        print(message["target"]["name"], message["executable"])' "$1"
 }
 
 executables test --no-run --tests | while read -r name path; do cp "$path" "$out/tests/$name"; done

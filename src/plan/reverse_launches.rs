@@ -36,10 +36,15 @@ pub(crate) const LANES: &[&CStr] = &[
     c"reverse_long_lanes_2",
     c"reverse_long_lanes_4",
     c"reverse_long_lanes_8",
+    c"reverse_long_lanes_swap_1",
+    c"reverse_long_lanes_swap_2",
+    c"reverse_long_lanes_swap_4",
+    c"reverse_long_lanes_swap_8",
 ];
 const SWAP: usize = 4;
 const ROWS: usize = 8;
 const LONG: usize = 9;
+const LONG_SWAP: usize = 13;
 /// kernels/reverse_subsequences_staged.cu.
 pub(crate) const STAGED: &[&CStr] =
     &[c"reverse_staged_1", c"reverse_staged_2", c"reverse_staged_4", c"reverse_staged_8"];
@@ -61,8 +66,8 @@ const ITEMS_OF_SWAP: u32 = 2;
 const ITEMS_OF_LONG_LANES: u32 = 2;
 const ITEMS_OF_ROWS: u32 = 2;
 
-/// Slots of the front of a tile of `reverse_lanes_swap_*`, which takes 2 slots a thread.
-const FRONT: u64 = THREADS as u64 * 2 / 2 - 1;
+/// Threads that take a short lane in place. A tile of a long one takes a whole block.
+const WARP: u32 = 32;
 
 /// Lanes that would fill fewer of the threads of their tiles, in percent, are copied a slot at a time.
 const FULL_TILES: u64 = 80;
@@ -70,8 +75,11 @@ const FULL_TILES: u64 = 80;
 /// Lanes of fewer bytes are staged where they lie one behind the other: they are mostly their two ends.
 const STAGED_LANE_BYTES: u64 = 64;
 
-/// In place, elements of shorter lanes are swapped one by one: a tile would be mostly empty.
-const LONG_LANE_BYTES_IN_PLACE: u64 = 2048;
+/// In place, lanes of fewer bytes are taken by a warp each.
+const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
+
+/// In place, elements of shorter lanes are swapped one by one.
+const SHORT_LANE_BYTES_IN_PLACE: u64 = 768;
 
 /// Shorter lanes are mostly their two ends.
 const MIN_LANE_BYTES: u64 = 32;
@@ -87,7 +95,12 @@ const STAGED_GROUPS: u64 = 2048;
 /// and for longer lanes.
 const STRIP_BYTES: [u32; 3] = [128, 64, 32];
 
-/// Shared memory of a block of threads up to which a multiprocessor holds six of them.
+/// Shared memory of a block of threads up to which a multiprocessor of compute capability 8.0 or 9.0 holds more than
+/// one of them.
+const SHARED_OF_SEVERAL: u32 = 75 << 10;
+
+/// In place, the same for six of them: words that lengths cut are read element by element, which waits longer. Not
+/// for elements of 8 bytes, which are words.
 const SHARED_OF_SIX: u32 = 36 << 10;
 
 /// What launches are made from.
@@ -248,18 +261,26 @@ impl Launches<'_> {
         ways.iter().map(|&aligned| launch(aligned)).collect()
     }
 
-    /// Contiguous lanes in place: a block of threads for each tile of a lane.
+    /// Contiguous lanes in place: a warp for each short one, a block of threads for each tile of a long one.
     fn swap_lanes(&self) -> Option<Launch<Params>> {
-        if u64::from(self.axis.size) * u64::from(self.width) < LONG_LANE_BYTES_IN_PLACE {
+        let bytes = u64::from(self.axis.size) * u64::from(self.width);
+        if bytes < SHORT_LANE_BYTES_IN_PLACE {
             return None;
         }
+        let long = bytes >= LONG_LANE_BYTES_IN_PLACE;
+        let (team, index) = if long { (THREADS, LONG_SWAP) } else { (WARP, SWAP) };
+        // Two slots a thread, half of them in front, one of those left for what the back begins in the middle of.
+        let front = u64::from(team - 1) * u64::from(SLOT);
         let half = u64::from(self.axis.size / 2) * u64::from(self.width);
-        let tiles = (half + u64::from(SLOT)).div_ceil(FRONT * u64::from(SLOT));
+        let parts = if long { (half + u64::from(SLOT)).div_ceil(front) } else { 1 };
         let lanes: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
-        let blocks = u32::try_from(lanes * tiles).ok().filter(|&blocks| blocks < 1 << 31)?;
-        let mut params = self.params(lanes * tiles, self.dimensions.iter().map(dim));
-        params.parts = FastDiv::new(tiles as u32);
-        let entry = Entry { module: Module::ReverseLanes, index: SWAP + self.width_index() };
+        let teams = lanes * parts;
+        let blocks =
+            u32::try_from(teams.div_ceil(u64::from(THREADS / team))).ok().filter(|&blocks| blocks < 1 << 31)?;
+        u32::try_from(teams).ok()?;
+        let mut params = self.params(teams, self.dimensions.iter().map(dim));
+        params.parts = FastDiv::new(parts as u32);
+        let entry = Entry { module: Module::ReverseLanes, index: index + self.width_index() };
         Some(Launch { entry, blocks, shared: 0, alignment: self.width, params })
     }
 
@@ -310,7 +331,8 @@ impl Launches<'_> {
             let fits = |strip: u32| u64::from(self.axis.size) * u64::from(strip) <= u64::from(shared);
             STRIP_BYTES.into_iter().find(|&strip| u64::from(strip) <= row_bytes && fits(strip))
         };
-        let strip = strip(SHARED_OF_SIX).or_else(|| strip(self.target.shared_memory))?;
+        let wanted = if in_place && self.width < 8 { SHARED_OF_SIX } else { SHARED_OF_SEVERAL };
+        let strip = strip(wanted.min(self.target.shared_memory)).or_else(|| strip(self.target.shared_memory))?;
         if !fits {
             return None;
         }

@@ -154,10 +154,10 @@ __device__ __forceinline__ void swap_lanes(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
     constexpr u32 ITEMS = 2;
     constexpr int FRONT = TEAM * ITEMS / 2 - 1;
-    const u64 team = static_cast<u64>(blockIdx.x) * (THREADS / TEAM) + threadIdx.x / TEAM;
+    const u32 team = TEAM == THREADS ? blockIdx.x : blockIdx.x * (THREADS / TEAM) + threadIdx.x / TEAM;
     if (team >= p.items) return;
-    const u32 lane = divide(static_cast<u32>(team), p.parts);
-    const u32 part = static_cast<u32>(team) - lane * p.parts.divisor;
+    const u32 lane = TEAM == THREADS ? divide(team, p.parts) : team;
+    const u32 part = TEAM == THREADS ? team - lane * p.parts.divisor : 0;
     const Position at_lane = locate(lane, p);
     const u32 elements = lane_length(at_lane.length, p);
     u8* const run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.out), at_lane.out));

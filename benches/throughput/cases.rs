@@ -149,6 +149,10 @@ pub fn all(test: bool) -> Vec<Case> {
             cases.push(fill(&name, BufferTensorDesc::packed(data_type, &[count]), u64::from(count) * width(data_type)));
         }
     }
+    for bytes in [64, 4096, 1 << 16] {
+        let tensor = BufferTensorDesc::packed(TensorDataType::Float32, &[bytes / 4]);
+        cases.push(fill(&format!("small fill of {bytes} bytes"), tensor, bytes.into()));
+    }
     for data_type in WIDTHS {
         let w = width(data_type) as u32;
         // Rows of 1000 elements, 1024 apart; NHWC in memory with 64 channels, and with 3.

@@ -10,6 +10,9 @@ use crate::cases::Case;
 /// Times taken of a case; the median is reported.
 const SAMPLES: usize = 9;
 
+/// Launches that move fewer bytes are timed in a graph.
+const SMALL: u64 = 1 << 20;
+
 pub struct Gpu {
     context: Arc<CudaContext>,
     device: Device,
@@ -17,6 +20,7 @@ pub struct Gpu {
     /// Random bytes that inputs are made of.
     random: Memory,
     store: sys::CUfunction,
+    empty: sys::CUfunction,
 }
 
 /// Device memory, freed when dropped.
@@ -40,7 +44,7 @@ impl Drop for Memory {
     }
 }
 
-/// One 16-byte store a thread, as plain as a kernel can be.
+/// One 16-byte store a thread, as plain as a kernel can be; and a kernel that does nothing.
 const STORE_PTX: &std::ffi::CStr = c"
 .version 6.3
 .target sm_75
@@ -60,6 +64,7 @@ const STORE_PTX: &std::ffi::CStr = c"
     st.global.v4.u32 [%rd0], {%r0, %r0, %r0, %r0};
     ret;
 }
+.visible .entry empty(.param .u64 out, .param .u32 value) { ret; }
 ";
 
 impl Gpu {
@@ -69,9 +74,10 @@ impl Gpu {
         context.bind_to_thread().expect("the context is live");
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("streams are to be had");
         // SAFETY: the PTX ends in a NUL; the module is never unloaded.
-        let store = unsafe {
+        let [store, empty] = unsafe {
             let module = result::module::load_data(STORE_PTX.as_ptr().cast()).expect("the PTX is right");
-            result::module::get_function(module, c"store".to_owned()).expect("the entry is there")
+            [c"store", c"empty"]
+                .map(|name| result::module::get_function(module, name.to_owned()).expect("the entry is there"))
         };
         let random = Memory::new(1 << 24);
         let mut state = 7u64;
@@ -84,7 +90,7 @@ impl Gpu {
         // SAFETY: the slice is as large as the allocation.
         unsafe { result::memcpy_htod_sync(random.address, &words) }.expect("copied");
         result::ctx::synchronize().expect("copied");
-        Self { context, device, stream, random, store }
+        Self { context, device, stream, random, store, empty }
     }
 
     pub fn description(&self) -> String {
@@ -116,10 +122,14 @@ impl Gpu {
         memory
     }
 
-    /// The median microseconds of one `launch`, each on the next set of buffers.
+    /// The median microseconds of one `launch`, each on the next set of buffers. Launches of little work, which
+    /// would wait for the host, are replayed from a graph.
     fn time(&self, bytes: u64, launch: &mut dyn FnMut(usize)) -> f64 {
+        if bytes < SMALL {
+            return self.time_in_graph(launch);
+        }
         // As many launches a sample as fill a millisecond or two.
-        let launches = (8_000_000_000 / bytes.max(1)).clamp(2, 200) as usize;
+        let launches = (8_000_000_000 / bytes).clamp(2, 200) as usize;
         let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).expect("events are to be had");
         let (start, end) = (event(), event());
         let mut n = 0;
@@ -146,6 +156,36 @@ impl Gpu {
         // SAFETY: created above, used here only.
         unsafe { (result::event::destroy(start).expect("destroyed"), result::event::destroy(end).expect("destroyed")) };
         samples[SAMPLES / 2]
+    }
+
+    fn time_in_graph(&self, launch: &mut dyn FnMut(usize)) -> f64 {
+        const LAUNCHES: usize = 200;
+        // SAFETY: the stream is live, and between begin and end only launches are queued on it.
+        let graph = unsafe {
+            result::stream::begin_capture(self.stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+                .expect("idle");
+            (0..LAUNCHES).for_each(&mut *launch);
+            let graph = result::stream::end_capture(self.stream).expect("captured");
+            result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)).expect("instantiated")
+        };
+        let replays = self.time(SMALL, &mut |_| {
+            // SAFETY: graph and stream are live, and so is the memory of the captured launches.
+            unsafe { result::graph::launch(graph, self.stream) }.expect("queued");
+        });
+        // SAFETY: `time` has waited for the last replay.
+        unsafe { result::graph::exec_destroy(graph) }.expect("destroyed");
+        replays / LAUNCHES as f64
+    }
+
+    /// One thread block that returns at once: what a launch in a graph takes.
+    pub fn time_empty(&self) -> f64 {
+        let (mut out, mut value) = (self.random.address, 0u32);
+        self.time_in_graph(&mut |_| {
+            let mut arguments = [std::ptr::from_mut(&mut out).cast(), std::ptr::from_mut(&mut value).cast()];
+            // SAFETY: the kernel takes an address and a word, and touches nothing.
+            unsafe { result::launch_kernel(self.empty, (1, 1, 1), (256, 1, 1), 0, self.stream, &mut arguments) }
+                .expect("queued");
+        })
     }
 
     pub fn time_memset(&self, bytes: u64) -> f64 {

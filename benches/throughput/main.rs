@@ -61,6 +61,8 @@ struct Roofs {
     copy: f64,
     memset: f64,
     store: f64,
+    /// Microseconds of an empty kernel in a graph.
+    empty: f64,
 }
 
 impl Roofs {
@@ -70,20 +72,20 @@ impl Roofs {
         let memset = rate(gpu.time_memset(bytes));
         let store = rate(gpu.time_store(bytes));
         let copy = 2.0 * rate(gpu.time_copy(bytes));
-        Self { write: memset.max(store), copy, memset, store }
+        Self { write: memset.max(store), copy, memset, store, empty: gpu.time_empty() }
     }
 
     fn description(&self) -> String {
-        let Self { memset, store, copy, .. } = self;
+        let Self { memset, store, copy, empty, .. } = self;
         let gigabytes = |rate: f64| rate / 1e3;
         format!(
-            "roofs at 512 MiB: memset {:.0} GB/s, a 16-byte store a thread {:.0} GB/s, device copy {:.0} GB/s read and written",
+            "roofs at 512 MiB: memset {:.0} GB/s, a 16-byte store a thread {:.0} GB/s, device copy {:.0} GB/s read and written; an empty kernel in a graph {empty:.2} us",
             gigabytes(*memset), gigabytes(*store), gigabytes(*copy)
         )
     }
 
-    /// The bytes that must move, over the roof's rate.
+    /// The bytes that must move, over the roof's rate; never less than an empty kernel.
     fn floor_microseconds(&self, case: &Case) -> f64 {
-        case.floor_bytes as f64 / if case.is_fill() { self.write } else { self.copy }
+        (case.floor_bytes as f64 / if case.is_fill() { self.write } else { self.copy }).max(self.empty)
     }
 }

@@ -78,8 +78,8 @@ const STAGED_LANE_BYTES: u64 = 64;
 /// In place, lanes of fewer bytes are taken by a warp each.
 const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
 
-/// In place, elements of shorter lanes are swapped one by one.
-const SHORT_LANE_BYTES_IN_PLACE: u64 = 768;
+/// In place, elements of lanes of fewer are swapped one by one.
+const SHORT_LANE_ELEMENTS_IN_PLACE: u32 = 512;
 
 /// Shorter lanes are mostly their two ends.
 const MIN_LANE_BYTES: u64 = 32;
@@ -264,7 +264,7 @@ impl Launches<'_> {
     /// Contiguous lanes in place: a warp for each short one, a block of threads for each tile of a long one.
     fn swap_lanes(&self) -> Option<Launch<Params>> {
         let bytes = u64::from(self.axis.size) * u64::from(self.width);
-        if bytes < SHORT_LANE_BYTES_IN_PLACE {
+        if self.axis.size < SHORT_LANE_ELEMENTS_IN_PLACE {
             return None;
         }
         let long = bytes >= LONG_LANE_BYTES_IN_PLACE;

@@ -51,7 +51,8 @@ impl BindingTable {
         inputs: &[BufferBinding],
         output: &BufferBinding,
     ) -> Result<Self, BindingError> {
-        let (roles, output_desc) = operator.signature();
+        let signature = operator.signature();
+        let (roles, output_desc) = (signature.inputs(), signature.output);
         if inputs.len() != roles.len() {
             return Err(BindingError::Count { found: inputs.len(), required: roles.len() });
         }
@@ -143,7 +144,7 @@ impl<'a> Aliasing<'a> {
     /// Looks at an input that lies at `address` of the output's memory. The range of a tensor is its
     /// TotalTensorSizeInBytes; bytes bound beyond it belong to nobody.
     pub fn check(&mut self, tensor: TensorRole, desc: &BufferTensorDesc, address: u64) -> Result<(), BindingError> {
-        let (_, output_desc) = self.operator.signature();
+        let output_desc = self.operator.signature().output;
         let end = |address: u64, desc: &BufferTensorDesc| address.saturating_add(desc.total_tensor_size_in_bytes);
         if address >= end(self.output, output_desc) || self.output >= end(address, desc) {
             return Ok(());

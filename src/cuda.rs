@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::binding::BindingTable;
 use crate::error::{CompileError, CudaError, DispatchError};
 use crate::plan::fill_value_sequence::{self, Kernel};
-use crate::plan::reverse_subsequences;
+use crate::plan::reverse_launches;
 use crate::plan::{Entry, Launch, Module, Plan};
 use driver::{Function, LoadedModule};
 
@@ -30,10 +30,10 @@ impl Module {
     const fn source(self) -> ((&'static str, &'static str), &'static [&'static CStr]) {
         match self {
             Module::FillValueSequence => (ptx!("fill_value_sequence"), fill_value_sequence::ENTRIES),
-            Module::ReverseUnits => (ptx!("reverse_subsequences_units"), reverse_subsequences::UNITS),
-            Module::ReverseLanes => (ptx!("reverse_subsequences_lanes"), reverse_subsequences::LANES),
-            Module::ReverseStaged => (ptx!("reverse_subsequences_staged"), reverse_subsequences::STAGED),
-            Module::ReverseStrips => (ptx!("reverse_subsequences_strips"), reverse_subsequences::STRIPS),
+            Module::ReverseUnits => (ptx!("reverse_subsequences_units"), reverse_launches::UNITS),
+            Module::ReverseLanes => (ptx!("reverse_subsequences_lanes"), reverse_launches::LANES),
+            Module::ReverseStaged => (ptx!("reverse_subsequences_staged"), reverse_launches::STAGED),
+            Module::ReverseStrips => (ptx!("reverse_subsequences_strips"), reverse_launches::STRIPS),
         }
     }
 }

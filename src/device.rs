@@ -463,8 +463,7 @@ fn run_on_host(table: &BindingTable) {
 
 /// The bytes of a SequenceLengthsTensor, aligned for either type of length.
 fn lengths_of(binding: &BufferBinding, operator: &CompiledOperator) -> Vec<u128> {
-    let (inputs, _) = operator.signature();
-    let total = inputs.last().map_or(0, |(_, desc)| desc.total_tensor_size_in_bytes) as usize;
+    let total = operator.signature().inputs().last().map_or(0, |(_, desc)| desc.total_tensor_size_in_bytes) as usize;
     let mut copy = vec![0u128; total.div_ceil(16)];
     if let Some(memory) = binding.buffer.host() {
         let mut memory = lock(memory);

@@ -143,22 +143,40 @@ impl CompiledOperator {
         self.inner.functions.as_ref()
     }
 
-    /// Roles and descriptors of the inputs, and the descriptor of the output.
-    pub(crate) fn signature(&self) -> (Vec<(TensorRole, &BufferTensorDesc)>, &BufferTensorDesc) {
+    /// What is bound to it.
+    pub(crate) fn signature(&self) -> Signature<'_> {
         match self.desc() {
-            OperatorDesc::FillValueSequence(desc) => (Vec::new(), &desc.output_tensor),
-            OperatorDesc::ReverseSubsequences(desc) => {
-                let lengths = &desc.sequence_lengths_tensor;
-                (
-                    vec![(TensorRole::Input, &desc.input_tensor), (TensorRole::SequenceLengths, lengths)],
-                    &desc.output_tensor,
-                )
+            OperatorDesc::FillValueSequence(desc) => {
+                let output = &desc.output_tensor;
+                Signature { inputs: [(TensorRole::Input, output); 2], count: 0, output }
             }
+            OperatorDesc::ReverseSubsequences(desc) => Signature {
+                inputs: [
+                    (TensorRole::Input, &desc.input_tensor),
+                    (TensorRole::SequenceLengths, &desc.sequence_lengths_tensor),
+                ],
+                count: 2,
+                output: &desc.output_tensor,
+            },
         }
     }
 
     /// Which operator this is.
     pub fn operator_type(&self) -> OperatorType {
         self.desc().operator_type()
+    }
+}
+
+/// Roles and descriptors of an operator's inputs, and the descriptor of its output; nothing is allocated.
+pub(crate) struct Signature<'a> {
+    inputs: [(TensorRole, &'a BufferTensorDesc); 2],
+    count: usize,
+    pub output: &'a BufferTensorDesc,
+}
+
+impl<'a> Signature<'a> {
+    /// The inputs, in the order of the descriptor's fields.
+    pub fn inputs(&self) -> &[(TensorRole, &'a BufferTensorDesc)] {
+        &self.inputs[..self.count]
     }
 }

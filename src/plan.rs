@@ -4,7 +4,7 @@
 //! backend walks the merged dimensions; the CUDA backend launches the kernels.
 
 pub(crate) mod fill_value_sequence;
-mod reverse_launches;
+pub(crate) mod reverse_launches;
 pub(crate) mod reverse_subsequences;
 
 use bytemuck::{Pod, Zeroable};

@@ -45,7 +45,8 @@ impl CompiledOperator {
         output: DevicePointer,
         stream: CUstream,
     ) -> Result<(), DispatchError> {
-        let (roles, output_desc) = self.signature();
+        let signature = self.signature();
+        let (roles, output_desc) = (signature.inputs(), signature.output);
         if inputs.len() != roles.len() {
             return Err(BindingError::Count { found: inputs.len(), required: roles.len() }.into());
         }

@@ -4,7 +4,6 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fill_value_sequence::follows;
 use super::reverse_launches::Launches;
-pub(crate) use super::reverse_launches::{LANES, STAGED, STRIPS, UNITS};
 use super::{FastDiv, Launch, Target, MAX_DIMENSIONS};
 use crate::data_type::TensorDataType;
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};

@@ -16,6 +16,9 @@ extern __shared__ uint4 staged[];
 // Rows that a thread reads before it stores the first.
 static constexpr u32 AT_ONCE = 4;
 
+// The strips' widths are powers of two (plan).
+__device__ __forceinline__ u32 log_of(u32 power) { return 31 - __clz(power); }
+
 // Copying, where every row of the strip is whole slots at aligned addresses: reads them. False, the same for all
 // threads, where it is not.
 template <class Element>
@@ -25,10 +28,10 @@ __device__ __forceinline__ bool read_slots(const Reverse& p, u32 lane, u32 strip
     const u64 stride = static_cast<u64>(p.axis_in_stride) * W;
     const bool whole = (strip + 1) * (p.unit / W) <= p.block.divisor;
     if (!whole || ((reinterpret_cast<u64>(in) | stride) & 15) != 0) return false;
-    const u32 row_slots = p.unit / 16;
-    const u32 column = threadIdx.x % row_slots;
-    const u32 rows_at_once = THREADS / row_slots;
-    for (u32 first = threadIdx.x / row_slots; first < p.axis_size; first += AT_ONCE * rows_at_once) {
+    const u32 log = log_of(p.unit / 16), row_slots = 1u << log;
+    const u32 column = threadIdx.x & (row_slots - 1);
+    const u32 rows_at_once = THREADS >> log;
+    for (u32 first = threadIdx.x >> log; first < p.axis_size; first += AT_ONCE * rows_at_once) {
         uint4 loaded[AT_ONCE];
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {
@@ -50,8 +53,8 @@ __device__ __forceinline__ void write_rows(const Reverse& p, Element* out, const
                                            u32 rows, u32 whole, u32 first_row, u32 column) {
     constexpr u32 N = sizeof(Word) / sizeof(Element);
     const Element* const elements = reinterpret_cast<const Element*>(staged);
-    const u32 row_words = p.unit / sizeof(Word);
-    const u32 rows_at_once = THREADS / row_words;
+    const u32 log = log_of(p.unit / sizeof(Word)), row_words = 1u << log;
+    const u32 rows_at_once = THREADS >> log;
     for (u32 t = first_row; t < rows; t += rows_at_once) {
         union {
             Element element[N];
@@ -77,15 +80,15 @@ template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void strips(const Reverse& p) {
     constexpr u32 N = sizeof(Word) / sizeof(Element);  // elements of a word
     Word* const words = reinterpret_cast<Word*>(staged);
-    const u32 row_words = p.unit / sizeof(Word);
-    const u32 rows_at_once = THREADS / row_words;
+    const u32 log = log_of(p.unit / sizeof(Word)), row_words = 1u << log;
+    const u32 rows_at_once = THREADS >> log;
 
     // dims: the lanes outside the row; their innermost neighbour, the row itself, is `block`.
     const u32 outer = divide(blockIdx.x, p.parts);
     const u32 strip = blockIdx.x - outer * p.parts.divisor;
     const Position at_outer = locate(outer, p);
-    const u32 column = threadIdx.x % row_words;
-    const u32 first_row = threadIdx.x / row_words;
+    const u32 column = threadIdx.x & (row_words - 1);
+    const u32 first_row = threadIdx.x >> log;
     const u32 j = strip * row_words * N + column * N;  // the thread's first lane in the row
     const bool active = j < p.block.divisor;
     const Element* in = at(static_cast<const Element*>(p.in), at_outer.in + j);

@@ -1,11 +1,13 @@
 //! Binding: which bytes of which buffers the tensors of an operator are.
 
+use crate::buffer::Buffer;
 use crate::desc::BufferTensorDesc;
-use crate::device::{Buffer, Stream};
+
 use crate::error::{BindingError, DispatchError};
 use crate::feature_level::TensorRole;
 use crate::operator::CompiledOperator;
 use crate::plan::{Plan, SLOT};
+use crate::stream::Stream;
 
 /// `DML_BUFFER_BINDING`: a range of a buffer.
 #[derive(Clone, Debug)]

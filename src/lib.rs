@@ -17,6 +17,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod binding;
+mod buffer;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -31,9 +32,11 @@ mod ops;
 // Without the GPU backend nobody reads the launches.
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 mod plan;
+mod stream;
 mod validate;
 
 pub use binding::{BindingTable, BufferBinding};
+pub use buffer::Buffer;
 #[cfg(feature = "cuda")]
 pub use cuda::{DevicePointer, Properties};
 pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
@@ -42,9 +45,10 @@ pub use desc::{
 };
 #[cfg(feature = "cuda")]
 pub use device::Adapter;
-pub use device::{Buffer, Device, Event, Stream};
+pub use device::Device;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use feature_level::{FeatureLevel, TensorRole, TensorSupport};
 pub use operator::{BindingProperties, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
+pub use stream::{Event, Stream};
 pub use validate::{validate, Requirement, Rule, ValidationError, ValidationErrors};

@@ -2,9 +2,10 @@
 //! repeats, compile once and dispatch many times.
 
 use crate::binding::BufferBinding;
+use crate::buffer::Buffer;
 use crate::data_type::{Delta, Element, Length};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc};
-use crate::device::{Buffer, Device};
+use crate::device::Device;
 use crate::error::Error;
 use crate::feature_level::TensorRole;
 

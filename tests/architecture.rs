@@ -68,12 +68,9 @@ fn backends_see_plans_and_never_descriptors() {
 fn only_the_cuda_backend_imports_cudarc_and_says_unsafe() {
     for (name, text) in library() {
         let cuda = name.starts_with("cuda");
-        assert!(cuda || name == "device.rs" || !text.contains("cudarc::"), "{name} imports cudarc");
+        assert!(cuda || name == "stream.rs" || !text.contains("cudarc::"), "{name} imports cudarc");
         let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-        assert!(
-            ["cuda/driver.rs", "cuda/raw.rs"].contains(&name.as_str()) || !code.contains("unsafe "),
-            "{name} says unsafe"
-        );
+        assert!(name.starts_with("cuda/") || !code.contains("unsafe "), "{name} says unsafe");
     }
 }
 

@@ -1,20 +1,26 @@
-//! The driver, wrapped thinly: contexts, modules, memory, streams, events, launches. The only place in the
-//! crate that calls it.
+//! The driver, wrapped thinly: contexts, modules and launches here, memory and streams below. The only place in
+//! the crate that calls it.
 //!
 //! Calls go through cudarc's `result` layer on raw handles. Its safe layer records an event for every buffer
 //! and launch, which costs time and breaks graph capture.
 #![allow(unsafe_code)]
 
+mod memory;
+mod stream;
+
 use std::ffi::{c_void, CStr, CString};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 use cudarc::driver::CudaContext;
 
-use crate::error::{BufferError, CudaError, DeviceError};
+use crate::error::{CudaError, DeviceError};
 use crate::plan::{Module, Target, THREADS};
+pub(crate) use memory::Memory;
+use stream::new_stream;
+pub(crate) use stream::{Event, Stream, StreamHandle};
 
 /// What is known of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,22 +61,6 @@ pub(crate) fn describe(ordinal: usize) -> Result<(String, Properties), DeviceErr
         Ok((result::device::get_name(device)?, properties(device)?))
     };
     Ok(read().map_err(explain("reading the device's properties"))?)
-}
-
-/// The live streams of this crate, with the ordinals of their GPUs: what reading, writing and freeing memory waits
-/// for. Waiting for the whole context would also wait for strangers, is forbidden while any thread captures a
-/// stream, and crashes in drivers (seen with 580.159) while another thread instantiates a graph.
-static STREAMS: RwLock<Vec<(usize, StreamHandle)>> = RwLock::new(Vec::new());
-
-/// Waits for all work queued on this crate's streams of a GPU, whose context is current.
-fn settle(ordinal: usize) -> Result<(), CudaError> {
-    let streams = STREAMS.read().unwrap_or_else(PoisonError::into_inner);
-    streams.iter().filter(|(of, _)| *of == ordinal).try_for_each(|(_, stream)| wait(*stream))
-}
-
-fn wait(stream: StreamHandle) -> Result<(), CudaError> {
-    // SAFETY: a handle is of a live stream: `STREAMS` holds those not yet dropped, and is locked while one is used.
-    unsafe { result::stream::synchronize(stream.0) }.map_err(explain("waiting for a stream"))
 }
 
 /// A GPU's primary context, and the modules loaded into it.
@@ -139,16 +129,9 @@ impl Drop for Context {
     fn drop(&mut self) {
         if self.make_current().is_ok() {
             // SAFETY: the stream was created by `new`, is destroyed here only, and every copy was waited for.
-            let _ = unsafe { result::stream::destroy(self.copies.0) };
+            let _ = unsafe { result::stream::destroy(self.copies.raw()) };
         }
     }
-}
-
-/// A stream that waits for no other, of the current context.
-fn new_stream() -> Result<StreamHandle, CudaError> {
-    result::stream::create(result::stream::StreamKind::NonBlocking)
-        .map(StreamHandle)
-        .map_err(explain("creating a stream"))
 }
 
 fn attribute(device: sys::CUdevice, which: Attribute) -> Result<u32, DriverError> {
@@ -245,203 +228,6 @@ impl Drop for LoadedModule {
     }
 }
 
-/// Device memory, zeroed when made.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    context: Arc<Context>,
-    address: sys::CUdeviceptr,
-}
-
-impl Memory {
-    pub fn new(context: &Arc<Context>, size_in_bytes: u64) -> Result<Self, BufferError> {
-        let failed = |reason: String| BufferError::OutOfMemory { backend: "cuda", size_in_bytes, reason };
-        context.make_current()?;
-        let (free, total) = result::mem_get_info().map_err(explain("asking for free memory"))?;
-        if size_in_bytes > total as u64 {
-            return Err(failed(format!("the GPU has {total} bytes, of which {free} are free")));
-        }
-        // The driver refuses to allocate nothing.
-        let bytes = (size_in_bytes as usize).max(1);
-        // SAFETY: the context is current.
-        let address = unsafe { result::malloc_sync(bytes) }.map_err(|error| match error {
-            DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
-                failed(format!("the GPU has {total} bytes, of which {free} are free"))
-            }
-            error => explain(&format!("allocating {size_in_bytes} bytes"))(error).into(),
-        })?;
-        let memory = Self { context: context.clone(), address };
-        // SAFETY: `address` is `bytes` bytes that nothing else knows of yet; the stream is the context's.
-        unsafe { result::memset_d8_async(address, 0, bytes, context.copies.0) }.map_err(explain("zeroing a buffer"))?;
-        wait(context.copies)?;
-        Ok(memory)
-    }
-
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// Writes bytes that the caller has checked to lie inside, after all work queued before and before any
-    /// that is queued later.
-    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        self.settle()?;
-        let copies = self.context.copies;
-        // SAFETY: the range lies inside the allocation (Buffer::check_range), no queued work uses it, and `bytes`
-        // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
-        unsafe { result::memcpy_htod_async(self.address + offset, bytes, copies.0) }
-            .map_err(explain("writing a buffer"))?;
-        wait(copies)
-    }
-
-    /// Reads bytes that the caller has checked to lie inside, after all work queued before.
-    pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
-        self.settle()?;
-        let copies = self.context.copies;
-        // SAFETY: as for `write`; the destination is a live slice of the length copied.
-        unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.0) }
-            .map_err(explain("reading a buffer"))?;
-        wait(copies)
-    }
-
-    fn settle(&self) -> Result<(), CudaError> {
-        self.context.make_current()?;
-        settle(self.context.ordinal)
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // Queued work may still use the memory: wait for it. Where waiting fails, as while a stream of this
-        // thread is being captured, the memory is leaked rather than pulled from under a kernel.
-        if self.settle().is_ok() {
-            // SAFETY: `address` was allocated by `new`, is freed here only, and no work uses it any more.
-            let _ = unsafe { result::free_sync(self.address) };
-        }
-    }
-}
-
-/// A stream of a context.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    context: Arc<Context>,
-    handle: StreamHandle,
-}
-
-impl Stream {
-    pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
-        context.make_current()?;
-        let handle = new_stream()?;
-        STREAMS.write().unwrap_or_else(PoisonError::into_inner).push((context.ordinal, handle));
-        Ok(Self { context: context.clone(), handle })
-    }
-
-    pub fn raw(&self) -> sys::CUstream {
-        self.handle.0
-    }
-
-    pub fn handle(&self) -> StreamHandle {
-        self.handle
-    }
-
-    pub fn synchronize(&self) -> Result<(), CudaError> {
-        self.context.make_current()?;
-        wait(self.handle)
-    }
-
-    pub fn record_event(&self) -> Result<Event, CudaError> {
-        self.context.make_current()?;
-        let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(explain("creating an event"))?;
-        let event = Event { context: self.context.clone(), raw };
-        // SAFETY: both handles are live and of one context.
-        unsafe { result::event::record(raw, self.raw()) }.map_err(explain("recording an event"))?;
-        Ok(event)
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        // Memory may be freed once its streams are gone from the list, so their work must be done. Where waiting
-        // fails, as while the stream is being captured, it stays in the list and is leaked.
-        if self.synchronize().is_ok() {
-            let mut streams = STREAMS.write().unwrap_or_else(PoisonError::into_inner);
-            streams.retain(|(_, stream)| stream.0 != self.handle.0);
-            // SAFETY: the stream was created by `new`, is destroyed here only, and is in the list no more.
-            let _ = unsafe { result::stream::destroy(self.handle.0) };
-        }
-    }
-}
-
-/// A live stream of the context that a launch is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamHandle(sys::CUstream);
-
-// SAFETY: a CUstream is a handle that the driver lets any thread use; calls on it are made with its context
-// current.
-unsafe impl Send for StreamHandle {}
-// SAFETY: as for Send; the driver orders concurrent calls on one stream.
-unsafe impl Sync for StreamHandle {}
-
-impl StreamHandle {
-    /// # Safety
-    ///
-    /// `raw` is null, or a live stream of the context it is used with, until the handle is last used.
-    pub unsafe fn borrow(raw: sys::CUstream) -> Self {
-        Self(raw)
-    }
-}
-
-/// A timed event, recorded.
-#[derive(Debug)]
-pub(crate) struct Event {
-    context: Arc<Context>,
-    raw: sys::CUevent,
-}
-
-// SAFETY: a CUevent is a handle that the driver lets any thread use.
-unsafe impl Send for Event {}
-// SAFETY: as for Send; nothing changes after it is recorded.
-unsafe impl Sync for Event {}
-
-impl Event {
-    pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, CudaError> {
-        self.context.make_current()?;
-        let failed = explain("timing two events");
-        for event in [earlier, self] {
-            // SAFETY: both events were created and recorded by `record_event` and live as long as `self`.
-            unsafe { result::event::synchronize(event.raw) }.map_err(&failed)?;
-        }
-        elapsed(earlier.raw, self.raw).map_err(failed)
-    }
-}
-
-/// `cuEventElapsedTime`, asked of the driver by name: the bindings of CUDA 13 know only its second version,
-/// which drivers before 12.8 do not have.
-fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
-    type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
-    let mut function: *mut c_void = std::ptr::null_mut();
-    let mut found = sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    // SAFETY: the name ends in a NUL; the driver writes one pointer and one status to live variables.
-    unsafe { sys::cuGetProcAddress_v2(c"cuEventElapsedTime".as_ptr(), &mut function, 12000, 0, &mut found) }
-        .result()?;
-    if function.is_null() {
-        return Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND));
-    }
-    // SAFETY: for CUDA 12.0 the driver gives the function of this name the signature its documentation states.
-    let function: ElapsedTime = unsafe { std::mem::transmute::<*mut c_void, ElapsedTime>(function) };
-    let mut milliseconds = 0f32;
-    // SAFETY: the events are live and recorded (the caller has waited for them), the result is a live f32.
-    unsafe { function(&mut milliseconds, start, end) }.result()?;
-    Ok(f64::from(milliseconds))
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        if self.context.make_current().is_ok() {
-            // SAFETY: `raw` was created by `record_event` and is destroyed here only.
-            let _ = unsafe { result::event::destroy(self.raw) };
-        }
-    }
-}
-
 /// Launches a kernel that takes one structure by value, in blocks of [`THREADS`] with so many bytes of dynamic
 /// shared memory.
 ///
@@ -460,7 +246,7 @@ pub(crate) fn launch<P: Pod>(
     // SAFETY: the function belongs to a module loaded into this context, and takes one parameter of P's layout:
     // P is the `repr(C)` twin of the kernel's structure (held by the tests that run every entry point). The
     // driver copies it before it returns. What the kernel may touch is argued above and in the kernel file.
-    unsafe { result::launch_kernel(function.0, (blocks, 1, 1), (THREADS, 1, 1), shared, stream.0, &mut arguments) }
+    unsafe { result::launch_kernel(function.0, (blocks, 1, 1), (THREADS, 1, 1), shared, stream.raw(), &mut arguments) }
         .map_err(explain("launching a kernel"))
 }
 

@@ -1,0 +1,150 @@
+//! Buffers: memory of a device.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytemuck::Pod;
+
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::device::Device;
+use crate::error::BufferError;
+
+/// Host memory aligned to 16 bytes, as the binding rules promise.
+#[derive(Debug)]
+pub(crate) struct HostBytes(Vec<u128>);
+
+impl HostBytes {
+    fn new(size_in_bytes: u64) -> Result<Self, BufferError> {
+        let failed = |reason: String| BufferError::OutOfMemory { backend: "cpu", size_in_bytes, reason };
+        let words = usize::try_from(size_in_bytes.div_ceil(16)).map_err(|error| failed(error.to_string()))?;
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(words).map_err(|error| failed(error.to_string()))?;
+        memory.resize(words, 0);
+        Ok(Self(memory))
+    }
+
+    pub fn bytes(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+}
+
+/// Memory of a device. Cheap to clone: clones share the memory, which lives as long as any of them, or any
+/// [`BindingTable`] made with one.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    device: Device,
+    size_in_bytes: u64,
+    storage: Arc<Storage>,
+}
+
+#[derive(Debug)]
+enum Storage {
+    Host(Mutex<HostBytes>),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Memory),
+}
+
+impl Buffer {
+    pub(crate) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
+        #[cfg(feature = "cuda")]
+        let storage = match device.cuda_context() {
+            Some(context) => Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?),
+            None => Storage::Host(Mutex::new(HostBytes::new(size_in_bytes)?)),
+        };
+        #[cfg(not(feature = "cuda"))]
+        let storage = Storage::Host(Mutex::new(HostBytes::new(size_in_bytes)?));
+        Ok(Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) })
+    }
+
+    /// Bytes of the buffer.
+    pub fn size_in_bytes(&self) -> u64 {
+        self.size_in_bytes
+    }
+
+    /// The device whose memory it is.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Whether both share one memory.
+    pub fn same_as(&self, other: &Buffer) -> bool {
+        Arc::ptr_eq(&self.storage, &other.storage)
+    }
+
+    /// Writes bytes at an offset, after all work queued on the device.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), BufferError> {
+        self.check_range(offset, bytes.len())?;
+        match &*self.storage {
+            Storage::Host(memory) => {
+                lock(memory).bytes()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => Ok(memory.write(offset, bytes)?),
+        }
+    }
+
+    /// Reads bytes from an offset, after all work queued on the device.
+    pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), BufferError> {
+        self.check_range(offset, bytes.len())?;
+        match &*self.storage {
+            Storage::Host(memory) => {
+                let length = bytes.len();
+                bytes.copy_from_slice(&lock(memory).bytes()[offset as usize..][..length]);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => Ok(memory.read(offset, bytes)?),
+        }
+    }
+
+    /// The first `count` elements of the buffer, after all work queued on the device.
+    pub fn read_elements<T: Pod>(&self, count: usize) -> Result<Vec<T>, BufferError> {
+        let length = (count as u64).saturating_mul(size_of::<T>() as u64);
+        let size_in_bytes = self.size_in_bytes;
+        if length > size_in_bytes {
+            return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes });
+        }
+        let mut values = vec![T::zeroed(); count];
+        self.read(0, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    }
+
+    /// All elements of the buffer, after all work queued on the device.
+    pub fn to_vec<T: Pod>(&self) -> Result<Vec<T>, BufferError> {
+        let (size_in_bytes, element_size) = (self.size_in_bytes, size_of::<T>());
+        if element_size == 0 || size_in_bytes % element_size as u64 != 0 {
+            return Err(BufferError::PartialElement { size_in_bytes, element_size });
+        }
+        self.read_elements((size_in_bytes / element_size as u64) as usize)
+    }
+
+    fn check_range(&self, offset: u64, length: usize) -> Result<(), BufferError> {
+        let (length, size_in_bytes) = (length as u64, self.size_in_bytes);
+        match offset.checked_add(length) {
+            Some(end) if end <= size_in_bytes => Ok(()),
+            _ => Err(BufferError::OutOfRange { offset, length, size_in_bytes }),
+        }
+    }
+
+    pub(crate) fn host(&self) -> Option<&Mutex<HostBytes>> {
+        match &*self.storage {
+            Storage::Host(memory) => Some(memory),
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(_) => None,
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda_memory(&self) -> Option<&cuda::Memory> {
+        match &*self.storage {
+            Storage::Host(_) => None,
+            Storage::Cuda(memory) => Some(memory),
+        }
+    }
+}
+
+/// A panic while memory was locked leaves bytes, and any bytes are valid.
+pub(crate) fn lock(memory: &Mutex<HostBytes>) -> MutexGuard<'_, HostBytes> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}

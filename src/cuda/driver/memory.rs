@@ -1,0 +1,85 @@
+//! Device memory, and when it may be touched.
+
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+
+use super::stream::{settle, wait};
+use super::{explain, Context};
+use crate::error::{BufferError, CudaError};
+
+/// Device memory, zeroed when made.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    context: Arc<Context>,
+    address: sys::CUdeviceptr,
+}
+
+impl Memory {
+    pub fn new(context: &Arc<Context>, size_in_bytes: u64) -> Result<Self, BufferError> {
+        let failed = |reason: String| BufferError::OutOfMemory { backend: "cuda", size_in_bytes, reason };
+        context.make_current()?;
+        let (free, total) = result::mem_get_info().map_err(explain("asking for free memory"))?;
+        if size_in_bytes > total as u64 {
+            return Err(failed(format!("the GPU has {total} bytes, of which {free} are free")));
+        }
+        // The driver refuses to allocate nothing.
+        let bytes = (size_in_bytes as usize).max(1);
+        // SAFETY: the context is current.
+        let address = unsafe { result::malloc_sync(bytes) }.map_err(|error| match error {
+            DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+                failed(format!("the GPU has {total} bytes, of which {free} are free"))
+            }
+            error => explain(&format!("allocating {size_in_bytes} bytes"))(error).into(),
+        })?;
+        let memory = Self { context: context.clone(), address };
+        // SAFETY: `address` is `bytes` bytes that nothing else knows of yet; the stream is the context's.
+        unsafe { result::memset_d8_async(address, 0, bytes, context.copies.raw()) }
+            .map_err(explain("zeroing a buffer"))?;
+        wait(context.copies)?;
+        Ok(memory)
+    }
+
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Writes bytes that the caller has checked to lie inside, after all work queued before and before any
+    /// that is queued later.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
+        self.settle()?;
+        let copies = self.context.copies;
+        // SAFETY: the range lies inside the allocation (Buffer::check_range), no queued work uses it, and `bytes`
+        // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
+        unsafe { result::memcpy_htod_async(self.address + offset, bytes, copies.raw()) }
+            .map_err(explain("writing a buffer"))?;
+        wait(copies)
+    }
+
+    /// Reads bytes that the caller has checked to lie inside, after all work queued before.
+    pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
+        self.settle()?;
+        let copies = self.context.copies;
+        // SAFETY: as for `write`; the destination is a live slice of the length copied.
+        unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.raw()) }
+            .map_err(explain("reading a buffer"))?;
+        wait(copies)
+    }
+
+    fn settle(&self) -> Result<(), CudaError> {
+        self.context.make_current()?;
+        settle(self.context.ordinal)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // Queued work may still use the memory: wait for it. Where waiting fails, as while a stream of this
+        // thread is being captured, the memory is leaked rather than pulled from under a kernel.
+        if self.settle().is_ok() {
+            // SAFETY: `address` was allocated by `new`, is freed here only, and no work uses it any more.
+            let _ = unsafe { result::free_sync(self.address) };
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Streams, which order work on a device, and events, which time it.
+
+use crate::binding::BindingTable;
+use crate::cpu;
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::device::Device;
+use crate::error::{DeviceError, DispatchError};
+
+/// An order of work on a device.
+#[derive(Debug)]
+pub struct Stream {
+    device: Device,
+    queue: Queue,
+}
+
+#[derive(Debug)]
+enum Queue {
+    Cpu,
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Stream),
+}
+
+impl Stream {
+    pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
+        #[cfg(feature = "cuda")]
+        let queue = match device.cuda_context() {
+            Some(context) => Queue::Cuda(cuda::Stream::new(context)?),
+            None => Queue::Cpu,
+        };
+        #[cfg(not(feature = "cuda"))]
+        let queue = Queue::Cpu;
+        Ok(Self { device: device.clone(), queue })
+    }
+
+    /// The device whose work it orders.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Waits until all work queued so far is done.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        match &self.queue {
+            Queue::Cpu => Ok(()),
+            #[cfg(feature = "cuda")]
+            Queue::Cuda(stream) => Ok(stream.synchronize()?),
+        }
+    }
+
+    /// Records an event behind all work queued so far.
+    pub fn record_event(&self) -> Result<Event, DeviceError> {
+        match &self.queue {
+            Queue::Cpu => Err(DeviceError::NoEvents),
+            #[cfg(feature = "cuda")]
+            Queue::Cuda(stream) => Ok(Event { mark: stream.record_event()?, device: self.device.clone() }),
+        }
+    }
+
+    /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.
+    #[cfg(feature = "cuda")]
+    pub fn raw(&self) -> Option<cudarc::driver::sys::CUstream> {
+        match &self.queue {
+            Queue::Cpu => None,
+            Queue::Cuda(stream) => Some(stream.raw()),
+        }
+    }
+
+    pub(crate) fn dispatch(&self, table: &BindingTable) -> Result<(), DispatchError> {
+        let device = table.operator().device();
+        if !self.device.same_as(device) {
+            return Err(DispatchError::Device { found: self.device.to_string(), required: device.to_string() });
+        }
+        match &self.queue {
+            Queue::Cpu => {
+                cpu::dispatch(table);
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Queue::Cuda(stream) => cuda::dispatch(table, stream),
+        }
+    }
+}
+
+/// A point in the work of a stream, with the time it was reached. GPU only.
+#[derive(Debug)]
+pub struct Event {
+    device: Device,
+    #[cfg(feature = "cuda")]
+    mark: cuda::Event,
+    #[cfg(not(feature = "cuda"))]
+    #[allow(dead_code)]
+    mark: std::convert::Infallible,
+}
+
+impl Event {
+    /// Milliseconds from `earlier` to this event, after waiting for both.
+    pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, DeviceError> {
+        if !self.device.same_as(&earlier.device) {
+            return Err(DeviceError::DifferentDevices);
+        }
+        #[cfg(feature = "cuda")]
+        return Ok(self.mark.milliseconds_since(&earlier.mark)?);
+        #[cfg(not(feature = "cuda"))]
+        match self.mark {}
+    }
+}

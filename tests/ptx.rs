@@ -1,0 +1,69 @@
+//! What the kernels' PTX must look like: 16-byte stores where slots are written whole, no division, no local memory.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+/// The body of every entry point of kernels/prebuilt.
+fn entries() -> BTreeMap<String, String> {
+    let mut entries = BTreeMap::new();
+    for file in std::fs::read_dir(common::repository("kernels/prebuilt")).expect("a folder") {
+        let text = std::fs::read_to_string(file.expect("an entry").path()).expect("text");
+        for entry in text.split(".visible .entry ").skip(1) {
+            let name = entry.split('(').next().expect("a name").to_owned();
+            entries.insert(name, entry.to_owned());
+        }
+    }
+    entries
+}
+
+#[test]
+fn no_kernel_divides_or_uses_local_memory() {
+    let entries = entries();
+    assert_eq!(entries.len(), 24 + 10 + 17 + 4 + 8);
+    for (name, body) in entries {
+        for word in ["div.", "rem.", ".local", "call"] {
+            let found = body.lines().find(|line| line.split_whitespace().any(|part| part.starts_with(word)));
+            assert!(found.is_none(), "{name}: {}", found.unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn whole_slots_are_one_store() {
+    let slots = [
+        "fill_packed_",
+        "fill_rows_",
+        "fill_dense_",
+        "reverse_lanes_",
+        "reverse_long_lanes_",
+        "reverse_rows",
+        "reverse_copy_16",
+        "reverse_swap_16",
+    ];
+    let mut looked_at = 0;
+    for (name, body) in entries() {
+        if slots.iter().any(|slot| name.starts_with(slot)) {
+            assert!(body.contains("st.global.v4"), "{name} has no 16-byte store");
+            looked_at += 1;
+        }
+    }
+    assert_eq!(looked_at, 18 + 16 + 1 + 2);
+}
+
+#[test]
+fn sources_are_read_16_bytes_at_a_time() {
+    for (name, body) in entries() {
+        let vector = [
+            "reverse_lanes_",
+            "reverse_long_lanes_",
+            "reverse_rows",
+            "reverse_copy_16",
+            "reverse_strips_1",
+            "reverse_staged_",
+        ];
+        if vector.iter().any(|start| name.starts_with(start)) {
+            assert!(body.contains("ld.global.v4") || body.contains("ld.global.nc.v4"), "{name} has no 16-byte load");
+        }
+    }
+}

@@ -44,7 +44,7 @@ fn main() {
         );
         let _ = writeln!(
             csv,
-            "{name},{data_type},{mode},{microseconds:.3},{},{floor:.3},{:.4},{rate:.1}",
+            "\"{name}\",{data_type},{mode},{microseconds:.3},{},{floor:.3},{:.4},{rate:.1}",
             case.floor_bytes,
             floor / microseconds
         );

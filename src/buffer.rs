@@ -29,7 +29,7 @@ impl HostBytes {
 }
 
 /// Memory of a device. Cheap to clone: clones share the memory, which lives as long as any of them, or any
-/// [`BindingTable`] made with one.
+/// [`BindingTable`](crate::BindingTable) made with one.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     device: Device,

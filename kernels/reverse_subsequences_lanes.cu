@@ -114,7 +114,7 @@ template <u32 ITEMS>
 __device__ __forceinline__ void copy_rows(const Reverse& p) {
     const Bounds bounds = input_bounds(p);
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS) + threadIdx.x;
-    const i64 size = p.block.divisor;  // bytes: the unit of the strides is a byte here
+    const i64 size = p.block.divisor;  // in bytes; strides are in elements, of `unit` bytes
     u8* out[ITEMS];
     i64 begin[ITEMS];
     uint4 value[ITEMS];
@@ -144,10 +144,10 @@ __device__ __forceinline__ void copy_rows(const Reverse& p) {
 
 // ---- In place -------------------------------------------------------------------------------------------
 // A team of threads takes a tile of a lane: FRONT slots of the first half of a length, and the bytes they mirror in
-// the second half. A block takes one tile of a long lane, a warp the tiles of a short one, one after the other. Every byte of a tile is read before the
-// team's barrier and written after it, and what a slot of the tile becomes lies in the tile, so that no team reads
-// what another writes or writes what another reads. (Slots at a tile's edges are loaded whole, but never beyond the
-// length; the bytes beyond the edge are dropped.)
+// the second half. A block takes one tile of a long lane, a warp the tiles of a short one, one after the other. Every
+// byte of a tile is read before the team's barrier and written after it, and what a slot of the tile becomes lies in
+// the tile, so that no team reads what another writes or writes what another reads. (Slots at a tile's edges are
+// loaded whole, but never beyond the length; the bytes beyond the edge are dropped.)
 
 template <class Element, u32 TEAM>
 __device__ __forceinline__ void swap_lanes(const Reverse& p) {

@@ -2,7 +2,7 @@
 // header.
 //
 // Neighbouring lanes turn around at different points, so a row of the output comes from many rows of the input.
-// A block of threads takes a strip: STRIP bytes of every row, which it reads into shared memory row by row and
+// A block of threads takes a strip: `unit` bytes of every row, which it reads into shared memory row by row and
 // writes from there element by element; every sector moves once. A thread keeps its words (4 bytes, or an element
 // of 8) of a row and goes down the rows; in a strip of 128 bytes the bank of a word is its column, whichever row
 // it comes from, so that there are no conflicts.
@@ -83,7 +83,7 @@ __device__ __forceinline__ void strips(const Reverse& p) {
     const u32 log = log_of(p.unit / sizeof(Word)), row_words = 1u << log;
     const u32 rows_at_once = THREADS >> log;
 
-    // dims: the lanes outside the row; their innermost neighbour, the row itself, is `block`.
+    // `dims` are the dimensions outside the row; the row itself, of `block` lanes, is cut into `parts` strips.
     const u32 outer = divide(blockIdx.x, p.parts);
     const u32 strip = blockIdx.x - outer * p.parts.divisor;
     const Position at_outer = locate(outer, p);

@@ -18,22 +18,21 @@ use crate::plan::reverse_launches;
 use crate::plan::{Entry, Launch, Module, Plan};
 use driver::{Function, LoadedModule};
 
-/// The name of a kernel file and the PTX that build.rs compiled it to, or took from kernels/prebuilt.
-macro_rules! ptx {
-    ($name:literal) => {
-        ($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")))
+/// The name of a kernel file, the PTX that build.rs compiled it to or took from kernels/prebuilt, its entry points.
+macro_rules! source {
+    ($name:literal, $entries:expr) => {
+        ($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")), $entries)
     };
 }
 
 impl Module {
-    /// Name, PTX and entry points.
-    const fn source(self) -> ((&'static str, &'static str), &'static [&'static CStr]) {
+    const fn source(self) -> (&'static str, &'static str, &'static [&'static CStr]) {
         match self {
-            Module::FillValueSequence => (ptx!("fill_value_sequence"), fill_value_sequence::ENTRIES),
-            Module::ReverseUnits => (ptx!("reverse_subsequences_units"), reverse_launches::UNITS),
-            Module::ReverseLanes => (ptx!("reverse_subsequences_lanes"), reverse_launches::LANES),
-            Module::ReverseStaged => (ptx!("reverse_subsequences_staged"), reverse_launches::STAGED),
-            Module::ReverseStrips => (ptx!("reverse_subsequences_strips"), reverse_launches::STRIPS),
+            Module::FillValueSequence => source!("fill_value_sequence", fill_value_sequence::ENTRIES),
+            Module::ReverseUnits => source!("reverse_subsequences_units", reverse_launches::UNITS),
+            Module::ReverseLanes => source!("reverse_subsequences_lanes", reverse_launches::LANES),
+            Module::ReverseStaged => source!("reverse_subsequences_staged", reverse_launches::STAGED),
+            Module::ReverseStrips => source!("reverse_subsequences_strips", reverse_launches::STRIPS),
         }
     }
 }
@@ -46,9 +45,9 @@ pub(crate) struct Functions {
 }
 
 impl Functions {
-    /// `functions` loads the modules of every launch of the plan.
-    fn get(&self, entry: Entry) -> Option<&Function> {
-        self.modules[entry.module as usize].as_ref().map(|module| module.function(entry.index))
+    fn get(&self, entry: Entry) -> &Function {
+        let module = self.modules[entry.module as usize].as_ref();
+        module.expect("`functions` loads the modules of every launch of the plan").function(entry.index)
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -62,10 +61,7 @@ pub(crate) fn functions(context: &Arc<Context>, plan: &Plan) -> Result<Functions
     let mut load = |module: Module| -> Result<(), CudaError> {
         let slot = &mut modules[module as usize];
         if slot.is_none() {
-            *slot = Some(context.module(module as usize, || {
-                let ((name, ptx), entries) = module.source();
-                (name, ptx, entries)
-            })?);
+            *slot = Some(context.module(module as usize, || module.source())?);
         }
         Ok(())
     };
@@ -98,11 +94,11 @@ pub(crate) fn dispatch(table: &BindingTable, stream: &Stream) -> Result<(), Disp
     let pointers =
         Pointers { input: input(0), lengths: input(1), output: address(table.output()), in_place: table.in_place() };
     let operator = table.operator();
-    match operator.functions() {
-        // The stream was created on this context, the ranges were checked by `bind`.
-        Some(functions) => Ok(queue(operator.plan(), functions, pointers, stream.handle())?),
-        None => Ok(()), // a CPU operator; `Stream::dispatch` compares devices
-    }
+    let Some(functions) = operator.functions() else {
+        return Err(DispatchError::Device { found: "a CUDA stream".into(), required: operator.device().to_string() });
+    };
+    // The stream is of the operator's device (`Stream::dispatch`), the ranges were checked by `bind`.
+    Ok(queue(operator.plan(), functions, pointers, stream.handle())?)
 }
 
 /// Patches the pointers into the launch that fits their alignment, and launches it.
@@ -146,10 +142,6 @@ fn start<P: bytemuck::Pod>(
     launch: &Launch<P>,
     stream: driver::StreamHandle,
 ) -> Result<(), CudaError> {
-    match functions.get(launch.entry) {
-        Some(function) => {
-            driver::launch(functions.context(), function, (launch.blocks, launch.shared), &launch.params, stream)
-        }
-        None => Ok(()),
-    }
+    let function = functions.get(launch.entry);
+    driver::launch(functions.context(), function, (launch.blocks, launch.shared), &launch.params, stream)
 }

@@ -3,17 +3,18 @@
 
 mod common;
 
-use common::{assert_same, devices, oracle, recorded, GUARD, POISON};
-use dml_cuda::{BufferBinding, Device, OperatorDesc};
+use common::{assert_same, devices, recorded, GUARD, POISON};
+use dml_cuda::{BufferBinding, Device};
 
 /// Runs a record exactly as it was recorded: inputs from offset 0, the output at `out_offset`.
 fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
     let output = common::output_of(&record.desc);
     let total = output.total_tensor_size_in_bytes;
-    let offset = record.json["out_offset"].as_u64().unwrap_or(0);
+    let offset = record.out_offset();
     let out = device.create_buffer(offset + total + GUARD as u64).expect("the records are small");
     out.write(0, &vec![POISON; out.size_in_bytes() as usize]).expect("the range is the buffer");
-    let inputs: Vec<BufferBinding> = inputs(record)
+    let inputs: Vec<BufferBinding> = record
+        .inputs()
         .iter()
         .map(|bytes| BufferBinding::whole(&device.create_buffer_from(bytes).expect("the records are small")))
         .collect();
@@ -25,36 +26,13 @@ fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
     out.to_vec().expect("bytes are whole")
 }
 
-fn inputs(record: &recorded::Record) -> Vec<Vec<u8>> {
-    let OperatorDesc::ReverseSubsequences(desc) = &record.desc else {
-        return Vec::new();
-    };
-    let total = desc.input_tensor.total_tensor_size_in_bytes as usize;
-    let width = oracle::width(&desc.input_tensor);
-    let counted = || (0..total / width).flat_map(|k| (k as u64).to_le_bytes()[..width].to_vec()).collect();
-    let mut input = record.bytes("input_bytes").unwrap_or_else(counted);
-    input.resize(total.max(input.len()), 0);
-    vec![input, record.bytes("length_bytes").expect("lengths")]
-}
-
-/// What the buffer must hold by this project's contract.
-fn contract(record: &recorded::Record) -> Vec<u8> {
-    let offset = record.json["out_offset"].as_u64().unwrap_or(0) as usize;
-    let inputs = inputs(record);
-    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-    let tensor = oracle::expected(&record.desc, &inputs, false);
-    [vec![POISON; offset], tensor, vec![POISON; GUARD]].concat()
-}
-
 #[test]
 fn every_recorded_output_is_reproduced() {
     let records = recorded::outputs();
     assert_eq!(records.len(), 421);
     for device in devices("every_recorded_output_is_reproduced") {
         for record in &records {
-            let departs = record.flag("departs_from_page") || record.flag("denormals_flushed");
-            let required = if departs { contract(record) } else { record.bytes("out_bytes").expect("output bytes") };
-            assert_same(&device, &record.desc, &run(&device, record), &required);
+            assert_same(&device, &record.desc, &run(&device, record), &record.required());
         }
     }
 }
@@ -65,10 +43,10 @@ fn the_oracle_agrees_with_every_record_that_does_not_depart() {
     let mut departures = 0;
     for record in recorded::outputs() {
         let recorded = record.bytes("out_bytes").expect("output bytes");
-        if record.flag("departs_from_page") || record.flag("denormals_flushed") {
-            departures += usize::from(contract(&record) != recorded);
+        if record.departs() {
+            departures += usize::from(record.contract() != recorded);
         } else {
-            assert_same(&cpu, &record.desc, &contract(&record), &recorded);
+            assert_same(&cpu, &record.desc, &record.contract(), &recorded);
         }
     }
     // The departures are real: DirectML's bytes differ from its page, or flushed denormals.

@@ -122,29 +122,23 @@ fn models_reproduce_every_recorded_output() {
     let (mut resources, mut dispatchables, mut commands) = (serde_json::Map::new(), serde_json::Map::new(), Vec::new());
     let mut required = Vec::new();
     let records = recorded::outputs();
-    let departs = |record: &&recorded::Record| !record.flag("departs_from_page") && !record.flag("denormals_flushed");
-    for record in records.iter().filter(departs) {
+    for record in &records {
         let id = &record.id;
-        let out = record.bytes("out_bytes").expect("bytes");
+        let out = record.required();
         let file = |bytes: &[u8], name: &str| {
             fs::write(scratch.path().join(name), bytes).expect("written");
             json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": name } })
         };
         let total = record.json["desc"]["OutputTensor"]["TotalTensorSizeInBytes"].as_u64().expect("a size");
-        let offset = record.json["out_offset"].as_u64().unwrap_or(0);
+        let offset = record.out_offset();
         let poison = json!({ "valueCount": out.len(), "value": common::POISON });
         let resource = json!({ "initialValuesDataType": "UINT8", "initialValues": poison, "sizeInBytes": out.len() });
         resources.insert(format!("{id}.out"), resource);
         let mut bindings =
             json!({ "OutputTensor": { "name": format!("{id}.out"), "elementOffset": offset, "elementCount": total } });
-        if let Some(lengths) = record.bytes("length_bytes") {
-            let element = common::oracle::width(common::output_of(&record.desc));
-            let total = record.json["desc"]["InputTensor"]["TotalTensorSizeInBytes"].as_u64().expect("a size") as usize;
-            let counted = || (0..total / element).flat_map(|k| (k as u64).to_le_bytes()[..element].to_vec()).collect();
-            let mut input = record.bytes("input_bytes").unwrap_or_else(counted);
-            input.resize(total.max(input.len()), 0);
-            resources.insert(format!("{id}.in"), file(&input, &format!("{id}.in.bin")));
-            resources.insert(format!("{id}.lengths"), file(&lengths, &format!("{id}.lengths.dat")));
+        if let [input, lengths] = record.inputs().as_slice() {
+            resources.insert(format!("{id}.in"), file(input, &format!("{id}.in.bin")));
+            resources.insert(format!("{id}.lengths"), file(lengths, &format!("{id}.lengths.dat")));
             bindings["InputTensor"] = json!(format!("{id}.in"));
             bindings["SequenceLengthsTensor"] = json!(format!("{id}.lengths"));
         }
@@ -157,7 +151,7 @@ fn models_reproduce_every_recorded_output() {
     let model = json!({ "resources": resources, "dispatchables": dispatchables, "commands": commands });
     let output = run_model(scratch.path(), &model);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(required.len(), 369);
+    assert_eq!(required.len(), 421);
     for (record, target, out) in required {
         let found = fs::read(&target).expect("written");
         common::assert_same(&dml_cuda::Device::cpu(), &record.desc, &found, &out);

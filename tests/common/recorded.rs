@@ -7,6 +7,8 @@ use dml_cuda::{
 };
 use serde_json::Value;
 
+use super::{oracle, GUARD, POISON};
+
 /// One line of a recorded file.
 pub struct Record {
     pub id: String,
@@ -23,6 +25,46 @@ impl Record {
     /// Bytes in hexadecimal.
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.json[name].as_str().map(bytes)
+    }
+
+    /// Bytes of the input tensors' buffers.
+    pub fn inputs(&self) -> Vec<Vec<u8>> {
+        let OperatorDesc::ReverseSubsequences(desc) = &self.desc else {
+            return Vec::new();
+        };
+        let total = desc.input_tensor.total_tensor_size_in_bytes as usize;
+        let width = oracle::width(&desc.input_tensor);
+        let counted = || (0..total / width).flat_map(|k| (k as u64).to_le_bytes()[..width].to_vec()).collect();
+        let mut input = self.bytes("input_bytes").unwrap_or_else(counted);
+        input.resize(total.max(input.len()), 0);
+        vec![input, self.bytes("length_bytes").expect("lengths")]
+    }
+
+    /// Bytes of the output buffer before the tensor.
+    pub fn out_offset(&self) -> u64 {
+        self.json["out_offset"].as_u64().unwrap_or(0)
+    }
+
+    /// Whether this project's contract, and not DirectML's bytes, says what is right.
+    pub fn departs(&self) -> bool {
+        self.flag("departs_from_page") || self.flag("denormals_flushed")
+    }
+
+    /// What the output buffer must hold by the contract.
+    pub fn contract(&self) -> Vec<u8> {
+        let inputs = self.inputs();
+        let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+        let tensor = oracle::expected(&self.desc, &inputs, false);
+        [vec![POISON; self.out_offset() as usize], tensor, vec![POISON; GUARD]].concat()
+    }
+
+    /// What the output buffer must hold.
+    pub fn required(&self) -> Vec<u8> {
+        if self.departs() {
+            self.contract()
+        } else {
+            self.bytes("out_bytes").expect("output bytes")
+        }
     }
 }
 

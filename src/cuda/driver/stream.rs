@@ -66,8 +66,11 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         // Memory may be freed once its streams are gone from the list, so their work must be done. Where waiting
-        // fails, as while the stream is being captured, it stays in the list and is leaked.
-        if self.synchronize().is_ok() {
+        // fails, as while the stream is being captured, it stays in the list and is leaked, with the context that
+        // keeps its handle live.
+        if self.synchronize().is_err() {
+            std::mem::forget(self.context.clone());
+        } else {
             let mut streams = STREAMS.write().unwrap_or_else(PoisonError::into_inner);
             streams.retain(|(_, stream)| stream.0 != self.handle.0);
             // SAFETY: the stream was created by `new`, is destroyed here only, and is in the list no more.

@@ -9,10 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const KERNELS: [&str; 5] = [
+const KERNELS: [&str; 6] = [
     "fill_value_sequence",
     "reverse_subsequences_units",
     "reverse_subsequences_lanes",
+    "reverse_subsequences_rows",
     "reverse_subsequences_staged",
     "reverse_subsequences_strips",
 ];

@@ -41,13 +41,41 @@ __device__ __forceinline__ u64 global_thread() {
 
 // One 16-byte store. Spelled out, because the compiler splits a vector that it knows to be made of wider elements.
 __device__ __forceinline__ void store_slot(u8* slot, uint4 v) {
+#ifdef __CUDACC__
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
                  :
                  : "l"(__cvta_generic_to_global(slot)), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
                  : "memory");
+#else
+    *reinterpret_cast<uint4*>(slot) = v;
+#endif
 }
 
-// Stores the bytes [begin, end) of a slot.
+// Fetches the 128-byte line of an address into the L2 cache, if there is memory. Sectors of 32 bytes that are then
+// written in part are complete there, and need not be read when they are written back.
+__device__ __forceinline__ void prefetch(const void* address) {
+#ifdef __CUDACC__
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(address)) : "memory");
+#endif
+}
+
+// Waits for the `threads` threads that are part `part` of a block: 64 or more, so that there are 4 parts at most. Every
+// part has a barrier of its own, of the few that a multiprocessor has: named by constants, no more are taken.
+__device__ __forceinline__ void sync_part(u32 threads, u32 part) {
+#ifdef __CUDACC__
+    switch (part) {
+        case 0: asm volatile("bar.sync 0, %0;" : : "r"(threads) : "memory"); break;
+        case 1: asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory"); break;
+        case 2: asm volatile("bar.sync 2, %0;" : : "r"(threads) : "memory"); break;
+        default: asm volatile("bar.sync 3, %0;" : : "r"(threads) : "memory"); break;
+    }
+#else
+    __sync_part(threads);
+#endif
+}
+
+// Stores the bytes [begin, end) of a slot, multiples of `Width` both: whole words as such.
+template <u32 Width>
 __device__ __forceinline__ void store_part(u8* slot, uint4 v, int begin, int end) {
     if (begin <= 0 && end >= 16) {
         store_slot(slot, v);
@@ -58,10 +86,13 @@ __device__ __forceinline__ void store_part(u8* slot, uint4 v, int begin, int end
     for (int w = 0; w < 4; ++w) {
         if (begin <= 4 * w && end >= 4 * w + 4) {
             reinterpret_cast<u32*>(slot)[w] = words[w];
-        } else if (begin < 4 * w + 4 && end > 4 * w) {
+        } else if (Width < 4 && begin < 4 * w + 4 && end > 4 * w) {
 #pragma unroll
-            for (int b = 0; b < 4; ++b) {
-                if (begin <= 4 * w + b && end > 4 * w + b) slot[4 * w + b] = static_cast<u8>(words[w] >> (8 * b));
+            for (int b = 0; b < 4; b += Width) {
+                if (begin > 4 * w + b || end <= 4 * w + b) continue;
+                const u32 bits = words[w] >> (8 * b);
+                if (Width == 1) slot[4 * w + b] = static_cast<u8>(bits);
+                if (Width == 2) reinterpret_cast<u16*>(slot)[2 * w + b / 2] = static_cast<u16>(bits);
             }
         }
     }
@@ -69,4 +100,18 @@ __device__ __forceinline__ void store_part(u8* slot, uint4 v, int begin, int end
 
 __device__ __forceinline__ int clamp(i64 value) {
     return static_cast<int>(value < 0 ? 0 : value > 16 ? 16 : value);
+}
+
+// The high word of high:low shifted left by so many bits, 32 at most.
+__device__ __forceinline__ u32 ones_from(int bit) { return __funnelshift_lc(0, ~0u, static_cast<u32>(max(bit, 0))); }
+
+// A slot whose bytes from byte `n` on are ones; n may be any number.
+__device__ __forceinline__ uint4 bytes_from(int n) {
+    return make_uint4(ones_from(8 * n), ones_from(8 * n - 32), ones_from(8 * n - 64), ones_from(8 * n - 96));
+}
+
+// Where the mask has ones `b`, else `a`.
+__device__ __forceinline__ uint4 select(uint4 mask, uint4 a, uint4 b) {
+    return make_uint4((a.x & ~mask.x) | (b.x & mask.x), (a.y & ~mask.y) | (b.y & mask.y),
+                      (a.z & ~mask.z) | (b.z & mask.z), (a.w & ~mask.w) | (b.w & mask.w));
 }

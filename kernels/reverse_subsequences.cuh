@@ -37,15 +37,15 @@ struct Reverse {
     u32 axis_out_stride;
     u32 wide_lengths;  // 1 for UINT64, 0 for UINT32
     FastDiv parts;     // slots, tiles or strips that a lane or a row is cut into
-    FastDiv block;     // lanes of a contiguous row behind the axis; in `rows`, its bytes
-    FastDiv group;     // staged: elements of a lane, or of the lanes of a row together
-    u32 group_lanes;   // staged: groups that a block of threads stages
-    u32 groups;        // staged: groups in all
+    FastDiv block;     // strips: lanes of a contiguous row behind the axis; rows, staged: its bytes
+    FastDiv group;     // staged: bytes of a lane, or of a block of them
+    u32 together;      // staged: groups that a block of threads stages
     u32 unit;          // strips: bytes of a strip's row; rows: bytes of the unit of the strides
+    u32 pitch;         // lanes: slots of shared memory a lane
+    u32 team_log;      // lanes: threads of a lane, as a power of two
     u32 length_stride; // strips: from one lane of a row to the next
     u32 rank;
-    u32 reserved;
-    ReverseDim dims[MAX_DIMS];  // innermost last
+    ReverseDim dims[MAX_DIMS];  // innermost first
 };
 
 struct Position {
@@ -63,12 +63,13 @@ __device__ __forceinline__ void step_to(Position& position, u32 coordinate, cons
 // Where item n is; what is left for the outermost dimension is its coordinate.
 __device__ __forceinline__ Position locate(u32 n, const Reverse& p) {
     Position position = {0, 0, 0, 0};
-    for (int d = static_cast<int>(p.rank) - 1; d > 0; --d) {
-        const u32 outer = divide(n, p.dims[d].size);
+#pragma unroll
+    for (u32 d = 0; d < MAX_DIMS; ++d) {
+        if (d >= p.rank) break;
+        const u32 outer = d + 1 < p.rank ? divide(n, p.dims[d].size) : 0;
         step_to(position, n - outer * p.dims[d].size.divisor, p.dims[d]);
         n = outer;
     }
-    if (p.rank > 0) step_to(position, n, p.dims[0]);
     return position;
 }
 
@@ -135,6 +136,14 @@ __device__ __forceinline__ uint4 load_window(const u8* from, const Bounds& bound
     const u8* slot = from - shift;
     if (slot >= bounds.begin && slot + 32 <= bounds.end) return load_window_inside(from, shift);
     return load_window_in_part(from, bounds);
+}
+
+// Shared memory, as 16-byte slots: all of a block's.
+extern __shared__ uint4 staged[];
+
+// The 16 bytes of shared memory from any byte on.
+__device__ __forceinline__ uint4 staged_window(u32 byte) {
+    return shift_slots(staged[byte / 16], staged[byte / 16 + 1], byte & 15);
 }
 
 // 16 bytes with their elements of `Width` bytes in the opposite order.

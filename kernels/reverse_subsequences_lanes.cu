@@ -1,15 +1,101 @@
-// REVERSE_SUBSEQUENCES for long runs of bytes: contiguous lanes, and blocks whose rows are not a multiple of 16
-// bytes. The contract is in the header.
+// REVERSE_SUBSEQUENCES for contiguous lanes. The contract is in the header.
 //
-// A run is cut into 16-byte slots at aligned addresses of the output. What goes into a slot is a window of the
-// same lane at any alignment: two aligned loads and a shift; for a lane its elements are then turned around in
-// registers. A slot that the length or an end of the run cuts is stored in part.
+// A lane is cut into 16-byte slots at aligned addresses of the output. What goes into a slot is a window of the same
+// lane at any alignment: two aligned slots and a shift; below the length its elements are then turned around in
+// registers. A slot that an end of the lane, or in place the length, cuts is stored in part.
+//
+// Lanes that fit it are read into shared memory whole, every sector once, and windows are taken from there. Longer
+// ones are cut into tiles, whose windows are read from memory.
 #include "reverse_subsequences.cuh"
 
 // Bytes of a slot's begin before the output run's: slots are counted from the one that holds its first byte.
 __device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32>(reinterpret_cast<u64>(run) & 15); }
 
-// ---- Copying: long lanes ----------------------------------------------------------------------------------
+// ---- Whole lanes ------------------------------------------------------------------------------------------
+// A team of 2^team_log threads takes a lane, so that a thread has a few slots of it.
+//
+// Why in place is right: a lane belongs to one team, which reads all of it before the barrier and writes after it.
+// Slots are read where they hold an element below the length; what else they hold is not used. Elements at or past the
+// length are not written.
+
+// Waits for the threads of a team.
+__device__ __forceinline__ void sync_team(u32 team_log, u32 in_block) {
+    if (team_log <= 5) {
+        __syncwarp();
+    } else {
+        sync_part(1u << team_log, in_block);
+    }
+}
+
+// Slots that a thread reads before it stores the first.
+static constexpr u32 AT_ONCE = 4;
+
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ void whole_lanes(const Reverse& p) {
+    constexpr u32 W = sizeof(Element);
+    const u32 team = 1u << p.team_log;
+    const u32 in_block = threadIdx.x >> p.team_log;
+    const u32 first = threadIdx.x & (team - 1);
+    const u32 lane = blockIdx.x * (THREADS >> p.team_log) + in_block;
+    const bool active = lane < p.items;
+
+    int length = 0;
+    const u8* in = nullptr;
+    u8* run = nullptr;
+    if (active) {
+        const Position at_lane = locate(lane, p);
+        length = static_cast<int>(lane_length(at_lane.length, p) * W);
+        in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_lane.in));
+        run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.out), at_lane.out));
+    }
+    const int size = IN_PLACE ? length : static_cast<int>(p.axis_size * W);
+    const u32 in_lead = lead_of(in);
+    // A slot is left before the lane, for windows that begin there.
+    uint4* const slots = staged + in_block * p.pitch + 1;
+    if (active) {
+        const Bounds bounds = input_bounds(p);
+        const u32 count = size == 0 ? 0 : (in_lead + size + 15) / 16;
+        const u8* const from = in - in_lead;
+        if (from >= bounds.begin && from + count * 16 <= bounds.end) {
+            const uint4* const source = reinterpret_cast<const uint4*>(from);
+            for (u32 s = first; s < count; s += AT_ONCE * team) {
+                uint4 loaded[AT_ONCE];
+#pragma unroll
+                for (u32 k = 0; k < AT_ONCE; ++k) {
+                    if (s + k * team < count) loaded[k] = source[s + k * team];
+                }
+#pragma unroll
+                for (u32 k = 0; k < AT_ONCE; ++k) {
+                    if (s + k * team < count) slots[s + k * team] = loaded[k];
+                }
+            }
+        } else {  // the tensor's first lane or its last
+            for (u32 s = first; s < count; s += team) slots[s] = load_slot(from + s * 16, bounds);
+        }
+    }
+    sync_team(p.team_log, in_block);
+    if (!active) return;
+
+    // Bytes from the lane's first to `x`: those of the slot that is written. Its windows lie `back - x` and
+    // `same + x` bytes behind the begin of shared memory.
+    const int out_lead = static_cast<int>(lead_of(run));
+    const int same = static_cast<int>((in_block * p.pitch + 1) * 16 + in_lead);
+    const int back = same + length - 16;
+    for (int x = static_cast<int>(first) * 16 - out_lead; x < size; x += static_cast<int>(team) * 16) {
+        uint4 v;
+        if (x < length) {
+            v = turn<W>(staged_window(static_cast<u32>(back - x)));
+            if (!IN_PLACE && x + 16 > length) {
+                v = select(bytes_from(length - x), v, staged_window(static_cast<u32>(same + x)));
+            }
+        } else {
+            v = staged_window(static_cast<u32>(same + x));
+        }
+        store_part<W>(run + x, v, -x, size - x);
+    }
+}
+
+// ---- Long lanes, copying -----------------------------------------------------------------------------------
 // A block of threads takes a tile of a lane, so that all that depends on the lane, the alignments of its windows
 // among it, is the same for all threads. Within a tile 32 bits hold every distance.
 
@@ -28,6 +114,7 @@ __device__ __forceinline__ int within(i64 distance, int tile) {
     return static_cast<int>(distance < -16 ? -16 : distance > tile ? tile : distance);
 }
 
+template <u32 W>
 __device__ __forceinline__ void copy_slot(const Tile& tile, int x, uint4 v, const Bounds& bounds) {
     const bool reversed = x < tile.length;
     const int end = reversed ? tile.length : tile.size;
@@ -35,10 +122,10 @@ __device__ __forceinline__ void copy_slot(const Tile& tile, int x, uint4 v, cons
         store_slot(tile.out + x, v);
         return;
     }
-    store_part(tile.out + x, v, tile.begin - x, end - x);
+    store_part<W>(tile.out + x, v, tile.begin - x, end - x);
     // The slot that the length cuts holds the first of the elements that stay.
     if (reversed && x + 16 > tile.length && tile.length < tile.size) {
-        store_part(tile.out + x, load_window(tile.same + x, bounds), tile.length - x, tile.size - x);
+        store_part<W>(tile.out + x, load_window(tile.same + x, bounds), tile.length - x, tile.size - x);
     }
 }
 
@@ -79,98 +166,36 @@ __device__ __forceinline__ void copy_long_lanes(const Reverse& p) {
 #pragma unroll
     for (u32 k = 0; k < ITEMS; ++k) {
         const int x = static_cast<int>(k * THREADS + threadIdx.x) * 16;
-        if (x < tile.size) copy_slot(tile, x, value[k], bounds);
+        if (x < tile.size) copy_slot<W>(tile, x, value[k], bounds);
     }
 }
 
-// ---- Copying: short lanes ---------------------------------------------------------------------------------
-// An item is a slot, each with a lane of its own.
+// ---- Long lanes, in place -----------------------------------------------------------------------------------
+// A block of threads takes tiles of a lane, `parts` apart: FRONT slots of the first half of a length, and the bytes they mirror in
+// the second half. Every byte of a tile is read before the barrier and written after it, and what a slot of the tile
+// becomes lies in the tile, so that no block reads what another writes or writes what another reads. (Slots at a
+// tile's edges are loaded whole, but never beyond the length; the bytes beyond the edge are dropped.)
 
 template <class Element>
-__device__ __forceinline__ void copy_lanes(const Reverse& p) {
-    constexpr u32 W = sizeof(Element);
-    const u64 item = global_thread();
-    if (item >= p.items) return;
-    const u32 lane = divide(static_cast<u32>(item), p.parts);
-    const u32 slot = static_cast<u32>(item) - lane * p.parts.divisor;
-    const Position at_lane = locate(lane, p);
-    // A short lane is less than 2^31 bytes long (plan).
-    const int length = static_cast<int>(lane_length(at_lane.length, p) * W);
-    const int size = static_cast<int>(p.axis_size * W);
-    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_lane.in));
-    u8* run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.out), at_lane.out));
-    const int lead = static_cast<int>(lead_of(run));
-    const int x = static_cast<int>(slot) * 16;
-    const Tile tile = {run - lead, in + (length + lead - 16), in - lead, lead, length + lead, size + lead};
-    if (x >= tile.size) return;
-    const Bounds bounds = input_bounds(p);
-    const bool reversed = x < tile.length;
-    const uint4 v = load_window(reversed ? tile.back - x : tile.same + x, bounds);
-    copy_slot(tile, x, reversed ? turn<W>(v) : v, bounds);
-}
-
-// Rows of a block behind the axis: an item is a slot of an output row, whose bytes keep their order.
-template <u32 ITEMS>
-__device__ __forceinline__ void copy_rows(const Reverse& p) {
-    const Bounds bounds = input_bounds(p);
-    const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS) + threadIdx.x;
-    const i64 size = p.block.divisor;  // in bytes; strides are in elements, of `unit` bytes
-    u8* out[ITEMS];
-    i64 begin[ITEMS];
-    uint4 value[ITEMS];
-#pragma unroll
-    for (u32 k = 0; k < ITEMS; ++k) {
-        const u64 item = first + k * THREADS;
-        out[k] = nullptr;
-        if (item >= p.items) continue;
-        const u32 row = divide(static_cast<u32>(item), p.parts);
-        const u32 slot = static_cast<u32>(item) - row * p.parts.divisor;
-        const Position at_row = locate(row, p);
-        const u32 from = source(at_row.t, lane_length(at_row.length, p));
-        const u8* in = static_cast<const u8*>(p.in) + static_cast<u64>(at_row.in) * p.unit +
-                       static_cast<u64>(from) * p.axis_in_stride * p.unit;
-        u8* run = static_cast<u8*>(p.out) + static_cast<u64>(at_row.out) * p.unit +
-                  static_cast<u64>(at_row.t) * p.axis_out_stride * p.unit;
-        begin[k] = static_cast<i64>(slot) * 16 - lead_of(run);
-        if (begin[k] >= size) continue;
-        out[k] = run + begin[k];
-        value[k] = load_window(in + begin[k], bounds);
-    }
-#pragma unroll
-    for (u32 k = 0; k < ITEMS; ++k) {
-        if (out[k]) store_part(out[k], value[k], clamp(-begin[k]), clamp(size - begin[k]));
-    }
-}
-
-// ---- In place -------------------------------------------------------------------------------------------
-// A team of threads takes a tile of a lane: FRONT slots of the first half of a length, and the bytes they mirror in
-// the second half. A block takes one tile of a long lane, a warp the tiles of a short one, one after the other. Every
-// byte of a tile is read before the team's barrier and written after it, and what a slot of the tile becomes lies in
-// the tile, so that no team reads what another writes or writes what another reads. (Slots at a tile's edges are
-// loaded whole, but never beyond the length; the bytes beyond the edge are dropped.)
-
-template <class Element, u32 TEAM>
-__device__ __forceinline__ void swap_lanes(const Reverse& p) {
+__device__ __forceinline__ void swap_long_lanes(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
     constexpr u32 ITEMS = 2;
-    constexpr int FRONT = TEAM * ITEMS / 2 - 1;
-    const u32 team = TEAM == THREADS ? blockIdx.x : blockIdx.x * (THREADS / TEAM) + threadIdx.x / TEAM;
-    if (team >= p.items) return;
-    const u32 lane = TEAM == THREADS ? divide(team, p.parts) : team;
-    const u32 part = TEAM == THREADS ? team - lane * p.parts.divisor : 0;
+    constexpr int FRONT = THREADS * ITEMS / 2 - 1;
+    const u32 lane = divide(blockIdx.x, p.parts);
+    const u32 part = blockIdx.x - lane * p.parts.divisor;
     const Position at_lane = locate(lane, p);
     const u32 elements = lane_length(at_lane.length, p);
     u8* const run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.out), at_lane.out));
     const i64 length = static_cast<i64>(elements) * W;
     const i64 half = static_cast<i64>(elements / 2) * W;
-    const i64 lead = lead_of(run);
     const Bounds bounds = {run, run + length};
 
-    for (i64 cut = static_cast<i64>(part) * (FRONT * 16) - lead; cut < half; cut += FRONT * 16) {
+    for (u32 tile = part;; tile += p.parts.divisor) {
         // The front [front, front_end) and the back [back, back_end), in bytes from the lane's first.
+        const i64 cut = static_cast<i64>(tile) * (FRONT * 16) - lead_of(run);
         const i64 front = cut < 0 ? 0 : cut;
         const i64 front_end = cut + FRONT * 16 < half ? cut + FRONT * 16 : half;
-        if (front >= front_end) break;  // the same for all threads of the team
+        if (front >= front_end) break;  // the same for all threads
         const i64 back = length - front_end, back_end = length - front;
         const i64 back_cut = back - static_cast<i64>((reinterpret_cast<u64>(run) + back) & 15);
 
@@ -187,7 +212,7 @@ __device__ __forceinline__ void swap_lanes(const Reverse& p) {
         uint4 value[ITEMS];
 #pragma unroll
         for (u32 k = 0; k < ITEMS; ++k) {
-            const int slot = static_cast<int>(k * TEAM + threadIdx.x % TEAM);
+            const int slot = static_cast<int>(k * THREADS + threadIdx.x);
             const bool in_front = slot < FRONT;
             const int x = (in_front ? slot : slot - FRONT) * 16;
             if (x >= (in_front ? front_to : back_to)) continue;
@@ -197,38 +222,32 @@ __device__ __forceinline__ void swap_lanes(const Reverse& p) {
             const bool inside = first >= bounds.begin && first + 32 <= bounds.end;
             value[k] = turn<W>(inside ? load_window_inside(from, shift) : load_window_in_part(from, bounds));
         }
-        if (TEAM == THREADS) {
-            __syncthreads();
-        } else {
-            __syncwarp();
-        }
+        __syncthreads();
 #pragma unroll
         for (u32 k = 0; k < ITEMS; ++k) {
-            const int slot = static_cast<int>(k * TEAM + threadIdx.x % TEAM);
+            const int slot = static_cast<int>(k * THREADS + threadIdx.x);
             const bool in_front = slot < FRONT;
             const int x = (in_front ? slot : slot - FRONT) * 16;
             const int to = in_front ? front_to : back_to;
             if (x >= to) continue;
-            store_part((in_front ? front_out : back_out) + x, value[k], (in_front ? front_skip : back_skip) - x, to - x);
+            store_part<W>((in_front ? front_out : back_out) + x, value[k], (in_front ? front_skip : back_skip) - x, to - x);
         }
-        if (TEAM == THREADS) break;
     }
 }
 
-REVERSE_ENTRY(reverse_lanes_1, copy_lanes<u8>)
-REVERSE_ENTRY(reverse_lanes_2, copy_lanes<u16>)
-REVERSE_ENTRY(reverse_lanes_4, copy_lanes<u32>)
-REVERSE_ENTRY(reverse_lanes_8, copy_lanes<u64>)
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_1, (whole_lanes<u8, false>))
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_2, (whole_lanes<u16, false>))
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_4, (whole_lanes<u32, false>))
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_8, (whole_lanes<u64, false>))
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_swap_1, (whole_lanes<u8, true>))
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_swap_2, (whole_lanes<u16, true>))
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_swap_4, (whole_lanes<u32, true>))
+REVERSE_ENTRY_BLOCKS(6, reverse_lanes_swap_8, (whole_lanes<u64, true>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_1, (copy_long_lanes<u8, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_2, (copy_long_lanes<u16, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_4, (copy_long_lanes<u32, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_8, (copy_long_lanes<u64, 2>))
-REVERSE_ENTRY(reverse_rows, copy_rows<2>)
-REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_1, (swap_lanes<u8, THREADS>))
-REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_2, (swap_lanes<u16, THREADS>))
-REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_4, (swap_lanes<u32, THREADS>))
-REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_swap_8, (swap_lanes<u64, THREADS>))
-REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_1, (swap_lanes<u8, 32>))
-REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_2, (swap_lanes<u16, 32>))
-REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_4, (swap_lanes<u32, 32>))
-REVERSE_ENTRY_BLOCKS(5, reverse_lanes_swap_8, (swap_lanes<u64, 32>))
+REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_1, swap_long_lanes<u8>)
+REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_2, swap_long_lanes<u16>)
+REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_4, swap_long_lanes<u32>)
+REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_8, swap_long_lanes<u64>)

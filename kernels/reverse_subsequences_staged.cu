@@ -1,104 +1,225 @@
-// REVERSE_SUBSEQUENCES for many small groups, one behind the other in memory: lanes of a few elements, or blocks
-// of lanes whose rows are a few elements. The contract is in the header.
+// REVERSE_SUBSEQUENCES for many small groups, one behind the other in memory: short lanes, or blocks of lanes whose
+// rows are no multiple of 16 bytes. The contract is in the header.
 //
-// A block of threads takes so many whole groups as fit its shared memory, reads them as they lie, and writes words
-// (4 bytes, or an element of 8) whose elements it picks out of shared memory. Where all elements of a word come
-// from neighbouring places, they are picked as one.
+// A block of threads takes so many whole groups as fit its shared memory and reads them as they lie. A thread then
+// makes a 16-byte slot of the output out of pieces: for every lane or row that the slot holds a part of, a window of
+// shared memory at any alignment, of which the piece's bytes are taken. What lies in neighbouring lanes is written
+// together.
 //
-// Copying only: in place, units are swapped faster (plan).
+// Why in place is right: a group belongs to one block of threads, which reads all of it before the barrier and writes
+// after it. Slots are read where they hold a byte below a length; what else they hold is not used. Bytes at or past the
+// length keep their bits.
 #include "reverse_subsequences.cuh"
 
-extern __shared__ uint4 staged[];
-
-// An element of the groups, and where it is in its group.
-struct Place {
-    u32 group, t, column;
-    u32 length;
-};
-
-__device__ __forceinline__ Place place_of(u32 e, const u32* lengths, const Reverse& p) {
-    Place place;
-    place.group = divide(e, p.group);
-    const u32 rest = e - place.group * p.group.divisor;
-    place.t = divide(rest, p.block);
-    place.column = rest - place.t * p.block.divisor;
-    place.length = lengths[place.group];
-    return place;
-}
-
-__device__ __forceinline__ void next(Place& place, const u32* lengths, const Reverse& p) {
-    if (++place.column < p.block.divisor) return;
-    place.column = 0;
-    if (++place.t < p.axis_size) return;
-    place.t = 0;
-    place.length = lengths[++place.group];
-}
-
-// The element that belongs at element e, which lies at `place`.
-__device__ __forceinline__ u32 from(u32 e, const Place& place, const Reverse& p) {
-    return e + (source(place.t, place.length) - place.t) * p.block.divisor;  // wraps, and back
-}
-
-// Four bytes of shared memory at any byte.
-__device__ __forceinline__ u32 word_at(const u8* bytes, u32 byte) {
-    const u32* words = reinterpret_cast<const u32*>(bytes) + byte / 4;
-    return __funnelshift_r(words[0], words[1], (byte & 3) * 8);
-}
-
-template <class Element>
-__device__ __forceinline__ void stage_groups(const Reverse& p) {
-    constexpr u32 W = sizeof(Element);
-    constexpr u32 N = W < 4 ? 4 / W : 1;  // elements of a word
-    u32* const lengths = reinterpret_cast<u32*>(staged);
-    u8* const bytes = reinterpret_cast<u8*>(staged) + (p.group_lanes * 4 + 4 + 15) / 16 * 16;
-
-    const u32 first = blockIdx.x * p.group_lanes;
-    const u32 groups = min(p.group_lanes, p.groups - first);
-    const u32 count = groups * p.group.divisor;
-    const u64 begin = static_cast<u64>(first) * p.group.divisor;
-    const Element* in = static_cast<const Element*>(p.in) + begin;
-    Element* out = static_cast<Element*>(p.out) + begin;
-    for (u32 g = threadIdx.x; g <= groups; g += THREADS) {  // one more, for `next` to step onto
-        lengths[g] = g < groups ? lane_length(locate(first + g, p).length, p) : 0;
+// Stores a slot whose bytes outside the mask are what they were. A word that the mask cuts is changed by an atomic
+// exclusive or, in which their bits are 0; byte by byte where it reaches out of the tensor.
+__device__ __forceinline__ void store_masked(u8* slot, uint4 old, uint4 v, uint4 mask, const Bounds& bounds) {
+    if ((mask.x & mask.y & mask.z & mask.w) == ~0u) {
+        store_slot(slot, v);
+        return;
     }
-
-    // Shared memory holds the input at the alignment it has in memory.
-    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(in) & 15);
-    const u8* const first_slot = reinterpret_cast<const u8*>(in) - lead;
-    const Bounds bounds = input_bounds(p);
-    const u32 slots = (lead + count * W + 15) / 16;
-    for (u32 s = threadIdx.x; s < slots; s += THREADS) {
-        reinterpret_cast<uint4*>(bytes)[s] = load_slot(first_slot + s * 16, bounds);
-    }
-    __syncthreads();
-
-    const u32 out_lead = N > 1 ? static_cast<u32>(reinterpret_cast<u64>(out) & 3) / W : 0;
-    for (u32 w = threadIdx.x; w * N < out_lead + count; w += THREADS) {
-        const i64 e = static_cast<i64>(w) * N - out_lead;
-        const u32 e0 = e < 0 ? 0 : static_cast<u32>(e);
-        const u32 e1 = min(static_cast<u32>(e + N), count);
-        Place place = place_of(e0, lengths, p);
-        if (N > 1 && e >= 0 && e1 - e0 == N) {
-            // All elements of the word from neighbouring places: backwards in a lane, or forwards in a row.
-            const bool lane = p.block.divisor == 1;
-            const bool backwards = lane && place.t + N <= place.length;
-            const bool stay = lane && place.t >= place.length && place.t + N <= p.axis_size;
-            if (backwards || stay || (!lane && place.column + N <= p.block.divisor)) {
-                const u32 source_byte = lead + (from(e0, place, p) - (backwards ? N - 1 : 0)) * W;
-                u32 word = word_at(bytes, source_byte);
-                if (backwards) word = __byte_perm(word, 0, W == 1 ? 0x0123 : 0x1032);
-                *reinterpret_cast<u32*>(out + e0) = word;
-                continue;
+    u32* const at = reinterpret_cast<u32*>(slot);
+    const u32 words[4] = {v.x, v.y, v.z, v.w};
+    const u32 masks[4] = {mask.x, mask.y, mask.z, mask.w};
+    const u32 changes[4] = {old.x ^ v.x, old.y ^ v.y, old.z ^ v.z, old.w ^ v.w};
+#pragma unroll
+    for (u32 w = 0; w < 4; ++w) {
+        if (masks[w] == ~0u) {
+            at[w] = words[w];
+        } else if (masks[w] != 0) {
+            u8* const word = slot + 4 * w;
+            if (word >= bounds.begin && word + 4 <= bounds.end) {
+                atomicXor(at + w, changes[w] & masks[w]);
+            } else {
+#pragma unroll 1
+                for (u32 b = 0; b < 4; ++b) {
+                    if (masks[w] >> (8 * b) & 1) word[b] = static_cast<u8>(words[w] >> (8 * b));
+                }
             }
         }
-        for (u32 k = e0; k < e1; ++k) {
-            out[k] = *reinterpret_cast<const Element*>(bytes + lead + from(k, place, p) * W);
-            if (N > 1) next(place, lengths, p);
+    }
+}
+
+// The bytes [begin, end) of a slot as a mask; either may lie outside.
+__device__ __forceinline__ uint4 bytes_between(int begin, int end) {
+    const uint4 from = bytes_from(begin), behind = bytes_from(end);
+    return make_uint4(from.x & ~behind.x, from.y & ~behind.y, from.z & ~behind.z, from.w & ~behind.w);
+}
+
+__device__ __forceinline__ uint4 both(uint4 a, uint4 b) { return make_uint4(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w); }
+
+// The groups of a block of threads, and where they lie in shared memory: lengths first, one more than groups; then a
+// slot for windows that begin before the first group, and the groups at the alignment they have in memory.
+struct Stage {
+    const u8* in;
+    u8* out;
+    int* lengths;  // in bytes of the group
+    u32 groups;
+    int span;      // bytes of all groups
+    u32 lead;      // bytes of the first slot before the first group
+    u32 begin;     // the first group's place in shared memory
+};
+
+// Slots that a thread reads before it stores the first.
+static constexpr u32 AT_ONCE = 4;
+
+__device__ __forceinline__ void read_lengths(const Stage& s, u32 first, u32 row_bytes, const Reverse& p) {
+    if (p.rank > 1) {
+        for (u32 g = threadIdx.x; g <= s.groups; g += THREADS) {
+            s.lengths[g] = g < s.groups ? static_cast<int>(lane_length(locate(first + g, p).length, p) * row_bytes) : 0;
+        }
+        return;
+    }
+    for (u32 begin = threadIdx.x; begin <= s.groups; begin += AT_ONCE * THREADS) {
+        u32 length[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 g = begin + k * THREADS;
+            length[k] = g < s.groups ? lane_length((first + g) * p.dims[0].length_stride, p) : 0;
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 g = begin + k * THREADS;
+            if (g <= s.groups) s.lengths[g] = static_cast<int>(length[k] * row_bytes);
         }
     }
 }
 
-REVERSE_ENTRY(reverse_staged_1, stage_groups<u8>)
-REVERSE_ENTRY(reverse_staged_2, stage_groups<u16>)
-REVERSE_ENTRY(reverse_staged_4, stage_groups<u32>)
-REVERSE_ENTRY(reverse_staged_8, stage_groups<u64>)
+// Whether a slot holds a byte below a length: not where it lies past one, up to the next group.
+__device__ __forceinline__ bool holds_any(int x, const Stage& s, const Reverse& p) {
+    const u32 g = divide(max(x, 0), p.group);
+    const int group = static_cast<int>(g * p.group.divisor);
+    return x < group + s.lengths[g] || x + 16 > group + static_cast<int>(p.group.divisor);
+}
+
+template <bool IN_PLACE>
+__device__ __forceinline__ Stage stage(const Reverse& p, u32 row_bytes) {
+    const u32 first = blockIdx.x * p.together;
+    const u64 offset = static_cast<u64>(first) * p.group.divisor;
+    Stage s;
+    s.in = static_cast<const u8*>(p.in) + offset;
+    s.out = static_cast<u8*>(p.out) + offset;
+    s.lengths = reinterpret_cast<int*>(staged);
+    s.groups = min(p.together, static_cast<u32>(p.items) - first);
+    s.span = static_cast<int>(s.groups * p.group.divisor);
+    s.lead = static_cast<u32>(reinterpret_cast<u64>(s.in) & 15);
+    const u32 slots_at = (p.together + 1 + 3) / 4 + 1;
+    s.begin = slots_at * 16 + s.lead;
+
+    const Bounds bounds = input_bounds(p);
+    const u8* const from = s.in - s.lead;
+    const bool inside = from >= bounds.begin && from + s.lead + s.span + 15 <= bounds.end;
+    if (IN_PLACE || !inside) {
+        read_lengths(s, first, row_bytes, p);
+        __syncthreads();
+    }
+    if (IN_PLACE && s.groups == 1) s.span = s.lengths[0];
+    const u32 count = (s.lead + s.span + 15) / 16;
+    if (inside) {
+        const uint4* const source = reinterpret_cast<const uint4*>(from);
+        for (u32 begin = threadIdx.x; begin < count; begin += AT_ONCE * THREADS) {
+            uint4 loaded[AT_ONCE];
+            bool wanted[AT_ONCE];
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k) {
+                const u32 slot = begin + k * THREADS;
+                wanted[k] = slot < count;
+                if (IN_PLACE && wanted[k]) wanted[k] = holds_any(static_cast<int>(slot * 16 - s.lead), s, p);
+                if (wanted[k]) loaded[k] = source[slot];
+            }
+            // Lengths are on their way together with the first slots.
+            if (!IN_PLACE && begin == threadIdx.x) read_lengths(s, first, row_bytes, p);
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k) {
+                if (wanted[k]) staged[slots_at + begin + k * THREADS] = loaded[k];
+            }
+        }
+        if (!IN_PLACE && threadIdx.x >= count) read_lengths(s, first, row_bytes, p);
+    } else {  // the tensor's first groups or its last
+        for (u32 slot = threadIdx.x; slot < count; slot += THREADS) {
+            const bool wanted = !IN_PLACE || holds_any(static_cast<int>(slot * 16 - s.lead), s, p);
+            if (wanted) staged[slots_at + slot] = load_slot(from + slot * 16, bounds);
+        }
+    }
+    __syncthreads();
+    return s;
+}
+
+// Short lanes: the pieces are windows that end where the lane's length does, turned around.
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ void stage_lanes(const Reverse& p) {
+    constexpr u32 W = sizeof(Element);
+    const Stage s = stage<IN_PLACE>(p, W);
+    const int lane_bytes = static_cast<int>(p.group.divisor);
+    const int out_lead = static_cast<int>(reinterpret_cast<u64>(s.out) & 15);
+    const bool alike = (s.begin & 15) == static_cast<u32>(out_lead);
+    for (int x = static_cast<int>(threadIdx.x * 16) - out_lead; x < s.span; x += THREADS * 16) {
+        if (IN_PLACE && !holds_any(x, s, p)) continue;
+        u32 g = divide(max(x, 0), p.group);
+        int lane = static_cast<int>(g) * lane_bytes - x;  // from the slot's begin to the lane's
+        const int end = min(16, s.span - x);
+        const uint4 old = alike ? staged[(s.begin + x) / 16] : staged_window(s.begin + x);
+        uint4 v = old, written = make_uint4(0, 0, 0, 0);
+        do {
+            const int length = s.lengths[g];
+            if (lane + length > 0) {
+                const uint4 piece = turn<W>(staged_window(s.begin + x + 2 * lane + length - 16));
+                const uint4 mask = bytes_between(lane, lane + length);
+                v = select(mask, v, piece);
+                if (IN_PLACE) written = both(written, mask);
+            }
+            lane += lane_bytes;
+            ++g;
+        } while (lane < end);
+        if (IN_PLACE) {
+            store_masked(s.out + x, old, v, written, input_bounds(p));
+        } else {
+            store_part<W>(s.out + x, v, -x, end);
+        }
+    }
+}
+
+// Blocks: the pieces are rows, which keep their order; a row of the output is row t or, below the length, L-1-t.
+template <bool IN_PLACE>
+__device__ __forceinline__ void stage_rows(const Reverse& p) {
+    const int row_bytes = static_cast<int>(p.block.divisor), group_bytes = static_cast<int>(p.group.divisor);
+    const Stage s = stage<IN_PLACE>(p, p.block.divisor);
+    const int out_lead = static_cast<int>(reinterpret_cast<u64>(s.out) & 15);
+    for (int x = static_cast<int>(threadIdx.x * 16) - out_lead; x < s.span; x += THREADS * 16) {
+        if (IN_PLACE && !holds_any(x, s, p)) continue;
+        u32 g = divide(max(x, 0), p.group);
+        int group = static_cast<int>(g) * group_bytes;  // from the first group to the slot's
+        int row = static_cast<int>(divide(max(x, 0) - group, p.block)) * row_bytes;  // from the group to the row
+        int at = group + row - x;                                                  // from the slot's begin to the row's
+        int length = s.lengths[g];
+        const int end = min(16, s.span - x);
+        uint4 v = make_uint4(0, 0, 0, 0), written = v;
+        if (IN_PLACE) written = bytes_between(group - x, group - x + length);
+        do {
+            const int from = row < length ? length - row_bytes - 2 * row : 0;  // from the row to where it comes from
+            v = select(bytes_from(at), v, staged_window(s.begin + x + from));
+            at += row_bytes;
+            row += row_bytes;
+            if (row == group_bytes) {
+                row = 0;
+                group += group_bytes;
+                length = s.lengths[++g];
+                if (IN_PLACE) written = both(written, bytes_between(group - x, group - x + length));
+            }
+        } while (at < end);
+        if (IN_PLACE) {
+            store_masked(s.out + x, staged[(s.begin + x) / 16], v, written, input_bounds(p));
+        } else {
+            store_part<1>(s.out + x, v, -x, end);
+        }
+    }
+}
+
+REVERSE_ENTRY(reverse_staged_lanes_1, (stage_lanes<u8, false>))
+REVERSE_ENTRY(reverse_staged_lanes_2, (stage_lanes<u16, false>))
+REVERSE_ENTRY(reverse_staged_lanes_4, (stage_lanes<u32, false>))
+REVERSE_ENTRY(reverse_staged_lanes_8, (stage_lanes<u64, false>))
+REVERSE_ENTRY(reverse_staged_lanes_swap_1, (stage_lanes<u8, true>))
+REVERSE_ENTRY(reverse_staged_lanes_swap_2, (stage_lanes<u16, true>))
+REVERSE_ENTRY(reverse_staged_rows, stage_rows<false>)
+REVERSE_ENTRY(reverse_staged_rows_swap, stage_rows<true>)

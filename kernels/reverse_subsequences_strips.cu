@@ -8,10 +8,10 @@
 // it comes from, so that there are no conflicts.
 //
 // Why in place is right: a strip belongs to one block of threads, which reads all of it before the barrier and
-// writes after it. Elements at or past their lane's length are neither read nor written.
+// writes after it. Words and slots are read where they hold an element below its lane's length; what else they hold
+// is not used. Elements at or past their lane's length keep their bits: a word that lengths cut is changed by an
+// atomic exclusive or, in which their bits are 0.
 #include "reverse_subsequences.cuh"
-
-extern __shared__ uint4 staged[];
 
 // Rows that a thread reads before it stores the first.
 static constexpr u32 AT_ONCE = 4;
@@ -19,61 +19,92 @@ static constexpr u32 AT_ONCE = 4;
 // The strips' widths are powers of two (plan).
 __device__ __forceinline__ u32 log_of(u32 power) { return 31 - __clz(power); }
 
-// Copying, where every row of the strip is whole slots at aligned addresses: reads them. False, the same for all
-// threads, where it is not.
-template <class Element>
-__device__ __forceinline__ bool read_slots(const Reverse& p, u32 lane, u32 strip) {
-    constexpr u32 W = sizeof(Element);
-    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), lane)) + static_cast<u64>(strip) * p.unit;
+// Where every row of the strip is whole slots at aligned addresses: reads them; in place, those that hold an element
+// below its length. False, the same for all threads, where it is not.
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ bool read_slots(const Reverse& p, const Position& at_outer, u32 strip) {
+    constexpr u32 W = sizeof(Element), N = 16 / W;
+    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_outer.in)) +
+                   static_cast<u64>(strip) * p.unit;
     const u64 stride = static_cast<u64>(p.axis_in_stride) * W;
     const bool whole = (strip + 1) * (p.unit / W) <= p.block.divisor;
     if (!whole || ((reinterpret_cast<u64>(in) | stride) & 15) != 0) return false;
     const u32 log = log_of(p.unit / 16), row_slots = 1u << log;
     const u32 column = threadIdx.x & (row_slots - 1);
     const u32 rows_at_once = THREADS >> log;
-    for (u32 first = threadIdx.x >> log; first < p.axis_size; first += AT_ONCE * rows_at_once) {
+    u32 rows = p.axis_size;
+    if (IN_PLACE) {
+        const u32 lane = strip * (p.unit / W) + column * N;
+        rows = 0;
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            rows = max(rows, lane_length(at_outer.length + (lane + k) * p.length_stride, p));
+        }
+    }
+    for (u32 first = threadIdx.x >> log; first < rows; first += AT_ONCE * rows_at_once) {
         uint4 loaded[AT_ONCE];
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {
             const u32 t = first + k * rows_at_once;
-            if (t < p.axis_size) loaded[k] = *reinterpret_cast<const uint4*>(in + t * stride + column * 16);
+            if (t < rows) loaded[k] = *reinterpret_cast<const uint4*>(in + t * stride + column * 16);
         }
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {
             const u32 t = first + k * rows_at_once;
-            if (t < p.axis_size) staged[t * row_slots + column] = loaded[k];
+            if (t < rows) staged[t * row_slots + column] = loaded[k];
         }
     }
     return true;
 }
 
-// Writes a thread's words of the strip, picking their elements out of shared memory.
+// Writes a thread's words of the strip, picking their elements out of shared memory. In rows from `whole` on, some
+// elements stay what they are.
 template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void write_rows(const Reverse& p, Element* out, const u32 (&length)[sizeof(Word) / sizeof(Element)],
                                            u32 rows, u32 whole, u32 first_row, u32 column) {
-    constexpr u32 N = sizeof(Word) / sizeof(Element);
-    const Element* const elements = reinterpret_cast<const Element*>(staged);
-    const u32 log = log_of(p.unit / sizeof(Word)), row_words = 1u << log;
-    const u32 rows_at_once = THREADS >> log;
-    for (u32 t = first_row; t < rows; t += rows_at_once) {
+    constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
+    const u8* const bytes = reinterpret_cast<const u8*>(staged);
+    const u32 rows_at_once = THREADS >> log_of(p.unit / sizeof(Word));
+    // Where row 0 of a lane below its length comes from, in bytes; row t lies t units before.
+    u32 back[N];
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) back[k] = (length[k] - 1) * p.unit + column * sizeof(Word);
+    u8* row = reinterpret_cast<u8*>(out) + static_cast<u64>(first_row) * p.axis_out_stride * W;
+    const u64 row_step = static_cast<u64>(rows_at_once) * p.axis_out_stride * W;
+    u32 passed = first_row * p.unit;
+#pragma unroll 2
+    for (u32 t = first_row; t < rows; t += rows_at_once, row += row_step, passed += rows_at_once * p.unit) {
+        const u32 same = passed + column * sizeof(Word);
         union {
             Element element[N];
             Word word;
         } value;
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            value.element[k] = elements[(source(t, length[k]) * row_words + column) * N + k];
+            const u32 from = t < length[k] ? back[k] - passed : same;
+            value.element[k] = *reinterpret_cast<const Element*>(bytes + from + k * W);
         }
-        Element* row = out + static_cast<u64>(t) * p.axis_out_stride;
-        if (!IN_PLACE || t < whole) {
+        if (!IN_PLACE || N == 1 || t < whole) {
             *reinterpret_cast<Word*>(row) = value.word;
         } else {
-#pragma unroll
-            for (u32 k = 0; k < N; ++k) {
-                if (t < length[k]) row[k] = value.element[k];
-            }
+            const u32 change = static_cast<u32>(value.word ^ *reinterpret_cast<const Word*>(bytes + same));
+            atomicXor(reinterpret_cast<u32*>(row), change);
         }
     }
+}
+
+// The lengths of a strip that comes later are asked for now, so that its block of threads need not wait for memory.
+static constexpr u32 STRIPS_AHEAD = 512;
+
+__device__ __forceinline__ void prefetch_lengths(const Reverse& p, u32 lanes) {
+    const u32 block = blockIdx.x + STRIPS_AHEAD;
+    const u32 lane = threadIdx.x * 16;
+    if (lane >= lanes || block >= p.items) return;
+    const u32 outer = divide(block, p.parts);
+    const u32 j = (block - outer * p.parts.divisor) * lanes + lane;
+    if (j >= p.block.divisor) return;
+    const u32 length = locate(outer, p).length + j * p.length_stride;
+    prefetch(static_cast<const u8*>(p.lengths) + static_cast<u64>(length) * (p.wide_lengths ? 8 : 4));
 }
 
 template <class Element, class Word, bool IN_PLACE>
@@ -82,6 +113,8 @@ __device__ __forceinline__ void strips(const Reverse& p) {
     Word* const words = reinterpret_cast<Word*>(staged);
     const u32 log = log_of(p.unit / sizeof(Word)), row_words = 1u << log;
     const u32 rows_at_once = THREADS >> log;
+
+    if (IN_PLACE) prefetch_lengths(p, p.unit / sizeof(Element));
 
     // `dims` are the dimensions outside the row; the row itself, of `block` lanes, is cut into `parts` strips.
     const u32 outer = divide(blockIdx.x, p.parts);
@@ -105,7 +138,7 @@ __device__ __forceinline__ void strips(const Reverse& p) {
     const u32 rows = !active ? 0 : IN_PLACE ? longest : p.axis_size;
     // Rows below `whole` are words with nothing to leave out.
     const u32 whole = IN_PLACE ? min(shortest, rows) : rows;
-    if (!IN_PLACE && read_slots<Element>(p, at_outer.in, strip)) {
+    if (read_slots<Element, IN_PLACE>(p, at_outer, strip)) {
         __syncthreads();
         write_rows<Element, Word, IN_PLACE>(p, out, length, rows, whole, first_row, column);
         return;
@@ -119,14 +152,7 @@ __device__ __forceinline__ void strips(const Reverse& p) {
         for (u32 k = 0; k < AT_ONCE; ++k) {
             const u32 t = first + k * rows_at_once;
             const Element* row = in + static_cast<u64>(t) * p.axis_in_stride;
-            if (t < whole) {
-                loaded[k].word = *reinterpret_cast<const Word*>(row);
-            } else if (IN_PLACE && t < rows) {
-#pragma unroll
-                for (u32 n = 0; n < N; ++n) {
-                    if (t < length[n]) loaded[k].element[n] = row[n];
-                }
-            }
+            if (t < rows) loaded[k].word = *reinterpret_cast<const Word*>(row);
         }
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {

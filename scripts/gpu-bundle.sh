@@ -21,7 +21,7 @@ executables test --no-run --tests | while read -r name path; do cp "$path" "$out
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo -dirty)
 export DML_CUDA_COMMIT
 executables bench --no-run --benches | while read -r name path; do
-  case "$name" in throughput | host) cp "$path" "$out/benches/$name" ;; esac
+  case "$name" in throughput | host | startup) cp "$path" "$out/benches/$name" ;; esac
 done
 cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
@@ -50,6 +50,7 @@ set -eu
 bundle=$(cd "$(dirname "$0")" && pwd)
 "$bundle/benches/throughput" --csv "${1:-.}/throughput.csv" ${BENCH_ARGS:-}
 "$bundle/benches/host" --bench --noplot
+"$bundle/benches/startup"
 RUN
 chmod +x "$out"/run-tests.sh "$out"/run-bench.sh
 du -sh "$out"

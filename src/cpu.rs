@@ -1,5 +1,5 @@
-//! The CPU backend: plain loops over plans, in safe Rust. It serves machines with no GPU, and is what the
-//! tests hold the GPU to.
+//! The CPU backend: plain loops over plans, in safe Rust, on the calling thread. It serves machines with no GPU,
+//! and is what the tests hold the GPU to.
 
 mod fill_value_sequence;
 mod reverse_subsequences;
@@ -66,20 +66,27 @@ fn lengths_of(binding: &BufferBinding, operator: &CompiledOperator) -> Vec<u128>
     copy
 }
 
-/// Visits every coordinate of `sizes` in row-major order.
-fn for_each_coordinate(sizes: &[u32], mut visit: impl FnMut(&[u32])) {
-    let mut coordinate = vec![0u32; sizes.len()];
+/// Visits every coordinate of `sizes` in row-major order, with its offsets in `N` tensors of those strides.
+fn for_each<const N: usize>(sizes_and_strides: &[(u32, [u32; N])], mut visit: impl FnMut([usize; N])) {
+    let Some(((inner, inner_strides), outer)) = sizes_and_strides.split_last() else {
+        return visit([0; N]);
+    };
+    let mut coordinate = vec![0; outer.len()];
+    let mut row = [0; N];
     loop {
-        visit(&coordinate);
-        let Some(d) = (0..sizes.len()).rev().find(|&d| coordinate[d] + 1 < sizes[d]) else {
+        let mut at = row;
+        for _ in 0..*inner {
+            visit(at);
+            (0..N).for_each(|n| at[n] += inner_strides[n] as usize);
+        }
+        let Some(d) = (0..outer.len()).rev().find(|&d| coordinate[d] + 1 < outer[d].0) else {
             return;
         };
         coordinate[d] += 1;
         coordinate[d + 1..].fill(0);
+        let offset = |n| {
+            outer.iter().zip(&coordinate).map(|((_, strides), &c): (_, &u32)| c as usize * strides[n] as usize).sum()
+        };
+        row = std::array::from_fn(offset);
     }
-}
-
-/// Where a coordinate lies, in elements.
-fn offset(coordinate: &[u32], strides: impl Iterator<Item = u32>) -> usize {
-    coordinate.iter().zip(strides).map(|(&c, stride)| c as usize * stride as usize).sum()
 }

@@ -8,31 +8,30 @@ pub use driver::Properties;
 pub(crate) use driver::{describe, device_count, Context, Event, Memory, Stream};
 pub use raw::DevicePointer;
 
-use std::ffi::CStr;
 use std::sync::Arc;
 
 use crate::binding::BindingTable;
 use crate::error::{CompileError, CudaError, DispatchError};
-use crate::plan::fill_value_sequence::{self, Kernel};
-use crate::plan::reverse_launches;
+use crate::plan::fill_value_sequence::Kernel;
 use crate::plan::{Entry, Launch, Module, Plan};
 use driver::{Function, LoadedModule};
 
-/// The name of a kernel file, the PTX that build.rs compiled it to or took from kernels/prebuilt, its entry points.
+/// The name of a kernel file, and the PTX that build.rs compiled it to or took from kernels/prebuilt.
 macro_rules! source {
-    ($name:literal, $entries:expr) => {
-        ($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")), $entries)
+    ($name:literal) => {
+        ($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")))
     };
 }
 
 impl Module {
-    const fn source(self) -> (&'static str, &'static str, &'static [&'static CStr]) {
+    const fn source(self) -> (&'static str, &'static str) {
         match self {
-            Module::FillValueSequence => source!("fill_value_sequence", fill_value_sequence::ENTRIES),
-            Module::ReverseUnits => source!("reverse_subsequences_units", reverse_launches::UNITS),
-            Module::ReverseLanes => source!("reverse_subsequences_lanes", reverse_launches::LANES),
-            Module::ReverseStaged => source!("reverse_subsequences_staged", reverse_launches::STAGED),
-            Module::ReverseStrips => source!("reverse_subsequences_strips", reverse_launches::STRIPS),
+            Module::FillValueSequence => source!("fill_value_sequence"),
+            Module::ReverseUnits => source!("reverse_subsequences_units"),
+            Module::ReverseLanes => source!("reverse_subsequences_lanes"),
+            Module::ReverseRows => source!("reverse_subsequences_rows"),
+            Module::ReverseStaged => source!("reverse_subsequences_staged"),
+            Module::ReverseStrips => source!("reverse_subsequences_strips"),
         }
     }
 }
@@ -55,20 +54,21 @@ impl Functions {
     }
 }
 
-/// Looks up the kernels of a plan, loading their modules where they are used first on this context.
+/// Looks up the kernels that some pointers get, loading their modules where they are used first on this context.
 pub(crate) fn functions(context: &Arc<Context>, plan: &Plan) -> Result<Functions, CompileError> {
     let mut modules = [const { None }; Module::COUNT];
     let mut load = |module: Module| -> Result<(), CudaError> {
         let slot = &mut modules[module as usize];
         if slot.is_none() {
-            *slot = Some(context.module(module as usize, || module.source())?);
+            *slot = Some(context.module(module, module.source())?);
         }
         Ok(())
     };
     match plan {
         Plan::FillValueSequence(_) => load(Module::FillValueSequence)?,
         Plan::ReverseSubsequences(plan) => {
-            let launches = plan.copy.iter().chain(plan.in_place.iter().flatten());
+            let ways = std::iter::once(&plan.copy).chain(&plan.in_place);
+            let launches = ways.flat_map(|ways| ways.reachable(plan.width));
             launches.map(|launch| launch.entry.module).try_for_each(&mut load)?;
         }
     }
@@ -108,25 +108,26 @@ fn queue(
     pointers: Pointers,
     stream: driver::StreamHandle,
 ) -> Result<(), CudaError> {
+    // None is found only where nothing moves: the last way of a list takes any pointers.
+    let aligned = |alignment: u32| (pointers.input | pointers.output) % u64::from(alignment) == 0;
     match plan {
-        Plan::FillValueSequence(plan) => match plan.launch {
-            Kernel::Packed(mut launch) => {
+        Plan::FillValueSequence(plan) => match plan.launches.iter().find(|way| aligned(way.alignment())) {
+            Some(&Kernel::Packed(mut launch)) => {
                 launch.params.out = pointers.output;
                 start(functions, &launch, stream)
             }
-            Kernel::Rows(mut launch) | Kernel::Dense(mut launch) | Kernel::Elements(mut launch) => {
+            Some(&(Kernel::Rows(mut launch) | Kernel::Dense(mut launch) | Kernel::Elements(mut launch))) => {
                 launch.params.out = pointers.output;
                 start(functions, &launch, stream)
             }
+            None => Ok(()),
         },
         Plan::ReverseSubsequences(plan) => {
             let ways = match &plan.in_place {
                 Some(in_place) if pointers.in_place => in_place,
                 _ => &plan.copy,
             };
-            let aligned = |launch: &&Launch<_>| (pointers.input | pointers.output) % u64::from(launch.alignment) == 0;
-            // None is left only where nothing moves: the last of a list takes any pointers.
-            let Some(&(mut launch)) = ways.iter().find(aligned) else {
+            let Some(&(mut launch)) = ways.launches.iter().find(|launch| aligned(launch.alignment)) else {
                 return Ok(());
             };
             launch.params.input = pointers.input;

@@ -25,6 +25,7 @@ mod data_type;
 mod desc;
 mod device;
 mod error;
+mod explain;
 pub mod feature_level;
 mod layout;
 mod operator;
@@ -47,8 +48,16 @@ pub use desc::{
 pub use device::Adapter;
 pub use device::Device;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
+pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use feature_level::{FeatureLevel, TensorRole, TensorSupport};
 pub use operator::{BindingProperties, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 pub use stream::{Event, Stream};
 pub use validate::{validate, Requirement, Rule, ValidationError, ValidationErrors};
+
+// Unit tests use the integration tests' cases and oracles, which name the crate.
+#[cfg(test)]
+extern crate self as dml_cuda;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;

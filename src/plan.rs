@@ -3,9 +3,13 @@
 //! Making a plan merges dimensions, finds runs and lanes, and chooses the kernels with their grids. The CPU
 //! backend walks the merged dimensions; the CUDA backend launches the kernels.
 
+#[cfg(test)]
+mod emulated;
 pub(crate) mod fill_value_sequence;
 pub(crate) mod reverse_launches;
 pub(crate) mod reverse_subsequences;
+
+use std::ffi::CStr;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -34,6 +38,8 @@ pub(crate) struct Launch<Params> {
     pub shared: u32,
     /// What the pointers of the big tensors must be multiples of.
     pub alignment: u32,
+    /// Bytes of the widest store of a thread.
+    pub access: u32,
     pub params: Params,
 }
 
@@ -43,12 +49,33 @@ pub(crate) enum Module {
     FillValueSequence,
     ReverseUnits,
     ReverseLanes,
+    ReverseRows,
     ReverseStaged,
     ReverseStrips,
 }
 
 impl Module {
-    pub const COUNT: usize = 5;
+    pub const ALL: [Self; 6] = [
+        Self::FillValueSequence,
+        Self::ReverseUnits,
+        Self::ReverseLanes,
+        Self::ReverseRows,
+        Self::ReverseStaged,
+        Self::ReverseStrips,
+    ];
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The names of its entry points.
+    pub const fn entries(self) -> &'static [&'static CStr] {
+        match self {
+            Module::FillValueSequence => fill_value_sequence::ENTRIES,
+            Module::ReverseUnits => reverse_launches::units::ENTRIES,
+            Module::ReverseLanes => reverse_launches::lanes::ENTRIES,
+            Module::ReverseRows => reverse_launches::rows::ENTRIES,
+            Module::ReverseStaged => reverse_launches::staged::ENTRIES,
+            Module::ReverseStrips => reverse_launches::strips::ENTRIES,
+        }
+    }
 }
 
 /// What a plan knows of the device it is for.
@@ -70,6 +97,13 @@ impl Default for Target {
 pub(crate) struct Entry {
     pub module: Module,
     pub index: usize,
+}
+
+impl Entry {
+    /// Its name in the kernel file.
+    pub fn name(self) -> &'static CStr {
+        self.module.entries()[self.index]
+    }
 }
 
 /// Division by a number the host knows (`FastDiv` of kernels/common.cuh).

@@ -468,3 +468,76 @@ fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
     let output = run(&["--validate", path.to_str().expect("UTF-8")]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Dispatchable 'c': accepted\n"));
 }
+
+#[test]
+fn explain_prints_plans_and_runs_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary folder");
+    let model = json!({
+        "resources": {},
+        "dispatchables": {
+            "rows": {
+                "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+                "desc": {
+                    "InputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                    "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [64, 1, 1, 1024], "Strides": [1, 0, 0, 0] },
+                    "OutputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                    "Axis": 2
+                }
+            },
+            "sequence": fill("FLOAT32", json!([1000, 1000]), json!(0), json!(1))
+        },
+        "commands": []
+    });
+    let path = directory.path().join("model.json");
+    fs::write(&path, model.to_string()).expect("the folder is there");
+    let output = run(&["-a", "cpu", "--explain", path.to_str().expect("UTF-8")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let expected = "\
+Planned for 'CPU'
+Dispatchable 'rows'
+  merged shape, outermost in the output's memory first:
+    size 64, steps of InputTensor 2097152, SequenceLengthsTensor 1, OutputTensor 2097152
+    axis 2048, steps of InputTensor 1024, OutputTensor 1024
+    size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
+  copying: 536871168 bytes must move
+    reverse_copy_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_rows: 16-byte stores, grid 33024 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
+  in place: at most 536871168 bytes must move
+    reverse_swap_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_rows_swap: 16-byte stores, grid 16512 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
+Dispatchable 'sequence'
+  merged shape, outermost in the output's memory first:
+    size 1000000, steps of OutputTensor 1, index 1
+  fill: 4000000 bytes must move
+    fill_packed_f32: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 4
+";
+    assert_eq!(stdout(&output), expected);
+
+    // Why not the faster kernels; a dispatchable that is rejected does not hide the others.
+    let model = json!({
+        "resources": {},
+        "dispatchables": {
+            "wrong": fill("FLOAT32", json!([0]), json!(0), json!(1)),
+            "columns": {
+                "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE",
+                "desc": {
+                    "OutputTensor": { "DataType": "INT8", "Sizes": [3, 3], "Strides": [1, 5] },
+                    "ValueDataType": "INT8", "ValueStart": 0, "ValueDelta": 1
+                }
+            }
+        },
+        "commands": []
+    });
+    fs::write(&path, model.to_string()).expect("the folder is there");
+    let output = run(&["-a", "cpu", "--explain", path.to_str().expect("UTF-8")]);
+    assert!(!output.status.success());
+    let text = stdout(&output);
+    for line in [
+        "(tensor.sizes.nonzero)",
+        "    fill_elements_i8: 1-byte stores",
+        "    not fill_packed: ",
+        "    not fill_dense: ",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}

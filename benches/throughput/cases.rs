@@ -8,6 +8,8 @@ const SECTOR: u64 = 32;
 
 pub struct Case {
     pub name: String,
+    /// Its roof is measured on its own memory.
+    pub own_roof: bool,
     pub desc: OperatorDesc,
     /// One for each element of the SequenceLengthsTensor.
     pub lengths: Vec<u32>,
@@ -79,59 +81,98 @@ fn fill(name: &str, output_tensor: BufferTensorDesc, floor_bytes: u64) -> Case {
     };
     let value_data_type = output_tensor.data_type;
     let desc = FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta };
-    Case { name: name.to_owned(), desc: desc.into(), lengths: Vec::new(), in_place: false, floor_bytes, misaligned: 0 }
+    Case {
+        name: name.to_owned(),
+        desc: desc.into(),
+        lengths: Vec::new(),
+        in_place: false,
+        floor_bytes,
+        misaligned: 0,
+        own_roof: false,
+    }
 }
 
 fn width(data_type: TensorDataType) -> u64 {
     u64::from(data_type.size_in_bits() / 8)
 }
 
-/// Lanes of a shape [before, axis, behind], with one length for each (before, behind) or each before only.
+/// A reversal along `axis`, with a length for each coordinate of the dimensions named in `each`.
 struct Shape {
-    before: u32,
-    axis: u32,
-    behind: u32,
-    length_behind: bool,
+    sizes: Vec<u32>,
+    axis: usize,
+    each: Vec<usize>,
+}
+
+impl Shape {
+    /// [before, axis, behind], with a length for each (before, behind), or each before only.
+    fn lanes(before: u32, axis: u32, behind: u32, length_behind: bool) -> Self {
+        let each = if length_behind { vec![0, 2] } else { vec![0] };
+        Self { sizes: vec![before, axis, behind], axis: 1, each }
+    }
+
+    /// Strides of the SequenceLengthsTensor, 0 where a dimension shares its lengths, and how many there are.
+    fn lengths(&self) -> (Vec<u32>, u32) {
+        let mut strides = vec![0; self.sizes.len()];
+        let mut count = 1;
+        for &d in self.each.iter().rev() {
+            strides[d] = count;
+            count *= self.sizes[d];
+        }
+        (strides, count)
+    }
 }
 
 fn reverse(name: &str, data_type: TensorDataType, shape: &Shape, in_place: bool, misaligned: u64) -> Case {
-    let Shape { before, axis, behind, length_behind } = *shape;
-    let tensor = BufferTensorDesc::packed(data_type, &[before, axis, behind]);
-    let behind_lengths = if length_behind { behind } else { 1 };
-    let strides = [behind_lengths, 0, u32::from(length_behind)];
-    let mut sequence_lengths_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &[before, 1, behind], &strides);
-    let mut state = u64::from(before) << 32 | u64::from(axis);
-    let lengths: Vec<u32> =
-        (0..before * behind_lengths).map(|_| (random(&mut state) % (u64::from(axis) + 1)) as u32).collect();
+    let tensor = BufferTensorDesc::packed(data_type, &shape.sizes);
+    let (strides, count) = shape.lengths();
+    let mut one = shape.sizes.clone();
+    let axis = u64::from(std::mem::replace(&mut one[shape.axis], 1));
+    let mut sequence_lengths_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &one, &strides);
+    let mut state = u64::from(shape.sizes[0]) << 32 | axis;
+    let mut lengths: Vec<u32> = (0..count).map(|_| (random(&mut state) % (axis + 1)) as u32).collect();
+    if let [length] = &mut lengths[..] {
+        *length = (axis * 3 / 4) as u32; // one draw says nothing
+    }
     sequence_lengths_tensor.total_tensor_size_in_bytes = lengths.len() as u64 * 4;
     let desc = ReverseSubsequencesDesc {
         input_tensor: tensor.clone(),
         sequence_lengths_tensor,
         output_tensor: tensor.clone(),
-        axis: 1,
+        axis: shape.axis as u32,
     };
     let bytes = tensor.total_tensor_size_in_bytes;
     let floor_bytes =
         lengths.len() as u64 * 4 + if in_place { 2 * touched(shape, data_type, &lengths) } else { 2 * bytes };
-    Case { name: name.to_owned(), desc: desc.into(), lengths, in_place, floor_bytes, misaligned }
+    Case { name: name.to_owned(), desc: desc.into(), lengths, in_place, floor_bytes, misaligned, own_roof: false }
 }
 
 /// Bytes of the sectors that hold an element below its lane's length and not in its middle.
 fn touched(shape: &Shape, data_type: TensorDataType, lengths: &[u32]) -> u64 {
-    let (axis, behind, width) = (u64::from(shape.axis), u64::from(shape.behind), width(data_type));
+    let width = width(data_type);
+    let axis = u64::from(shape.sizes[shape.axis]);
+    let behind: u64 = shape.sizes[shape.axis + 1..].iter().map(|&size| u64::from(size)).product();
     let sectors = |begin: u64, end: u64| if end > begin { end.div_ceil(SECTOR) - begin / SECTOR } else { 0 };
     let moved = |length: u32| if length < 2 { 0 } else { u64::from(length) };
-    let sum: u64 = if !shape.length_behind || behind == 1 {
-        // A lane, or a block of them, is one run of bytes.
-        let run = |(n, &length): (usize, &u32)| {
-            let begin = n as u64 * axis * behind * width;
-            sectors(begin, begin + moved(length) * behind * width)
+    let last = shape.sizes.len() - 1;
+    let sum: u64 = if shape.each.iter().all(|&d| d < shape.axis) || behind == 1 {
+        // A lane, or all that lies behind the axis, is one run of bytes; as many with one length as share it.
+        let before: u64 = shape.sizes[..shape.axis].iter().map(|&size| u64::from(size)).product();
+        let shared = before / lengths.len() as u64;
+        let run = |n: u64| {
+            let begin = n * axis * behind * width;
+            sectors(begin, begin + moved(lengths[(n / shared) as usize]) * behind * width)
         };
-        lengths.iter().enumerate().map(run).sum()
-    } else {
+        (0..before).map(run).sum()
+    } else if shape.each.contains(&last) {
         // Side by side: a sector of a row is moved where any of its lanes is that long.
         let group = (SECTOR / width).min(behind) as usize;
         lengths.chunks(group).map(|lengths| lengths.iter().map(|&length| moved(length)).max().unwrap_or(0)).sum()
+    } else {
+        // Blocks of whole sectors, as many with one length as share it.
+        let elements: u64 = shape.sizes.iter().map(|&size| u64::from(size)).product();
+        let shared = elements / axis / lengths.len() as u64;
+        assert!(u64::from(shape.sizes[last]) * width % SECTOR == 0, "rows of whole sectors");
+        lengths.iter().map(|&length| moved(length)).sum::<u64>() * shared * width / SECTOR
     };
     sum * SECTOR
 }
@@ -146,7 +187,9 @@ pub fn all(test: bool) -> Vec<Case> {
             // The largest one-byte tensor is 4 bytes short of 4 GiB.
             let count = (bytes / scale / width(data_type)).min(u64::from(u32::MAX) - 3) as u32;
             let name = format!("fill packed {} MiB", bytes >> 20);
-            cases.push(fill(&name, BufferTensorDesc::packed(data_type, &[count]), u64::from(count) * width(data_type)));
+            let floor_bytes = u64::from(count) * width(data_type);
+            let case = fill(&name, BufferTensorDesc::packed(data_type, &[count]), floor_bytes);
+            cases.push(Case { own_roof: true, ..case });
         }
     }
     for bytes in [64, 4096, 1 << 16] {
@@ -169,6 +212,15 @@ pub fn all(test: bool) -> Vec<Case> {
         }
     }
 
+    // A transposed matrix, as frameworks hand out views.
+    for data_type in WIDTHS {
+        let rows = 8192 / scale as u32;
+        let columns = (1 << 28) / 8192 / width(data_type) as u32;
+        let tensor = BufferTensorDesc::strided(data_type, &[rows, columns], &[1, rows]);
+        let bytes = u64::from(rows) * u64::from(columns) * width(data_type);
+        cases.push(fill("fill transposed [8192, *]", tensor, bytes));
+    }
+
     let scale = scale as u32;
     let mut both = |name: &str, data_type, shape: &Shape, misaligned| {
         for in_place in [false, true] {
@@ -177,11 +229,8 @@ pub fn all(test: bool) -> Vec<Case> {
     };
     for data_type in WIDTHS {
         let w = width(data_type) as u32;
-        let shape = |before: u32, axis, behind, length_behind| Shape {
-            before: before.div_ceil(scale),
-            axis,
-            behind,
-            length_behind,
+        let shape = |before: u32, axis, behind, length_behind| {
+            Shape::lanes(before.div_ceil(scale), axis, behind, length_behind)
         };
         both("inner [16384, 8192]", data_type, &shape(16384, 8192, 1, true), 0);
         both("block [64, 2048, 1024]", data_type, &shape(64, 2048, 1024, false), 0);
@@ -200,12 +249,13 @@ pub fn all(test: bool) -> Vec<Case> {
         }
         both("inner misaligned [8192, 8192]", data_type, &shape(8192, 8192, 1, true), u64::from(w));
         both("block misaligned [64, 1024, 1024]", data_type, &shape(64, 1024, 1024, false), u64::from(w));
-        both(
-            "one lane of 2^28",
-            data_type,
-            &Shape { before: 1, axis: (1 << 28) / scale, behind: 1, length_behind: true },
-            0,
-        );
+        both("one lane of 2^28", data_type, &Shape::lanes(1, (1 << 28) / scale, 1, true), 0);
+        // {before, lower, between, upper, after}, batch and sequence either way round.
+        let sizes = |sizes: [u32; 5]| sizes.map(|size| if size == 32 { size.div_ceil(scale) } else { size }).to_vec();
+        let batch_first = Shape { sizes: sizes([2, 32, 2, 1024, 1024]), axis: 3, each: vec![1] };
+        both("rank 5 [2, batch 32, 2, axis 1024, 1024]", data_type, &batch_first, 0);
+        let batch_last = Shape { sizes: sizes([2, 1024, 2, 32, 1024]), axis: 1, each: vec![3] };
+        both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &batch_last, 0);
         both("2^26 lanes of 4", data_type, &shape(1 << 26, 4, 1, true), 0);
         both("small [16, 256]", data_type, &shape(16, 256, 1, true), 0);
     }

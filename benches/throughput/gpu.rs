@@ -21,6 +21,7 @@ pub struct Gpu {
     random: Memory,
     store: sys::CUfunction,
     empty: sys::CUfunction,
+    chase: sys::CUfunction,
 }
 
 /// Device memory, freed when dropped.
@@ -44,7 +45,7 @@ impl Drop for Memory {
     }
 }
 
-/// One 16-byte store a thread, as plain as a kernel can be; and a kernel that does nothing.
+/// One 16-byte store a thread, as plain as a kernel can be; a kernel that does nothing; one that loads where to load.
 const STORE_PTX: &std::ffi::CStr = c"
 .version 6.3
 .target sm_75
@@ -65,6 +66,23 @@ const STORE_PTX: &std::ffi::CStr = c"
     ret;
 }
 .visible .entry empty(.param .u64 out, .param .u32 value) { ret; }
+.visible .entry chase(.param .u64 out, .param .u32 value) .maxntid 256, 1, 1
+{
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd0, [out];
+    cvta.to.global.u64 %rd0, %rd0;
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd1, %r1, 16;
+    add.u64 %rd1, %rd0, %rd1;
+    ld.global.u32 %r2, [%rd1];
+    and.b32 %r2, %r2, 255;
+    mul.wide.u32 %rd2, %r2, 16;
+    add.u64 %rd2, %rd0, %rd2;
+    ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd2 + 4096];
+    st.global.v4.u32 [%rd1 + 8192], {%r4, %r5, %r6, %r7};
+    ret;
+}
 ";
 
 impl Gpu {
@@ -74,9 +92,9 @@ impl Gpu {
         context.bind_to_thread().expect("the context is live");
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("streams are to be had");
         // SAFETY: the PTX ends in a NUL; the module is never unloaded.
-        let [store, empty] = unsafe {
+        let [store, empty, chase] = unsafe {
             let module = result::module::load_data(STORE_PTX.as_ptr().cast()).expect("the PTX is right");
-            [c"store", c"empty"]
+            [c"store", c"empty", c"chase"]
                 .map(|name| result::module::get_function(module, name.to_owned()).expect("the entry is there"))
         };
         let random = Memory::new(1 << 24);
@@ -90,7 +108,7 @@ impl Gpu {
         // SAFETY: the slice is as large as the allocation.
         unsafe { result::memcpy_htod_sync(random.address, &words) }.expect("copied");
         result::ctx::synchronize().expect("copied");
-        Self { context, device, stream, random, store, empty }
+        Self { context, device, stream, random, store, empty, chase }
     }
 
     pub fn description(&self) -> String {
@@ -106,6 +124,18 @@ impl Gpu {
             properties.driver_version % 1000 / 10,
             option_env!("DML_CUDA_COMMIT").unwrap_or("unknown")
         )
+    }
+
+    /// The clocks that the driver reports now, if its tool is there to ask.
+    pub fn clocks() -> String {
+        let query = ["--query-gpu=clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader", "-i", "0"];
+        let output = std::process::Command::new("nvidia-smi").args(query).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+        if text.is_empty() {
+            "clocks unknown".to_owned()
+        } else {
+            format!("clocks now (SM, memory, highest SM): {text}")
+        }
     }
 
     fn memory(&self, bytes: u64) -> Memory {
@@ -177,34 +207,45 @@ impl Gpu {
         replays / LAUNCHES as f64
     }
 
-    /// One thread block that returns at once: what a launch in a graph takes.
-    pub fn time_empty(&self) -> f64 {
-        let (mut out, mut value) = (self.random.address, 0u32);
-        self.time_in_graph(&mut |_| {
-            let mut arguments = [std::ptr::from_mut(&mut out).cast(), std::ptr::from_mut(&mut value).cast()];
-            // SAFETY: the kernel takes an address and a word, and touches nothing.
-            unsafe { result::launch_kernel(self.empty, (1, 1, 1), (256, 1, 1), 0, self.stream, &mut arguments) }
-                .expect("queued");
+    /// One block of threads that does what small work must at least: return at once; store; load a length, load what
+    /// it says, store.
+    pub fn time_small(&self) -> [f64; 3] {
+        let scratch = Memory::new(1 << 16);
+        [self.empty, self.store, self.chase].map(|function| {
+            let (mut out, mut value) = (scratch.address, 0u32);
+            self.time_in_graph(&mut |_| {
+                let mut arguments = [std::ptr::from_mut(&mut out).cast(), std::ptr::from_mut(&mut value).cast()];
+                // SAFETY: the kernels take an address and a word, and stay in the first 16 KiB behind the address.
+                unsafe { result::launch_kernel(function, (1, 1, 1), (256, 1, 1), 0, self.stream, &mut arguments) }
+                    .expect("queued");
+            })
         })
     }
 
     pub fn time_memset(&self, bytes: u64) -> f64 {
-        let memory = Memory::new(bytes);
+        self.time_memset_of(&[Memory::new(bytes)], bytes)
+    }
+
+    fn time_memset_of(&self, memory: &[Memory], bytes: u64) -> f64 {
         self.time(bytes, &mut |n| {
-            // SAFETY: the range is the allocation.
-            unsafe { sys::cuMemsetD32Async(memory.address, n as u32, bytes as usize / 4, self.stream) }
+            let address = memory[n % memory.len()].address;
+            // SAFETY: the range lies in the allocation.
+            unsafe { sys::cuMemsetD32Async(address, n as u32, bytes as usize / 4, self.stream) }
                 .result()
                 .expect("queued");
         })
     }
 
     pub fn time_store(&self, bytes: u64) -> f64 {
-        let memory = Memory::new(bytes);
+        self.time_store_of(&[Memory::new(bytes)], bytes)
+    }
+
+    fn time_store_of(&self, memory: &[Memory], bytes: u64) -> f64 {
         self.time(bytes, &mut |n| {
-            let (mut out, mut value) = (memory.address, n as u32);
+            let (mut out, mut value) = (memory[n % memory.len()].address, n as u32);
             let mut arguments = [std::ptr::from_mut(&mut out).cast(), std::ptr::from_mut(&mut value).cast()];
-            let blocks = (bytes / 16 / 256) as u32;
-            // SAFETY: the kernel takes an address and a word, and writes 16 bytes a thread: the allocation.
+            let blocks = (bytes / 16 / 256).max(1) as u32;
+            // SAFETY: the kernel takes an address and a word, and writes 16 bytes a thread, inside the allocation.
             unsafe { result::launch_kernel(self.store, (blocks, 1, 1), (256, 1, 1), 0, self.stream, &mut arguments) }
                 .expect("queued");
         })
@@ -233,8 +274,9 @@ impl Gpu {
         lengths
     }
 
-    /// The median microseconds of one dispatch. Cases that fit the L2 are timed in it, as their users have them.
-    pub fn time_case(&self, case: &Case) -> f64 {
+    /// The median microseconds of one dispatch, and of the faster of a memset and a kernel of 16-byte stores on the same
+    /// memory, where the case has a roof of its own. Cases that fit the L2 are timed in it, as their users have them.
+    pub fn time_case(&self, case: &Case) -> (f64, Option<f64>) {
         self.context.bind_to_thread().expect("the context is live");
         let operator = self.operator(case);
         let total = case.output().total_tensor_size_in_bytes;
@@ -246,13 +288,19 @@ impl Gpu {
         let lengths = self.lengths(case);
         let inputs = if case.is_fill() { Vec::new() } else { big(true) };
         let outputs = if case.in_place { Vec::new() } else { big(false) };
-        self.time(case.floor_bytes, &mut |n| {
+        let roof = case.own_roof.then(|| {
+            // Whole blocks of 16-byte stores; a few bytes less than the tensor.
+            let bytes = total / 4096 * 4096;
+            self.time_store_of(&outputs, bytes).min(self.time_memset_of(&outputs, bytes))
+        });
+        let time = self.time(case.floor_bytes, &mut |n| {
             let at = |memory: &[Memory]| memory[n % sets].address + case.misaligned;
             let output = if case.in_place { at(&inputs) } else { at(&outputs) };
             let pointers: &[u64] = if case.is_fill() { &[] } else { &[at(&inputs), lengths.address] };
             // SAFETY: the memory is as large as the tensors and lives until `time` has waited.
             unsafe { operator.dispatch_raw(pointers, output, self.stream) }.expect("queued");
-        })
+        });
+        (time, roof)
     }
 
     /// Compares windows of the output with what the elements must be.
@@ -276,21 +324,29 @@ impl Gpu {
             unsafe { operator.dispatch_raw(pointers, output.address + case.misaligned, self.stream) }.expect("queued");
             return self.check_fill(case, &|at, bytes| read(&output, at, bytes));
         };
-        // Windows of whole lanes where they are short, and of the ends and the middle where they are long.
-        let sizes = &reverse.input_tensor.sizes;
-        let (before, axis, behind) = (u64::from(sizes[0]), u64::from(sizes[1]), u64::from(sizes[2]));
-        let one_for_block = case.lengths.len() as u64 != before * behind;
+        // Coordinates at the ends, in the middle, and anywhere.
+        let sizes: Vec<u64> = reverse.input_tensor.sizes.iter().map(|&size| u64::from(size)).collect();
+        let axis = reverse.axis as usize;
+        let length_strides = reverse.sequence_lengths_tensor.strides.as_deref().unwrap_or_default();
         let mut expected = Vec::new();
-        for lane in [0, before / 2, before - 1] {
-            for t in [0, 1, axis / 3, axis / 2, axis - 1].into_iter().filter(|&t| t < axis) {
-                for j in [0, behind / 2, behind - 1] {
-                    let length = u64::from(case.lengths[if one_for_block { lane } else { lane * behind + j } as usize])
-                        .min(axis);
-                    let source = if t < length { length - 1 - t } else { t };
-                    let place = |t: u64| ((lane * axis + t) * behind + j) * width;
-                    expected.push((place(t), read(&input, place(source), width)));
-                }
+        for n in 0..64u64 {
+            let coordinate = |d: usize| match n {
+                0 => 0,
+                1 => sizes[d] - 1,
+                2 => sizes[d] / 2,
+                _ => n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(11 * d as u32) % sizes[d],
+            };
+            let mut coordinates: Vec<u64> = (0..sizes.len()).map(coordinate).collect();
+            let place =
+                |coordinates: &[u64]| coordinates.iter().zip(&sizes).fold(0, |at, (c, size)| at * size + c) * width;
+            let at = coordinates.iter().zip(length_strides).enumerate().filter(|(d, _)| *d != axis);
+            let at: u64 = at.map(|(_, (c, &stride))| c * u64::from(stride)).sum();
+            let length = u64::from(case.lengths[at as usize]).min(sizes[axis]);
+            let to = place(&coordinates);
+            if coordinates[axis] < length {
+                coordinates[axis] = length - 1 - coordinates[axis];
             }
+            expected.push((to, read(&input, place(&coordinates), width)));
         }
         let target = if case.in_place { &input } else { &output };
         // SAFETY: as in `time_case`.

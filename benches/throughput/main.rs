@@ -33,9 +33,9 @@ fn main() {
     for case in
         cases::all(test).iter().filter(|case| option("--only").is_none_or(|only| case.name.contains(only.as_str())))
     {
-        let microseconds = gpu.time_case(case);
+        let (microseconds, own_roof) = gpu.time_case(case);
         gpu.check_case(case);
-        let floor = roofs.floor_microseconds(case);
+        let floor = own_roof.unwrap_or_else(|| roofs.floor_microseconds(case));
         let rate = case.floor_bytes as f64 / microseconds / 1e3;
         let (name, data_type, mode) = (&case.name, case.data_type(), case.mode());
         println!(
@@ -50,7 +50,7 @@ fn main() {
         );
     }
     if let Some(path) = option("--csv") {
-        let header = format!("# {}\n# {}\n", gpu.description(), roofs.description());
+        let header = format!("# {}\n# {}\n# {}\n", gpu.description(), roofs.description(), Gpu::clocks());
         std::fs::write(path, header + &csv).expect("the CSV can be written");
     }
 }
@@ -61,8 +61,8 @@ struct Roofs {
     copy: f64,
     memset: f64,
     store: f64,
-    /// Microseconds of an empty kernel in a graph.
-    empty: f64,
+    /// Microseconds in a graph of a block of threads that returns, stores, loads twice and stores.
+    small: [f64; 3],
 }
 
 impl Roofs {
@@ -72,20 +72,20 @@ impl Roofs {
         let memset = rate(gpu.time_memset(bytes));
         let store = rate(gpu.time_store(bytes));
         let copy = 2.0 * rate(gpu.time_copy(bytes));
-        Self { write: memset.max(store), copy, memset, store, empty: gpu.time_empty() }
+        Self { write: memset.max(store), copy, memset, store, small: gpu.time_small() }
     }
 
     fn description(&self) -> String {
-        let Self { memset, store, copy, empty, .. } = self;
+        let Self { memset, store, copy, small: [empty, one_store, chase], .. } = self;
         let gigabytes = |rate: f64| rate / 1e3;
         format!(
-            "roofs at 512 MiB: memset {:.0} GB/s, a 16-byte store a thread {:.0} GB/s, device copy {:.0} GB/s read and written; an empty kernel in a graph {empty:.2} us",
+            "roofs at 512 MiB: memset {:.0} GB/s, a 16-byte store a thread {:.0} GB/s, device copy {:.0} GB/s read and written; in a graph an empty kernel {empty:.2} us, one of a store {one_store:.2} us, one of a load, a load from there and a store {chase:.2} us",
             gigabytes(*memset), gigabytes(*store), gigabytes(*copy)
         )
     }
 
     /// The bytes that must move, over the roof's rate; never less than an empty kernel.
     fn floor_microseconds(&self, case: &Case) -> f64 {
-        (case.floor_bytes as f64 / if case.is_fill() { self.write } else { self.copy }).max(self.empty)
+        (case.floor_bytes as f64 / if case.is_fill() { self.write } else { self.copy }).max(self.small[0])
     }
 }

@@ -1,9 +1,11 @@
 //! REVERSE_SUBSEQUENCES on the CPU.
 
+use std::ops::Range;
+
 use bytemuck::Pod;
 
 use super::fill_value_sequence::typed;
-use super::{for_each_coordinate, offset};
+use super::for_each;
 use crate::plan::reverse_subsequences::{Dimension, Plan};
 
 /// Where the elements come from.
@@ -26,6 +28,7 @@ pub(crate) fn run(plan: &Plan, source: Source<'_>, lengths: &[u8], out: &mut [u8
 }
 
 fn run_typed<T: Pod>(plan: &Plan, source: Source<'_>, lengths: &[u8], out: &mut [u8]) {
+    let lengths = &if plan.wide_lengths { Lengths::Wide(whole(lengths)) } else { Lengths::Narrow(whole(lengths)) };
     match source {
         Source::Input(input) => copy::<T>(plan, whole(input), lengths, typed(out)),
         Source::InPlace => swap::<T>(plan, lengths, typed(out)),
@@ -37,49 +40,122 @@ fn whole<T: Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<T>() * size_of::<T>()])
 }
 
+/// The SequenceLengthsTensor.
+enum Lengths<'a> {
+    Narrow(&'a [u32]),
+    Wide(&'a [u64]),
+}
+
 /// min(L, axis size), in the length's full width.
-fn length(plan: &Plan, lengths: &[u8], at: usize) -> usize {
-    let length = if plan.wide_lengths { whole::<u64>(lengths)[at] } else { u64::from(whole::<u32>(lengths)[at]) };
+fn length(plan: &Plan, lengths: &Lengths<'_>, at: usize) -> usize {
+    let length = match lengths {
+        Lengths::Narrow(lengths) => u64::from(lengths[at]),
+        Lengths::Wide(lengths) => lengths[at],
+    };
     length.min(u64::from(plan.axis.size)) as usize
 }
 
-fn copy<T: Pod>(plan: &Plan, input: &[T], lengths: &[u8], out: &mut [T]) {
+/// Bytes of a row of neighbouring lanes that are reversed together: one cache line.
+const TILE_BYTES: usize = 256;
+
+/// Neighbouring lanes, read row by row into memory of their own: where rows are a power of two apart, lines of many
+/// rows would drive each other out of the cache.
+struct Tile<T> {
+    size: usize,
+    width: usize,
+    lengths: Vec<usize>,
+    elements: Vec<T>,
+}
+
+impl<T: Pod> Tile<T> {
+    fn new(plan: &Plan, row: usize) -> Self {
+        let (size, width) = (plan.axis.size as usize, row.min(TILE_BYTES / size_of::<T>()));
+        Self { size, width, lengths: Vec::with_capacity(width), elements: vec![T::zeroed(); size * width] }
+    }
+
+    fn read(&mut self, from: &[T], at: usize, step: usize, lanes: &Range<usize>, length: impl Fn(usize) -> usize) {
+        self.lengths.clear();
+        self.lengths.extend(lanes.clone().map(length));
+        for t in 0..self.size {
+            self.elements[t * self.width..][..lanes.len()].copy_from_slice(&from[at + t * step..][lanes.clone()]);
+        }
+    }
+
+    /// What belongs at position t of lane j.
+    fn reversed(&self, t: usize, j: usize) -> T {
+        let length = self.lengths[j];
+        self.elements[if t < length { length - 1 - t } else { t } * self.width + j]
+    }
+}
+
+fn copy<T: Pod>(plan: &Plan, input: &[T], lengths: &Lengths<'_>, out: &mut [T]) {
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
-    let (outer, inner) = split_block(plan);
-    for_each_lane(outer, |at_in, at_out, at_length| {
-        if let Some(block) = inner {
-            // One length for all of a contiguous block: whole blocks are moved.
+    match inner(plan) {
+        Inner::Block(outer, block) => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             for t in 0..size {
                 let (from, to) = (at_in + source(t, length) * in_step, at_out + t * out_step);
                 out[to..to + block].copy_from_slice(&input[from..from + block]);
             }
-        } else if in_step == 1 && out_step == 1 {
+        }),
+        Inner::Lane(outer) if in_step == 1 && out_step == 1 => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
-            let (input, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
-            out[..length].iter_mut().zip(input[..length].iter().rev()).for_each(|(to, from)| *to = *from);
-            out[length..].copy_from_slice(&input[length..]);
-        } else {
+            let out = &mut out[at_out..at_out + size];
+            out.copy_from_slice(&input[at_in..at_in + size]);
+            out[..length].reverse();
+        }),
+        Inner::Lane(outer) => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             for t in 0..size {
                 out[at_out + t * out_step] = input[at_in + source(t, length) * in_step];
             }
+        }),
+        Inner::Row(outer, row, length_step) => {
+            let mut tile = Tile::new(plan, row);
+            for_each(&outer, |[at_in, at_out, at_length]| {
+                for_each_tile::<T>(row, |lanes| {
+                    tile.read(input, at_in, in_step, &lanes, |j| length(plan, lengths, at_length + j * length_step));
+                    for t in 0..size {
+                        let to = &mut out[at_out + t * out_step..][lanes.clone()];
+                        to.iter_mut().enumerate().for_each(|(j, to)| *to = tile.reversed(t, j));
+                    }
+                });
+            });
         }
-    });
+    }
 }
 
-fn swap<T: Pod>(plan: &Plan, lengths: &[u8], out: &mut [T]) {
+fn swap<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T]) {
     let step = plan.axis.out_stride as usize;
-    let (outer, inner) = split_block(plan);
-    let block = inner.unwrap_or(1);
-    for_each_lane(outer, |_, at, at_length| {
-        let length = length(plan, lengths, at_length);
-        if step == 1 && block == 1 {
-            out[at..at + length].reverse();
-            return;
+    match inner(plan) {
+        Inner::Lane(outer) if step == 1 => for_each(&outer, |[_, at, at_length]| {
+            out[at..at + length(plan, lengths, at_length)].reverse();
+        }),
+        Inner::Row(outer, row, length_step) => {
+            let mut tile = Tile::new(plan, row);
+            for_each(&outer, |[_, at, at_length]| {
+                for_each_tile::<T>(row, |lanes| {
+                    tile.read(out, at, step, &lanes, |j| length(plan, lengths, at_length + j * length_step));
+                    let longest = tile.lengths.iter().copied().max().unwrap_or(0);
+                    for t in 0..longest {
+                        let to = &mut out[at + t * step..][lanes.clone()];
+                        let below = to.iter_mut().enumerate().filter(|(j, _)| t < tile.lengths[*j]);
+                        below.for_each(|(j, to)| *to = tile.reversed(t, j));
+                    }
+                });
+            });
         }
+        Inner::Lane(outer) => swap_blocks(plan, lengths, out, &outer, 1),
+        Inner::Block(outer, block) => swap_blocks(plan, lengths, out, &outer, block),
+    }
+}
+
+fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer: &Outer, block: usize) {
+    let step = plan.axis.out_stride as usize;
+    for_each(outer, |[_, at, at_length]| {
+        let length = length(plan, lengths, at_length);
         for t in 0..length / 2 {
             // Outputs do not overlap (output.overlap), so a step along the axis passes the whole block.
             let (front, back) = (at + t * step, at + (length - 1 - t) * step);
@@ -89,24 +165,34 @@ fn swap<T: Pod>(plan: &Plan, lengths: &[u8], out: &mut [T]) {
     });
 }
 
-/// The dimensions without the innermost, and that one's size, where it is a contiguous block with one length.
-fn split_block(plan: &Plan) -> (&[Dimension], Option<usize>) {
+/// Sizes of dimensions, and their strides in the input, the output and the lengths.
+type Outer = Vec<(u32, [u32; 3])>;
+
+/// What is handled together, and the dimensions around it.
+enum Inner {
+    /// A contiguous block of so many elements with one length: its rows are moved whole.
+    Block(Outer, usize),
+    /// So many contiguous lanes side by side, whose lengths are a step apart.
+    Row(Outer, usize, usize),
+    /// A lane.
+    Lane(Outer),
+}
+
+fn inner(plan: &Plan) -> Inner {
+    let around = |dimensions: &[Dimension]| {
+        dimensions.iter().map(|d| (d.size, [d.in_stride, d.out_stride, d.length_stride])).collect()
+    };
     match plan.dimensions.split_last() {
-        Some((d, outer)) if d.in_stride == 1 && d.out_stride == 1 && d.length_stride == 0 => {
-            (outer, Some(d.size as usize))
-        }
-        _ => (&plan.dimensions, None),
+        Some((d, outer)) if d.in_stride == 1 && d.out_stride == 1 => match d.length_stride {
+            0 => Inner::Block(around(outer), d.size as usize),
+            step => Inner::Row(around(outer), d.size as usize, step as usize),
+        },
+        _ => Inner::Lane(around(&plan.dimensions)),
     }
 }
 
-/// Visits the first element of every lane, or block of lanes: its place in the input, the output and the lengths.
-fn for_each_lane(dimensions: &[Dimension], mut visit: impl FnMut(usize, usize, usize)) {
-    let sizes: Vec<u32> = dimensions.iter().map(|d| d.size).collect();
-    for_each_coordinate(&sizes, |coordinate| {
-        visit(
-            offset(coordinate, dimensions.iter().map(|d| d.in_stride)),
-            offset(coordinate, dimensions.iter().map(|d| d.out_stride)),
-            offset(coordinate, dimensions.iter().map(|d| d.length_stride)),
-        );
-    });
+/// Cuts a row of lanes into tiles.
+fn for_each_tile<T>(row: usize, visit: impl FnMut(Range<usize>)) {
+    let tile = TILE_BYTES / size_of::<T>();
+    (0..row).step_by(tile).map(|begin| begin..row.min(begin + tile)).for_each(visit);
 }

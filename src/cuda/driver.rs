@@ -104,20 +104,15 @@ impl Context {
         self.target
     }
 
-    /// The module in slot `index`, loaded on first use from what `source` gives: its name, PTX and entry points.
-    pub fn module<'a>(
-        &self,
-        index: usize,
-        source: impl FnOnce() -> (&'a str, &'a str, &'a [&'a CStr]),
-    ) -> Result<Arc<LoadedModule>, CudaError> {
+    /// A module, loaded from its name and PTX on first use.
+    pub fn module(&self, which: Module, (name, ptx): (&str, &str)) -> Result<Arc<LoadedModule>, CudaError> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = &modules[index] {
+        let slot = &mut modules[which as usize];
+        if let Some(module) = slot {
             return Ok(module.clone());
         }
-        let (name, ptx, entries) = source();
-        let module = Arc::new(LoadedModule::new(&self.cuda, name, ptx, entries, self.target.shared_memory)?);
-        modules[index] = Some(module.clone());
-        Ok(module)
+        let module = LoadedModule::new(&self.cuda, name, ptx, which.entries(), self.target.shared_memory)?;
+        Ok(slot.insert(Arc::new(module)).clone())
     }
 
     fn make_current(&self) -> Result<(), CudaError> {

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{blocks, slots_of_run, Entry, FastDiv, Launch, Module, MAX_DIMENSIONS, THREADS};
+use super::{blocks, slots_of_run, Entry, FastDiv, Launch, Module, MAX_DIMENSIONS, SLOT, THREADS};
 use crate::data_type::TensorDataType;
 use crate::desc::FillValueSequenceDesc;
 use crate::layout;
@@ -35,7 +35,8 @@ pub(crate) struct Plan {
     pub delta: u64,
     /// Of size above 1, merged, outermost in memory first; none where there is one element.
     pub dimensions: Vec<Dimension>,
-    pub launch: Kernel,
+    /// Ways to write it, fastest first; the last takes any pointer.
+    pub launches: Vec<Kernel>,
 }
 
 /// The four kernels of kernels/fill_value_sequence.cu, fastest first.
@@ -51,8 +52,24 @@ pub(crate) enum Kernel {
     Elements(Launch<Strided>),
 }
 
+impl Kernel {
+    /// What the output's address must be a multiple of.
+    pub fn alignment(&self) -> u32 {
+        match self {
+            Self::Packed(launch) => launch.alignment,
+            Self::Rows(launch) | Self::Dense(launch) | Self::Elements(launch) => launch.alignment,
+        }
+    }
+}
+
 /// Shorter rows are mostly their two ends, which are stored in part.
 const MIN_ROW_BYTES: u64 = 32;
+
+/// Slots of a dense run that a thread takes (`DENSE_SLOTS` of the kernel file).
+const SLOTS_OF_DENSE: u32 = 4;
+
+/// Bytes that memory is written in.
+const SECTOR: u32 = 32;
 
 /// Shorter rows are written as part of a dense run where they are one: carrying from row to row costs less than
 /// storing every row's ends in part. 256 MiB of NHWC with 64 channels f32 on an H200, 2026-11-20: 67 µs, by rows 71.
@@ -67,6 +84,7 @@ pub(crate) struct Packed {
     pub delta: u64,
     pub count: u32,
     pub reserved: u32,
+    pub pattern: [u32; 4],
 }
 
 /// `FillDim` of the kernel file.
@@ -86,7 +104,7 @@ pub(crate) struct Strided {
     pub start: u64,
     pub delta: u64,
     pub items: u64,
-    pub slots: FastDiv,
+    pub parts: FastDiv,
     pub inner: FastDiv,
     pub middle: FastDiv,
     pub row_size: u32,
@@ -95,6 +113,10 @@ pub(crate) struct Strided {
     pub outer_step: u32,
     pub rank: u32,
     pub group_log: u32,
+    pub whole: u32,
+    pub reserved: u32,
+    pub pattern: [u32; 4],
+    pub tables: [[u32; 4]; 15],
     pub dims: [Dim; MAX_DIMENSIONS],
 }
 
@@ -142,6 +164,10 @@ impl Arithmetic {
         })
     }
 
+    fn is_float(self) -> bool {
+        matches!(self, Self::Float32 | Self::Float16)
+    }
+
     /// Bytes of one element.
     pub const fn width(self) -> u32 {
         match self {
@@ -165,8 +191,24 @@ impl Plan {
             .map(|d| Dimension { size: output.sizes[d], stride: strides[d], step: steps[d] })
             .collect();
         let dimensions = merge(dimensions);
-        let launch = launch(arithmetic, start, delta, &dimensions);
-        Some(Self { arithmetic, start, delta, dimensions, launch })
+        let launches = launches(arithmetic, start, delta, &dimensions);
+        Some(Self { arithmetic, start, delta, dimensions, launches })
+    }
+
+    /// The kernels that are faster than the first launch, with why they cannot write this layout.
+    pub fn refused(&self) -> &'static [(&'static str, &'static str)] {
+        const REFUSED: &[(&str, &str)] = &[
+            ("fill_packed", "the output is no single run in memory in the order of its index"),
+            ("fill_rows", "the innermost dimension in memory is no run of 1024 bytes, nor of whole 32-byte sectors at multiples of 32"),
+            ("fill_dense", "the innermost dimensions in memory leave gaps, or fill fewer than 32 bytes without"),
+        ];
+        let count = match self.launches.first() {
+            None | Some(Kernel::Packed(_)) => 0,
+            Some(Kernel::Rows(_)) => 1,
+            Some(Kernel::Dense(_)) => 2,
+            Some(Kernel::Elements(_)) => 3,
+        };
+        &REFUSED[..count]
     }
 }
 
@@ -194,55 +236,83 @@ pub(super) fn follows(outer: u32, inner: u32, size: u32) -> bool {
     u64::from(outer) == u64::from(inner) * u64::from(size)
 }
 
-fn launch(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimension]) -> Kernel {
+/// The launches of a sequence: where all rows begin at a multiple of 32 bytes if the tensor does, the one for that, and
+/// the one for any pointer.
+fn launches(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimension]) -> Vec<Kernel> {
     let width = arithmetic.width();
-    let entry =
-        |kind: usize| Entry { module: Module::FillValueSequence, index: kind * ARITHMETICS + arithmetic as usize };
     if let [] | [Dimension { stride: 1, .. }] = dimensions {
         let count = dimensions.first().map_or(1, |d| d.size);
-        let params = Packed { out: 0, start, delta, count, reserved: 0 };
+        let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) };
         let blocks = blocks(slots_of_run(count, width, false).into(), 1);
-        return Kernel::Packed(Launch { entry: entry(0), blocks, shared: 0, alignment: width, params });
+        let entry = entry(arithmetic, 0);
+        return vec![Kernel::Packed(Launch { entry, blocks, shared: 0, alignment: width, access: SLOT, params })];
     }
+    let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
+    let aligned = dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
+    let strided = |aligned| strided(arithmetic, start, delta, dimensions, aligned);
+    if aligned {
+        vec![strided(true), strided(false)]
+    } else {
+        vec![strided(false)]
+    }
+}
 
+fn entry(arithmetic: Arithmetic, kind: usize) -> Entry {
+    Entry { module: Module::FillValueSequence, index: kind * ARITHMETICS + arithmetic as usize }
+}
+
+fn strided(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimension], aligned: bool) -> Kernel {
+    let width = arithmetic.width();
     // Runs of the innermost `run` dimensions, 0 where there is no run worth a kernel: elements one by one.
-    let run = run(dimensions, width);
+    let run = run(dimensions, width, aligned);
     let (outer, run) = dimensions.split_at(dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
     let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
-    let slots = if run.is_empty() { 1 } else { slots_of_run(row_size, width, false) };
-    // Rows: as many threads for each as it has slots, rounded up to a power of two, or a block for each part of it.
-    let threads = slots.next_power_of_two().min(THREADS);
-    let parts = slots.div_ceil(THREADS);
-    let (kind, items, slots, blocks) = match run.len() {
-        0 => (3, rows, 1, blocks(rows, 1)),
-        1 => (1, rows, parts, rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts),
-        _ => (2, rows * u64::from(slots), slots, blocks(rows * u64::from(slots), 1)),
+    let slots = if run.is_empty() { 1 } else { slots_of_run(row_size, width, aligned) };
+    // As many threads for each run as it has slots, rounded up to a power of two, or a block for each part of it.
+    let slots_of_thread = if run.len() > 1 { SLOTS_OF_DENSE } else { 1 };
+    let threads = slots.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
+    let parts = slots.div_ceil(THREADS * slots_of_thread);
+    let blocks_of_runs = rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts;
+    let (kind, blocks) = match run.len() {
+        0 => (3, blocks(rows, 1)),
+        1 => (1, blocks_of_runs),
+        _ => (2, blocks_of_runs),
     };
     let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
     let step = |n: usize| nth(n).map_or(0, |d| d.step);
-    let size = |n: usize| FastDiv::new(nth(n).map_or(1, |d| d.size));
+    let size = |n: usize| nth(n).map_or(1, |d| d.size);
     let mut dims = [Dim::zeroed(); MAX_DIMENSIONS];
-    for (dim, d) in dims.iter_mut().zip(outer) {
+    for (dim, d) in dims.iter_mut().zip(outer.iter().rev()) {
         *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
     }
+    let (tables, shared) = match run.len() {
+        2.. if size(0) < SLOT / width => tables(arithmetic, delta, size(0), step(0), step(1)),
+        _ => Default::default(),
+    };
     let params = Strided {
         out: 0,
         start,
         delta,
-        items,
-        slots: FastDiv::new(slots),
-        inner: size(0),
-        middle: size(1),
+        items: rows,
+        parts: FastDiv::new(parts),
+        inner: FastDiv::new(size(0)),
+        middle: FastDiv::new(size(1)),
         row_size,
         row_step: step(0),
         middle_step: step(1),
         outer_step: step(2),
         rank: outer.len() as u32,
         group_log: threads.trailing_zeros(),
+        whole: (aligned && row_size * width % SECTOR == 0).into(),
+        reserved: 0,
+        pattern: pattern(arithmetic, delta, step(0)),
+        tables,
         dims,
     };
-    let launch = Launch { entry: entry(kind), blocks, shared: 0, alignment: width, params };
+    let alignment = if aligned { SLOT } else { width };
+    let access = if run.is_empty() { width } else { SLOT };
+    let launch = Launch { entry: entry(arithmetic, kind), blocks, shared, alignment, access, params };
     match run.len() {
         0 => Kernel::Elements(launch),
         1 => Kernel::Rows(launch),
@@ -250,9 +320,51 @@ fn launch(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimensio
     }
 }
 
+/// What the elements of a slot, `step` apart in the index, add to its first.
+fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
+    if arithmetic.is_float() {
+        return [0; 4]; // computed from the index
+    }
+    distances(arithmetic, delta, |k| k.wrapping_mul(step))
+}
+
+/// For an innermost dimension shorter than a slot: of every coordinate c that a slot may begin with, how far its
+/// elements are from the one with coordinate 0, and the bytes of shared memory that hold it.
+fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
+    let mut tables = [[0; 4]; 15];
+    let mut rows = tables.iter_mut();
+    for c in 0..size {
+        let distance =
+            |k: u32| ((c + k) % size).wrapping_mul(step).wrapping_add(((c + k) / size).wrapping_mul(next_step));
+        if arithmetic == Arithmetic::Float16 {
+            // 8 indices, in two rows.
+            for (row, k) in rows.by_ref().take(2).zip([0, 4]) {
+                *row = std::array::from_fn(|n| distance(k + n as u32));
+            }
+        } else if let Some(row) = rows.next() {
+            *row = match arithmetic {
+                Arithmetic::Float32 => std::array::from_fn(|n| distance(n as u32)),
+                _ => distances(arithmetic, delta, distance),
+            };
+        }
+    }
+    let left = rows.len();
+    (tables, (tables.len() - left) as u32 * SLOT)
+}
+
+/// The products of the first indices and delta, side by side in 16 bytes.
+fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> [u32; 4] {
+    let width = arithmetic.width() as usize;
+    let mut bytes = [0; SLOT as usize];
+    for (k, element) in bytes.chunks_mut(width).enumerate() {
+        element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(delta).to_le_bytes()[..width]);
+    }
+    bytemuck::cast(bytes)
+}
+
 /// How many of the innermost dimensions are written as one run: those that leave no gaps in memory, at most three,
-/// but a single one where it is long enough.
-fn run(dimensions: &[Dimension], width: u32) -> usize {
+/// but a single one where it is long enough, or where rows of whole slots begin at slots.
+fn run(dimensions: &[Dimension], width: u32, aligned: bool) -> usize {
     let bytes = |run: usize| {
         let run = &dimensions[dimensions.len() - run..];
         run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
@@ -269,6 +381,7 @@ fn run(dimensions: &[Dimension], width: u32) -> usize {
     }
     match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
+        1.. if aligned && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(SLOT) == 0 => 1,
         1.. if bytes(dense) >= MIN_ROW_BYTES => dense,
         _ => 0,
     }

@@ -3,8 +3,8 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fill_value_sequence::follows;
-use super::reverse_launches::Launches;
-use super::{FastDiv, Launch, Target, MAX_DIMENSIONS};
+use super::reverse_launches::{Launches, Ways};
+use super::{FastDiv, Target, MAX_DIMENSIONS};
 use crate::data_type::TensorDataType;
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
 use crate::layout;
@@ -35,10 +35,10 @@ pub(crate) struct Plan {
     pub axis: Axis,
     /// Of size above 1, merged, outermost in the output's memory first.
     pub dimensions: Vec<Dimension>,
-    /// Ways to copy, fastest first; the last takes any pointers.
-    pub copy: Vec<Launch<Params>>,
-    /// The same in place: `None` where the two tensors have different strides, empty where nothing moves.
-    pub in_place: Option<Vec<Launch<Params>>>,
+    /// Ways to copy; the last takes any pointers.
+    pub copy: Ways,
+    /// The same in place: `None` where the two tensors have different strides; no launches where nothing moves.
+    pub in_place: Option<Ways>,
 }
 
 /// `ReverseDim` of the kernel file.
@@ -68,12 +68,12 @@ pub(crate) struct Params {
     pub parts: FastDiv,
     pub block: FastDiv,
     pub group: FastDiv,
-    pub group_lanes: u32,
-    pub groups: u32,
+    pub together: u32,
     pub unit: u32,
+    pub pitch: u32,
+    pub team_log: u32,
     pub length_stride: u32,
     pub rank: u32,
-    pub reserved: u32,
     pub dims: [Dim; MAX_DIMENSIONS],
 }
 

@@ -109,22 +109,28 @@ pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: boo
 
 /// Compares the bytes of an output with what they must be; of float fills, any NaN is as good as another.
 pub fn assert_same(device: &Device, desc: &OperatorDesc, found: &[u8], required: &[u8]) {
+    if let Some(difference) = difference(desc, found, required) {
+        panic!("{device}: {difference}\n{desc:?}");
+    }
+}
+
+/// The first difference between an output and what it must be, as [`assert_same`] sees it.
+pub fn difference(desc: &OperatorDesc, found: &[u8], required: &[u8]) -> Option<String> {
     if found == required {
-        return;
+        return None;
     }
     let width = (output_of(desc).data_type.size_in_bits() / 8) as usize;
     let float = matches!(desc, OperatorDesc::FillValueSequence(_)) && output_of(desc).data_type.is_float();
+    let nan = |bytes: &[u8]| match bytes {
+        [a, b] => half::f16::from_le_bytes([*a, *b]).is_nan(),
+        [a, b, c, d] => f32::from_le_bytes([*a, *b, *c, *d]).is_nan(),
+        _ => false,
+    };
     assert_eq!(found.len(), required.len());
-    for (n, (found, required)) in found.chunks(width).zip(required.chunks(width)).enumerate() {
-        let nan = |bytes: &[u8]| match bytes {
-            [a, b] => half::f16::from_le_bytes([*a, *b]).is_nan(),
-            [a, b, c, d] => f32::from_le_bytes([*a, *b, *c, *d]).is_nan(),
-            _ => false,
-        };
-        if found != required && !(float && nan(found) && nan(required)) {
-            panic!("{device}: element {n} in memory is {found:02x?}, must be {required:02x?}\n{desc:?}");
-        }
-    }
+    let mut elements = found.chunks(width).zip(required.chunks(width)).enumerate();
+    let (n, (found, required)) =
+        elements.find(|(_, (found, required))| found != required && !(float && nan(found) && nan(required)))?;
+    Some(format!("element {n} in memory is {found:02x?}, must be {required:02x?}"))
 }
 
 /// A small generator of repeatable pseudo-random numbers (splitmix64, Steele et al. 2014).

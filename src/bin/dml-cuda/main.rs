@@ -58,6 +58,10 @@ pub struct Options {
     #[arg(long)]
     validate: bool,
 
+    /// Only say of each dispatchable how it would run: merged shape, kernels, grids, bytes, and why no faster kernel
+    #[arg(long, conflicts_with = "validate")]
+    explain: bool,
+
     /// The feature level whose rules apply, such as 5_0
     #[arg(long = "feature-level", alias = "feature_level", value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
     feature_level: FeatureLevel,
@@ -89,6 +93,10 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         return validate(&document, level).map_err(in_file);
     }
     let directory = path.parent().unwrap_or(Path::new(""));
+    if options.explain {
+        let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
+        return explain(&document, &device).map_err(in_file);
+    }
     let model = model::read(&document, directory).map_err(in_file)?;
     drop(document);
     let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
@@ -116,6 +124,27 @@ fn validate(document: &json::Document, level: FeatureLevel) -> Result<ExitCode, 
     out.write_all(lines.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| format!("writing the verdicts failed: {error}"))?;
+    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the plan of each dispatchable, or the rules it breaks.
+fn explain(document: &json::Document, device: &Device) -> Result<ExitCode, String> {
+    let mut all_accepted = true;
+    let mut text = format!("Planned for '{}'\n", device.name());
+    for (name, desc) in model::read_dispatchables(document)? {
+        text.push_str(&format!("Dispatchable '{name}'\n"));
+        let operator = desc.and_then(|desc| device.create_operator(desc).map_err(|errors| errors.to_string()));
+        let explained = operator
+            .and_then(|operator| device.compile_operator(&operator).map_err(|error| error.to_string()))
+            .map(|compiled| compiled.explain().to_string());
+        all_accepted &= explained.is_ok();
+        let lines = explained.unwrap_or_else(|error| error);
+        lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("writing the plans failed: {error}"))?;
     Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

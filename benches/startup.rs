@@ -1,0 +1,100 @@
+//! From opening a GPU to the first result, in a process of its own each time: see benches/README.md.
+#![allow(missing_docs)]
+
+use std::process::Command;
+use std::time::Instant;
+
+use dml_cuda::{
+    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion,
+    TensorDataType as T,
+};
+
+/// Processes of each kind; the median is printed.
+const PROCESSES: usize = 5;
+/// What a process times, in this order.
+const PHASES: [&str; 4] = ["Device::cuda(0)", "compile_operator", "first result", "second result"];
+
+fn fill() -> OperatorDesc {
+    FillValueSequenceDesc {
+        output_tensor: BufferTensorDesc::packed(T::Float32, &[1024]),
+        value_data_type: T::Float32,
+        value_start: ScalarUnion::Float32(1.0),
+        value_delta: ScalarUnion::Float32(0.5),
+    }
+    .into()
+}
+
+fn reversal() -> OperatorDesc {
+    let tensor = BufferTensorDesc::packed(T::Float32, &[4, 256]);
+    ReverseSubsequencesDesc {
+        input_tensor: tensor.clone(),
+        sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[4, 1]),
+        output_tensor: tensor,
+        axis: 1,
+    }
+    .into()
+}
+
+/// What the child prints: microseconds of each phase.
+fn time(desc: OperatorDesc) {
+    let inputs = if matches!(desc, OperatorDesc::ReverseSubsequences(_)) { 2 } else { 0 };
+    let mut marks = vec![Instant::now()];
+    let device = Device::cuda(0).expect("a GPU");
+    marks.push(Instant::now());
+    let operator = device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled");
+    marks.push(Instant::now());
+    for _ in 0..2 {
+        let input: Vec<_> = (0..inputs).map(|_| device.create_buffer(4096).expect("small")).collect();
+        let bindings: Vec<_> =
+            input.iter().zip([4096, 16]).map(|(buffer, size)| BufferBinding::range(buffer, 0, size)).collect();
+        let output = device.create_buffer(4096).expect("small");
+        let stream = device.create_stream().expect("streams are to be had");
+        operator.bind(&bindings, &BufferBinding::whole(&output)).expect("right").dispatch(&stream).expect("queued");
+        stream.synchronize().expect("no kernel failed");
+        let result: Vec<f32> = output.to_vec().expect("read");
+        assert_eq!(result[1], if inputs == 0 { 1.5 } else { 0.0 });
+        marks.push(Instant::now());
+    }
+    marks.windows(2).for_each(|pair| print!("{} ", (pair[1] - pair[0]).as_micros()));
+}
+
+fn main() {
+    let argument = |name: &str| std::env::args().any(|argument| argument == name);
+    if argument("--fill") {
+        return time(fill());
+    }
+    if argument("--reversal") {
+        return time(reversal());
+    }
+    if Device::cuda_count() == 0 {
+        println!("SKIPPED: there is no GPU to start");
+        return;
+    }
+    let program = std::env::current_exe().expect("a running program has a file");
+    println!("microseconds, medians of {PROCESSES} processes: {}", PHASES.join(", "));
+    for kind in ["--fill", "--reversal"] {
+        for warm in [false, true] {
+            let cache = tempfile::tempdir().expect("a temporary folder");
+            let mut runs: Vec<Vec<u64>> = Vec::new();
+            for n in 0..=PROCESSES {
+                // Cold: a cache of its own for each process. Warm: the first, which fills it, is not counted.
+                let folder = if warm { cache.path().join("shared") } else { cache.path().join(n.to_string()) };
+                let output =
+                    Command::new(&program).arg(kind).env("CUDA_CACHE_PATH", folder).output().expect("it starts again");
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                if n > 0 {
+                    runs.push(text.split_whitespace().map(|word| word.parse().expect("a number")).collect());
+                }
+            }
+            let median = |phase: usize| {
+                let mut times: Vec<u64> = runs.iter().map(|run| run[phase]).collect();
+                times.sort_unstable();
+                times[times.len() / 2].to_string()
+            };
+            let times: Vec<String> = (0..PHASES.len()).map(median).collect();
+            let cache = if warm { "warm" } else { "cold" };
+            println!("{} {cache} driver cache: {}", &kind[2..], times.join(", "));
+        }
+    }
+}

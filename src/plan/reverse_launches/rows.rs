@@ -1,0 +1,44 @@
+//! Rows: blocks whose rows are runs of any alignment.
+
+use std::ffi::CStr;
+
+use super::{dim, Dim, Entry, Launch, Launches, Module, Way, NO_BLOCK};
+use crate::plan::{blocks, slots_of_run, FastDiv, SLOT};
+
+/// kernels/reverse_subsequences_rows.cu.
+pub(crate) const ENTRIES: &[&CStr] = &[c"reverse_rows", c"reverse_rows_swap"];
+/// Items that a thread takes (template arguments in the kernel file).
+const ITEMS: u32 = 2;
+
+/// Shorter rows of a block are mostly their two ends.
+const MIN_ROW_BYTES: u64 = 256;
+
+impl Launches<'_> {
+    /// Rows of a block at any alignment, a slot at a time; in place, where all rows begin at one alignment.
+    pub(super) fn rows(&self, in_place: bool) -> Way {
+        let block = self.block().ok_or(NO_BLOCK)?;
+        let bytes = u64::from(block.size) * u64::from(self.width);
+        if bytes < MIN_ROW_BYTES {
+            return Err("a row is shorter than 256 bytes: mostly its two ends");
+        }
+        if bytes > u64::from(u32::MAX) {
+            return Err("a row has 4 GiB or more");
+        }
+        let whole = |stride: u32| (u64::from(stride) * u64::from(self.width)) % u64::from(SLOT) == 0;
+        if in_place && !(whole(self.axis.out_stride) && self.outside().all(|d| whole(d.out_stride))) {
+            return Err("rows that change places begin at different alignments");
+        }
+        let slots = slots_of_run(block.size, self.width, false);
+        let mut dims: Vec<Dim> = self.outside().map(dim).collect();
+        let steps = if in_place { self.axis.size / 2 } else { self.axis.size };
+        self.insert_axis(&mut dims, steps, self.axis.out_stride);
+        let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>() * u64::from(slots);
+        let mut params = self.params(items, dims.into_iter());
+        params.parts = FastDiv::new(slots);
+        params.block = FastDiv::new(bytes as u32);
+        params.unit = self.width;
+        let entry = Entry { module: Module::ReverseRows, index: in_place.into() };
+        let blocks = blocks(items, ITEMS);
+        Ok(Launch { entry, blocks, shared: 0, alignment: self.width, access: SLOT, params })
+    }
+}

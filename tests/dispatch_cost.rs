@@ -1,0 +1,76 @@
+//! A dispatch to the GPU allocates nothing on the host.
+#![allow(unsafe_code)]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::{compile, cuda};
+use dml_cuda::{
+    BufferBinding, BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType as T,
+};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting calls for each thread.
+struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as in `alloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
+    work();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn a_dispatch_allocates_nothing() {
+    assert_eq!(allocations(|| drop(vec![0u8; 3])), 1, "allocations are counted");
+    let Some(device) = cuda("a_dispatch_allocates_nothing") else { return };
+    let fill = FillValueSequenceDesc {
+        output_tensor: BufferTensorDesc::packed(T::Float32, &[1024]),
+        value_data_type: T::Float32,
+        value_start: ScalarUnion::Float32(0.0),
+        value_delta: ScalarUnion::Float32(1.0),
+    };
+    let tensor = BufferTensorDesc::packed(T::Float32, &[4, 256]);
+    let reversal = ReverseSubsequencesDesc {
+        input_tensor: tensor.clone(),
+        sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[4, 1]),
+        output_tensor: tensor,
+        axis: 1,
+    };
+    let buffer = |bytes| BufferBinding::whole(&device.create_buffer(bytes).expect("small"));
+    let (input, lengths, output) = (buffer(4096), buffer(16), buffer(4096));
+    let tables = [
+        compile(&device, &fill.into()).bind(&[], &output).expect("right"),
+        compile(&device, &reversal.clone().into()).bind(&[input.clone(), lengths.clone()], &output).expect("right"),
+        compile(&device, &reversal.into()).bind(&[input.clone(), lengths], &input).expect("right"),
+    ];
+    let stream = device.create_stream().expect("streams are to be had");
+    for table in &tables {
+        // The driver's own first launch of a kernel aside.
+        table.dispatch(&stream).expect("queued");
+        let count = allocations(|| (0..100).for_each(|_| table.dispatch(&stream).expect("queued")));
+        assert_eq!(count, 0, "in 100 dispatches");
+    }
+    stream.synchronize().expect("no kernel failed");
+}

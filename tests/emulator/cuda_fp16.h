@@ -1,0 +1,9 @@
+// The conversions of CUDA's header that the kernels use.
+#pragma once
+struct __half {
+    _Float16 value;
+};
+inline float __half2float(__half h) { return static_cast<float>(h.value); }
+inline __half __float2half_rn(float f) { return {static_cast<_Float16>(f)}; }
+inline __half __ushort_as_half(unsigned short bits) { return __builtin_bit_cast(__half, bits); }
+inline unsigned short __half_as_ushort(__half h) { return __builtin_bit_cast(unsigned short, h); }

@@ -30,7 +30,9 @@ struct Wrapping {
     static constexpr u32 TABLE = 4;  // words of a table
     T start, delta;
     __device__ Wrapping(u64 s, u64 d) : start(static_cast<T>(s)), delta(static_cast<T>(d)) {}
-    __device__ T operator()(i64 i) const { return static_cast<T>(start + static_cast<T>(i) * delta); }
+    // Not in T itself: shorter ones would be multiplied as signed integers, and overflow.
+    using Wide = decltype(T{} + 0u);
+    __device__ T operator()(i64 i) const { return static_cast<T>(start + static_cast<Wide>(i) * delta); }
 
     // Adds to all elements of a word: their highest bits apart, so that nothing carries from one into the next.
     __device__ static u32 add(u32 a, u32 b) {

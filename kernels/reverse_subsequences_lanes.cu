@@ -171,10 +171,13 @@ __device__ __forceinline__ void copy_long_lanes(const Reverse& p) {
 }
 
 // ---- Long lanes, in place -----------------------------------------------------------------------------------
-// A block of threads takes tiles of a lane, `parts` apart: FRONT slots of the first half of a length, and the bytes they mirror in
+// A block of threads takes TILES tiles of a lane: FRONT slots of the first half of a length, and the bytes they mirror in
 // the second half. Every byte of a tile is read before the barrier and written after it, and what a slot of the tile
 // becomes lies in the tile, so that no block reads what another writes or writes what another reads. (Slots at a
 // tile's edges are loaded whole, but never beyond the length; the bytes beyond the edge are dropped.)
+
+// Tiles that a block of threads takes (plan::TILES_OF_BLOCK).
+static constexpr u32 TILES = 8;
 
 template <class Element>
 __device__ __forceinline__ void swap_long_lanes(const Reverse& p) {
@@ -190,7 +193,7 @@ __device__ __forceinline__ void swap_long_lanes(const Reverse& p) {
     const i64 half = static_cast<i64>(elements / 2) * W;
     const Bounds bounds = {run, run + length};
 
-    for (u32 tile = part;; tile += p.parts.divisor) {
+    for (u32 tile = part * TILES; tile < part * TILES + TILES; ++tile) {
         // The front [front, front_end) and the back [back, back_end), in bytes from the lane's first.
         const i64 cut = static_cast<i64>(tile) * (FRONT * 16) - lead_of(run);
         const i64 front = cut < 0 ? 0 : cut;

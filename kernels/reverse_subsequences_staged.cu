@@ -11,6 +11,12 @@
 // length keep their bits.
 #include "reverse_subsequences.cuh"
 
+// The bytes [begin, end) of a slot as a mask; either may lie outside.
+__device__ __forceinline__ uint4 bytes_between(int begin, int end) {
+    const uint4 from = bytes_from(begin), behind = bytes_from(end);
+    return make_uint4(from.x & ~behind.x, from.y & ~behind.y, from.z & ~behind.z, from.w & ~behind.w);
+}
+
 // Stores a slot whose bytes outside the mask are what they were. A word that the mask cuts is changed by an atomic
 // exclusive or, in which their bits are 0; byte by byte where it reaches out of the tensor.
 __device__ __forceinline__ void store_masked(u8* slot, uint4 old, uint4 v, uint4 mask, const Bounds& bounds) {
@@ -38,12 +44,6 @@ __device__ __forceinline__ void store_masked(u8* slot, uint4 old, uint4 v, uint4
             }
         }
     }
-}
-
-// The bytes [begin, end) of a slot as a mask; either may lie outside.
-__device__ __forceinline__ uint4 bytes_between(int begin, int end) {
-    const uint4 from = bytes_from(begin), behind = bytes_from(end);
-    return make_uint4(from.x & ~behind.x, from.y & ~behind.y, from.z & ~behind.z, from.w & ~behind.w);
 }
 
 __device__ __forceinline__ uint4 both(uint4 a, uint4 b) { return make_uint4(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w); }
@@ -108,13 +108,16 @@ __device__ __forceinline__ Stage stage(const Reverse& p, u32 row_bytes) {
 
     const Bounds bounds = input_bounds(p);
     const u8* const from = s.in - s.lead;
-    const bool inside = from >= bounds.begin && from + s.lead + s.span + 15 <= bounds.end;
+    u32 count = (s.lead + s.span + 15) / 16;
+    const bool inside = from >= bounds.begin && from + count * 16 <= bounds.end;
     if (IN_PLACE || !inside) {
         read_lengths(s, first, row_bytes, p);
         __syncthreads();
     }
-    if (IN_PLACE && s.groups == 1) s.span = s.lengths[0];
-    const u32 count = (s.lead + s.span + 15) / 16;
+    if (IN_PLACE && s.groups == 1) {
+        s.span = s.lengths[0];
+        count = (s.lead + s.span + 15) / 16;
+    }
     if (inside) {
         const uint4* const source = reinterpret_cast<const uint4*>(from);
         for (u32 begin = threadIdx.x; begin < count; begin += AT_ONCE * THREADS) {

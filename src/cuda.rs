@@ -12,41 +12,41 @@ use std::sync::Arc;
 
 use crate::binding::BindingTable;
 use crate::error::{CompileError, CudaError, DispatchError};
-use crate::plan::fill_value_sequence::Kernel;
+use crate::plan::fill_value_sequence::Kernel as Fill;
 use crate::plan::{Entry, Launch, Module, Plan};
-use driver::{Function, LoadedModule};
+use driver::Kernel;
 
-/// The name of a kernel file, and the PTX that build.rs compiled it to or took from kernels/prebuilt.
-macro_rules! source {
+/// The PTX that build.rs compiled a kernel file to or took from kernels/prebuilt.
+macro_rules! ptx {
     ($name:literal) => {
-        ($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")))
+        include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx"))
     };
 }
 
 impl Module {
-    const fn source(self) -> (&'static str, &'static str) {
+    const fn ptx(self) -> &'static str {
         match self {
-            Module::FillValueSequence => source!("fill_value_sequence"),
-            Module::ReverseUnits => source!("reverse_subsequences_units"),
-            Module::ReverseLanes => source!("reverse_subsequences_lanes"),
-            Module::ReverseRows => source!("reverse_subsequences_rows"),
-            Module::ReverseStaged => source!("reverse_subsequences_staged"),
-            Module::ReverseStrips => source!("reverse_subsequences_strips"),
+            Module::FillValueSequence => ptx!("fill_value_sequence"),
+            Module::ReverseUnits => ptx!("reverse_subsequences_units"),
+            Module::ReverseLanes => ptx!("reverse_subsequences_lanes"),
+            Module::ReverseRows => ptx!("reverse_subsequences_rows"),
+            Module::ReverseStaged => ptx!("reverse_subsequences_staged"),
+            Module::ReverseStrips => ptx!("reverse_subsequences_strips"),
         }
     }
 }
 
-/// The kernels of one compiled operator: its modules, kept loaded.
+/// The kernels of one compiled operator, kept loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct Functions {
     context: Arc<Context>,
-    modules: [Option<Arc<LoadedModule>>; Module::COUNT],
+    kernels: Vec<(Entry, Arc<Kernel>)>,
 }
 
 impl Functions {
-    fn get(&self, entry: Entry) -> &Function {
-        let module = self.modules[entry.module as usize].as_ref();
-        module.expect("`functions` loads the modules of every launch of the plan").function(entry.index)
+    fn get(&self, entry: Entry) -> &Kernel {
+        let found = self.kernels.iter().find(|(loaded, _)| *loaded == entry);
+        &found.expect("`functions` loads the kernel of every launch that pointers can get").1
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -54,25 +54,24 @@ impl Functions {
     }
 }
 
-/// Looks up the kernels that some pointers get, loading their modules where they are used first on this context.
+/// Looks up the kernels that some pointers get, loading those that are used first on this context.
 pub(crate) fn functions(context: &Arc<Context>, plan: &Plan) -> Result<Functions, CompileError> {
-    let mut modules = [const { None }; Module::COUNT];
-    let mut load = |module: Module| -> Result<(), CudaError> {
-        let slot = &mut modules[module as usize];
-        if slot.is_none() {
-            *slot = Some(context.module(module, module.source())?);
+    let mut kernels = Vec::with_capacity(4);
+    let mut load = |entry: Entry| -> Result<(), CudaError> {
+        if kernels.iter().all(|(loaded, _)| *loaded != entry) {
+            kernels.push((entry, context.kernel(entry, entry.module.ptx())?));
         }
         Ok(())
     };
     match plan {
-        Plan::FillValueSequence(_) => load(Module::FillValueSequence)?,
+        Plan::FillValueSequence(plan) => plan.launches.iter().map(Fill::entry).try_for_each(&mut load)?,
         Plan::ReverseSubsequences(plan) => {
             let ways = std::iter::once(&plan.copy).chain(&plan.in_place);
             let launches = ways.flat_map(|ways| ways.reachable(plan.width));
-            launches.map(|launch| launch.entry.module).try_for_each(&mut load)?;
+            launches.map(|launch| launch.entry).try_for_each(&mut load)?;
         }
     }
-    Ok(Functions { context: context.clone(), modules })
+    Ok(Functions { context: context.clone(), kernels })
 }
 
 /// Addresses of the tensors of one dispatch.
@@ -112,11 +111,11 @@ fn queue(
     let aligned = |alignment: u32| (pointers.input | pointers.output) % u64::from(alignment) == 0;
     match plan {
         Plan::FillValueSequence(plan) => match plan.launches.iter().find(|way| aligned(way.alignment())) {
-            Some(&Kernel::Packed(mut launch)) => {
+            Some(&Fill::Packed(mut launch)) => {
                 launch.params.out = pointers.output;
                 start(functions, &launch, stream)
             }
-            Some(&(Kernel::Rows(mut launch) | Kernel::Dense(mut launch) | Kernel::Elements(mut launch))) => {
+            Some(&(Fill::Rows(mut launch) | Fill::Dense(mut launch) | Fill::Elements(mut launch))) => {
                 launch.params.out = pointers.output;
                 start(functions, &launch, stream)
             }

@@ -43,7 +43,7 @@ pub(crate) struct Launch<Params> {
     pub params: Params,
 }
 
-/// A `.cu` file, compiled to a module of its own: only those that a plan launches are loaded.
+/// A `.cu` file, compiled to a PTX file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Module {
     FillValueSequence,
@@ -55,6 +55,7 @@ pub(crate) enum Module {
 }
 
 impl Module {
+    #[cfg(test)]
     pub const ALL: [Self; 6] = [
         Self::FillValueSequence,
         Self::ReverseUnits,
@@ -63,7 +64,6 @@ impl Module {
         Self::ReverseStaged,
         Self::ReverseStrips,
     ];
-    pub const COUNT: usize = Self::ALL.len();
 
     /// The names of its entry points.
     pub const fn entries(self) -> &'static [&'static CStr] {

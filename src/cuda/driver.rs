@@ -17,7 +17,7 @@ use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 use cudarc::driver::CudaContext;
 
 use crate::error::{CudaError, DeviceError};
-use crate::plan::{Module, Target, THREADS};
+use crate::plan::{Entry, Target, THREADS};
 pub(crate) use memory::Memory;
 use stream::new_stream;
 pub(crate) use stream::{Event, Stream, StreamHandle};
@@ -63,7 +63,7 @@ pub(crate) fn describe(ordinal: usize) -> Result<(String, Properties), DeviceErr
     Ok(read().map_err(explain("reading the device's properties"))?)
 }
 
-/// A GPU's primary context, and the modules loaded into it.
+/// A GPU's primary context, and the kernels loaded into it.
 #[derive(Debug)]
 pub(crate) struct Context {
     cuda: Arc<CudaContext>,
@@ -73,7 +73,7 @@ pub(crate) struct Context {
     target: Target,
     /// Memory is copied and set on this stream.
     copies: StreamHandle,
-    modules: Mutex<[Option<Arc<LoadedModule>>; Module::COUNT]>,
+    kernels: Mutex<Vec<(Entry, Arc<Kernel>)>>,
 }
 
 impl Context {
@@ -85,7 +85,7 @@ impl Context {
                 .map_err(explain("reading the device's shared memory"))?;
         let target = Target { shared_memory };
         let copies = new_stream()?;
-        Ok(Self { cuda, ordinal, name, properties, target, copies, modules: Mutex::default() })
+        Ok(Self { cuda, ordinal, name, properties, target, copies, kernels: Mutex::default() })
     }
 
     pub fn ordinal(&self) -> usize {
@@ -104,15 +104,15 @@ impl Context {
         self.target
     }
 
-    /// A module, loaded from its name and PTX on first use.
-    pub fn module(&self, which: Module, (name, ptx): (&str, &str)) -> Result<Arc<LoadedModule>, CudaError> {
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = &mut modules[which as usize];
-        if let Some(module) = slot {
-            return Ok(module.clone());
+    /// A kernel, loaded on first use from the PTX of its module.
+    pub fn kernel(&self, entry: Entry, ptx: &str) -> Result<Arc<Kernel>, CudaError> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, kernel)) = kernels.iter().find(|(loaded, _)| *loaded == entry) {
+            return Ok(kernel.clone());
         }
-        let module = LoadedModule::new(&self.cuda, name, ptx, which.entries(), self.target.shared_memory)?;
-        Ok(slot.insert(Arc::new(module)).clone())
+        let kernel = Arc::new(Kernel::new(&self.cuda, ptx, entry.name(), self.target.shared_memory)?);
+        kernels.push((entry, kernel.clone()));
+        Ok(kernel)
     }
 
     fn make_current(&self) -> Result<(), CudaError> {
@@ -156,64 +156,50 @@ fn make_current(cuda: &CudaContext) -> Result<(), CudaError> {
     cuda.bind_to_thread().map_err(explain("making the device current"))
 }
 
-/// A loaded module and its entry points; unloaded when the last operator that uses it is gone.
+/// A loaded kernel; unloaded when the context and the last operator that uses it are gone.
 #[derive(Debug)]
-pub(crate) struct LoadedModule {
+pub(crate) struct Kernel {
     cuda: Arc<CudaContext>,
     module: sys::CUmodule,
-    functions: Vec<Function>,
+    function: sys::CUfunction,
 }
-
-/// An entry point of a [`LoadedModule`], which must outlive it.
-#[derive(Debug)]
-pub(crate) struct Function(sys::CUfunction);
 
 // SAFETY: a CUmodule and its CUfunctions are handles, which the driver lets any thread use whose current
 // context is theirs; `launch` and `drop` make it current first.
-unsafe impl Send for LoadedModule {}
+unsafe impl Send for Kernel {}
 // SAFETY: as for Send; nothing here changes after `new`.
-unsafe impl Sync for LoadedModule {}
+unsafe impl Sync for Kernel {}
 
-impl LoadedModule {
-    fn new(
-        cuda: &Arc<CudaContext>,
-        name: &str,
-        ptx: &str,
-        entries: &[&CStr],
-        shared_memory: u32,
-    ) -> Result<Self, CudaError> {
+impl Kernel {
+    /// Loads one entry point out of the PTX of a kernel file, as a module of its own: the driver compiles PTX when it
+    /// is loaded, and the file's others are not wanted.
+    fn new(cuda: &Arc<CudaContext>, ptx: &str, entry: &CStr, shared_memory: u32) -> Result<Self, CudaError> {
         make_current(cuda)?;
+        let name = entry.to_string_lossy();
         let verb = format!("loading {name}");
         let failed = explain(&verb);
-        let image = CString::new(ptx).map_err(|_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX)))?;
+        let image =
+            CString::new(only(ptx, &name)).map_err(|_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX)))?;
         // SAFETY: the image is PTX text that ends in a NUL and outlives the call.
         let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
-        let mut loaded = Self { cuda: cuda.clone(), module, functions: Vec::with_capacity(entries.len()) };
-        for &entry in entries {
-            // SAFETY: the module was loaded above; `loaded` unloads it if this fails.
-            let function = unsafe { result::module::get_function(module, entry.to_owned()) }
-                .map_err(explain(&format!("looking up {} in {name}", entry.to_string_lossy())))?;
-            // A plan may give a block all the shared memory there is; without this it would get 48 KiB.
-            // SAFETY: the function was looked up above.
-            unsafe {
-                result::function::set_function_attribute(
-                    function,
-                    sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                    shared_memory as i32,
-                )
-            }
-            .map_err(&failed)?;
-            loaded.functions.push(Function(function));
+        let mut kernel = Self { cuda: cuda.clone(), module, function: std::ptr::null_mut() };
+        // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
+        kernel.function = unsafe { result::module::get_function(module, entry.to_owned()) }.map_err(&failed)?;
+        // A plan may give a block all the shared memory there is; without this it would get 48 KiB.
+        // SAFETY: the function was looked up above.
+        unsafe {
+            result::function::set_function_attribute(
+                kernel.function,
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                shared_memory as i32,
+            )
         }
-        Ok(loaded)
-    }
-
-    pub fn function(&self, index: usize) -> &Function {
-        &self.functions[index]
+        .map_err(&failed)?;
+        Ok(kernel)
     }
 }
 
-impl Drop for LoadedModule {
+impl Drop for Kernel {
     fn drop(&mut self) {
         if make_current(&self.cuda).is_ok() {
             // The driver waits for the module's kernels itself. A module that cannot be unloaded is leaked.
@@ -221,6 +207,15 @@ impl Drop for LoadedModule {
             let _ = unsafe { result::module::unload(self.module) };
         }
     }
+}
+
+/// PTX with one of its entry points: what stands before the first, and that one. They call nothing of each other.
+fn only(ptx: &str, entry: &str) -> String {
+    const BEGIN: &str = ".visible .entry ";
+    let mut parts = ptx.split(BEGIN);
+    let head = parts.next().unwrap_or_default();
+    let body = parts.find(|part| part.split('(').next() == Some(entry)).unwrap_or_default();
+    [head, BEGIN, body].concat()
 }
 
 /// Launches a kernel that takes one structure by value, in blocks of [`THREADS`] with so many bytes of dynamic
@@ -231,18 +226,20 @@ impl Drop for LoadedModule {
 /// is done (`Memory::drop` waits), or from `dispatch_raw`, whose caller promises the same.
 pub(crate) fn launch<P: Pod>(
     context: &Context,
-    function: &Function,
+    kernel: &Kernel,
     (blocks, shared): (u32, u32),
     params: &P,
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
     context.make_current()?;
     let mut arguments = [std::ptr::from_ref(params).cast_mut().cast::<c_void>()];
-    // SAFETY: the function belongs to a module loaded into this context, and takes one parameter of P's layout:
+    // SAFETY: the kernel was loaded into this context, and takes one parameter of P's layout:
     // P is the `repr(C)` twin of the kernel's structure (held by the tests that run every entry point). The
     // driver copies it before it returns. What the kernel may touch is argued above and in the kernel file.
-    unsafe { result::launch_kernel(function.0, (blocks, 1, 1), (THREADS, 1, 1), shared, stream.raw(), &mut arguments) }
-        .map_err(explain("launching a kernel"))
+    unsafe {
+        result::launch_kernel(kernel.function, (blocks, 1, 1), (THREADS, 1, 1), shared, stream.raw(), &mut arguments)
+    }
+    .map_err(explain("launching a kernel"))
 }
 
 /// Turns the driver's error into one that says what was being done and what to do about it.
@@ -276,5 +273,17 @@ fn explain(verb: &str) -> impl Fn(DriverError) -> CudaError + '_ {
         }
         .to_owned(),
     }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only;
+
+    #[test]
+    fn one_entry_point_is_taken_with_what_all_share() {
+        let ptx = ".version 6.3\n.extern .shared s;\n.visible .entry a(\n) { ret; }\n// .globl ab\n.visible .entry ab(\n) { exit; }\n";
+        assert_eq!(only(ptx, "ab"), ".version 6.3\n.extern .shared s;\n.visible .entry ab(\n) { exit; }\n");
+        assert!(only(ptx, "a").ends_with(".visible .entry a(\n) { ret; }\n// .globl ab\n"));
     }
 }

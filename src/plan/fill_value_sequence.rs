@@ -53,6 +53,14 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
+    /// The entry point.
+    pub fn entry(&self) -> Entry {
+        match self {
+            Self::Packed(launch) => launch.entry,
+            Self::Rows(launch) | Self::Dense(launch) | Self::Elements(launch) => launch.entry,
+        }
+    }
+
     /// What the output's address must be a multiple of.
     pub fn alignment(&self) -> u32 {
         match self {

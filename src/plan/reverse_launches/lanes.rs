@@ -36,7 +36,7 @@ const ITEMS_OF_LONG_LANES: u32 = 2;
 const SLOTS_OF_LANE: u32 = 4;
 const SLOTS_OF_LANE_IN_PLACE: u32 = 8;
 const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
-const SMALL_SLOTS: u64 = 1 << 17;
+const SMALL_SLOTS: u64 = 1 << 18;
 
 /// Lanes of more bytes are cut into tiles when they are copied. Inner u8, of 8 KiB: whole 69, in tiles 72.
 const LONG_LANE_BYTES: u64 = 16 << 10;
@@ -44,7 +44,7 @@ const LONG_LANE_BYTES: u64 = 16 << 10;
 /// In place, lanes of more shared memory are cut into tiles. Inner i64, of 64 KiB: whole 284, in tiles 380.
 const SHARED_OF_LANE_IN_PLACE: u64 = 100 << 10;
 
-/// In place, tiles of a long lane that a block of threads takes, where its length is the axis. One lane of 2²⁸ u8 with
+/// In place, tiles of a long lane that a block of threads takes (`TILES` of the kernel file). One lane of 2²⁸ u8 with
 /// a length of 2 %: 7, with one tile a block 24.
 const TILES_OF_BLOCK: u64 = 8;
 
@@ -85,7 +85,7 @@ impl Launches<'_> {
                 return Err("a lane is too long for shared memory");
             }
             let slots_of_thread = match self.lane_count() * u64::from(slots) {
-                0..SMALL_SLOTS => 1,
+                0..=SMALL_SLOTS => 1,
                 _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => SLOTS_OF_LANE_IN_PLACE,
                 _ => SLOTS_OF_LANE,
             };

@@ -11,7 +11,9 @@
 //   - pointers are aligned to the launch's `alignment` (plan).
 // The kernels promise
 //   - every output element is written once, nothing else is written;
-//   - copying reads inside the input tensor only; in place reads and writes inside a lane's length only.
+//   - reads stay inside the input tensor; in place they are of elements below a length, or of the 4 to 16 bytes
+//     that hold one, of which the others are not used;
+//   - in place, what lies at or past a length keeps its bits.
 // Bytes moved: copying, the input's and the output's once; in place, those below the lengths, twice.
 #pragma once
 

@@ -189,15 +189,17 @@ __device__ __forceinline__ void stage_rows(const Reverse& p) {
     const Stage s = stage<IN_PLACE>(p, p.block.divisor);
     const int out_lead = static_cast<int>(reinterpret_cast<u64>(s.out) & 15);
     for (int x = static_cast<int>(threadIdx.x * 16) - out_lead; x < s.span; x += THREADS * 16) {
-        if (IN_PLACE && !holds_any(x, s, p)) continue;
         u32 g = divide(max(x, 0), p.group);
         int group = static_cast<int>(g) * group_bytes;  // from the first group to the slot's
-        int row = static_cast<int>(divide(max(x, 0) - group, p.block)) * row_bytes;  // from the group to the row
-        int at = group + row - x;                                                  // from the slot's begin to the row's
         int length = s.lengths[g];
+        // A slot between a length and the next group stays; one that lies below a length is written whole.
+        if (IN_PLACE && x >= group + length && x + 16 <= group + group_bytes) continue;
+        const bool whole = group <= x && x + 16 <= group + length;
+        int row = static_cast<int>(divide(max(x, 0) - group, p.block)) * row_bytes;  // from the group to the row
+        int at = group + row - x;  // from the slot's begin to the row's
         const int end = min(16, s.span - x);
         uint4 v = make_uint4(0, 0, 0, 0), written = v;
-        if (IN_PLACE) written = bytes_between(group - x, group - x + length);
+        if (IN_PLACE && !whole) written = bytes_between(group - x, group - x + length);
         do {
             const int from = row < length ? length - row_bytes - 2 * row : 0;  // from the row to where it comes from
             v = select(bytes_from(at), v, staged_window(s.begin + x + from));
@@ -207,13 +209,15 @@ __device__ __forceinline__ void stage_rows(const Reverse& p) {
                 row = 0;
                 group += group_bytes;
                 length = s.lengths[++g];
-                if (IN_PLACE) written = both(written, bytes_between(group - x, group - x + length));
+                if (IN_PLACE && !whole) written = both(written, bytes_between(group - x, group - x + length));
             }
         } while (at < end);
-        if (IN_PLACE) {
-            store_masked(s.out + x, staged[(s.begin + x) / 16], v, written, input_bounds(p));
-        } else {
+        if (!IN_PLACE) {
             store_part<1>(s.out + x, v, -x, end);
+        } else if (whole) {
+            store_slot(s.out + x, v);
+        } else {
+            store_masked(s.out + x, staged[(s.begin + x) / 16], v, written, input_bounds(p));
         }
     }
 }

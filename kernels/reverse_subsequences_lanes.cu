@@ -193,6 +193,7 @@ __device__ __forceinline__ void swap_long_lanes(const Reverse& p) {
     const i64 half = static_cast<i64>(elements / 2) * W;
     const Bounds bounds = {run, run + length};
 
+#pragma unroll 1
     for (u32 tile = part * TILES; tile < part * TILES + TILES; ++tile) {
         // The front [front, front_end) and the back [back, back_end), in bytes from the lane's first.
         const i64 cut = static_cast<i64>(tile) * (FRONT * 16) - lead_of(run);
@@ -250,7 +251,7 @@ REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_1, (copy_long_lanes<u8, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_2, (copy_long_lanes<u16, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_4, (copy_long_lanes<u32, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_8, (copy_long_lanes<u64, 2>))
-REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_1, swap_long_lanes<u8>)
+REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_1, swap_long_lanes<u8>)
 REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_2, swap_long_lanes<u16>)
 REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_4, swap_long_lanes<u32>)
 REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_8, swap_long_lanes<u64>)

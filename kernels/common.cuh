@@ -102,7 +102,7 @@ __device__ __forceinline__ int clamp(i64 value) {
     return static_cast<int>(value < 0 ? 0 : value > 16 ? 16 : value);
 }
 
-// The high word of high:low shifted left by so many bits, 32 at most.
+// A word that has ones from bit `bit` on, any number, and zeros below.
 __device__ __forceinline__ u32 ones_from(int bit) { return __funnelshift_lc(0, ~0u, static_cast<u32>(max(bit, 0))); }
 
 // A slot whose bytes from byte `n` on are ones; n may be any number.

@@ -58,38 +58,36 @@ struct Floats {
 impl Floats {
     fn new(start: f32, delta: f32, dimensions: &[Dimension]) -> Self {
         let last: f64 = dimensions.iter().map(|d| f64::from(d.size - 1) * f64::from(d.step)).sum();
-        // All sums are multiples of the lowest bits of start and delta, and no larger than this.
+        // All sums are multiples of the lowest bits of start and delta, and no larger than this: an index below 2³¹ is
+        // rounded up by less than 256. Not finite where start or delta is not.
         let largest = f64::from(start).abs() + (last + 256.0) * f64::from(delta).abs();
         let lowest = lowest_bit(start).min(lowest_bit(delta));
-        // The signed conversion of indices is the fast one.
+        // Indices below 2³¹: their signed conversion is the fast one.
         let exact = largest < lowest * 2f64.powi(53) && last < f64::from(i32::MAX);
         Self { start, delta, exact }
     }
 
     fn write(&self, first: u32, step: u32, run: &mut [f32]) {
         let Self { start, delta, exact } = *self;
+        let index = |j: usize| first.wrapping_add((j as u32).wrapping_mul(step));
+        let elements = run.iter_mut().enumerate();
         if exact {
             let (start, delta) = (f64::from(start), f64::from(delta));
-            let (first, step) = (first as i32, step as i32);
-            for (j, element) in run.iter_mut().enumerate() {
-                let index = first.wrapping_add((j as i32).wrapping_mul(step)) as f32;
-                *element = (f64::from(index) * delta + start) as f32;
-            }
+            elements.for_each(|(j, element)| *element = (f64::from(index(j) as i32 as f32) * delta + start) as f32);
         } else {
-            for (j, element) in run.iter_mut().enumerate() {
-                *element = float(first.wrapping_add((j as u32).wrapping_mul(step)), start, delta);
-            }
+            elements.for_each(|(j, element)| *element = float(index(j), start, delta));
         }
     }
 }
 
-/// What the lowest bit of a finite float is worth; NaN of others.
+/// What the lowest bit that is set in a finite float is worth: it is a multiple of that. Zero is one of anything.
 fn lowest_bit(value: f32) -> f64 {
-    if !value.is_finite() {
-        return f64::NAN;
+    if value == 0.0 {
+        return f64::INFINITY;
     }
-    let exponent = (value.to_bits() >> 23 & 0xff).max(1) as i32;
-    2f64.powi(exponent - 127 - 23)
+    let (exponent, fraction) = ((value.to_bits() >> 23 & 0xff) as i32, value.to_bits() & 0x7f_ffff);
+    let mantissa = if exponent == 0 { fraction } else { fraction | 0x80_0000 };
+    2f64.powi(exponent.max(1) - 127 - 23 + mantissa.trailing_zeros() as i32)
 }
 
 /// The index rounded to the nearest float, times delta, plus start, rounded once.
@@ -176,6 +174,9 @@ mod tests {
             }
         }
         assert!((10..90).contains(&exact_pairs), "{exact_pairs}");
+        let dimension = crate::plan::fill_value_sequence::Dimension { size: 1 << 30, stride: 1, step: 1 };
+        assert!(Floats::new(0.0, 1.0, &[dimension]).exact, "what most sequences are");
+        assert!(!Floats::new(1.0e8, 1.0e-9, &[dimension]).exact, "a sum of 27 + 30 bits and more");
     }
 
     /// Indices that no test machine's memory reaches, up to the last there can be.

@@ -31,7 +31,7 @@ const LONG: usize = 8;
 const ITEMS_OF_LONG_LANES: u32 = 2;
 
 /// Slots of a whole lane that a thread takes. In place about half of a lane moves, so a thread of a lane of so many
-/// bytes takes more: inner u8 in place 42, with 4 slots 51; but lanes of 100 f16 35, with 8 slots 55. Where there are
+/// bytes takes more: lanes of 4097 u8 in place 26, with 4 slots 30; but lanes of 100 f16 35, with 8 slots 55. Where there are
 /// few in all, one: [16, 256] in place 1.9, with 8 slots 3.8.
 const SLOTS_OF_LANE: u32 = 4;
 const SLOTS_OF_LANE_IN_PLACE: u32 = 8;
@@ -41,7 +41,7 @@ const SMALL_SLOTS: u64 = 1 << 18;
 /// Lanes of more bytes are cut into tiles when they are copied. Inner u8, of 8 KiB: whole 69, in tiles 72.
 const LONG_LANE_BYTES: u64 = 16 << 10;
 
-/// In place, lanes of more shared memory are cut into tiles. Inner i64, of 64 KiB: whole 284, in tiles 380.
+/// In place, lanes of more shared memory are cut into tiles. Inner i64, of 64 KiB: whole 284, in tiles 379 (2026-11-20).
 const SHARED_OF_LANE_IN_PLACE: u64 = 100 << 10;
 
 /// In place, tiles of a long lane that a block of threads takes (`TILES` of the kernel file). One lane of 2²⁸ u8 with

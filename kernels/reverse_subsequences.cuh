@@ -27,17 +27,19 @@ struct ReverseDim {
     u32 axis;  // 1 for the axis, whose strides here are 0; else 0
 };
 
-// Strides and offsets are in units: elements, or blocks of them (plan).
+// Strides and offsets are in units: elements, or blocks of them (plan). What little work takes comes first, in as few
+// lines of the constant cache as can be.
 struct Reverse {
     const void* in;
     const void* lengths;
     void* out;
     u64 items;
-    u64 in_bytes;  // TotalTensorSizeInBytes of the input: what may be read
     u32 axis_size;
     u32 axis_in_stride;
     u32 axis_out_stride;
     u32 wide_lengths;  // 1 for UINT64, 0 for UINT32
+    ReverseDim dims[MAX_DIMS];  // innermost first; zeros where there are fewer
+    u64 in_bytes;      // TotalTensorSizeInBytes of the input: what may be read
     FastDiv parts;     // slots, tiles or strips that a lane or a row is cut into
     FastDiv block;     // strips: lanes of a contiguous row behind the axis; rows, staged: its bytes
     FastDiv group;     // staged: bytes of a lane, or of a block of them
@@ -47,7 +49,6 @@ struct Reverse {
     u32 team_log;      // lanes: threads of a lane, as a power of two
     u32 length_stride; // strips: from one lane of a row to the next
     u32 rank;
-    ReverseDim dims[MAX_DIMS];  // innermost first
 };
 
 struct Position {
@@ -146,6 +147,38 @@ extern __shared__ uint4 staged[];
 // The 16 bytes of shared memory from any byte on.
 __device__ __forceinline__ uint4 staged_window(u32 byte) {
     return shift_slots(staged[byte / 16], staged[byte / 16 + 1], byte & 15);
+}
+
+// Waits for the threads of a team of 2^team_log, the one of that number in the block.
+__device__ __forceinline__ void sync_team(u32 team_log, u32 in_block) {
+    if (team_log <= 5) {
+        __syncwarp();
+    } else {
+        sync_part(1u << team_log, in_block);
+    }
+}
+
+// Reads `count` slots from `from` on into shared memory: the part of thread `first` of so many of a team, 4 slots of
+// which are on their way before the first is stored. What lies out of bounds is not read.
+__device__ __forceinline__ void read_run(uint4* slots, const u8* from, u32 count, u32 first, u32 team,
+                                         const Bounds& bounds) {
+    constexpr u32 AT_ONCE = 4;
+    if (from < bounds.begin || from + count * 16 > bounds.end) {  // the tensor's first run or its last
+        for (u32 s = first; s < count; s += team) slots[s] = load_slot(from + s * 16, bounds);
+        return;
+    }
+    const uint4* const source = reinterpret_cast<const uint4*>(from);
+    for (u32 s = first; s < count; s += AT_ONCE * team) {
+        uint4 loaded[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            if (s + k * team < count) loaded[k] = source[s + k * team];
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            if (s + k * team < count) slots[s + k * team] = loaded[k];
+        }
+    }
 }
 
 // 16 bytes with their elements of `Width` bytes in the opposite order.

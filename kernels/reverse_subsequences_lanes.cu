@@ -18,18 +18,6 @@ __device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32
 // Slots are read where they hold an element below the length; what else they hold is not used. Elements at or past the
 // length are not written.
 
-// Waits for the threads of a team.
-__device__ __forceinline__ void sync_team(u32 team_log, u32 in_block) {
-    if (team_log <= 5) {
-        __syncwarp();
-    } else {
-        sync_part(1u << team_log, in_block);
-    }
-}
-
-// Slots that a thread reads before it stores the first.
-static constexpr u32 AT_ONCE = 4;
-
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
@@ -53,25 +41,8 @@ __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     // A slot is left before the lane, for windows that begin there.
     uint4* const slots = staged + in_block * p.pitch + 1;
     if (active) {
-        const Bounds bounds = input_bounds(p);
         const u32 count = size == 0 ? 0 : (in_lead + size + 15) / 16;
-        const u8* const from = in - in_lead;
-        if (from >= bounds.begin && from + count * 16 <= bounds.end) {
-            const uint4* const source = reinterpret_cast<const uint4*>(from);
-            for (u32 s = first; s < count; s += AT_ONCE * team) {
-                uint4 loaded[AT_ONCE];
-#pragma unroll
-                for (u32 k = 0; k < AT_ONCE; ++k) {
-                    if (s + k * team < count) loaded[k] = source[s + k * team];
-                }
-#pragma unroll
-                for (u32 k = 0; k < AT_ONCE; ++k) {
-                    if (s + k * team < count) slots[s + k * team] = loaded[k];
-                }
-            }
-        } else {  // the tensor's first lane or its last
-            for (u32 s = first; s < count; s += team) slots[s] = load_slot(from + s * 16, bounds);
-        }
+        read_run(slots, in - in_lead, count, first, team, input_bounds(p));
     }
     sync_team(p.team_log, in_block);
     if (!active) return;
@@ -176,6 +147,10 @@ __device__ __forceinline__ void copy_long_lanes(const Reverse& p) {
 // becomes lies in the tile, so that no block reads what another writes or writes what another reads. (Slots at a
 // tile's edges are loaded whole, but never beyond the length; the bytes beyond the edge are dropped.)
 
+// Waits for all threads and what they have loaded: a store to a line that loads are on their way from is slow. A barrier
+// alone waits for the threads only.
+__device__ __forceinline__ void sync_arrived(u32 loaded) { __syncthreads_or(loaded == 1); }
+
 // Tiles that a block of threads takes (plan::TILES_OF_BLOCK).
 static constexpr u32 TILES = 8;
 
@@ -203,38 +178,39 @@ __device__ __forceinline__ void swap_long_lanes(const Reverse& p) {
         const i64 back = length - front_end, back_end = length - front;
         const i64 back_cut = back - static_cast<i64>((reinterpret_cast<u64>(run) + back) & 15);
 
-        // Both sides in distances from their first slots: 32 bits hold them.
-        u8* const front_out = run + cut;
-        u8* const back_out = run + back_cut;
-        const u8* const front_from = run + (length - cut - 16);
-        const u8* const back_from = run + (length - back_cut - 16);
-        const u32 front_shift = static_cast<u32>(reinterpret_cast<u64>(front_from) & 15);
-        const u32 back_shift = static_cast<u32>(reinterpret_cast<u64>(back_from) & 15);
-        const int front_to = static_cast<int>(front_end - cut), back_to = static_cast<int>(back_end - back_cut);
-        const int front_skip = static_cast<int>(front - cut), back_skip = static_cast<int>(back - back_cut);
-
-        uint4 value[ITEMS];
+        // A thread's slots: where they lie, the bytes of each in the tile, and where the first byte of its window lies.
+        u8* out[ITEMS];
+        int begin[ITEMS], end[ITEMS];
+        u32 shift[ITEMS];
+        // Both slots of all windows are asked for before the first is waited for.
+        uint4 low[ITEMS], high[ITEMS];
 #pragma unroll
         for (u32 k = 0; k < ITEMS; ++k) {
+            low[k] = high[k] = make_uint4(0, 0, 0, 0);
             const int slot = static_cast<int>(k * THREADS + threadIdx.x);
             const bool in_front = slot < FRONT;
-            const int x = (in_front ? slot : slot - FRONT) * 16;
-            if (x >= (in_front ? front_to : back_to)) continue;
-            const u8* from = (in_front ? front_from : back_from) - x;
-            const u32 shift = in_front ? front_shift : back_shift;
-            const u8* first = from - shift;
-            const bool inside = first >= bounds.begin && first + 32 <= bounds.end;
-            value[k] = turn<W>(inside ? load_window_inside(from, shift) : load_window_in_part(from, bounds));
+            const i64 at_slot = (in_front ? cut : back_cut) + (in_front ? slot : slot - FRONT) * 16;
+            begin[k] = clamp((in_front ? front : back) - at_slot);
+            end[k] = clamp((in_front ? front_end : back_end) - at_slot);
+            out[k] = run + at_slot;
+            const u8* const from = run + (length - at_slot - 16);
+            shift[k] = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+            if (end[k] == 0) continue;
+            const u8* const first = from - shift[k];
+            if (first >= bounds.begin && first + 32 <= bounds.end) {
+                low[k] = *reinterpret_cast<const uint4*>(first);
+                if (shift[k] != 0) high[k] = *reinterpret_cast<const uint4*>(first + 16);
+            } else {
+                low[k] = load_slot(first, bounds);
+                high[k] = load_slot(first + 16, bounds);
+            }
         }
-        __syncthreads();
+#pragma unroll
+        for (u32 k = 0; k < ITEMS; ++k) low[k] = turn<W>(shift_slots(low[k], high[k], shift[k]));
+        sync_arrived(low[0].x | low[1].x);
 #pragma unroll
         for (u32 k = 0; k < ITEMS; ++k) {
-            const int slot = static_cast<int>(k * THREADS + threadIdx.x);
-            const bool in_front = slot < FRONT;
-            const int x = (in_front ? slot : slot - FRONT) * 16;
-            const int to = in_front ? front_to : back_to;
-            if (x >= to) continue;
-            store_part<W>((in_front ? front_out : back_out) + x, value[k], (in_front ? front_skip : back_skip) - x, to - x);
+            if (end[k] != 0) store_part<W>(out[k], low[k], begin[k], end[k]);
         }
     }
 }
@@ -252,6 +228,6 @@ REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_2, (copy_long_lanes<u16, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_4, (copy_long_lanes<u32, 2>))
 REVERSE_ENTRY_BLOCKS(8, reverse_long_lanes_8, (copy_long_lanes<u64, 2>))
 REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_1, swap_long_lanes<u8>)
-REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_2, swap_long_lanes<u16>)
-REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_4, swap_long_lanes<u32>)
-REVERSE_ENTRY_BLOCKS(6, reverse_long_lanes_swap_8, swap_long_lanes<u64>)
+REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_2, swap_long_lanes<u16>)
+REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_4, swap_long_lanes<u32>)
+REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_8, swap_long_lanes<u64>)

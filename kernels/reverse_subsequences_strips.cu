@@ -3,18 +3,22 @@
 //
 // Neighbouring lanes turn around at different points, so a row of the output comes from many rows of the input.
 // A block of threads takes a strip: `unit` bytes of every row, which it reads into shared memory row by row and
-// writes from there element by element; every sector moves once. A thread keeps its words (4 bytes, or an element
-// of 8) of a row and goes down the rows; in a strip of 128 bytes the bank of a word is its column, whichever row
-// it comes from, so that there are no conflicts.
+// writes from there element by element; every sector moves once. A thread keeps its column and goes down the rows.
+// Copying, a column is a word (4 bytes, or an element of 8); in a strip of 128 bytes the bank of a word is its column,
+// whichever row it comes from, so that there are no conflicts.
+//
+// In place, a column is a lane: what lies past its length is not written, and a sector is written by one warp at once,
+// not once for whole words and again for elements. Elements narrower than a word lie spread in shared memory, those of
+// neighbouring lanes in neighbouring words, so that they are in banks of their own.
 //
 // Why in place is right: a strip belongs to one block of threads, which reads all of it before the barrier and
 // writes after it. Words and slots are read where they hold an element below its lane's length; what else they hold
-// is not used. Elements at or past their lane's length keep their bits: a word that lengths cut is changed by an
-// atomic exclusive or, in which their bits are 0.
+// is not used. Elements at or past their lane's length are not written.
 #include "reverse_subsequences.cuh"
 
-// Rows that a thread reads before it stores the first.
-static constexpr u32 AT_ONCE = 4;
+// Rows that a thread reads before it stores the first, copying and in place.
+static constexpr u32 AT_ONCE = 8;
+static constexpr u32 AT_ONCE_IN_PLACE = 16;
 
 // The strips' widths are powers of two (plan).
 __device__ __forceinline__ u32 log_of(u32 power) { return 31 - __clz(power); }
@@ -23,7 +27,7 @@ __device__ __forceinline__ u32 log_of(u32 power) { return 31 - __clz(power); }
 // below its length. False, the same for all threads, where it is not.
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ bool read_slots(const Reverse& p, const Position& at_outer, u32 strip) {
-    constexpr u32 W = sizeof(Element), N = 16 / W;
+    constexpr u32 W = sizeof(Element), N = 16 / W, READ = IN_PLACE ? AT_ONCE_IN_PLACE : AT_ONCE;
     const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_outer.in)) +
                    static_cast<u64>(strip) * p.unit;
     const u64 stride = static_cast<u64>(p.axis_in_stride) * W;
@@ -41,54 +45,209 @@ __device__ __forceinline__ bool read_slots(const Reverse& p, const Position& at_
             rows = max(rows, lane_length(at_outer.length + (lane + k) * p.length_stride, p));
         }
     }
-    for (u32 first = threadIdx.x >> log; first < rows; first += AT_ONCE * rows_at_once) {
-        uint4 loaded[AT_ONCE];
+    // So many rows at once are as many slots of shared memory as there are threads.
+    u32 place = threadIdx.x;
+    for (u32 first = threadIdx.x >> log; first < rows; first += READ * rows_at_once, place += READ * THREADS) {
+        uint4 loaded[READ];
 #pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k) {
+        for (u32 k = 0; k < READ; ++k) {
             const u32 t = first + k * rows_at_once;
             if (t < rows) loaded[k] = *reinterpret_cast<const uint4*>(in + t * stride + column * 16);
         }
 #pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k) {
+        for (u32 k = 0; k < READ; ++k) {
             const u32 t = first + k * rows_at_once;
-            if (t < rows) staged[t * row_slots + column] = loaded[k];
+            if (t < rows) staged[IN_PLACE ? place + k * THREADS : t * row_slots + column] = loaded[k];
         }
     }
     return true;
 }
 
-// Writes a thread's words of the strip, picking their elements out of shared memory. In rows from `whole` on, some
-// elements stay what they are.
+// 4 elements narrower than a word.
+template <u32 W>
+struct PieceOf;
+template <>
+struct PieceOf<1> {
+    using type = u32;
+};
+template <>
+struct PieceOf<2> {
+    using type = uint2;
+};
+
+// 4 words, of which the first holds the first element of each piece, and so on.
+__device__ __forceinline__ uint4 spread(const u32 (&piece)[4]) {
+    const u32 low01 = __byte_perm(piece[0], piece[1], 0x5140), high01 = __byte_perm(piece[0], piece[1], 0x7362);
+    const u32 low23 = __byte_perm(piece[2], piece[3], 0x5140), high23 = __byte_perm(piece[2], piece[3], 0x7362);
+    return make_uint4(__byte_perm(low01, low23, 0x5410), __byte_perm(low01, low23, 0x7632),
+                      __byte_perm(high01, high23, 0x5410), __byte_perm(high01, high23, 0x7632));
+}
+__device__ __forceinline__ uint4 spread(const uint2 (&piece)[2]) {
+    return make_uint4(__byte_perm(piece[0].x, piece[1].x, 0x5410), __byte_perm(piece[0].x, piece[1].x, 0x7632),
+                      __byte_perm(piece[0].y, piece[1].y, 0x5410), __byte_perm(piece[0].y, piece[1].y, 0x7632));
+}
+
+// Spread rows: word w holds the elements of lanes w, w + C, w + 2C, ... where a row has C words.
+//
+// Reads them, in place and for elements narrower than a word, where every row of the strip is whole and aligned to
+// pieces of 4 elements. A thread reads 4 elements each of the lanes that its 4 words hold. False, the same for all
+// threads, where it cannot.
+template <class Element>
+__device__ __forceinline__ bool read_spread(const Reverse& p, const Position& at_outer, u32 strip) {
+    constexpr u32 W = sizeof(Element), N = 4 / W;
+    using Piece = typename PieceOf<W>::type;
+    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_outer.in)) +
+                   static_cast<u64>(strip) * p.unit;
+    const u64 stride = static_cast<u64>(p.axis_in_stride) * W;
+    const bool whole = (strip + 1) * (p.unit / W) <= p.block.divisor;
+    if (!whole || ((reinterpret_cast<u64>(in) | stride) & (4 * W - 1)) != 0) return false;
+    const u32 log = log_of(p.unit / 16), row_slots = 1u << log;
+    const u32 column = threadIdx.x & (row_slots - 1);
+    const u32 rows_at_once = THREADS >> log;
+    u32 rows[N], most = 0;
+#pragma unroll
+    for (u32 n = 0; n < N; ++n) {
+        const u32 lane = strip * (p.unit / W) + n * row_slots * 4 + column * 4;
+        rows[n] = 0;
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) {
+            rows[n] = max(rows[n], lane_length(at_outer.length + (lane + k) * p.length_stride, p));
+        }
+        most = max(most, rows[n]);
+    }
+    in += column * 4 * W;
+    for (u32 first = threadIdx.x >> log; first < most; first += AT_ONCE_IN_PLACE * rows_at_once) {
+        Piece loaded[AT_ONCE_IN_PLACE][N];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE_IN_PLACE; ++k) {
+            const u32 t = first + k * rows_at_once;
+#pragma unroll
+            for (u32 n = 0; n < N; ++n) {
+                loaded[k][n] = Piece();
+                if (t < rows[n]) loaded[k][n] = *reinterpret_cast<const Piece*>(in + t * stride + n * (p.unit / N));
+            }
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE_IN_PLACE; ++k) {
+            const u32 t = first + k * rows_at_once;
+            if (t < most) staged[t * row_slots + column] = spread(loaded[k]);
+        }
+    }
+    return true;
+}
+
+// Where a thread's words of the strip lie, and how many rows of them it has to do with.
+template <class Element, class Word>
+struct Column {
+    u32 words;         // of a row of the strip
+    u32 column;
+    u32 first_row;
+    u32 rows_at_once;
+    u32 lane;          // the first, in the row
+    u32 length[sizeof(Word) / sizeof(Element)];  // 0 beyond the row's end
+    bool active;
+};
+
+template <class Element, class Word>
+__device__ __forceinline__ Column<Element, Word> column_of(const Reverse& p, const Position& at_outer, u32 strip) {
+    constexpr u32 N = sizeof(Word) / sizeof(Element);
+    Column<Element, Word> c;
+    const u32 log = log_of(p.unit / sizeof(Word));
+    c.words = 1u << log;
+    c.column = threadIdx.x & (c.words - 1);
+    c.first_row = threadIdx.x >> log;
+    c.rows_at_once = THREADS >> log;
+    c.lane = (strip * c.words + c.column) * N;
+    c.active = c.lane < p.block.divisor;
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) {
+        c.length[k] = c.active ? lane_length(at_outer.length + (c.lane + k) * p.length_stride, p) : 0;
+    }
+    return c;
+}
+
+// Reads the strip word by word: at any alignment, and where the row ends.
 template <class Element, class Word, bool IN_PLACE>
-__device__ __forceinline__ void write_rows(const Reverse& p, Element* out, const u32 (&length)[sizeof(Word) / sizeof(Element)],
-                                           u32 rows, u32 whole, u32 first_row, u32 column) {
+__device__ __forceinline__ void read_words(const Reverse& p, const Position& at_outer, const Column<Element, Word>& c) {
+    constexpr u32 N = sizeof(Word) / sizeof(Element);
+    Word* const words = reinterpret_cast<Word*>(staged);
+    const Element* const in = at(static_cast<const Element*>(p.in), at_outer.in + c.lane);
+    u32 rows = c.active ? p.axis_size : 0;
+    if (IN_PLACE) {
+        rows = 0;
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) rows = max(rows, c.length[k]);
+    }
+    for (u32 first = c.first_row; first < rows; first += AT_ONCE * c.rows_at_once) {
+        Word loaded[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 t = first + k * c.rows_at_once;
+            const Element* row = in + static_cast<u64>(t) * p.axis_in_stride;
+            if (t < rows) loaded[k] = *reinterpret_cast<const Word*>(row);
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 t = first + k * c.rows_at_once;
+            if (t < rows) words[t * c.words + c.column] = loaded[k];
+        }
+    }
+}
+
+// Copying: writes a thread's words of the strip, picking their elements out of shared memory.
+template <class Element, class Word>
+__device__ __forceinline__ void write_words(const Reverse& p, const Position& at_outer, const Column<Element, Word>& c) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
+    if (!c.active) return;
     const u8* const bytes = reinterpret_cast<const u8*>(staged);
-    const u32 rows_at_once = THREADS >> log_of(p.unit / sizeof(Word));
     // Where row 0 of a lane below its length comes from, in bytes; row t lies t units before.
     u32 back[N];
 #pragma unroll
-    for (u32 k = 0; k < N; ++k) back[k] = (length[k] - 1) * p.unit + column * sizeof(Word);
-    u8* row = reinterpret_cast<u8*>(out) + static_cast<u64>(first_row) * p.axis_out_stride * W;
-    const u64 row_step = static_cast<u64>(rows_at_once) * p.axis_out_stride * W;
-    u32 passed = first_row * p.unit;
+    for (u32 k = 0; k < N; ++k) back[k] = (c.length[k] - 1) * p.unit + c.column * sizeof(Word);
+    Element* row = at(static_cast<Element*>(p.out), at_outer.out + c.lane) + static_cast<u64>(c.first_row) * p.axis_out_stride;
+    const u64 row_step = static_cast<u64>(c.rows_at_once) * p.axis_out_stride;
+    u32 passed = c.first_row * p.unit;
 #pragma unroll 2
-    for (u32 t = first_row; t < rows; t += rows_at_once, row += row_step, passed += rows_at_once * p.unit) {
-        const u32 same = passed + column * sizeof(Word);
+    for (u32 t = c.first_row; t < p.axis_size; t += c.rows_at_once, row += row_step, passed += c.rows_at_once * p.unit) {
+        const u32 same = passed + c.column * sizeof(Word);
         union {
             Element element[N];
             Word word;
         } value;
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            const u32 from = t < length[k] ? back[k] - passed : same;
+            const u32 from = t < c.length[k] ? back[k] - passed : same;
             value.element[k] = *reinterpret_cast<const Element*>(bytes + from + k * W);
         }
-        if (!IN_PLACE || N == 1 || t < whole) {
-            *reinterpret_cast<Word*>(row) = value.word;
-        } else {
-            const u32 change = static_cast<u32>(value.word ^ *reinterpret_cast<const Word*>(bytes + same));
-            atomicXor(reinterpret_cast<u32*>(row), change);
+        *reinterpret_cast<Word*>(row) = value.word;
+    }
+}
+
+// In place: writes the elements of a thread's lane.
+template <class Element>
+__device__ __forceinline__ void write_lane(const Reverse& p, const Position& at_outer, u32 strip, bool is_spread) {
+    constexpr u32 W = sizeof(Element);
+    const u32 log = log_of(p.unit / W), row_words = p.unit / 4;
+    const u32 column = threadIdx.x & ((1u << log) - 1), rows_at_once = THREADS >> log;
+    const u32 lane = (strip << log) + column;
+    if (lane >= p.block.divisor) return;
+    const u32 length = lane_length(at_outer.length + lane * p.length_stride, p);
+    const u32 in_row = is_spread ? (column & (row_words - 1)) * 4 + (column >> log_of(row_words)) * W : column * W;
+    const u32 first = threadIdx.x >> log;
+    const u8* const bytes = reinterpret_cast<const u8*>(staged);
+    u32 from = (length - 1 - first) * p.unit + in_row;
+    Element* row = at(static_cast<Element*>(p.out), at_outer.out + lane) + static_cast<u64>(first) * p.axis_out_stride;
+    const u64 row_step = static_cast<u64>(rows_at_once) * p.axis_out_stride;
+    // So many rows at once are as many elements of shared memory as there are threads.
+    for (u32 t = first; t < length; t += AT_ONCE * rows_at_once, from -= AT_ONCE * THREADS * W) {
+        Element value[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            if (t + k * rows_at_once < length) value[k] = *reinterpret_cast<const Element*>(bytes + (from - k * THREADS * W));
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k, row += row_step) {
+            if (t + k * rows_at_once < length) *row = value[k];
         }
     }
 }
@@ -107,68 +266,40 @@ __device__ __forceinline__ void prefetch_lengths(const Reverse& p, u32 lanes) {
     prefetch(static_cast<const u8*>(p.lengths) + static_cast<u64>(length) * (p.wide_lengths ? 8 : 4));
 }
 
-template <class Element, class Word, bool IN_PLACE>
-__device__ __forceinline__ void strips(const Reverse& p) {
-    constexpr u32 N = sizeof(Word) / sizeof(Element);  // elements of a word
-    Word* const words = reinterpret_cast<Word*>(staged);
-    const u32 log = log_of(p.unit / sizeof(Word)), row_words = 1u << log;
-    const u32 rows_at_once = THREADS >> log;
-
-    if (IN_PLACE) prefetch_lengths(p, p.unit / sizeof(Element));
-
-    // `dims` are the dimensions outside the row; the row itself, of `block` lanes, is cut into `parts` strips.
+// `dims` are the dimensions outside the row; the row itself, of `block` lanes, is cut into `parts` strips.
+template <class Element, class Word>
+__device__ __forceinline__ void copy_strips(const Reverse& p) {
     const u32 outer = divide(blockIdx.x, p.parts);
     const u32 strip = blockIdx.x - outer * p.parts.divisor;
     const Position at_outer = locate(outer, p);
-    const u32 column = threadIdx.x & (row_words - 1);
-    const u32 first_row = threadIdx.x >> log;
-    const u32 j = strip * row_words * N + column * N;  // the thread's first lane in the row
-    const bool active = j < p.block.divisor;
-    const Element* in = at(static_cast<const Element*>(p.in), at_outer.in + j);
-    Element* out = at(static_cast<Element*>(p.out), at_outer.out + j);
-    u32 length[N];
-    u32 shortest = p.axis_size, longest = 0;
-#pragma unroll
-    for (u32 k = 0; k < N; ++k) {
-        length[k] = active ? lane_length(at_outer.length + (j + k) * p.length_stride, p) : 0;
-        shortest = min(shortest, length[k]);
-        longest = max(longest, length[k]);
-    }
-
-    const u32 rows = !active ? 0 : IN_PLACE ? longest : p.axis_size;
-    // Rows below `whole` are words with nothing to leave out.
-    const u32 whole = IN_PLACE ? min(shortest, rows) : rows;
-    if (read_slots<Element, IN_PLACE>(p, at_outer, strip)) {
-        __syncthreads();
-        write_rows<Element, Word, IN_PLACE>(p, out, length, rows, whole, first_row, column);
-        return;
-    }
-    for (u32 first = first_row; first < rows; first += AT_ONCE * rows_at_once) {
-        union {
-            Element element[N];
-            Word word;
-        } loaded[AT_ONCE];
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k) {
-            const u32 t = first + k * rows_at_once;
-            const Element* row = in + static_cast<u64>(t) * p.axis_in_stride;
-            if (t < rows) loaded[k].word = *reinterpret_cast<const Word*>(row);
-        }
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k) {
-            const u32 t = first + k * rows_at_once;
-            if (t < rows) words[t * row_words + column] = loaded[k].word;
-        }
-    }
+    const auto column = column_of<Element, Word>(p, at_outer, strip);
+    if (!read_slots<Element, false>(p, at_outer, strip)) read_words<Element, Word, false>(p, at_outer, column);
     __syncthreads();
-    write_rows<Element, Word, IN_PLACE>(p, out, length, rows, whole, first_row, column);
+    write_words<Element, Word>(p, at_outer, column);
 }
 
-REVERSE_ENTRY(reverse_strips_1, (strips<u8, u32, false>))
-REVERSE_ENTRY(reverse_strips_2, (strips<u16, u32, false>))
-REVERSE_ENTRY(reverse_strips_4, (strips<u32, u32, false>))
-REVERSE_ENTRY(reverse_strips_8, (strips<u64, u64, false>))
-REVERSE_ENTRY(reverse_strips_swap_1, (strips<u8, u32, true>))
-REVERSE_ENTRY(reverse_strips_swap_2, (strips<u16, u32, true>))
-REVERSE_ENTRY(reverse_strips_swap_4, (strips<u32, u32, true>))
-REVERSE_ENTRY(reverse_strips_swap_8, (strips<u64, u64, true>))
+template <class Element, class Word>
+__device__ __forceinline__ void swap_strips(const Reverse& p) {
+    prefetch_lengths(p, p.unit / sizeof(Element));
+    const u32 outer = divide(blockIdx.x, p.parts);
+    const u32 strip = blockIdx.x - outer * p.parts.divisor;
+    const Position at_outer = locate(outer, p);
+    bool read, is_spread = false;
+    if constexpr (sizeof(Element) < 4) {
+        read = is_spread = read_spread<Element>(p, at_outer, strip);
+    } else {
+        read = read_slots<Element, true>(p, at_outer, strip);
+    }
+    if (!read) read_words<Element, Word, true>(p, at_outer, column_of<Element, Word>(p, at_outer, strip));
+    __syncthreads();
+    write_lane<Element>(p, at_outer, strip, is_spread);
+}
+
+REVERSE_ENTRY(reverse_strips_1, (copy_strips<u8, u32>))
+REVERSE_ENTRY(reverse_strips_2, (copy_strips<u16, u32>))
+REVERSE_ENTRY(reverse_strips_4, (copy_strips<u32, u32>))
+REVERSE_ENTRY(reverse_strips_8, (copy_strips<u64, u64>))
+REVERSE_ENTRY(reverse_strips_swap_1, (swap_strips<u8, u32>))
+REVERSE_ENTRY(reverse_strips_swap_2, (swap_strips<u16, u32>))
+REVERSE_ENTRY(reverse_strips_swap_4, (swap_strips<u32, u32>))
+REVERSE_ENTRY(reverse_strips_swap_8, (swap_strips<u64, u64>))

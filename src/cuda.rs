@@ -2,6 +2,8 @@
 //! [`CompiledOperator::dispatch_raw`], whose caller signs its contract.
 
 mod driver;
+#[cfg(test)]
+mod every_launch;
 mod raw;
 
 pub use driver::Properties;
@@ -30,8 +32,11 @@ impl Module {
             Module::ReverseUnits => ptx!("reverse_subsequences_units"),
             Module::ReverseLanes => ptx!("reverse_subsequences_lanes"),
             Module::ReverseRows => ptx!("reverse_subsequences_rows"),
+            Module::ReverseSmall => ptx!("reverse_subsequences_small"),
             Module::ReverseStaged => ptx!("reverse_subsequences_staged"),
             Module::ReverseStrips => ptx!("reverse_subsequences_strips"),
+            Module::ReverseTiny => ptx!("reverse_subsequences_tiny"),
+            Module::ReverseTurned => ptx!("reverse_subsequences_turned"),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! backend walks the merged dimensions; the CUDA backend launches the kernels.
 
 #[cfg(test)]
-mod emulated;
+pub(crate) mod emulated;
 pub(crate) mod fill_value_sequence;
 pub(crate) mod reverse_launches;
 pub(crate) mod reverse_subsequences;
@@ -50,19 +50,25 @@ pub(crate) enum Module {
     ReverseUnits,
     ReverseLanes,
     ReverseRows,
+    ReverseSmall,
     ReverseStaged,
     ReverseStrips,
+    ReverseTiny,
+    ReverseTurned,
 }
 
 impl Module {
     #[cfg(test)]
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::FillValueSequence,
         Self::ReverseUnits,
         Self::ReverseLanes,
         Self::ReverseRows,
+        Self::ReverseSmall,
         Self::ReverseStaged,
         Self::ReverseStrips,
+        Self::ReverseTiny,
+        Self::ReverseTurned,
     ];
 
     /// The names of its entry points.
@@ -72,8 +78,11 @@ impl Module {
             Module::ReverseUnits => reverse_launches::units::ENTRIES,
             Module::ReverseLanes => reverse_launches::lanes::ENTRIES,
             Module::ReverseRows => reverse_launches::rows::ENTRIES,
+            Module::ReverseSmall => reverse_launches::small::ENTRIES,
             Module::ReverseStaged => reverse_launches::staged::ENTRIES,
             Module::ReverseStrips => reverse_launches::strips::ENTRIES,
+            Module::ReverseTiny => reverse_launches::tiny::ENTRIES,
+            Module::ReverseTurned => reverse_launches::staged::TURNED_ENTRIES,
         }
     }
 }

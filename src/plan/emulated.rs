@@ -125,7 +125,7 @@ fn offsets<P: Zeroable>(fields: &[fn(&P) -> *const u64]) -> [u32; 3] {
 }
 
 /// Pointers as they come: aligned to all that a kernel may ask for, or to what this one asks for and no more.
-fn alignments(alignment: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn alignments(alignment: u32) -> impl Iterator<Item = u32> {
     [0, alignment].into_iter().take(if alignment < 16 { 2 } else { 1 })
 }
 

@@ -6,8 +6,10 @@
 
 pub(crate) mod lanes;
 pub(crate) mod rows;
+pub(crate) mod small;
 pub(crate) mod staged;
 pub(crate) mod strips;
+pub(crate) mod tiny;
 pub(crate) mod units;
 
 use bytemuck::Zeroable;
@@ -16,12 +18,14 @@ use super::reverse_subsequences::{Axis, Dim, Dimension, Params};
 use super::{Entry, FastDiv, Launch, Module, Target, MAX_DIMENSIONS, SLOT};
 
 /// Lanes of fewer bytes are staged where they lie one behind the other: they are mostly their two ends. Lanes of 100
-/// f32, copying: staged 37, a slot at a time 44 (2026-11-20). In place lanes of 31 f32 whole 36, staged 58.
+/// f32, copying: staged 37, a slot at a time 44 (2026-11-20).
 const STAGED_LANE_BYTES: u64 = 512;
-const STAGED_LANE_BYTES_IN_PLACE: u64 = 64;
 
-/// In place, elements of shorter lanes are swapped one by one. Lanes of 7 f32: 48, staged 76.
-const SHORT_LANE_IN_PLACE: u32 = 16;
+/// In place, lanes of fewer elements are staged. Lanes of 31 f16: staged 51, whole 71; of 100 f16, 50 and 35.
+const STAGED_LANE_IN_PLACE: u32 = 32;
+
+/// In place, elements of 8 bytes in shorter lanes are swapped one by one. Lanes of 4: 918, staged 1013.
+const SHORT_WIDE_LANE_IN_PLACE: u32 = 16;
 
 /// Blocks of more bytes are not staged.
 const STAGED_BLOCK_BYTES: u64 = 100 << 10;
@@ -78,16 +82,20 @@ impl Launches<'_> {
     /// Ways to copy; the last takes any pointers.
     pub fn copy(&self) -> Ways {
         let mut ways = Ways::new();
+        self.add_small(&mut ways, false);
         if self.block().is_some() {
             ways.add("reverse_copy_16", self.units(false, SLOT));
             if self.width < 8 {
                 ways.add("reverse_rows", self.rows(false));
-                ways.add("reverse_staged_rows", self.staged(false, STAGED_BLOCK_BYTES));
+                self.staged_rows(false, STAGED_BLOCK_BYTES)
+                    .into_iter()
+                    .for_each(|way| ways.add("reverse_turned_rows", way));
             }
         } else {
             ways.add("reverse_copy_16", Err(NO_BLOCK));
             if self.axis.in_stride == 1 && self.axis.out_stride == 1 {
-                ways.add("reverse_staged_lanes", self.staged(false, STAGED_LANE_BYTES - 1));
+                ways.add("reverse_tiny", self.tiny_lanes());
+                ways.add("reverse_staged_lanes", self.staged_lanes(false));
                 self.lanes(false).into_iter().for_each(|way| ways.add("reverse_lanes", way));
                 self.long_lanes().into_iter().for_each(|way| ways.add("reverse_long_lanes", way));
             } else {
@@ -105,20 +113,26 @@ impl Launches<'_> {
         if self.axis.size < 2 {
             return ways;
         }
+        self.add_small(&mut ways, true);
         if self.block().is_some() {
             ways.add("reverse_swap_16", self.units(true, SLOT));
             if self.width < 8 {
                 ways.add("reverse_rows_swap", self.rows(true));
-                ways.add("reverse_staged_rows_swap", self.staged(true, STAGED_BLOCK_BYTES));
+                self.staged_rows(true, STAGED_BLOCK_BYTES)
+                    .into_iter()
+                    .for_each(|way| ways.add("reverse_turned_rows_swap", way));
             }
         } else {
             ways.add("reverse_swap_16", Err(NO_BLOCK));
             if self.axis.out_stride != 1 {
                 ways.add("reverse_lanes_swap", Err(NO_LANES));
-            } else if self.axis.size < SHORT_LANE_IN_PLACE {
-                ways.add("reverse_lanes_swap", Err("lanes of fewer than 16 elements are swapped faster one by one"));
+            } else if self.width == 8 && self.axis.size < SHORT_WIDE_LANE_IN_PLACE {
+                ways.add(
+                    "reverse_lanes_swap",
+                    Err("lanes of fewer than 16 such elements are swapped faster one by one"),
+                );
             } else {
-                ways.add("reverse_staged_lanes_swap", self.staged(true, STAGED_LANE_BYTES_IN_PLACE - 1));
+                ways.add("reverse_turned_lanes_swap", self.staged_lanes(true));
                 self.lanes(true).into_iter().for_each(|way| ways.add("reverse_lanes_swap", way));
                 ways.add("reverse_long_lanes_swap", self.swap_long_lanes());
             }
@@ -126,6 +140,11 @@ impl Launches<'_> {
         }
         self.add_units(&mut ways, true);
         ways
+    }
+
+    /// Where there is little work, units of 16 bytes and of an element.
+    fn add_small(&self, ways: &mut Ways, in_place: bool) {
+        ways.launches.extend([SLOT, self.width].into_iter().filter_map(|unit| self.small(in_place, unit).ok()));
     }
 
     /// Units of 8 bytes down to those of an element, which any layout is made of.
@@ -179,11 +198,12 @@ impl Launches<'_> {
             lengths: 0,
             out: 0,
             items,
-            in_bytes: self.in_bytes,
             axis_size: self.axis.size,
             axis_in_stride: self.axis.in_stride,
             axis_out_stride: self.axis.out_stride,
             wide_lengths: self.wide_lengths.into(),
+            dims,
+            in_bytes: self.in_bytes,
             parts: FastDiv::new(1),
             block: FastDiv::new(1),
             group: FastDiv::new(1),
@@ -193,7 +213,6 @@ impl Launches<'_> {
             team_log: 0,
             length_stride: 0,
             rank,
-            dims,
         }
     }
 }

@@ -60,11 +60,12 @@ pub(crate) struct Params {
     pub lengths: u64,
     pub out: u64,
     pub items: u64,
-    pub in_bytes: u64,
     pub axis_size: u32,
     pub axis_in_stride: u32,
     pub axis_out_stride: u32,
     pub wide_lengths: u32,
+    pub dims: [Dim; MAX_DIMENSIONS],
+    pub in_bytes: u64,
     pub parts: FastDiv,
     pub block: FastDiv,
     pub group: FastDiv,
@@ -74,7 +75,6 @@ pub(crate) struct Params {
     pub team_log: u32,
     pub length_stride: u32,
     pub rank: u32,
-    pub dims: [Dim; MAX_DIMENSIONS],
 }
 
 impl Plan {

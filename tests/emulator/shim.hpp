@@ -20,12 +20,19 @@ extern Index3 threadIdx, blockIdx;
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 // Barriers: of the block, of the thread's warp, and of the thread's part of the block, of so many threads.
 void __syncthreads();
 void __syncwarp();
 void __sync_part(unsigned threads);
+inline int __syncthreads_or(int) {
+    __syncthreads();
+    return 0;  // of what the threads say no kernel makes use
+}
 
 template <class T>
 T min(T a, T b) {

@@ -11,7 +11,7 @@ pub(crate) const ENTRIES: &[&CStr] = &[c"reverse_rows", c"reverse_rows_swap"];
 const ITEMS: u32 = 2;
 
 /// Shorter rows of a block are mostly their two ends. Blocks of 33 f32, copying: rows 48, staged 52.
-const MIN_ROW_BYTES: u64 = 128;
+const MIN_ROW_BYTES: u64 = 256;
 
 impl Launches<'_> {
     /// Rows of a block at any alignment, a slot at a time; in place, where all rows begin at one alignment.
@@ -19,7 +19,7 @@ impl Launches<'_> {
         let block = self.block().ok_or(NO_BLOCK)?;
         let bytes = u64::from(block.size) * u64::from(self.width);
         if bytes < MIN_ROW_BYTES {
-            return Err("a row is shorter than 128 bytes: mostly its two ends");
+            return Err("a row is shorter than 256 bytes: mostly its two ends");
         }
         if bytes > u64::from(u32::MAX) {
             return Err("a row has 4 GiB or more");

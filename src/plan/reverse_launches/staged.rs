@@ -1,31 +1,93 @@
-//! Staged groups: short lanes, and blocks of odd rows, that lie one behind the other.
+//! Groups that lie one behind the other: short lanes, and blocks of odd rows.
 
 use std::ffi::CStr;
 
-use super::{dim, Dim, Entry, Launch, Launches, Module, Way, SWAP};
-use crate::plan::{FastDiv, SLOT};
+use super::{dim, Dim, Entry, Launch, Launches, Module, Way, STAGED_LANE_BYTES, STAGED_LANE_IN_PLACE, SWAP};
+use crate::plan::{FastDiv, SLOT, THREADS};
 
-/// kernels/reverse_subsequences_staged.cu.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_staged_lanes_1",
-    c"reverse_staged_lanes_2",
-    c"reverse_staged_lanes_4",
-    c"reverse_staged_lanes_8",
-    c"reverse_staged_lanes_swap_1",
-    c"reverse_staged_lanes_swap_2",
-    c"reverse_staged_rows",
-    c"reverse_staged_rows_swap",
+/// kernels/reverse_subsequences_staged.cu: lanes of whole slots.
+pub(crate) const ENTRIES: &[&CStr] =
+    &[c"reverse_staged_lanes_1", c"reverse_staged_lanes_2", c"reverse_staged_lanes_4", c"reverse_staged_lanes_8"];
+/// kernels/reverse_subsequences_turned.cu: other lanes, and rows.
+pub(crate) const TURNED_ENTRIES: &[&CStr] = &[
+    c"reverse_turned_lanes_1",
+    c"reverse_turned_lanes_2",
+    c"reverse_turned_lanes_4",
+    c"reverse_turned_lanes_8",
+    c"reverse_turned_lanes_swap_1",
+    c"reverse_turned_lanes_swap_2",
+    c"reverse_turned_lanes_swap_4",
+    c"reverse_turned_lanes_swap_8",
+    c"reverse_turned_rows_1",
+    c"reverse_turned_rows_2",
+    c"reverse_turned_rows_4",
+    c"reverse_turned_rows_swap_1",
+    c"reverse_turned_rows_swap_2",
+    c"reverse_turned_rows_swap_4",
 ];
-const ROWS: usize = 6;
+const ROWS: usize = 8;
+const ROWS_IN_PLACE: usize = 11;
+
 /// Bytes of groups that a block of threads stages, unless one is larger, and how many groups.
 const STAGED_BYTES: u64 = 16 << 10;
 const STAGED_GROUPS: u64 = 4096;
 
+/// In place, slots of a block's group that a thread reads and writes.
+const SLOTS_OF_THREAD: u32 = 6;
+
+const TOO_LARGE: &str = "a group does not fit shared memory";
+const LARGE: &str = "a group is large enough for a kernel of its own";
 const APART: &str = "groups do not lie one behind the other";
 
 impl Launches<'_> {
-    /// Groups of at most so many bytes, one behind the other in both tensors: a lane, or the lanes of a block.
-    pub(super) fn staged(&self, in_place: bool, most: u64) -> Way {
+    /// Short lanes, one behind the other in both tensors.
+    pub(super) fn staged_lanes(&self, in_place: bool) -> Way {
+        if in_place && self.axis.size >= STAGED_LANE_IN_PLACE {
+            return Err(LARGE);
+        }
+        let mut launch = self.staged(STAGED_LANE_BYTES - 1)?;
+        let bytes = launch.params.group.divisor;
+        launch.params.parts = FastDiv::new(self.axis.size);
+        let (module, index) = if in_place {
+            (Module::ReverseTurned, SWAP)
+        } else if bytes % SLOT == 0 || (self.width == 1 && bytes > SLOT) {
+            (Module::ReverseStaged, 0)
+        } else {
+            (Module::ReverseTurned, 0)
+        };
+        launch.entry = Entry { module, index: index + self.width_index() };
+        Ok(launch)
+    }
+
+    /// Blocks of at most so many bytes, one behind the other in both tensors, their rows turned in units of 4 bytes down
+    /// to those of an element; the last takes any pointers.
+    pub(super) fn staged_rows(&self, in_place: bool, most: u64) -> Vec<Way> {
+        let mut launch = match self.staged(most) {
+            Ok(launch) => launch,
+            Err(because) => return vec![Err(because)],
+        };
+        if in_place {
+            // A team for each group, which has slots of its own: one more where it begins inside one.
+            let slots = launch.params.group.divisor.div_ceil(SLOT) + 1;
+            let team = slots.div_ceil(SLOTS_OF_THREAD).next_power_of_two().min(THREADS);
+            launch.params.team_log = team.trailing_zeros();
+            launch.params.pitch = slots;
+            launch.shared = THREADS / team * slots * SLOT;
+            launch.blocks = launch.params.items.div_ceil((THREADS / team).into()) as u32;
+            if launch.shared > self.target.shared_memory {
+                return vec![Err(TOO_LARGE)];
+            }
+        }
+        let row = launch.params.block.divisor;
+        let units = [4, 2, 1].into_iter().filter(|&unit| unit >= self.width && row % unit == 0);
+        let way = |unit: u32| {
+            let index = unit.trailing_zeros() as usize + if in_place { ROWS_IN_PLACE } else { ROWS };
+            Ok(Launch { entry: Entry { module: Module::ReverseTurned, index }, alignment: unit, ..launch })
+        };
+        units.map(way).collect()
+    }
+
+    fn staged(&self, most: u64) -> Way {
         let block = self.block().map_or(1, |block| block.size);
         if self.axis.in_stride != block || self.axis.out_stride != block {
             return Err(APART);
@@ -49,22 +111,19 @@ impl Launches<'_> {
             + (together * bytes).next_multiple_of(SLOT.into())
             + 3 * u64::from(SLOT);
         if bytes > most {
-            return Err("a group is large enough for a kernel of its own");
+            return Err(LARGE);
         }
         if shared > u64::from(self.target.shared_memory) {
-            return Err("a group does not fit shared memory");
+            return Err(TOO_LARGE);
         }
         let mut params = self.params(groups, outside.into_iter());
         params.block = FastDiv::new(block * self.width);
         params.group = FastDiv::new(bytes as u32);
         params.together = together as u32;
-        let index = match (self.block(), in_place) {
-            (Some(_), _) => ROWS + usize::from(in_place),
-            (None, false) => self.width_index(),
-            (None, true) => self.width_index() + SWAP, // of 1 or 2 bytes: 16 elements and fewer than 64 bytes
-        };
-        let entry = Entry { module: Module::ReverseStaged, index };
+        // As many threads for a group as keep a block of threads busy.
+        params.team_log = u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros();
         let blocks = groups.div_ceil(together) as u32;
+        let entry = Entry { module: Module::ReverseStaged, index: 0 };
         Ok(Launch { entry, blocks, shared: shared as u32, alignment: self.width, access: SLOT, params })
     }
 }

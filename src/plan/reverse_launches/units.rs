@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::{dim_in, Dim, Entry, Launch, Launches, Module, Way};
+use super::{dim_in, Dim, Entry, Launch, Launches, Module, Params, Way};
 use crate::plan::{blocks, MAX_DIMENSIONS};
 
 /// kernels/reverse_subsequences_units.cu: copying and in place, narrowest unit first.
@@ -22,10 +22,21 @@ pub(crate) const ENTRIES: &[&CStr] = &[
 /// f32 173, not 145.
 const ITEMS_OF_COPY: u32 = 4;
 const ITEMS_OF_SWAP: u32 = 2;
+const SWAP: usize = 5;
 
 impl Launches<'_> {
     /// Units of that many bytes, where the layout is made of them: any layout is of its elements.
     pub(super) fn units(&self, in_place: bool, unit: u32) -> Way {
+        let params = self.params_of_units(in_place, unit)?;
+        let index = unit.trailing_zeros() as usize + if in_place { SWAP } else { 0 };
+        let items_of_thread = if in_place { ITEMS_OF_SWAP } else { ITEMS_OF_COPY };
+        let entry = Entry { module: Module::ReverseUnits, index };
+        let blocks = blocks(params.items, items_of_thread);
+        Ok(Launch { entry, blocks, shared: 0, alignment: unit, access: unit, params })
+    }
+
+    /// Items are units, or pairs of them in place, in dimensions with the axis among them.
+    pub(super) fn params_of_units(&self, in_place: bool, unit: u32) -> Result<Params, &'static str> {
         let elements = unit / self.width;
         let divides = |value: u32| value % elements == 0;
         let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a) && divides(b));
@@ -46,13 +57,9 @@ impl Launches<'_> {
         let steps = if in_place { self.axis.size / 2 } else { self.axis.size };
         self.insert_axis(&mut dims, steps, self.axis.out_stride / elements);
         let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();
-        let index = unit.trailing_zeros() as usize + if in_place { 5 } else { 0 };
         let mut params = self.params(items, dims.into_iter());
         params.axis_in_stride /= elements;
         params.axis_out_stride /= elements;
-        let items_of_thread = if in_place { ITEMS_OF_SWAP } else { ITEMS_OF_COPY };
-        let entry = Entry { module: Module::ReverseUnits, index };
-        let blocks = blocks(items, items_of_thread);
-        Ok(Launch { entry, blocks, shared: 0, alignment: unit, access: unit, params })
+        Ok(params)
     }
 }

@@ -1,0 +1,52 @@
+// REVERSE_SUBSEQUENCES for little work: a unit, or in place a pair of them, a thread, in at most three dimensions, the
+// axis among them. The contract is in the header.
+//
+// Such a launch takes about as long as its instructions take to be fetched, so there are few of them: no loops, one
+// item a thread. Why in place is right: as in reverse_subsequences_units.cu.
+#include "reverse_subsequences.cuh"
+
+// Where item n is, in three dimensions at most: those that are not there are zeros, which leave n as it is.
+__device__ __forceinline__ Position locate_near(u32 n, const Reverse& p) {
+    Position position = {0, 0, 0, 0};
+    const u32 middle = divide(n, p.dims[0].size), outer = divide(middle, p.dims[1].size);
+    step_to(position, n - middle * p.dims[0].size.divisor, p.dims[0]);
+    step_to(position, middle - outer * p.dims[1].size.divisor, p.dims[1]);
+    step_to(position, outer, p.dims[2]);
+    return position;
+}
+
+template <class Unit>
+__device__ __forceinline__ void copy_small(const Reverse& p) {
+    const u32 n = static_cast<u32>(global_thread());
+    if (n >= static_cast<u32>(p.items)) return;
+    const Position at_item = locate_near(n, p);
+    const u32 from = source(at_item.t, lane_length(at_item.length, p));
+    *at(static_cast<Unit*>(p.out), at_item.out + at_item.t * p.axis_out_stride) =
+        *at(static_cast<const Unit*>(p.in), at_item.in + from * p.axis_in_stride);
+}
+
+template <class Unit>
+__device__ __forceinline__ void swap_small(const Reverse& p) {
+    const u32 n = static_cast<u32>(global_thread());
+    if (n >= static_cast<u32>(p.items)) return;
+    const Position at_item = locate_near(n, p);
+    const u32 length = lane_length(at_item.length, p);
+    if (at_item.t >= length / 2) return;
+    Unit* const lane = at(static_cast<Unit*>(p.out), at_item.out);
+    Unit* const front = at(lane, at_item.t * p.axis_out_stride);
+    Unit* const back = at(lane, (length - 1 - at_item.t) * p.axis_out_stride);
+    const Unit from_front = *front, from_back = *back;
+    *front = from_back;
+    *back = from_front;
+}
+
+REVERSE_ENTRY(reverse_small_1, copy_small<u8>)
+REVERSE_ENTRY(reverse_small_2, copy_small<u16>)
+REVERSE_ENTRY(reverse_small_4, copy_small<u32>)
+REVERSE_ENTRY(reverse_small_8, copy_small<u64>)
+REVERSE_ENTRY(reverse_small_16, copy_small<uint4>)
+REVERSE_ENTRY(reverse_small_swap_1, swap_small<u8>)
+REVERSE_ENTRY(reverse_small_swap_2, swap_small<u16>)
+REVERSE_ENTRY(reverse_small_swap_4, swap_small<u32>)
+REVERSE_ENTRY(reverse_small_swap_8, swap_small<u64>)
+REVERSE_ENTRY(reverse_small_swap_16, swap_small<uint4>)

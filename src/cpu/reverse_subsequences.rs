@@ -55,36 +55,61 @@ fn length(plan: &Plan, lengths: &Lengths<'_>, at: usize) -> usize {
     length.min(u64::from(plan.axis.size)) as usize
 }
 
-/// Bytes of a row of neighbouring lanes that are reversed together: one cache line.
+/// Bytes of a row of neighbouring lanes that are reversed together: several cache lines, as memory is read faster so.
 const TILE_BYTES: usize = 256;
+/// Bytes of a tile's row that lie together: one cache line.
+const STRIP_BYTES: usize = 64;
 
-/// Neighbouring lanes, read row by row into memory of their own: where rows are a power of two apart, lines of many
-/// rows would drive each other out of the cache.
+/// Neighbouring lanes in memory of their own, strip by strip: a strip is a cache line of every row, one behind the other.
+/// A lane is turned around within its strip, which the nearest cache holds; in the tensor, where rows are a power of two
+/// apart, lines of many rows would drive each other out.
 struct Tile<T> {
     size: usize,
-    width: usize,
-    lengths: Vec<usize>,
     elements: Vec<T>,
 }
 
 impl<T: Pod> Tile<T> {
+    /// Elements of a strip's row.
+    const STRIP: usize = STRIP_BYTES / size_of::<T>();
+
     fn new(plan: &Plan, row: usize) -> Self {
-        let (size, width) = (plan.axis.size as usize, row.min(TILE_BYTES / size_of::<T>()));
-        Self { size, width, lengths: Vec::with_capacity(width), elements: vec![T::zeroed(); size * width] }
+        let size = plan.axis.size as usize;
+        let width = row.min(TILE_BYTES / size_of::<T>()).next_multiple_of(Self::STRIP);
+        Self { size, elements: vec![T::zeroed(); size * width] }
     }
 
-    fn read(&mut self, from: &[T], at: usize, step: usize, lanes: &Range<usize>, length: impl Fn(usize) -> usize) {
-        self.lengths.clear();
-        self.lengths.extend(lanes.clone().map(length));
-        for t in 0..self.size {
-            self.elements[t * self.width..][..lanes.len()].copy_from_slice(&from[at + t * step..][lanes.clone()]);
+    /// Where the strips of a row lie, of so many lanes: elements of the tile, and of the row.
+    fn strips(&self, t: usize, lanes: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let size = self.size;
+        (0..lanes).step_by(Self::STRIP).enumerate().map(move |(n, begin)| {
+            let count = Self::STRIP.min(lanes - begin);
+            let at = (n * size + t) * Self::STRIP;
+            (at..at + count, begin..begin + count)
+        })
+    }
+
+    fn read(&mut self, t: usize, row: &[T]) {
+        for (strip, of_row) in self.strips(t, row.len()) {
+            self.elements[strip].copy_from_slice(&row[of_row]);
         }
     }
 
-    /// What belongs at position t of lane j.
-    fn reversed(&self, t: usize, j: usize) -> T {
-        let length = self.lengths[j];
-        self.elements[if t < length { length - 1 - t } else { t } * self.width + j]
+    fn write(&self, t: usize, row: &mut [T]) {
+        for (strip, of_row) in self.strips(t, row.len()) {
+            row[of_row].copy_from_slice(&self.elements[strip]);
+        }
+    }
+
+    /// Reverses the first `length` elements of lane j.
+    fn reverse(&mut self, j: usize, length: usize) {
+        let strip = &mut self.elements[j / Self::STRIP * self.size * Self::STRIP..][..self.size * Self::STRIP];
+        let column = &mut strip[j % Self::STRIP..];
+        let (mut front, mut back) = (0, length.max(1) * Self::STRIP - Self::STRIP);
+        while front < back {
+            column.swap(front, back);
+            front += Self::STRIP;
+            back -= Self::STRIP;
+        }
     }
 }
 
@@ -116,11 +141,11 @@ fn copy<T: Pod>(plan: &Plan, input: &[T], lengths: &Lengths<'_>, out: &mut [T]) 
             let mut tile = Tile::new(plan, row);
             for_each(&outer, |[at_in, at_out, at_length]| {
                 for_each_tile::<T>(row, |lanes| {
-                    tile.read(input, at_in, in_step, &lanes, |j| length(plan, lengths, at_length + j * length_step));
-                    for t in 0..size {
-                        let to = &mut out[at_out + t * out_step..][lanes.clone()];
-                        to.iter_mut().enumerate().for_each(|(j, to)| *to = tile.reversed(t, j));
+                    (0..size).for_each(|t| tile.read(t, &input[at_in + t * in_step..][lanes.clone()]));
+                    for (n, j) in lanes.clone().enumerate() {
+                        tile.reverse(n, length(plan, lengths, at_length + j * length_step));
                     }
+                    (0..size).for_each(|t| tile.write(t, &mut out[at_out + t * out_step..][lanes.clone()]));
                 });
             });
         }
@@ -137,13 +162,11 @@ fn swap<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T]) {
             let mut tile = Tile::new(plan, row);
             for_each(&outer, |[_, at, at_length]| {
                 for_each_tile::<T>(row, |lanes| {
-                    tile.read(out, at, step, &lanes, |j| length(plan, lengths, at_length + j * length_step));
-                    let longest = tile.lengths.iter().copied().max().unwrap_or(0);
-                    for t in 0..longest {
-                        let to = &mut out[at + t * step..][lanes.clone()];
-                        let below = to.iter_mut().enumerate().filter(|(j, _)| t < tile.lengths[*j]);
-                        below.for_each(|(j, to)| *to = tile.reversed(t, j));
-                    }
+                    let length = |j: usize| length(plan, lengths, at_length + j * length_step);
+                    let longest = lanes.clone().map(length).max().unwrap_or(0);
+                    (0..longest).for_each(|t| tile.read(t, &out[at + t * step..][lanes.clone()]));
+                    lanes.clone().enumerate().for_each(|(n, j)| tile.reverse(n, length(j)));
+                    (0..longest).for_each(|t| tile.write(t, &mut out[at + t * step..][lanes.clone()]));
                 });
             });
         }

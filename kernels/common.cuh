@@ -11,7 +11,7 @@ using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
 
-static constexpr u32 THREADS = 256;  // threads of a block, in every kernel (plan::THREADS)
+static constexpr u32 THREADS = 256;  // threads of a block, unless teams make it smaller (plan::THREADS)
 static constexpr u32 MAX_DIMS = 8;   // DML_TENSOR_DIMENSION_COUNT_MAX1
 
 // n / divisor for any 32-bit n, without a division (Granlund & Montgomery, 1994, figure 4.1).
@@ -56,21 +56,6 @@ __device__ __forceinline__ void store_slot(u8* slot, uint4 v) {
 __device__ __forceinline__ void prefetch(const void* address) {
 #ifdef __CUDACC__
     asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(address)) : "memory");
-#endif
-}
-
-// Waits for the `threads` threads that are part `part` of a block: 64 or more, so that there are 4 parts at most. Every
-// part has a barrier of its own, of the few that a multiprocessor has: named by constants, no more are taken.
-__device__ __forceinline__ void sync_part(u32 threads, u32 part) {
-#ifdef __CUDACC__
-    switch (part) {
-        case 0: asm volatile("bar.sync 0, %0;" : : "r"(threads) : "memory"); break;
-        case 1: asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory"); break;
-        case 2: asm volatile("bar.sync 2, %0;" : : "r"(threads) : "memory"); break;
-        default: asm volatile("bar.sync 3, %0;" : : "r"(threads) : "memory"); break;
-    }
-#else
-    __sync_part(threads);
 #endif
 }
 

@@ -149,20 +149,31 @@ __device__ __forceinline__ uint4 staged_window(u32 byte) {
     return shift_slots(staged[byte / 16], staged[byte / 16 + 1], byte & 15);
 }
 
-// Waits for the threads of a team of 2^team_log, the one of that number in the block.
-__device__ __forceinline__ void sync_team(u32 team_log, u32 in_block) {
-    if (team_log <= 5) {
+// A team of 2^team_log threads. One of more than a warp is a block of its own, so that none waits for another.
+struct Team {
+    u32 size, thread;  // thread: in the team
+    u32 in_block;      // which of the block's teams
+    u32 index;         // in the grid
+};
+
+__device__ __forceinline__ Team team_of(const Reverse& p) {
+    const u32 size = 1u << p.team_log, in_block = threadIdx.x >> p.team_log;
+    return {size, threadIdx.x & (size - 1), in_block, blockIdx.x * (blockDim.x >> p.team_log) + in_block};
+}
+
+__device__ __forceinline__ void sync_team(const Team& team) {
+    if (team.size <= 32) {
         __syncwarp();
     } else {
-        sync_part(1u << team_log, in_block);
+        __syncthreads();
     }
 }
 
-// Reads `count` slots from `from` on into shared memory: the part of thread `first` of so many of a team, 4 slots of
-// which are on their way before the first is stored. What lies out of bounds is not read.
-__device__ __forceinline__ void read_run(uint4* slots, const u8* from, u32 count, u32 first, u32 team,
-                                         const Bounds& bounds) {
+// Reads `count` slots from `from` on into shared memory: a thread's part of them, of which 4 are on their way before the
+// first is stored. What lies out of bounds is not read.
+__device__ __forceinline__ void read_run(uint4* slots, const u8* from, u32 count, const Team& of, const Bounds& bounds) {
     constexpr u32 AT_ONCE = 4;
+    const u32 first = of.thread, team = of.size;
     if (from < bounds.begin || from + count * 16 > bounds.end) {  // the tensor's first run or its last
         for (u32 s = first; s < count; s += team) slots[s] = load_slot(from + s * 16, bounds);
         return;

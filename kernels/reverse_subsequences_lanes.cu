@@ -21,10 +21,8 @@ __device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
-    const u32 team = 1u << p.team_log;
-    const u32 in_block = threadIdx.x >> p.team_log;
-    const u32 first = threadIdx.x & (team - 1);
-    const u32 lane = blockIdx.x * (THREADS >> p.team_log) + in_block;
+    const Team team = team_of(p);
+    const u32 lane = team.index;
     const bool active = lane < p.items;
 
     int length = 0;
@@ -39,20 +37,20 @@ __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     const int size = IN_PLACE ? length : static_cast<int>(p.axis_size * W);
     const u32 in_lead = lead_of(in);
     // A slot is left before the lane, for windows that begin there.
-    uint4* const slots = staged + in_block * p.pitch + 1;
+    uint4* const slots = staged + team.in_block * p.pitch + 1;
     if (active) {
         const u32 count = size == 0 ? 0 : (in_lead + size + 15) / 16;
-        read_run(slots, in - in_lead, count, first, team, input_bounds(p));
+        read_run(slots, in - in_lead, count, team, input_bounds(p));
     }
-    sync_team(p.team_log, in_block);
+    sync_team(team);
     if (!active) return;
 
     // Bytes from the lane's first to `x`: those of the slot that is written. Its windows lie `back - x` and
     // `same + x` bytes behind the begin of shared memory.
     const int out_lead = static_cast<int>(lead_of(run));
-    const int same = static_cast<int>((in_block * p.pitch + 1) * 16 + in_lead);
+    const int same = static_cast<int>((team.in_block * p.pitch + 1) * 16 + in_lead);
     const int back = same + length - 16;
-    for (int x = static_cast<int>(first) * 16 - out_lead; x < size; x += static_cast<int>(team) * 16) {
+    for (int x = static_cast<int>(team.thread) * 16 - out_lead; x < size; x += static_cast<int>(team.size) * 16) {
         uint4 v;
         if (x < length) {
             v = turn<W>(staged_window(static_cast<u32>(back - x)));

@@ -70,9 +70,9 @@ __device__ __forceinline__ void swap_lanes(const Reverse& p) {
 // A team takes one group, of which it reads, turns and writes no more than what is below the length.
 template <class Unit>
 __device__ __forceinline__ void swap_blocks(const Reverse& p) {
-    const u32 team = 1u << p.team_log, in_team = threadIdx.x & (team - 1), in_block = threadIdx.x >> p.team_log;
-    const u32 g = blockIdx.x * (THREADS >> p.team_log) + in_block;
-    uint4* const slots = staged + in_block * p.pitch;
+    const Team team = team_of(p);
+    const u32 g = team.index;
+    uint4* const slots = staged + team.in_block * p.pitch;
     u8* const group = static_cast<u8*>(p.out) + static_cast<u64>(g) * p.group.divisor;
     const int lead = static_cast<int>(reinterpret_cast<u64>(group) & 15);
     int length = 0;
@@ -81,12 +81,12 @@ __device__ __forceinline__ void swap_blocks(const Reverse& p) {
         if (rows > 1) length = static_cast<int>(rows * p.block.divisor);  // one row stays where it is
         const Bounds bounds = {static_cast<const u8*>(p.out), static_cast<const u8*>(p.out) + p.in_bytes};
         const u32 count = length == 0 ? 0 : (lead + length + 15) / 16;
-        read_run(slots, group - lead, count, in_team, team, bounds);
+        read_run(slots, group - lead, count, team, bounds);
     }
-    sync_team(p.team_log, in_block);
+    sync_team(team);
     turn_group<Unit, false>(reinterpret_cast<u8*>(slots) + lead, length, p);
-    sync_team(p.team_log, in_block);
-    for (int x = static_cast<int>(in_team * 16) - lead; x < length; x += static_cast<int>(team * 16)) {
+    sync_team(team);
+    for (int x = static_cast<int>(team.thread * 16) - lead; x < length; x += static_cast<int>(team.size * 16)) {
         store_part<sizeof(Unit)>(group + x, slots[(x + lead) / 16], -x, length - x);
     }
 }

@@ -27,7 +27,9 @@ __device__ __forceinline__ void copy_units(const Reverse& p) {
     }
 }
 
-// In place: an item is a pair, t below half the axis size; those at or past half the length have no work.
+// In place: an item is a pair, t below half the axis size; those at or past half the length have no work. Units of 16
+// bytes take turns: the first pair, the last, the second, and so on, so that at any time about as many have work. Narrower
+// ones do not: their neighbours on the axis share a sector.
 template <class Unit, u32 ITEMS>
 __device__ __forceinline__ void swap_units(const Reverse& p) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS) + threadIdx.x;
@@ -40,11 +42,13 @@ __device__ __forceinline__ void swap_units(const Reverse& p) {
         moves[k] = item < p.items;
         if (!moves[k]) continue;
         const Position at_item = locate(static_cast<u32>(item), p);
+        u32 t = at_item.t;
+        if (sizeof(Unit) == 16) t = t % 2 == 0 ? t / 2 : p.axis_size / 2 - 1 - t / 2;
         const u32 length = lane_length(at_item.length, p);
-        moves[k] = at_item.t < length / 2;
+        moves[k] = t < length / 2;
         if (!moves[k]) continue;
-        front_at[k] = at_item.out + at_item.t * p.axis_out_stride;
-        back_at[k] = at_item.out + (length - 1 - at_item.t) * p.axis_out_stride;
+        front_at[k] = at_item.out + t * p.axis_out_stride;
+        back_at[k] = at_item.out + (length - 1 - t) * p.axis_out_stride;
         front[k] = *at(static_cast<const Unit*>(p.out), front_at[k]);
         back[k] = *at(static_cast<const Unit*>(p.out), back_at[k]);
     }

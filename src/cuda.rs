@@ -148,5 +148,11 @@ fn start<P: bytemuck::Pod>(
     stream: driver::StreamHandle,
 ) -> Result<(), CudaError> {
     let function = functions.get(launch.entry);
-    driver::launch(functions.context(), function, (launch.blocks, launch.shared), &launch.params, stream)
+    driver::launch(
+        functions.context(),
+        function,
+        (launch.blocks, launch.threads, launch.shared),
+        &launch.params,
+        stream,
+    )
 }

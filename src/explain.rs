@@ -5,7 +5,7 @@ use std::fmt;
 use crate::operator::CompiledOperator;
 use crate::plan::fill_value_sequence::{self, Kernel};
 use crate::plan::reverse_launches::Ways;
-use crate::plan::{reverse_subsequences, Launch, Plan, THREADS};
+use crate::plan::{reverse_subsequences, Launch, Plan};
 
 /// The plan of a compiled operator: dimensions as they were merged, and the kernels that a dispatch chooses from.
 /// `Display` writes it for people; `dml-cuda --explain` prints that.
@@ -82,7 +82,7 @@ fn explained<P>(launch: &Launch<P>) -> ExplainedLaunch {
         kernel: launch.entry.name().to_string_lossy().into_owned(),
         access_bytes: launch.access,
         blocks: launch.blocks,
-        threads: THREADS,
+        threads: launch.threads,
         shared_memory: launch.shared,
         alignment: launch.alignment,
     }

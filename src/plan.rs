@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable};
 
 pub(crate) use crate::layout::MAX_DIMENSIONS;
 
-/// Threads of a block, in every kernel (`THREADS` of kernels/common.cuh).
+/// Threads of a block, unless a team of fewer has one of its own (`THREADS` of kernels/common.cuh).
 pub(crate) const THREADS: u32 = 256;
 
 /// Bytes of the widest load and store of a thread.
@@ -34,6 +34,8 @@ pub(crate) enum Plan {
 pub(crate) struct Launch<Params> {
     pub entry: Entry,
     pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
     /// Bytes of dynamic shared memory of a block.
     pub shared: u32,
     /// What the pointers of the big tensors must be multiples of.

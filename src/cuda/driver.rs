@@ -17,7 +17,7 @@ use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 use cudarc::driver::CudaContext;
 
 use crate::error::{CudaError, DeviceError};
-use crate::plan::{Entry, Target, THREADS};
+use crate::plan::{Entry, Target};
 pub(crate) use memory::Memory;
 use stream::new_stream;
 pub(crate) use stream::{Event, Stream, StreamHandle};
@@ -218,7 +218,7 @@ fn only(ptx: &str, entry: &str) -> String {
     [head, BEGIN, body].concat()
 }
 
-/// Launches a kernel that takes one structure by value, in blocks of [`THREADS`] with so many bytes of dynamic
+/// Launches a kernel that takes one structure by value, in so many blocks of so many threads with so many bytes of dynamic
 /// shared memory.
 ///
 /// Safe to call within this crate because the parameters come from a plan, and the pointers in them from
@@ -227,7 +227,7 @@ fn only(ptx: &str, entry: &str) -> String {
 pub(crate) fn launch<P: Pod>(
     context: &Context,
     kernel: &Kernel,
-    (blocks, shared): (u32, u32),
+    (blocks, threads, shared): (u32, u32, u32),
     params: &P,
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
@@ -237,7 +237,7 @@ pub(crate) fn launch<P: Pod>(
     // P is the `repr(C)` twin of the kernel's structure (held by the tests that run every entry point). The
     // driver copies it before it returns. What the kernel may touch is argued above and in the kernel file.
     unsafe {
-        result::launch_kernel(kernel.function, (blocks, 1, 1), (THREADS, 1, 1), shared, stream.raw(), &mut arguments)
+        result::launch_kernel(kernel.function, (blocks, 1, 1), (threads, 1, 1), shared, stream.raw(), &mut arguments)
     }
     .map_err(explain("launching a kernel"))
 }

@@ -255,7 +255,15 @@ fn launches(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimens
         let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) };
         let blocks = blocks(slots_of_run(count, width, false).into(), 1);
         let entry = entry(arithmetic, 0);
-        return vec![Kernel::Packed(Launch { entry, blocks, shared: 0, alignment: width, access: SLOT, params })];
+        return vec![Kernel::Packed(Launch {
+            entry,
+            blocks,
+            threads: THREADS,
+            shared: 0,
+            alignment: width,
+            access: SLOT,
+            params,
+        })];
     }
     let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
     let aligned = dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
@@ -322,7 +330,7 @@ fn strided(arithmetic: Arithmetic, start: u64, delta: u64, dimensions: &[Dimensi
     };
     let alignment = if aligned { SLOT } else { width };
     let access = if run.is_empty() { width } else { SLOT };
-    let launch = Launch { entry: entry(arithmetic, kind), blocks, shared, alignment, access, params };
+    let launch = Launch { entry: entry(arithmetic, kind), blocks, threads: THREADS, shared, alignment, access, params };
     match run.len() {
         0 => Kernel::Elements(launch),
         1 => Kernel::Rows(launch),

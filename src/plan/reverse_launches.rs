@@ -33,6 +33,9 @@ const STAGED_BLOCK_BYTES: u64 = 100 << 10;
 /// In place is so many entries further, for each width of an element.
 const SWAP: usize = 4;
 
+/// Threads of the least block: two warps, as a multiprocessor holds at most 32 blocks, and 64 warps.
+const LEAST_BLOCK: u32 = 64;
+
 const NO_BLOCK: &str = "no contiguous block with one length lies behind the axis";
 const NO_LANES: &str = "the axis is not contiguous";
 
@@ -215,6 +218,13 @@ impl Launches<'_> {
             rank,
         }
     }
+}
+
+/// Threads of a block of teams, and how many teams: one, if it is as large as the least block, so that none waits until
+/// another has done. Inner u8 in place: 4 teams a block 42.
+fn teams(team: u32) -> (u32, u32) {
+    let threads = team.max(LEAST_BLOCK);
+    (threads, threads / team)
 }
 
 /// So many blocks of threads, if a grid can have them.

@@ -2,7 +2,7 @@
 // Built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
 //
 // A launch on the wire (little endian): u32 sizes of name, parameters and of the three tensors (input, lengths,
-// output; an input size of 2^32 - 1 is "in place": the output is the input), u32 blocks, u32 shared bytes, u32 bytes
+// output; an input size of 2^32 - 1 is "in place": the output is the input), u32 blocks, u32 threads, u32 shared bytes, u32 bytes
 // that the big tensors begin past a multiple of 256, u32 offsets of the three pointers in the parameters, u32 order;
 // then name, parameters, and the tensors' bytes. The answer is the output's bytes.
 //
@@ -22,9 +22,9 @@
 
 #include "shim.hpp"
 
-Index3 threadIdx, blockIdx;
+Index3 threadIdx, blockIdx, blockDim;
 
-static constexpr unsigned THREADS = 256, WARP = 32;
+static constexpr unsigned THREADS = 256, WARP = 32;  // THREADS: the most of a block
 static constexpr size_t STACK = 256 << 10, SHARED = 256 << 10;
 uint4 staged[SHARED / 16];  // `extern __shared__ uint4 staged[]` of the kernels
 
@@ -80,7 +80,7 @@ void fibre_main() {
             const unsigned thread = thread_at(block.next++);
             block.fibre[thread] = self;
             threadIdx = {thread, 0, 0};
-            block.body(block.parameters);
+            if (thread < blockDim.x) block.body(block.parameters);
             block.state[thread] = State::Ended;
         }
         idle.push_back(self);
@@ -190,14 +190,13 @@ struct Tensor {
 };
 
 struct Header {
-    uint32_t name, parameters, tensors[3], blocks, shared, past, pointers[3], order;
+    uint32_t name, parameters, tensors[3], blocks, threads, shared, past, pointers[3], order;
 };
 
 }  // namespace
 
 void __syncthreads() { wait_for(THREADS); }
 void __syncwarp() { wait_for(WARP); }
-void __sync_part(unsigned threads) { wait_for(threads); }
 
 int main() {
     Header header;
@@ -222,6 +221,8 @@ int main() {
         block.backwards = header.order != 0;
         std::memset(staged, 0xA5, sizeof staged);
         ASAN_POISON_MEMORY_REGION(reinterpret_cast<char*>(staged) + header.shared, sizeof staged - header.shared);
+        if (header.threads > THREADS) fail("a block of more threads than there may be");
+        blockDim = {header.threads, 1, 1};
         for (unsigned b = 0; b < header.blocks; ++b) {
             blockIdx = {block.backwards ? header.blocks - 1 - b : b, 0, 0};
             run_block();

@@ -15,7 +15,7 @@
 struct Index3 {
     unsigned x, y, z;
 };
-extern Index3 threadIdx, blockIdx;
+extern Index3 threadIdx, blockIdx, blockDim;
 
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
@@ -25,10 +25,9 @@ struct alignas(8) uint2 {
 };
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
-// Barriers: of the block, of the thread's warp, and of the thread's part of the block, of so many threads.
+// Barriers: of the block, and of the thread's warp.
 void __syncthreads();
 void __syncwarp();
-void __sync_part(unsigned threads);
 inline int __syncthreads_or(int) {
     __syncthreads();
     return 0;  // of what the threads say no kernel makes use

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::{dim, grid, Entry, Launch, Launches, Module, Way};
+use super::{dim, grid, teams, Entry, Launch, Launches, Module, Way};
 use crate::plan::{slots_of_run, FastDiv, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_lanes.cu: whole lanes, then long ones in tiles.
@@ -90,7 +90,7 @@ impl Launches<'_> {
                 _ => SLOTS_OF_LANE,
             };
             let team = slots.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
-            let together = THREADS / team;
+            let (threads, together) = teams(team);
             let mut params = self.params(self.lane_count(), self.dimensions.iter().map(dim));
             params.pitch = pitch;
             params.team_log = team.trailing_zeros();
@@ -98,7 +98,7 @@ impl Launches<'_> {
             let entry = Entry { module: Module::ReverseLanes, index };
             let blocks = self.lane_count().div_ceil(together.into()) as u32;
             let alignment = if aligned { SLOT } else { self.width };
-            Ok(Launch { entry, blocks, shared: together * pitch * SLOT, alignment, access: SLOT, params })
+            Ok(Launch { entry, blocks, threads, shared: together * pitch * SLOT, alignment, access: SLOT, params })
         };
         self.alignments().iter().map(|&aligned| launch(aligned)).collect()
     }
@@ -119,7 +119,7 @@ impl Launches<'_> {
             params.parts = FastDiv::new(tiles);
             let entry = Entry { module: Module::ReverseLanes, index: self.width_index() + LONG };
             let alignment = if aligned { SLOT } else { self.width };
-            Ok(Launch { entry, blocks, shared: 0, alignment, access: SLOT, params })
+            Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment, access: SLOT, params })
         };
         self.alignments().iter().map(|&aligned| launch(aligned)).collect()
     }
@@ -138,6 +138,6 @@ impl Launches<'_> {
         let mut params = self.params(items, self.dimensions.iter().map(dim));
         params.parts = FastDiv::new(parts as u32);
         let entry = Entry { module: Module::ReverseLanes, index: self.width_index() + LONG + SWAP };
-        Ok(Launch { entry, blocks, shared: 0, alignment: self.width, access: SLOT, params })
+        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: self.width, access: SLOT, params })
     }
 }

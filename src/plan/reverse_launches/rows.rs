@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{dim, Dim, Entry, Launch, Launches, Module, Way, NO_BLOCK};
-use crate::plan::{blocks, slots_of_run, FastDiv, SLOT};
+use crate::plan::{blocks, slots_of_run, FastDiv, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_rows.cu.
 pub(crate) const ENTRIES: &[&CStr] = &[c"reverse_rows", c"reverse_rows_swap"];
@@ -39,6 +39,6 @@ impl Launches<'_> {
         params.unit = self.width;
         let entry = Entry { module: Module::ReverseRows, index: in_place.into() };
         let blocks = blocks(items, ITEMS);
-        Ok(Launch { entry, blocks, shared: 0, alignment: self.width, access: SLOT, params })
+        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: self.width, access: SLOT, params })
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{Entry, Launch, Launches, Module, Way};
-use crate::plan::{blocks, SLOT};
+use crate::plan::{blocks, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_small.cu: copying and in place, narrowest unit first.
 pub(crate) const ENTRIES: &[&CStr] = &[
@@ -44,6 +44,6 @@ impl Launches<'_> {
             index: unit.trailing_zeros() as usize + if in_place { SWAP } else { 0 },
         };
         let blocks = blocks(params.items, 1);
-        Ok(Launch { entry, blocks, shared: 0, alignment: unit, access: unit, params })
+        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
     }
 }

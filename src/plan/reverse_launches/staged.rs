@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::{dim, Dim, Entry, Launch, Launches, Module, Way, STAGED_LANE_BYTES, STAGED_LANE_IN_PLACE, SWAP};
+use super::{dim, teams, Dim, Entry, Launch, Launches, Module, Way, STAGED_LANE_BYTES, STAGED_LANE_IN_PLACE, SWAP};
 use crate::plan::{FastDiv, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_staged.cu: lanes of whole slots.
@@ -72,8 +72,10 @@ impl Launches<'_> {
             let team = slots.div_ceil(SLOTS_OF_THREAD).next_power_of_two().min(THREADS);
             launch.params.team_log = team.trailing_zeros();
             launch.params.pitch = slots;
-            launch.shared = THREADS / team * slots * SLOT;
-            launch.blocks = launch.params.items.div_ceil((THREADS / team).into()) as u32;
+            let (threads, together) = teams(team);
+            launch.threads = threads;
+            launch.shared = together * slots * SLOT;
+            launch.blocks = launch.params.items.div_ceil(together.into()) as u32;
             if launch.shared > self.target.shared_memory {
                 return vec![Err(TOO_LARGE)];
             }
@@ -124,6 +126,14 @@ impl Launches<'_> {
         params.team_log = u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros();
         let blocks = groups.div_ceil(together) as u32;
         let entry = Entry { module: Module::ReverseStaged, index: 0 };
-        Ok(Launch { entry, blocks, shared: shared as u32, alignment: self.width, access: SLOT, params })
+        Ok(Launch {
+            entry,
+            blocks,
+            threads: THREADS,
+            shared: shared as u32,
+            alignment: self.width,
+            access: SLOT,
+            params,
+        })
     }
 }

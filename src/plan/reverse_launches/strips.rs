@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{dim, grid, Entry, Launch, Launches, Module, Way, SWAP};
-use crate::plan::FastDiv;
+use crate::plan::{FastDiv, THREADS};
 
 /// kernels/reverse_subsequences_strips.cu.
 pub(crate) const ENTRIES: &[&CStr] = &[
@@ -60,6 +60,14 @@ impl Launches<'_> {
         params.length_stride = row.length_stride;
         let entry =
             Entry { module: Module::ReverseStrips, index: self.width_index() + if in_place { SWAP } else { 0 } };
-        Ok(Launch { entry, blocks, shared: self.axis.size * strip, alignment: word, access: word, params })
+        Ok(Launch {
+            entry,
+            blocks,
+            threads: THREADS,
+            shared: self.axis.size * strip,
+            alignment: word,
+            access: word,
+            params,
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{dim, Entry, Launch, Launches, Module, Way};
-use crate::plan::{blocks, SLOT};
+use crate::plan::{blocks, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_tiny.cu: bytes of an element, and of a lane.
 pub(crate) const ENTRIES: &[&CStr] = &[
@@ -40,6 +40,6 @@ impl Launches<'_> {
         let entry = Entry { module: Module::ReverseTiny, index };
         let params = self.params(items, std::iter::once(dim(lanes)));
         let blocks = blocks(items.div_ceil(lanes_of_slot), 1);
-        Ok(Launch { entry, blocks, shared: 0, alignment: SLOT, access: SLOT, params })
+        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: SLOT, access: SLOT, params })
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{dim_in, Dim, Entry, Launch, Launches, Module, Params, Way};
-use crate::plan::{blocks, MAX_DIMENSIONS};
+use crate::plan::{blocks, MAX_DIMENSIONS, THREADS};
 
 /// kernels/reverse_subsequences_units.cu: copying and in place, narrowest unit first.
 pub(crate) const ENTRIES: &[&CStr] = &[
@@ -32,7 +32,7 @@ impl Launches<'_> {
         let items_of_thread = if in_place { ITEMS_OF_SWAP } else { ITEMS_OF_COPY };
         let entry = Entry { module: Module::ReverseUnits, index };
         let blocks = blocks(params.items, items_of_thread);
-        Ok(Launch { entry, blocks, shared: 0, alignment: unit, access: unit, params })
+        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
     }
 
     /// Items are units, or pairs of them in place, in dimensions with the axis among them.

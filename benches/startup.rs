@@ -24,11 +24,12 @@ fn fill() -> OperatorDesc {
     .into()
 }
 
-fn reversal() -> OperatorDesc {
-    let tensor = BufferTensorDesc::packed(T::Float32, &[4, 256]);
+/// Of so many lanes: of few, or of more than the kernels for little work take.
+fn reversal(lanes: u32) -> OperatorDesc {
+    let tensor = BufferTensorDesc::packed(T::Float32, &[lanes, 256]);
     ReverseSubsequencesDesc {
         input_tensor: tensor.clone(),
-        sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[4, 1]),
+        sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[lanes, 1]),
         output_tensor: tensor,
         axis: 1,
     }
@@ -37,22 +38,27 @@ fn reversal() -> OperatorDesc {
 
 /// What the child prints: microseconds of each phase.
 fn time(desc: OperatorDesc) {
-    let inputs = if matches!(desc, OperatorDesc::ReverseSubsequences(_)) { 2 } else { 0 };
+    let inputs: Vec<u64> = match &desc {
+        OperatorDesc::ReverseSubsequences(desc) => {
+            [&desc.input_tensor, &desc.sequence_lengths_tensor].map(|tensor| tensor.total_tensor_size_in_bytes).to_vec()
+        }
+        OperatorDesc::FillValueSequence(_) => Vec::new(),
+    };
+    let size = inputs.first().copied().unwrap_or(4096);
     let mut marks = vec![Instant::now()];
     let device = Device::cuda(0).expect("a GPU");
     marks.push(Instant::now());
     let operator = device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled");
     marks.push(Instant::now());
     for _ in 0..2 {
-        let input: Vec<_> = (0..inputs).map(|_| device.create_buffer(4096).expect("small")).collect();
-        let bindings: Vec<_> =
-            input.iter().zip([4096, 16]).map(|(buffer, size)| BufferBinding::range(buffer, 0, size)).collect();
-        let output = device.create_buffer(4096).expect("small");
+        let input: Vec<_> = inputs.iter().map(|&size| device.create_buffer(size).expect("small")).collect();
+        let bindings: Vec<_> = input.iter().map(BufferBinding::whole).collect();
+        let output = device.create_buffer(size).expect("small");
         let stream = device.create_stream().expect("streams are to be had");
         operator.bind(&bindings, &BufferBinding::whole(&output)).expect("right").dispatch(&stream).expect("queued");
         stream.synchronize().expect("no kernel failed");
         let result: Vec<f32> = output.to_vec().expect("read");
-        assert_eq!(result[1], if inputs == 0 { 1.5 } else { 0.0 });
+        assert_eq!(result[1], if inputs.is_empty() { 1.5 } else { 0.0 });
         marks.push(Instant::now());
     }
     marks.windows(2).for_each(|pair| print!("{} ", (pair[1] - pair[0]).as_micros()));
@@ -64,7 +70,10 @@ fn main() {
         return time(fill());
     }
     if argument("--reversal") {
-        return time(reversal());
+        return time(reversal(4));
+    }
+    if argument("--large-reversal") {
+        return time(reversal(4096));
     }
     if Device::cuda_count() == 0 {
         println!("SKIPPED: there is no GPU to start");
@@ -72,7 +81,7 @@ fn main() {
     }
     let program = std::env::current_exe().expect("a running program has a file");
     println!("microseconds, medians of {PROCESSES} processes: {}", PHASES.join(", "));
-    for kind in ["--fill", "--reversal"] {
+    for kind in ["--fill", "--reversal", "--large-reversal"] {
         for warm in [false, true] {
             let cache = tempfile::tempdir().expect("a temporary folder");
             let mut runs: Vec<Vec<u64>> = Vec::new();

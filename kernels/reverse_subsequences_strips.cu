@@ -16,7 +16,9 @@
 // is not used. Elements at or past their lane's length are not written.
 #include "reverse_subsequences.cuh"
 
-// Rows that a thread reads before it stores the first, copying and in place.
+// Rows that a thread reads before it stores the first, copying and in place. Microseconds of lanes f32 on an H200, 2026-11-21:
+// copying 265, with 4 rows 278, with 16 326; in place 260, with 12 295, with 8 335. With 16, a multiprocessor holds two blocks
+// of threads, whose sectors are still in the L2 cache when they are written.
 static constexpr u32 AT_ONCE = 8;
 static constexpr u32 AT_ONCE_IN_PLACE = 16;
 

@@ -221,7 +221,7 @@ impl Launches<'_> {
 }
 
 /// Threads of a block of teams, and how many teams: one, if it is as large as the least block, so that none waits until
-/// another has done. Inner u8 in place: 4 teams a block 42.
+/// another has done. Blocks of 5 u8 in place: 30, with 256 threads a block 34.
 fn teams(team: u32) -> (u32, u32) {
     let threads = team.max(LEAST_BLOCK);
     (threads, threads / team)

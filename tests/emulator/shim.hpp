@@ -42,12 +42,6 @@ T max(T a, T b) {
     return a < b ? b : a;
 }
 
-inline unsigned atomicXor(unsigned* at, unsigned bits) {
-    const unsigned before = *at;
-    *at = before ^ bits;
-    return before;
-}
-
 inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>((uint64_t{a} * b) >> 32); }
 inline int __clz(unsigned v) { return v == 0 ? 32 : __builtin_clz(v); }
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {

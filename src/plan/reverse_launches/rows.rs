@@ -10,7 +10,7 @@ pub(crate) const ENTRIES: &[&CStr] = &[c"reverse_rows", c"reverse_rows_swap"];
 /// Items that a thread takes (template arguments in the kernel file).
 const ITEMS: u32 = 2;
 
-/// Shorter rows of a block are mostly their two ends. Blocks of 33 f32, copying: rows 48, staged 52.
+/// Shorter rows of a block are mostly their two ends. Blocks of 33 f32, copying: rows 48, turned in shared memory 43.
 const MIN_ROW_BYTES: u64 = 256;
 
 impl Launches<'_> {

@@ -32,7 +32,8 @@ const ROWS_IN_PLACE: usize = 11;
 const STAGED_BYTES: u64 = 16 << 10;
 const STAGED_GROUPS: u64 = 4096;
 
-/// In place, slots of a block's group that a thread reads and writes.
+/// In place, slots of a block's group that a thread reads and writes. Blocks of 3 u8, of 96 slots: 31, with 8 slots 39; of 5
+/// f16, of 320: 26, with 4 slots 29.
 const SLOTS_OF_THREAD: u32 = 6;
 
 const TOO_LARGE: &str = "a group does not fit shared memory";

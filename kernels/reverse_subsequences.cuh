@@ -12,7 +12,7 @@
 // The kernels promise
 //   - every output element is written once, nothing else is written;
 //   - reads stay inside the input tensor; in place they are of elements below a length, or of the 4 to 16 bytes
-//     that hold one, of which the others are not used;
+//     that hold one, or in which a staged lane begins, of which the others are not used;
 //   - in place, what lies at or past a length keeps its bits.
 // Bytes moved: copying, the input's and the output's once; in place, those below the lengths, twice.
 #pragma once
@@ -40,13 +40,13 @@ struct Reverse {
     u32 wide_lengths;  // 1 for UINT64, 0 for UINT32
     ReverseDim dims[MAX_DIMS];  // innermost first; zeros where there are fewer
     u64 in_bytes;      // TotalTensorSizeInBytes of the input: what may be read
-    FastDiv parts;     // slots, tiles or strips that a lane or a row is cut into
+    FastDiv parts;     // slots, tiles or strips that a lane or a row is cut into; turned in place: elements of a lane
     FastDiv block;     // strips: lanes of a contiguous row behind the axis; rows, staged: its bytes
     FastDiv group;     // staged: bytes of a lane, or of a block of them
     u32 together;      // staged: groups that a block of threads stages
     u32 unit;          // strips: bytes of a strip's row; rows: bytes of the unit of the strides
-    u32 pitch;         // lanes: slots of shared memory a lane
-    u32 team_log;      // lanes: threads of a lane, as a power of two
+    u32 pitch;         // lanes, blocks turned in place: slots of shared memory of one
+    u32 team_log;      // lanes, turned: threads of a lane or a block, as a power of two
     u32 length_stride; // strips: from one lane of a row to the next
     u32 rank;
 };

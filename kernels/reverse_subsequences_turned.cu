@@ -8,7 +8,8 @@
 // by one warp at once, however many of its lanes end in it.
 //
 // Why in place is right: a group belongs to one block of threads, or one team of them, which reads all of it before a
-// barrier and writes after it. Slots are read where they hold a byte below a length; what else they hold is not used.
+// barrier and writes after it. Slots are read where they hold a byte below a length, or two lanes; what else they hold
+// is not used.
 // Bytes at or past the length are not written.
 #include "staged_groups.cuh"
 

@@ -42,7 +42,8 @@ __device__ __forceinline__ void read_lengths(const Stage& s, u32 first, u32 row_
     }
 }
 
-// Whether a slot holds a byte below a length: not where it lies past one, up to the next group.
+// Whether a slot holds a byte below a length, or the next group begins in it or right behind: not where it lies past a
+// length, within the group.
 __device__ __forceinline__ bool holds_any(int x, const Stage& s, const Reverse& p) {
     const u32 g = divide(max(x, 0), p.group);
     const int group = static_cast<int>(g * p.group.divisor);

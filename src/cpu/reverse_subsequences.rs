@@ -55,7 +55,8 @@ fn length(plan: &Plan, lengths: &Lengths<'_>, at: usize) -> usize {
     length.min(u64::from(plan.axis.size)) as usize
 }
 
-/// Bytes of a row of neighbouring lanes that are reversed together: several cache lines, as memory is read faster so.
+/// Bytes of a row of neighbouring lanes that are reversed together. Lanes of u8, copying, GiB/s on an AMD EPYC, 2026-11-21:
+/// 1.7, with 512 bytes 1.7, with 1024 1.5.
 const TILE_BYTES: usize = 256;
 /// Bytes of a tile's row that lie together: one cache line.
 const STRIP_BYTES: usize = 64;

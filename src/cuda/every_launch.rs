@@ -56,8 +56,8 @@ impl Tensor {
         let mut memory = vec![0; self.offset as usize + self.bytes.len() + GUARD];
         self.buffer.read(0, &mut memory).expect("it is large enough");
         let tensor = self.offset as usize..self.offset as usize + self.bytes.len();
-        let guards = memory[..tensor.start].iter().chain(&memory[tensor.end..]);
-        assert!(guards.clone().all(|&byte| byte == POISON), "{what}: a guard was written");
+        let mut guards = memory[..tensor.start].iter().chain(&memory[tensor.end..]);
+        assert!(guards.all(|&byte| byte == POISON), "{what}: a guard was written");
         memory[tensor].to_vec()
     }
 }

@@ -147,7 +147,7 @@ impl Launches<'_> {
 
     /// Where there is little work, units of 16 bytes and of an element.
     fn add_small(&self, ways: &mut Ways, in_place: bool) {
-        ways.launches.extend([SLOT, self.width].into_iter().filter_map(|unit| self.small(in_place, unit).ok()));
+        ways.launches.extend([SLOT, self.width].into_iter().filter_map(|unit| self.small(in_place, unit)));
     }
 
     /// Units of 8 bytes down to those of an element, which any layout is made of.

@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-use super::{Entry, Launch, Launches, Module, Way};
+use super::units::index_of_unit;
+use super::{Entry, Launch, Launches, Module, Params};
 use crate::plan::{blocks, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_small.cu: copying and in place, narrowest unit first.
@@ -18,7 +19,6 @@ pub(crate) const ENTRIES: &[&CStr] = &[
     c"reverse_small_swap_8",
     c"reverse_small_swap_16",
 ];
-const SWAP: usize = 5;
 
 /// Dimensions that the kernels take, the axis among them.
 const DIMENSIONS: u32 = 3;
@@ -29,21 +29,15 @@ const WIDE_UNITS: u64 = 1 << 20;
 const UNITS: u64 = 1 << 18;
 
 impl Launches<'_> {
-    /// Units of that many bytes, where there are few, one a thread.
-    pub(super) fn small(&self, in_place: bool, unit: u32) -> Way {
-        let params = self.params_of_units(in_place, unit)?;
-        if params.rank > DIMENSIONS {
-            return Err("there are more than three dimensions after merging");
-        }
+    /// Units of that many bytes, one a thread, where there are few, in few dimensions.
+    pub(super) fn small(&self, in_place: bool, unit: u32) -> Option<Launch<Params>> {
+        let params = self.params_of_units(in_place, unit).ok()?;
         let units = params.items * if in_place { 2 } else { 1 };
-        if units > if unit == SLOT { WIDE_UNITS } else { UNITS } {
-            return Err("there is much work");
+        if params.rank > DIMENSIONS || units > if unit == SLOT { WIDE_UNITS } else { UNITS } {
+            return None;
         }
-        let entry = Entry {
-            module: Module::ReverseSmall,
-            index: unit.trailing_zeros() as usize + if in_place { SWAP } else { 0 },
-        };
+        let entry = Entry { module: Module::ReverseSmall, index: index_of_unit(in_place, unit) };
         let blocks = blocks(params.items, 1);
-        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
+        Some(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
     }
 }

@@ -22,15 +22,19 @@ pub(crate) const ENTRIES: &[&CStr] = &[
 /// f32 173, not 145.
 const ITEMS_OF_COPY: u32 = 4;
 const ITEMS_OF_SWAP: u32 = 2;
-const SWAP: usize = 5;
+
+/// Which of the entries of a file, copying and in place, narrowest unit first, is of that unit.
+pub(super) fn index_of_unit(in_place: bool, unit: u32) -> usize {
+    const UNITS: usize = 5;
+    unit.trailing_zeros() as usize + if in_place { UNITS } else { 0 }
+}
 
 impl Launches<'_> {
     /// Units of that many bytes, where the layout is made of them: any layout is of its elements.
     pub(super) fn units(&self, in_place: bool, unit: u32) -> Way {
         let params = self.params_of_units(in_place, unit)?;
-        let index = unit.trailing_zeros() as usize + if in_place { SWAP } else { 0 };
         let items_of_thread = if in_place { ITEMS_OF_SWAP } else { ITEMS_OF_COPY };
-        let entry = Entry { module: Module::ReverseUnits, index };
+        let entry = Entry { module: Module::ReverseUnits, index: index_of_unit(in_place, unit) };
         let blocks = blocks(params.items, items_of_thread);
         Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
     }

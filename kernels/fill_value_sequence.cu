@@ -97,10 +97,14 @@ struct Float16 {
     float start, delta;
     __device__ static float widen(u64 bits) { return __half2float(__ushort_as_half(static_cast<u16>(bits))); }
     __device__ Float16(u64 s, u64 d) : start(widen(s)), delta(widen(d)) {}
-    __device__ u16 operator()(i64 i) const {
-        return __half_as_ushort(__float2half_rn(__fmaf_rn(__uint2float_rn(static_cast<u32>(i)), delta, start)));
+    __device__ float wide(u32 i) const { return __fmaf_rn(__uint2float_rn(i), delta, start); }
+    __device__ u16 operator()(i64 i) const { return __half_as_ushort(__float2half_rn(wide(static_cast<u32>(i)))); }
+    __device__ u32 pair(u32 i, u32 j) const {
+        const __half2 both = __floats2half2_rn(wide(i), wide(j));
+        u32 bits;
+        memcpy(&bits, &both, 4);
+        return bits;
     }
-    __device__ u32 pair(u32 i, u32 j) const { return (*this)(i) | static_cast<u32>((*this)(j)) << 16; }
     __device__ uint4 slot(i64 first, u32 step, uint4) const {
         const u32 i = static_cast<u32>(first);
         return make_uint4(pair(i, i + step), pair(i + 2 * step, i + 3 * step), pair(i + 4 * step, i + 5 * step),
@@ -233,7 +237,7 @@ __device__ __forceinline__ Position locate(u32 n, const FillStrided& p) {
 }
 
 // Slots of a dense run that a thread takes (plan::SLOTS_OF_DENSE).
-static constexpr u32 DENSE_SLOTS = 4;
+static constexpr u32 DENSE_SLOTS = 8;
 
 extern __shared__ uint4 staged[];
 
@@ -263,19 +267,22 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
     const u32 advance1 = divide(team * N, p.inner);
     const u32 advance0 = team * N - advance1 * p.inner.divisor;
 
-    u32 slot = part * (team * DENSE_SLOTS) + (threadIdx.x & (team - 1));
+    // Slot 0 holds the run's first element; slots from `whole` to `whole_end` lie in the run.
+    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
+    const u64 span = static_cast<u64>(p.row_size) + lead;
+    const u32 slots = static_cast<u32>((span + N - 1) / N), whole = lead != 0, whole_end = static_cast<u32>(span / N);
+    const u32 first = part * (team * DENSE_SLOTS) + (threadIdx.x & (team - 1));
     u32 c0 = 0, c1 = 0, o = 0;
     bool known = false;
-    for (u32 k = 0; k < DENSE_SLOTS; ++k, slot += team) {
-        const Cut<A> cut(run, p.row_size, slot);
-        if (cut.end == 0) return;
+    for (u32 slot = first; slot < slots && slot - first < DENSE_SLOTS * team; slot += team) {
+        const u32 skip = slot == 0 ? lead : 0;
         // The coordinates of the slot's first element of the run.
         if (known) {
             c0 += advance0;
             c1 += advance1;
             if (c0 >= p.inner.divisor) c0 -= p.inner.divisor, ++c1;
         } else {
-            const u32 j = static_cast<u32>(cut.first + cut.skip);
+            const u32 j = slot * N - lead + skip;
             c1 = divide(j, p.inner);
             c0 = j - c1 * p.inner.divisor;
             o = 0;
@@ -285,26 +292,27 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
             c1 -= more * p.middle.divisor;
             o += more;
         }
-        known = cut.skip == 0;
+        known = skip == 0;
         const u32 i = position.index + c0 * p.row_step + c1 * p.middle_step + o * p.outer_step;
+        uint4 values;
         if (!tabled) {
             // At most one step of the next dimension in a slot: elements before it, and elements behind it.
-            const u32 turn = p.inner.divisor - c0 + cut.skip;
+            const u32 turn = p.inner.divisor - c0 + skip;
             const u32 more = carry + (c1 + 1 == p.middle.divisor ? carry_more : 0);
-            cut.store(value.slot_of_two(i - cut.skip * p.row_step, turn, more, p.row_step, pattern_of(p.pattern)));
-        } else if (cut.skip == 0 && c1 + (c0 + N - 1) / 2 < p.middle.divisor) {
+            values = value.slot_of_two(i - skip * p.row_step, turn, more, p.row_step, pattern_of(p.pattern));
+        } else if (skip == 0 && c1 + (c0 + N - 1) / 2 < p.middle.divisor) {
             // No step of the dimension after: a slot has at most (c0 + N - 1) / 2 steps of the next.
-            cut.store(value.slot_at(i - c0 * p.row_step, staged + c0 * (A::TABLE / 4)));
+            values = value.slot_at(i - c0 * p.row_step, staged + c0 * (A::TABLE / 4));
         } else {
             union {
                 T element[N];
                 uint4 vector;
-            } values;
+            } each;
             u32 at0 = c0, at1 = c1, at = i;
 #pragma unroll
             for (u32 e = 0; e < N; ++e) {
-                values.element[e] = value(at);
-                if (e < cut.skip) continue;
+                each.element[e] = value(at);
+                if (e < skip) continue;
                 at += p.row_step;
                 if (++at0 == p.inner.divisor) {
                     at0 = 0;
@@ -315,7 +323,12 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
                     }
                 }
             }
-            cut.store(values.vector);
+            values = each.vector;
+        }
+        if (slot >= whole && slot < whole_end) {
+            store_slot(reinterpret_cast<u8*>(run - lead) + static_cast<u64>(slot) * 16, values);
+        } else {
+            Cut<A>(run, p.row_size, slot).store(values);
         }
     }
 }

@@ -40,7 +40,7 @@ struct Reverse {
     u32 wide_lengths;  // 1 for UINT64, 0 for UINT32
     ReverseDim dims[MAX_DIMS];  // innermost first; zeros where there are fewer
     u64 in_bytes;      // TotalTensorSizeInBytes of the input: what may be read
-    FastDiv parts;     // slots, tiles or strips that a lane or a row is cut into; turned in place: elements of a lane
+    FastDiv parts;     // slots, tiles or strips that a lane or a row is cut into
     FastDiv block;     // strips: lanes of a contiguous row behind the axis; rows, staged: its bytes
     FastDiv group;     // staged: bytes of a lane, or of a block of them
     u32 together;      // staged: groups that a block of threads stages
@@ -169,10 +169,10 @@ __device__ __forceinline__ void sync_team(const Team& team) {
     }
 }
 
-// Reads `count` slots from `from` on into shared memory: a thread's part of them, of which 4 are on their way before the
-// first is stored. What lies out of bounds is not read.
+// Reads `count` slots from `from` on into shared memory: a thread's part of them, of which AT_ONCE are on their way before
+// the first is stored. What lies out of bounds is not read.
+template <u32 AT_ONCE = 4>
 __device__ __forceinline__ void read_run(uint4* slots, const u8* from, u32 count, const Team& of, const Bounds& bounds) {
-    constexpr u32 AT_ONCE = 4;
     const u32 first = of.thread, team = of.size;
     if (from < bounds.begin || from + count * 16 > bounds.end) {  // the tensor's first run or its last
         for (u32 s = first; s < count; s += team) slots[s] = load_slot(from + s * 16, bounds);

@@ -18,7 +18,7 @@ __device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32
 // Slots are read where they hold an element below the length; what else they hold is not used. Elements at or past the
 // length are not written.
 
-template <class Element, bool IN_PLACE>
+template <class Element, bool IN_PLACE, u32 AT_ONCE = 4>
 __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
     const Team team = team_of(p);
@@ -40,7 +40,7 @@ __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     uint4* const slots = staged + team.in_block * p.pitch + 1;
     if (active) {
         const u32 count = size == 0 ? 0 : (in_lead + size + 15) / 16;
-        read_run(slots, in - in_lead, count, team, input_bounds(p));
+        read_run<AT_ONCE>(slots, in - in_lead, count, team, input_bounds(p));
     }
     sync_team(team);
     if (!active) return;
@@ -229,3 +229,7 @@ REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_1, swap_long_lanes<u8>)
 REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_2, swap_long_lanes<u16>)
 REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_4, swap_long_lanes<u32>)
 REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_8, swap_long_lanes<u64>)
+REVERSE_ENTRY_BLOCKS(4, reverse_wide_lanes_swap_1, (whole_lanes<u8, true, 8>))
+REVERSE_ENTRY_BLOCKS(4, reverse_wide_lanes_swap_2, (whole_lanes<u16, true, 8>))
+REVERSE_ENTRY_BLOCKS(4, reverse_wide_lanes_swap_4, (whole_lanes<u32, true, 8>))
+REVERSE_ENTRY_BLOCKS(4, reverse_wide_lanes_swap_8, (whole_lanes<u64, true, 8>))

@@ -13,31 +13,57 @@
 // Bytes at or past the length are not written.
 #include "staged_groups.cuh"
 
-// Turns a group around in shared memory, of which `length` bytes are to be. Rows are of one unit in a lane.
+// Turns a group around in shared memory, of which `length` bytes are to be: a thread of a team takes every `size`th unit of
+// the first half, and the one that it changes places with. Rows are of one unit in a lane.
+//
+// The row of byte x, which is in its column c, changes places with the one that begins as far before the last: byte
+// length - row - x + 2c is in the same column.
 template <class Unit, bool LANES>
-__device__ __forceinline__ void turn_group(u8* group, int length, const Reverse& p) {
-    const int row = LANES ? static_cast<int>(sizeof(Unit)) : static_cast<int>(p.block.divisor);
-    const int step = row << p.team_log;
-    int front = static_cast<int>(threadIdx.x & ((1u << p.team_log) - 1)) * row, back = length - row - front;
-    for (; front < back; front += step, back -= step) {
-#pragma unroll 1
-        for (int c = 0; c < row; c += sizeof(Unit)) {
-            Unit* const a = reinterpret_cast<Unit*>(group + front + c);
-            Unit* const b = reinterpret_cast<Unit*>(group + back + c);
-            const Unit from_a = *a, from_b = *b;
-            *a = from_b;
-            *b = from_a;
+struct Turn {
+    static constexpr int W = sizeof(Unit);
+    static constexpr u32 AT_ONCE = 2;
+    int row, first, first_column, step, step_columns;
+
+    __device__ __forceinline__ Turn(const Reverse& p, u32 thread, u32 size) {
+        row = LANES ? W : static_cast<int>(p.block.divisor);
+        first = static_cast<int>(thread) * W;
+        step = static_cast<int>(size) * W;
+        first_column = LANES ? 0 : first - static_cast<int>(divide(first, p.block)) * row;
+        step_columns = LANES ? 0 : step - static_cast<int>(divide(step, p.block)) * row;
+    }
+    __device__ __forceinline__ void operator()(u8* group, int length) const {
+        int column = first_column;
+        int x = first;
+        while (2 * (x - column) + row < length) {
+            Unit *front[AT_ONCE], *back[AT_ONCE];
+            Unit from_front[AT_ONCE], from_back[AT_ONCE];
+            bool moves[AT_ONCE];
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k) {
+                moves[k] = 2 * (x - column) + row < length;
+                front[k] = reinterpret_cast<Unit*>(group + x);
+                back[k] = reinterpret_cast<Unit*>(group + (length - row - x + 2 * column));
+                if (moves[k]) from_front[k] = *front[k], from_back[k] = *back[k];
+                x += step;
+                column += step_columns;
+                if (!LANES && column >= row) column -= row;
+            }
+#pragma unroll
+            for (u32 k = 0; k < AT_ONCE; ++k) {
+                if (moves[k]) *front[k] = from_back[k], *back[k] = from_front[k];
+            }
         }
     }
-}
+};
 
 // ---- Copying ------------------------------------------------------------------------------------------------
 template <class Unit, bool LANES>
 __device__ __forceinline__ void copy_groups(const Reverse& p) {
     const Stage s = stage<false>(p, LANES ? sizeof(Unit) : p.block.divisor);
+    const u32 team = 1u << p.team_log;
+    const Turn<Unit, LANES> turn_group(p, threadIdx.x & (team - 1), team);
     for (u32 g = threadIdx.x >> p.team_log; g < s.groups; g += THREADS >> p.team_log) {
-        u8* const group = reinterpret_cast<u8*>(staged) + s.begin + g * p.group.divisor;
-        turn_group<Unit, LANES>(group, s.lengths[g], p);
+        turn_group(reinterpret_cast<u8*>(staged) + s.begin + g * p.group.divisor, s.lengths[g]);
     }
     __syncthreads();
     const int out_lead = static_cast<int>(reinterpret_cast<u64>(s.out) & 15);
@@ -51,19 +77,18 @@ __device__ __forceinline__ void copy_groups(const Reverse& p) {
 // ---- Lanes, in place ----------------------------------------------------------------------------------------
 template <class Element>
 __device__ __forceinline__ void swap_lanes(const Reverse& p) {
-    constexpr u32 W = sizeof(Element);
+    constexpr int W = sizeof(Element);
     const Stage s = stage<true>(p, W);
-    // `parts` are the elements of a lane. Every step of THREADS elements is so many lanes and so many elements more.
-    const u32 step_lanes = divide(THREADS, p.parts), step = THREADS - step_lanes * p.parts.divisor;
-    u32 lane = divide(threadIdx.x, p.parts), i = threadIdx.x - lane * p.parts.divisor;
-    const u8* at_element = reinterpret_cast<const u8*>(staged) + s.begin + threadIdx.x * W;
-    Element* out = reinterpret_cast<Element*>(s.out) + threadIdx.x;
-    for (; lane < s.groups; at_element += THREADS * W, out += THREADS) {
-        const int rest = s.lengths[lane] - static_cast<int>((i + 1) * W);  // from the lane's begin to where it comes from
-        if (rest >= 0) *out = *reinterpret_cast<const Element*>(at_element + rest - static_cast<int>(i * W));
-        lane += step_lanes;
-        i += step;
-        if (i >= p.parts.divisor) i -= p.parts.divisor, ++lane;
+    const int first = static_cast<int>(threadIdx.x & ((1u << p.team_log) - 1)) * W, step = W << p.team_log;
+    for (u32 g = threadIdx.x >> p.team_log; g < s.groups; g += THREADS >> p.team_log) {
+        const u32 begin = g * p.group.divisor;
+        const int length = s.lengths[g];
+        const u8* from = reinterpret_cast<const u8*>(staged) + s.begin + begin + (length - W - first);
+        u8* const out = s.out + begin;
+#pragma unroll 1
+        for (int x = first; x < length; x += step, from -= step) {
+            *reinterpret_cast<Element*>(out + x) = *reinterpret_cast<const Element*>(from);
+        }
     }
 }
 
@@ -80,12 +105,11 @@ __device__ __forceinline__ void swap_blocks(const Reverse& p) {
     if (g < p.items) {
         const u32 rows = lane_length(locate(g, p).length, p);
         if (rows > 1) length = static_cast<int>(rows * p.block.divisor);  // one row stays where it is
-        const Bounds bounds = {static_cast<const u8*>(p.out), static_cast<const u8*>(p.out) + p.in_bytes};
         const u32 count = length == 0 ? 0 : (lead + length + 15) / 16;
-        read_run(slots, group - lead, count, team, bounds);
+        read_run(slots, group - lead, count, team, input_bounds(p));
     }
     sync_team(team);
-    turn_group<Unit, false>(reinterpret_cast<u8*>(slots) + lead, length, p);
+    Turn<Unit, false>(p, team.thread, team.size)(reinterpret_cast<u8*>(slots) + lead, length);
     sync_team(team);
     for (int x = static_cast<int>(team.thread * 16) - lead; x < length; x += static_cast<int>(team.size * 16)) {
         store_part<sizeof(Unit)>(group + x, slots[(x + lead) / 16], -x, length - x);

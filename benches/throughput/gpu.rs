@@ -10,6 +10,9 @@ use crate::cases::Case;
 /// Times taken of a case; the median is reported.
 const SAMPLES: usize = 9;
 
+/// Bytes that a block of threads of the plain swap moves.
+const SWAPPED: u64 = 1 << 14;
+
 /// Launches that move fewer bytes are timed in a graph.
 const SMALL: u64 = 1 << 20;
 
@@ -20,6 +23,7 @@ pub struct Gpu {
     /// Random bytes that inputs are made of.
     random: Memory,
     store: sys::CUfunction,
+    swap: sys::CUfunction,
     empty: sys::CUfunction,
     chase: sys::CUfunction,
 }
@@ -45,7 +49,8 @@ impl Drop for Memory {
     }
 }
 
-/// One 16-byte store a thread, as plain as a kernel can be; a kernel that does nothing; one that loads where to load.
+/// One 16-byte store a thread, as plain as a kernel can be; two halves of memory that change places, 16 bytes of each at a
+/// time and twice a thread; a kernel that does nothing; one that loads where to load.
 const STORE_PTX: &std::ffi::CStr = c"
 .version 6.3
 .target sm_75
@@ -63,6 +68,29 @@ const STORE_PTX: &std::ffi::CStr = c"
     mul.wide.u32 %rd1, %r1, 16;
     add.u64 %rd0, %rd0, %rd1;
     st.global.v4.u32 [%rd0], {%r0, %r0, %r0, %r0};
+    ret;
+}
+.visible .entry swap(.param .u64 out, .param .u64 half) .maxntid 256, 1, 1
+{
+    .reg .b32 %r<18>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd0, [out];
+    ld.param.u64 %rd1, [half];
+    cvta.to.global.u64 %rd0, %rd0;
+    mov.u32 %r16, %ctaid.x;
+    mov.u32 %r17, %tid.x;
+    mad.lo.u32 %r16, %r16, 512, %r17;
+    mul.wide.u32 %rd2, %r16, 16;
+    add.u64 %rd0, %rd0, %rd2;
+    add.u64 %rd1, %rd0, %rd1;
+    ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd0];
+    ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd1];
+    ld.global.v4.u32 {%r8, %r9, %r10, %r11}, [%rd0 + 4096];
+    ld.global.v4.u32 {%r12, %r13, %r14, %r15}, [%rd1 + 4096];
+    st.global.v4.u32 [%rd0], {%r4, %r5, %r6, %r7};
+    st.global.v4.u32 [%rd1], {%r0, %r1, %r2, %r3};
+    st.global.v4.u32 [%rd0 + 4096], {%r12, %r13, %r14, %r15};
+    st.global.v4.u32 [%rd1 + 4096], {%r8, %r9, %r10, %r11};
     ret;
 }
 .visible .entry empty(.param .u64 out, .param .u32 value) { ret; }
@@ -92,9 +120,9 @@ impl Gpu {
         context.bind_to_thread().expect("the context is live");
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("streams are to be had");
         // SAFETY: the PTX ends in a NUL; the module is never unloaded.
-        let [store, empty, chase] = unsafe {
+        let [store, swap, empty, chase] = unsafe {
             let module = result::module::load_data(STORE_PTX.as_ptr().cast()).expect("the PTX is right");
-            [c"store", c"empty", c"chase"]
+            [c"store", c"swap", c"empty", c"chase"]
                 .map(|name| result::module::get_function(module, name.to_owned()).expect("the entry is there"))
         };
         let random = Memory::new(1 << 24);
@@ -108,7 +136,7 @@ impl Gpu {
         // SAFETY: the slice is as large as the allocation.
         unsafe { result::memcpy_htod_sync(random.address, &words) }.expect("copied");
         result::ctx::synchronize().expect("copied");
-        Self { context, device, stream, random, store, empty, chase }
+        Self { context, device, stream, random, store, swap, empty, chase }
     }
 
     pub fn description(&self) -> String {
@@ -252,10 +280,25 @@ impl Gpu {
     }
 
     pub fn time_copy(&self, bytes: u64) -> f64 {
-        let (from, to) = (self.memory(bytes), Memory::new(bytes));
-        self.time(2 * bytes, &mut |_| {
-            // SAFETY: the ranges are the allocations.
-            unsafe { result::memcpy_dtod_async(to.address, from.address, bytes as usize, self.stream) }
+        self.time_copy_of(&[self.memory(bytes)], &[Memory::new(bytes)], bytes)
+    }
+
+    fn time_copy_of(&self, from: &[Memory], to: &[Memory], bytes: u64) -> f64 {
+        self.time(2 * bytes, &mut |n| {
+            let (from, to) = (from[n % from.len()].address, to[n % to.len()].address);
+            // SAFETY: the ranges lie in the allocations.
+            unsafe { result::memcpy_dtod_async(to, from, bytes as usize, self.stream) }.expect("queued");
+        })
+    }
+
+    fn time_swap_of(&self, memory: &[Memory], bytes: u64) -> f64 {
+        self.time(2 * bytes, &mut |n| {
+            let (mut out, mut half) = (memory[n % memory.len()].address, bytes / 2);
+            let mut arguments = [std::ptr::from_mut(&mut out).cast(), std::ptr::from_mut(&mut half).cast()];
+            let blocks = (bytes / SWAPPED) as u32;
+            // SAFETY: the kernel takes an address and a distance; blocks of threads swap 8 KiB each of two halves inside the
+            // allocation.
+            unsafe { result::launch_kernel(self.swap, (blocks, 1, 1), (256, 1, 1), 0, self.stream, &mut arguments) }
                 .expect("queued");
         })
     }
@@ -274,8 +317,9 @@ impl Gpu {
         lengths
     }
 
-    /// The median microseconds of one dispatch, and of the faster of a memset and a kernel of 16-byte stores on the same
-    /// memory, where the case has a roof of its own. Cases that fit the L2 are timed in it, as their users have them.
+    /// The median microseconds of one dispatch, and of the plainest work that moves as many bytes of the same memory: a
+    /// memset or a kernel of 16-byte stores, the faster; a device copy; a swap in place. None where the case moves too few
+    /// bytes to say. Cases that fit the L2 are timed in it, as their users have them.
     pub fn time_case(&self, case: &Case) -> (f64, Option<f64>) {
         self.context.bind_to_thread().expect("the context is live");
         let operator = self.operator(case);
@@ -288,10 +332,17 @@ impl Gpu {
         let lengths = self.lengths(case);
         let inputs = if case.is_fill() { Vec::new() } else { big(true) };
         let outputs = if case.in_place { Vec::new() } else { big(false) };
-        let roof = case.own_roof.then(|| {
-            // Whole blocks of 16-byte stores; a few bytes less than the tensor.
-            let bytes = total / 4096 * 4096;
-            self.time_store_of(&outputs, bytes).min(self.time_memset_of(&outputs, bytes))
+        // Whole blocks of threads: a few bytes less than the case moves.
+        let bytes =
+            if case.is_fill() { case.floor_bytes } else { (case.floor_bytes / 2).min(total) } / SWAPPED * SWAPPED;
+        let plain = (bytes >= SMALL).then(|| {
+            if case.is_fill() {
+                self.time_store_of(&outputs, bytes).min(self.time_memset_of(&outputs, bytes))
+            } else if case.in_place {
+                self.time_swap_of(&inputs, bytes)
+            } else {
+                self.time_copy_of(&inputs, &outputs, bytes)
+            }
         });
         let time = self.time(case.floor_bytes, &mut |n| {
             let at = |memory: &[Memory]| memory[n % sets].address + case.misaligned;
@@ -300,7 +351,7 @@ impl Gpu {
             // SAFETY: the memory is as large as the tensors and lives until `time` has waited.
             unsafe { operator.dispatch_raw(pointers, output, self.stream) }.expect("queued");
         });
-        (time, roof)
+        (time, plain)
     }
 
     /// Compares windows of the output with what the elements must be.

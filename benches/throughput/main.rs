@@ -27,24 +27,29 @@ fn main() {
     println!("{}", roofs.description());
 
     let mut csv = String::from(
-        "case,type,mode,microseconds,floor_bytes,floor_microseconds,floor_over_time,gigabytes_per_second\n",
+        "case,type,mode,microseconds,floor_bytes,floor_microseconds,floor_over_time,gigabytes_per_second,plain_over_time\n",
     );
-    println!("{:<34} {:>5} {:>9} {:>10} {:>10} {:>7} {:>8}", "case", "type", "mode", "us", "floor us", "ratio", "GB/s");
+    println!(
+        "{:<34} {:>5} {:>9} {:>10} {:>10} {:>7} {:>8} {:>7}",
+        "case", "type", "mode", "us", "floor us", "ratio", "GB/s", "plain"
+    );
     for case in
         cases::all(test).iter().filter(|case| option("--only").is_none_or(|only| case.name.contains(only.as_str())))
     {
-        let (microseconds, own_roof) = gpu.time_case(case);
+        let (microseconds, plain) = gpu.time_case(case);
         gpu.check_case(case);
+        let own_roof = plain.filter(|_| case.own_roof);
         let floor = own_roof.unwrap_or_else(|| roofs.floor_microseconds(case));
+        let plain_over_time = plain.map(|plain| format!("{:.4}", plain / microseconds)).unwrap_or_default();
         let rate = case.floor_bytes as f64 / microseconds / 1e3;
         let (name, data_type, mode) = (&case.name, case.data_type(), case.mode());
         println!(
-            "{name:<34} {data_type:>5} {mode:>9} {microseconds:>10.2} {floor:>10.2} {:>7.3} {rate:>8.0}",
+            "{name:<34} {data_type:>5} {mode:>9} {microseconds:>10.2} {floor:>10.2} {:>7.3} {rate:>8.0} {plain_over_time:>7}",
             floor / microseconds
         );
         let _ = writeln!(
             csv,
-            "\"{name}\",{data_type},{mode},{microseconds:.3},{},{floor:.3},{:.4},{rate:.1}",
+            "\"{name}\",{data_type},{mode},{microseconds:.3},{},{floor:.3},{:.4},{rate:.1},{plain_over_time}",
             case.floor_bytes,
             floor / microseconds
         );

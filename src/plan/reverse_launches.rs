@@ -21,8 +21,8 @@ use super::{Entry, FastDiv, Launch, Module, Target, MAX_DIMENSIONS, SLOT};
 /// f32, copying: staged 37, a slot at a time 44 (2026-11-20).
 const STAGED_LANE_BYTES: u64 = 512;
 
-/// In place, lanes of fewer elements are staged. Lanes of 31 f16: staged 51, whole 71; of 100 f16, 50 and 35.
-const STAGED_LANE_IN_PLACE: u32 = 32;
+/// The same in place. Lanes of 100 u8: staged 45, whole 59; of 100 i64, of 800 bytes, 25.3 and 26.3; of 1000 u8, 31 and 26.
+const STAGED_LANE_BYTES_IN_PLACE: u64 = 900;
 
 /// In place, elements of 8 bytes in shorter lanes are swapped one by one. Lanes of 4: 918, staged 1013.
 const SHORT_WIDE_LANE_IN_PLACE: u32 = 16;

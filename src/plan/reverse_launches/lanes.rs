@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use super::{dim, grid, teams, Entry, Launch, Launches, Module, Way};
 use crate::plan::{slots_of_run, FastDiv, SLOT, THREADS};
 
-/// kernels/reverse_subsequences_lanes.cu: whole lanes, then long ones in tiles.
+/// kernels/reverse_subsequences_lanes.cu: whole lanes, then long ones in tiles, then whole ones of many slots a thread.
 pub(crate) const ENTRIES: &[&CStr] = &[
     c"reverse_lanes_1",
     c"reverse_lanes_2",
@@ -23,9 +23,14 @@ pub(crate) const ENTRIES: &[&CStr] = &[
     c"reverse_long_lanes_swap_2",
     c"reverse_long_lanes_swap_4",
     c"reverse_long_lanes_swap_8",
+    c"reverse_wide_lanes_swap_1",
+    c"reverse_wide_lanes_swap_2",
+    c"reverse_wide_lanes_swap_4",
+    c"reverse_wide_lanes_swap_8",
 ];
 const SWAP: usize = 4;
 const LONG: usize = 8;
+const WIDE: usize = 16;
 /// Slots that a thread of a tile takes (template arguments in the kernel file). 8 blocks of 2 slots a thread on a
 /// multiprocessor: inner u8 72; a slot a thread without tiles, 81; at the 60 % occupancy that 38 registers leave, 77.
 const ITEMS_OF_LONG_LANES: u32 = 2;
@@ -37,6 +42,10 @@ const SLOTS_OF_LANE: u32 = 4;
 const SLOTS_OF_LANE_IN_PLACE: u32 = 8;
 const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
 const SMALL_SLOTS: u64 = 1 << 18;
+
+/// In place, a thread of a lane of so many bytes has all its slots on their way at once (the `wide` kernels). Inner f32 142,
+/// with 4 at once 145; lanes of 1000 i64 22.2 and 23.5; but of 1000 f32, of 4000 bytes, 25.0 and 22.5.
+const WIDE_LANE_BYTES: u64 = 7500;
 
 /// Lanes of more bytes are cut into tiles when they are copied. Inner u8, of 8 KiB: whole 69, in tiles 72.
 const LONG_LANE_BYTES: u64 = 16 << 10;
@@ -89,12 +98,23 @@ impl Launches<'_> {
                 _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => SLOTS_OF_LANE_IN_PLACE,
                 _ => SLOTS_OF_LANE,
             };
-            let team = slots.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
+            let wide = in_place && bytes >= WIDE_LANE_BYTES;
+            // A few slots more than a power of two are no reason for twice the threads: lanes of 4097 u8 38, not 41. In place
+            // threads have slots enough: 23.3, so 24.9.
+            let slots_of_team = if in_place && !wide { slots } else { slots * 4 / 5 };
+            let team = slots_of_team.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
             let (threads, together) = teams(team);
             let mut params = self.params(self.lane_count(), self.dimensions.iter().map(dim));
             params.pitch = pitch;
             params.team_log = team.trailing_zeros();
-            let index = self.width_index() + if in_place { SWAP } else { 0 };
+            let index = self.width_index()
+                + if wide {
+                    WIDE
+                } else if in_place {
+                    SWAP
+                } else {
+                    0
+                };
             let entry = Entry { module: Module::ReverseLanes, index };
             let blocks = self.lane_count().div_ceil(together.into()) as u32;
             let alignment = if aligned { SLOT } else { self.width };

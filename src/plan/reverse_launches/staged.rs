@@ -2,7 +2,9 @@
 
 use std::ffi::CStr;
 
-use super::{dim, teams, Dim, Entry, Launch, Launches, Module, Way, STAGED_LANE_BYTES, STAGED_LANE_IN_PLACE, SWAP};
+use super::{
+    dim, teams, Dim, Entry, Launch, Launches, Module, Way, STAGED_LANE_BYTES, STAGED_LANE_BYTES_IN_PLACE, SWAP,
+};
 use crate::plan::{FastDiv, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_staged.cu: lanes of whole slots.
@@ -36,6 +38,9 @@ const STAGED_GROUPS: u64 = 4096;
 /// f16, of 320: 26, with 4 slots 29.
 const SLOTS_OF_THREAD: u32 = 6;
 
+/// Threads of a warp.
+const WARP: u32 = 32;
+
 const TOO_LARGE: &str = "a group does not fit shared memory";
 const LARGE: &str = "a group is large enough for a kernel of its own";
 const APART: &str = "groups do not lie one behind the other";
@@ -43,15 +48,17 @@ const APART: &str = "groups do not lie one behind the other";
 impl Launches<'_> {
     /// Short lanes, one behind the other in both tensors.
     pub(super) fn staged_lanes(&self, in_place: bool) -> Way {
-        if in_place && self.axis.size >= STAGED_LANE_IN_PLACE {
-            return Err(LARGE);
-        }
-        let mut launch = self.staged(STAGED_LANE_BYTES - 1)?;
+        let most = if in_place { STAGED_LANE_BYTES_IN_PLACE } else { STAGED_LANE_BYTES };
+        let mut launch = self.staged(most - 1)?;
         let bytes = launch.params.group.divisor;
-        launch.params.parts = FastDiv::new(self.axis.size);
+        if in_place {
+            // A thread for every other element: half of them lie below a length.
+            let team = self.axis.size.div_ceil(2).next_power_of_two().min(WARP);
+            launch.params.team_log = team.trailing_zeros();
+        }
         let (module, index) = if in_place {
             (Module::ReverseTurned, SWAP)
-        } else if bytes % SLOT == 0 || (self.width == 1 && bytes > SLOT) {
+        } else if bytes % SLOT == 0 {
             (Module::ReverseStaged, 0)
         } else {
             (Module::ReverseTurned, 0)
@@ -106,7 +113,10 @@ impl Launches<'_> {
         }
         let bytes = group * u64::from(self.width);
         let groups: u64 = outside.iter().map(|d| u64::from(d.size.divisor)).product();
-        let together = (STAGED_BYTES / bytes.max(1)).clamp(1, STAGED_GROUPS).min(groups);
+        let together = match (STAGED_BYTES / bytes.max(1)).clamp(1, STAGED_GROUPS).min(groups) {
+            few @ 0..=4 => few,
+            many => many / 4 * 4, // the lengths of any block of threads are read 4 at a time
+        };
         // The lengths and one more, a slot before the groups, these at their alignment, and what a window may reach
         // behind them.
         let shared = ((together + 1) * 4).next_multiple_of(SLOT.into())

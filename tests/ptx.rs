@@ -64,7 +64,7 @@ fn sources_are_read_16_bytes_at_a_time() {
         let vector = [
             "reverse_lanes_",
             "reverse_long_lanes_",
-        "reverse_wide_lanes_",
+            "reverse_wide_lanes_",
             "reverse_rows",
             "reverse_copy_16",
             "reverse_strips_",

@@ -256,8 +256,9 @@ __device__ __forceinline__ void write_lane(const Reverse& p, const Position& at_
 }
 
 // The lengths of a strip that comes later are asked for now, so that its block of threads need not wait for memory.
-// Microseconds of lanes in place on an H200, 2026-11-21: f32 260, without 287; i64 503 and 540; u8 and f16 alike.
-static constexpr u32 STRIPS_AHEAD = 512;
+// Microseconds of lanes in place on an H200, 2026-11-21, so many ahead as are under way, 512 ahead, and none: f16 141, 143,
+// 143; f32 262, 260, 287; i64 508, 502, 540.
+static constexpr u32 STRIPS_AHEAD = 264;
 
 __device__ __forceinline__ void prefetch_lengths(const Reverse& p, u32 lanes) {
     const u32 block = blockIdx.x + STRIPS_AHEAD;

@@ -43,7 +43,7 @@ __device__ __forceinline__ void copy_rows(const Reverse& p) {
 // In place: an item is a slot of two rows, t below half the axis size; those at or past half the length have no work.
 template <u32 ITEMS>
 __device__ __forceinline__ void swap_rows(const Reverse& p) {
-    const Bounds bounds = {static_cast<const u8*>(p.out), static_cast<const u8*>(p.out) + p.in_bytes};
+    const Bounds bounds = input_bounds(p);
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS) + threadIdx.x;
     const i64 size = p.block.divisor;
     const i64 lead = static_cast<i64>(reinterpret_cast<u64>(p.out) & 15);

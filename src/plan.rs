@@ -94,12 +94,14 @@ impl Module {
 pub(crate) struct Target {
     /// The most bytes of shared memory that a block can have.
     pub shared_memory: u32,
+    /// Streaming multiprocessors, which all should have work.
+    pub multiprocessors: u32,
 }
 
 impl Default for Target {
     /// What every GPU has: for plans whose launches nobody makes.
     fn default() -> Self {
-        Self { shared_memory: 48 << 10 }
+        Self { shared_memory: 48 << 10, multiprocessors: 1 }
     }
 }
 

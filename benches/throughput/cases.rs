@@ -258,6 +258,10 @@ pub fn all(test: bool) -> Vec<Case> {
         both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &batch_last, 0);
         both("2^26 lanes of 4", data_type, &shape(1 << 26, 4, 1, true), 0);
         both("small [16, 256]", data_type, &shape(16, 256, 1, true), 0);
+        both("lanes of 31 [1024, 31]", data_type, &shape(1024, 31, 1, true), 0);
+        both("lanes of 100 [1024, 100]", data_type, &shape(1024, 100, 1, true), 0);
+        both("lanes of 100 [8192, 100]", data_type, &shape(8192, 100, 1, true), 0);
+        both("blocks of 5 [64, 512, 5]", data_type, &shape(64, 512, 5, false), 0);
     }
     cases
 }

@@ -83,7 +83,7 @@ impl Context {
         let shared_memory =
             attribute(cuda.cu_device(), Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
                 .map_err(explain("reading the device's shared memory"))?;
-        let target = Target { shared_memory };
+        let target = Target { shared_memory, multiprocessors: properties.multiprocessors };
         let copies = new_stream()?;
         Ok(Self { cuda, ordinal, name, properties, target, copies, kernels: Mutex::default() })
     }

@@ -4,13 +4,12 @@
 // Groups are read into shared memory and turned around there, pair by pair: elements of a lane, or rows of a block unit by
 // unit. At last they are written as they lie, 16 bytes at a time. A team of 2^team_log threads takes a group.
 //
-// Short lanes in place are not turned there: a thread writes an element from where it comes, so that a sector is written
-// by one warp at once, however many of its lanes end in it.
+// Short lanes in place are not turned there: a thread writes an element from where it comes, which spares a barrier and
+// the slots that lengths cut.
 //
 // Why in place is right: a group belongs to one block of threads, or one team of them, which reads all of it before a
 // barrier and writes after it. Slots are read where they hold a byte below a length, or two lanes; what else they hold
-// is not used.
-// Bytes at or past the length are not written.
+// is not used. Bytes at or past the length are not written.
 #include "staged_groups.cuh"
 
 // Turns a group around in shared memory, of which `length` bytes are to be: a thread of a team takes every `size`th unit of

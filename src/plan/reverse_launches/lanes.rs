@@ -43,8 +43,8 @@ const SLOTS_OF_LANE_IN_PLACE: u32 = 8;
 const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
 const SMALL_SLOTS: u64 = 1 << 18;
 
-/// In place, a thread of a lane of so many bytes has all its slots on their way at once (the `wide` kernels). Inner f32 142,
-/// with 4 at once 145; lanes of 1000 i64 22.2 and 23.5; but of 1000 f32, of 4000 bytes, 25.0 and 22.5.
+/// In place, a thread of a lane of so many bytes has 8 slots on their way at once (the `wide` kernels). Inner f32 142, with
+/// 4 at once 145; lanes of 1000 i64 22.2 and 23.5; but of 1000 f32, of 4000 bytes, 25.0 and 22.5.
 const WIDE_LANE_BYTES: u64 = 7500;
 
 /// Lanes of more bytes are cut into tiles when they are copied. Inner u8, of 8 KiB: whole 69, in tiles 72.
@@ -99,23 +99,20 @@ impl Launches<'_> {
                 _ => SLOTS_OF_LANE,
             };
             let wide = in_place && bytes >= WIDE_LANE_BYTES;
-            // A few slots more than a power of two are no reason for twice the threads: lanes of 4097 u8 38, not 41. In place
-            // threads have slots enough: 23.3, so 24.9.
+            // A few slots more than a power of two are no reason for twice the threads: copying lanes of 4097 u8 38, not 41.
+            // But in place, where threads have more slots: 23.3, so 24.9.
             let slots_of_team = if in_place && !wide { slots } else { slots * 4 / 5 };
             let team = slots_of_team.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
             let (threads, together) = teams(team);
             let mut params = self.params(self.lane_count(), self.dimensions.iter().map(dim));
             params.pitch = pitch;
             params.team_log = team.trailing_zeros();
-            let index = self.width_index()
-                + if wide {
-                    WIDE
-                } else if in_place {
-                    SWAP
-                } else {
-                    0
-                };
-            let entry = Entry { module: Module::ReverseLanes, index };
+            let first = match (in_place, wide) {
+                (true, true) => WIDE,
+                (true, false) => SWAP,
+                (false, _) => 0,
+            };
+            let entry = Entry { module: Module::ReverseLanes, index: first + self.width_index() };
             let blocks = self.lane_count().div_ceil(together.into()) as u32;
             let alignment = if aligned { SLOT } else { self.width };
             Ok(Launch { entry, blocks, threads, shared: together * pitch * SLOT, alignment, access: SLOT, params })

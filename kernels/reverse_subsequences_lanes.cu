@@ -229,6 +229,7 @@ REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_1, swap_long_lanes<u8>)
 REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_2, swap_long_lanes<u16>)
 REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_4, swap_long_lanes<u32>)
 REVERSE_ENTRY_BLOCKS(5, reverse_long_lanes_swap_8, swap_long_lanes<u64>)
+// Lanes of many slots a thread, of which 8 are on their way at once (plan::WIDE_LANE_BYTES).
 REVERSE_ENTRY_BLOCKS(4, reverse_wide_lanes_swap_1, (whole_lanes<u8, true, 8>))
 REVERSE_ENTRY_BLOCKS(4, reverse_wide_lanes_swap_2, (whole_lanes<u16, true, 8>))
 REVERSE_ENTRY_BLOCKS(4, reverse_wide_lanes_swap_4, (whole_lanes<u32, true, 8>))

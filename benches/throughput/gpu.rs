@@ -51,7 +51,7 @@ impl Drop for Memory {
 
 /// One 16-byte store a thread, as plain as a kernel can be; two halves of memory that change places, 16 bytes of each at a
 /// time and twice a thread; a kernel that does nothing; one that loads where to load.
-const STORE_PTX: &std::ffi::CStr = c"
+const PLAIN_PTX: &std::ffi::CStr = c"
 .version 6.3
 .target sm_75
 .address_size 64
@@ -121,7 +121,7 @@ impl Gpu {
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("streams are to be had");
         // SAFETY: the PTX ends in a NUL; the module is never unloaded.
         let [store, swap, empty, chase] = unsafe {
-            let module = result::module::load_data(STORE_PTX.as_ptr().cast()).expect("the PTX is right");
+            let module = result::module::load_data(PLAIN_PTX.as_ptr().cast()).expect("the PTX is right");
             [c"store", c"swap", c"empty", c"chase"]
                 .map(|name| result::module::get_function(module, name.to_owned()).expect("the entry is there"))
         };

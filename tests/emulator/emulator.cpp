@@ -3,7 +3,8 @@
 //
 // A launch on the wire (little endian): u32 sizes of name, parameters and of the three tensors (input, lengths,
 // output; an input size of 2^32 - 1 is "in place": the output is the input), u32 blocks, u32 threads of a block, u32
-// shared bytes, u32 bytes that the big tensors begin past a multiple of 256, u32 offsets of the three pointers in the parameters, u32 order;
+// shared bytes, u32 bytes that the big tensors begin past a multiple of 256, u32 offsets of the three pointers in the
+// parameters, u32 order;
 // then name, parameters, and the tensors' bytes. The answer is the output's bytes.
 //
 // Every tensor is an allocation of its own, exactly as large as it is, and so is shared memory. Threads of a block

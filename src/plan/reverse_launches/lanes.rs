@@ -36,8 +36,9 @@ const WIDE: usize = 16;
 const ITEMS_OF_LONG_LANES: u32 = 2;
 
 /// Slots of a whole lane that a thread takes. In place about half of a lane moves, so a thread of a lane of so many
-/// bytes takes more: lanes of 4097 u8 in place 26, with 4 slots 30; but lanes of 100 f16 35, with 8 slots 55. Where there are
-/// few in all, one: [16, 256] in place 1.9, with 8 slots 3.8, before little work had kernels of its own.
+/// bytes takes more: lanes of 4097 u8 in place 23, with 4 slots 28; but lanes of 100 f16, before they were staged, 35, with 8
+/// slots 55. Where there are few in all, one: [16, 256] in place 1.9, with 8 slots 3.8, before little work had kernels of
+/// its own.
 const SLOTS_OF_LANE: u32 = 4;
 const SLOTS_OF_LANE_IN_PLACE: u32 = 8;
 const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;

@@ -38,8 +38,8 @@ const STAGED_GROUPS: u64 = 4096;
 /// in place 3.6, else 5.8.
 const BLOCKS_OF_MULTIPROCESSOR: u64 = 2;
 
-/// In place, slots of a block's group that a thread reads and writes. Blocks of 3 u8, of 96 slots: 31, with 8 slots 39; of 5
-/// f16, of 320: 26, with 4 slots 29.
+/// In place, slots of a block's group that a thread reads and writes. Blocks of 3 u8, of 96 slots: 30, with 10 slots 33; of 5
+/// f16, of 320: 23, with 4 slots 26.
 const SLOTS_OF_THREAD: u32 = 6;
 
 /// Threads of a warp.
@@ -81,8 +81,8 @@ impl Launches<'_> {
         if in_place {
             // A team for each group, which has slots of its own: one more where it begins inside one.
             let slots = launch.params.group.divisor.div_ceil(SLOT) + 1;
-            // A few slots more than a power of two are no reason for twice the threads, unless bytes are turned one by one:
-            // blocks of 3 f16 23.5, not 25.5; of 3 u8 33, not 30.
+            // A few slots more than a power of two are no reason for twice the threads: blocks of 3 f16 23, not 26. Unless
+            // bytes are turned one by one: blocks of 3 u8 33 with half the threads, not 30.
             let slots_of_team = if self.width == 1 { slots } else { slots * 4 / 5 };
             let team = slots_of_team.div_ceil(SLOTS_OF_THREAD).next_power_of_two().min(THREADS);
             launch.params.team_log = team.trailing_zeros();

@@ -9,15 +9,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 13] = [
     "fill_value_sequence",
+    "reverse_subsequences_any_strips",
+    "reverse_subsequences_columns",
     "reverse_subsequences_units",
     "reverse_subsequences_lanes",
+    "reverse_subsequences_long_rows",
     "reverse_subsequences_rows",
     "reverse_subsequences_small",
     "reverse_subsequences_staged",
     "reverse_subsequences_strips",
     "reverse_subsequences_tiny",
+    "reverse_subsequences_transposed",
     "reverse_subsequences_turned",
 ];
 
@@ -26,7 +30,7 @@ const NVCC_FLAGS: [&str; 4] = ["-ptx", "-arch=compute_75", "-std=c++17", "-O3"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    for header in ["common", "reverse_subsequences", "staged_groups"] {
+    for header in ["common", "reverse_subsequences", "staged_groups", "strips", "turn"] {
         println!("cargo:rerun-if-changed=kernels/{header}.cuh");
     }
     for kernel in KERNELS {

@@ -11,8 +11,9 @@
 //   - pointers are aligned to the launch's `alignment` (plan).
 // The kernels promise
 //   - every output element is written once, nothing else is written;
-//   - reads stay inside the input tensor; in place they are of elements below a length, or of the 4 to 16 bytes
-//     that hold one, or in which a staged lane begins, of which the others are not used;
+//   - reads stay inside the input tensor; in place they are of elements below a length, of the 4 to 32 bytes that
+//     hold one or in which a staged lane begins, and where few lanes lie side by side, of the row that holds one; what
+//     else these hold is not used;
 //   - in place, what lies at or past a length keeps its bits.
 // Bytes moved: copying, the input's and the output's once; in place, those below the lengths, twice.
 #pragma once
@@ -170,26 +171,36 @@ __device__ __forceinline__ void sync_team(const Team& team) {
 }
 
 // Reads `count` slots from `from` on into shared memory: a thread's part of them, of which AT_ONCE are on their way before
-// the first is stored. What lies out of bounds is not read.
-template <u32 AT_ONCE = 4>
-__device__ __forceinline__ void read_run(uint4* slots, const u8* from, u32 count, const Team& of, const Bounds& bounds) {
+// the first is stored. What lies out of bounds is not read, nor is what `wanted` does not want.
+template <u32 AT_ONCE, class Wanted>
+__device__ __forceinline__ void read_wanted(uint4* slots, const u8* from, u32 count, const Team& of, const Bounds& bounds,
+                                            Wanted wanted) {
     const u32 first = of.thread, team = of.size;
     if (from < bounds.begin || from + count * 16 > bounds.end) {  // the tensor's first run or its last
-        for (u32 s = first; s < count; s += team) slots[s] = load_slot(from + s * 16, bounds);
+        for (u32 s = first; s < count; s += team) {
+            if (wanted(s)) slots[s] = load_slot(from + s * 16, bounds);
+        }
         return;
     }
     const uint4* const source = reinterpret_cast<const uint4*>(from);
     for (u32 s = first; s < count; s += AT_ONCE * team) {
         uint4 loaded[AT_ONCE];
+        bool is_loaded[AT_ONCE];
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {
-            if (s + k * team < count) loaded[k] = source[s + k * team];
+            is_loaded[k] = s + k * team < count && wanted(s + k * team);
+            if (is_loaded[k]) loaded[k] = source[s + k * team];
         }
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {
-            if (s + k * team < count) slots[s + k * team] = loaded[k];
+            if (is_loaded[k]) slots[s + k * team] = loaded[k];
         }
     }
+}
+
+template <u32 AT_ONCE = 4>
+__device__ __forceinline__ void read_run(uint4* slots, const u8* from, u32 count, const Team& of, const Bounds& bounds) {
+    read_wanted<AT_ONCE>(slots, from, count, of, bounds, [](u32) { return true; });
 }
 
 // 16 bytes with their elements of `Width` bytes in the opposite order.

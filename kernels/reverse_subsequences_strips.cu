@@ -1,29 +1,15 @@
-// REVERSE_SUBSEQUENCES for lanes side by side in memory, each with a length of its own. The contract is in the
-// header.
+// REVERSE_SUBSEQUENCES for lanes side by side in memory, in rows of whole words, each lane with a length of its own. The
+// header says how.
 //
-// Neighbouring lanes turn around at different points, so a row of the output comes from many rows of the input.
-// A block of threads takes a strip: `unit` bytes of every row, which it reads into shared memory row by row and
-// writes from there element by element; every sector moves once. A thread keeps its column and goes down the rows.
-// Copying, a column is a word (4 bytes, or an element of 8); in a strip of 128 bytes the bank of a word is its column,
-// whichever row it comes from, so that there are no conflicts.
-//
-// In place, a column is a lane: what lies past its length is not written, and a sector is written by one warp at once,
-// not once for whole words and again for elements. Elements narrower than a word lie spread in shared memory, those of
-// neighbouring lanes in neighbouring words, so that they are in banks of their own.
-//
-// Why in place is right: a strip belongs to one block of threads, which reads all of it before the barrier and
-// writes after it. Words and slots are read where they hold an element below its lane's length; what else they hold
-// is not used. Elements at or past their lane's length are not written.
-#include "reverse_subsequences.cuh"
+// In place, elements narrower than a word lie spread in shared memory, those of neighbouring lanes in neighbouring words, so
+// that they are in banks of their own.
+#include "strips.cuh"
 
 // Rows that a thread reads before it stores the first, copying and in place. Microseconds of lanes f32 on an H200,
 // 2026-11-21: copying 265, with 4 rows 278, with 16 326; in place 260, with 12 rows (and three blocks of threads on a
 // multiprocessor, not two) 295.
 static constexpr u32 AT_ONCE = 8;
 static constexpr u32 AT_ONCE_IN_PLACE = 16;
-
-// The strips' widths are powers of two (plan).
-__device__ __forceinline__ u32 log_of(u32 power) { return 31 - __clz(power); }
 
 // Where every row of the strip is whole slots at aligned addresses: reads them; in place, those that hold an element
 // below its length. False, the same for all threads, where it is not.
@@ -223,35 +209,6 @@ __device__ __forceinline__ void write_words(const Reverse& p, const Position& at
             value.element[k] = *reinterpret_cast<const Element*>(bytes + from + k * W);
         }
         *reinterpret_cast<Word*>(row) = value.word;
-    }
-}
-
-// In place: writes the elements of a thread's lane.
-template <class Element>
-__device__ __forceinline__ void write_lane(const Reverse& p, const Position& at_outer, u32 strip, bool is_spread) {
-    constexpr u32 W = sizeof(Element);
-    const u32 log = log_of(p.unit / W), row_words = p.unit / 4;
-    const u32 column = threadIdx.x & ((1u << log) - 1), rows_at_once = THREADS >> log;
-    const u32 lane = (strip << log) + column;
-    if (lane >= p.block.divisor) return;
-    const u32 length = lane_length(at_outer.length + lane * p.length_stride, p);
-    const u32 in_row = is_spread ? (column & (row_words - 1)) * 4 + (column >> log_of(row_words)) * W : column * W;
-    const u32 first = threadIdx.x >> log;
-    const u8* const bytes = reinterpret_cast<const u8*>(staged);
-    u32 from = (length - 1 - first) * p.unit + in_row;
-    Element* row = at(static_cast<Element*>(p.out), at_outer.out + lane) + static_cast<u64>(first) * p.axis_out_stride;
-    const u64 row_step = static_cast<u64>(rows_at_once) * p.axis_out_stride;
-    // So many rows at once are as many elements of shared memory as there are threads.
-    for (u32 t = first; t < length; t += AT_ONCE * rows_at_once, from -= AT_ONCE * THREADS * W) {
-        Element value[AT_ONCE];
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k) {
-            if (t + k * rows_at_once < length) value[k] = *reinterpret_cast<const Element*>(bytes + (from - k * THREADS * W));
-        }
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; ++k, row += row_step) {
-            if (t + k * rows_at_once < length) *row = value[k];
-        }
     }
 }
 

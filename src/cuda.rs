@@ -29,13 +29,17 @@ impl Module {
     const fn ptx(self) -> &'static str {
         match self {
             Module::FillValueSequence => ptx!("fill_value_sequence"),
+            Module::ReverseAnyStrips => ptx!("reverse_subsequences_any_strips"),
+            Module::ReverseColumns => ptx!("reverse_subsequences_columns"),
             Module::ReverseUnits => ptx!("reverse_subsequences_units"),
             Module::ReverseLanes => ptx!("reverse_subsequences_lanes"),
+            Module::ReverseLongRows => ptx!("reverse_subsequences_long_rows"),
             Module::ReverseRows => ptx!("reverse_subsequences_rows"),
             Module::ReverseSmall => ptx!("reverse_subsequences_small"),
             Module::ReverseStaged => ptx!("reverse_subsequences_staged"),
             Module::ReverseStrips => ptx!("reverse_subsequences_strips"),
             Module::ReverseTiny => ptx!("reverse_subsequences_tiny"),
+            Module::ReverseTransposed => ptx!("reverse_subsequences_transposed"),
             Module::ReverseTurned => ptx!("reverse_subsequences_turned"),
         }
     }

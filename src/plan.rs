@@ -49,27 +49,35 @@ pub(crate) struct Launch<Params> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Module {
     FillValueSequence,
+    ReverseAnyStrips,
+    ReverseColumns,
     ReverseUnits,
     ReverseLanes,
+    ReverseLongRows,
     ReverseRows,
     ReverseSmall,
     ReverseStaged,
     ReverseStrips,
     ReverseTiny,
+    ReverseTransposed,
     ReverseTurned,
 }
 
 impl Module {
     #[cfg(test)]
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::FillValueSequence,
+        Self::ReverseAnyStrips,
+        Self::ReverseColumns,
         Self::ReverseUnits,
         Self::ReverseLanes,
+        Self::ReverseLongRows,
         Self::ReverseRows,
         Self::ReverseSmall,
         Self::ReverseStaged,
         Self::ReverseStrips,
         Self::ReverseTiny,
+        Self::ReverseTransposed,
         Self::ReverseTurned,
     ];
 
@@ -77,13 +85,17 @@ impl Module {
     pub const fn entries(self) -> &'static [&'static CStr] {
         match self {
             Module::FillValueSequence => fill_value_sequence::ENTRIES,
+            Module::ReverseAnyStrips => reverse_launches::strips::ANY_ENTRIES,
+            Module::ReverseColumns => reverse_launches::columns::ENTRIES,
             Module::ReverseUnits => reverse_launches::units::ENTRIES,
             Module::ReverseLanes => reverse_launches::lanes::ENTRIES,
+            Module::ReverseLongRows => reverse_launches::long_rows::ENTRIES,
             Module::ReverseRows => reverse_launches::rows::ENTRIES,
             Module::ReverseSmall => reverse_launches::small::ENTRIES,
             Module::ReverseStaged => reverse_launches::staged::ENTRIES,
             Module::ReverseStrips => reverse_launches::strips::ENTRIES,
             Module::ReverseTiny => reverse_launches::tiny::ENTRIES,
+            Module::ReverseTransposed => reverse_launches::transposed::ENTRIES,
             Module::ReverseTurned => reverse_launches::staged::TURNED_ENTRIES,
         }
     }

@@ -163,6 +163,20 @@ fn touched(shape: &Shape, data_type: TensorDataType, lengths: &[u32]) -> u64 {
             sectors(begin, begin + moved(lengths[(n / shared) as usize]) * behind * width)
         };
         (0..before).map(run).sum()
+    } else if shape.each.contains(&last) && behind * width % SECTOR != 0 {
+        // Side by side, in rows that are no whole sectors: sector by sector.
+        let (mut sum, mut last) = (0, u64::MAX);
+        for (n, lengths) in lengths.chunks(behind as usize).enumerate() {
+            for t in 0..axis {
+                let row = (n as u64 * axis + t) * behind;
+                for (at, _) in (row..).zip(lengths).filter(|(_, &length)| t < moved(length)) {
+                    let sector = at * width / SECTOR;
+                    sum += u64::from(sector != last);
+                    last = sector;
+                }
+            }
+        }
+        sum
     } else if shape.each.contains(&last) {
         // Side by side: a sector of a row is moved where any of its lanes is that long.
         let group = (SECTOR / width).min(behind) as usize;
@@ -256,12 +270,36 @@ pub fn all(test: bool) -> Vec<Case> {
         both("rank 5 [2, batch 32, 2, axis 1024, 1024]", data_type, &batch_first, 0);
         let batch_last = Shape { sizes: sizes([2, 1024, 2, 32, 1024]), axis: 1, each: vec![3] };
         both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &batch_last, 0);
+        // Off the beaten track: each length of its own in odd rows, lanes and blocks beyond shared memory.
+        let mut large = |name: &str, axis: u32, behind: u32, length_behind| {
+            let before = (1u32 << 26) / w / axis / behind;
+            both(&format!("{name} [*, {axis}, {behind}]"), data_type, &shape(before, axis, behind, length_behind), 0);
+        };
+        large("lanes odd", 512, 3, true);
+        large("lanes odd", 512, 33, true);
+        large("lanes odd", 512, 1023, true);
+        large("lanes long", 16384, 512, true);
+        large("block long", 16384, 3, false);
+        large("block long", 16384, 33, false);
+        large("block long", 2048, 257, false);
         both("2^26 lanes of 4", data_type, &shape(1 << 26, 4, 1, true), 0);
         both("small [16, 256]", data_type, &shape(16, 256, 1, true), 0);
         both("lanes of 31 [1024, 31]", data_type, &shape(1024, 31, 1, true), 0);
         both("lanes of 100 [1024, 100]", data_type, &shape(1024, 100, 1, true), 0);
         both("lanes of 100 [8192, 100]", data_type, &shape(8192, 100, 1, true), 0);
         both("blocks of 5 [64, 512, 5]", data_type, &shape(64, 512, 5, false), 0);
+    }
+    // The input's memory has the axis innermost, the output's does not.
+    for data_type in WIDTHS {
+        for (name, each) in [("transposed input, block", false), ("transposed input, lanes", true)] {
+            let before = ((1u32 << 26) / width(data_type) as u32 / 512 / 1024).div_ceil(scale);
+            let shape = Shape::lanes(before, 512, 1024, each);
+            let mut case = reverse(name, data_type, &shape, false, 0);
+            if let OperatorDesc::ReverseSubsequences(desc) = &mut case.desc {
+                desc.input_tensor = BufferTensorDesc::strided(data_type, &shape.sizes, &[512 * 1024, 1, 512]);
+            }
+            cases.push(case);
+        }
     }
     cases
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{result, sys, CudaContext};
-use dml_cuda::{CompiledOperator, Device, OperatorDesc};
+use dml_cuda::{BufferTensorDesc, CompiledOperator, Device, OperatorDesc};
 
 use crate::cases::Case;
 
@@ -388,16 +388,21 @@ impl Gpu {
                 _ => n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(11 * d as u32) % sizes[d],
             };
             let mut coordinates: Vec<u64> = (0..sizes.len()).map(coordinate).collect();
-            let place =
-                |coordinates: &[u64]| coordinates.iter().zip(&sizes).fold(0, |at, (c, size)| at * size + c) * width;
+            let place = |tensor: &BufferTensorDesc, coordinates: &[u64]| {
+                let element = match &tensor.strides {
+                    Some(strides) => coordinates.iter().zip(strides).map(|(c, &stride)| c * u64::from(stride)).sum(),
+                    None => coordinates.iter().zip(&sizes).fold(0, |at, (c, size)| at * size + c),
+                };
+                element * width
+            };
             let at = coordinates.iter().zip(length_strides).enumerate().filter(|(d, _)| *d != axis);
             let at: u64 = at.map(|(_, (c, &stride))| c * u64::from(stride)).sum();
             let length = u64::from(case.lengths[at as usize]).min(sizes[axis]);
-            let to = place(&coordinates);
+            let to = place(&reverse.output_tensor, &coordinates);
             if coordinates[axis] < length {
                 coordinates[axis] = length - 1 - coordinates[axis];
             }
-            expected.push((to, read(&input, place(&coordinates), width)));
+            expected.push((to, read(&input, place(&reverse.input_tensor, &coordinates), width)));
         }
         let target = if case.in_place { &input } else { &output };
         // SAFETY: as in `time_case`.

@@ -33,6 +33,13 @@ inline int __syncthreads_or(int) {
     return 0;  // of what the threads say no kernel makes use
 }
 
+// Threads run one after the other.
+inline unsigned atomicMax(unsigned* address, unsigned value) {
+    const unsigned before = *address;
+    if (value > before) *address = value;
+    return before;
+}
+
 template <class T>
 T min(T a, T b) {
     return b < a ? b : a;

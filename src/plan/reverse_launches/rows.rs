@@ -13,6 +13,10 @@ const ITEMS: u32 = 2;
 /// Shorter rows of a block are mostly their two ends. Blocks of 33 f32, copying: rows 48, turned in shared memory 43.
 const MIN_ROW_BYTES: u64 = 256;
 
+/// The same where rows begin at different alignments. Blocks [*, 2048, 257] copying, f16: rows 43, in tiles of them 38; f32 40
+/// and 37.
+const MIN_UNLIKE_ROW_BYTES: u64 = 2048;
+
 impl Launches<'_> {
     /// Rows of a block at any alignment, a slot at a time; in place, where all rows begin at one alignment.
     pub(super) fn rows(&self, in_place: bool) -> Way {
@@ -25,7 +29,9 @@ impl Launches<'_> {
             return Err("a row has 4 GiB or more");
         }
         let whole = |stride: u32| (u64::from(stride) * u64::from(self.width)) % u64::from(SLOT) == 0;
-        if in_place && !(whole(self.axis.out_stride) && self.outside().all(|d| whole(d.out_stride))) {
+        let in_whole = whole(self.axis.in_stride) && self.outside().all(|d| whole(d.in_stride));
+        let alike = in_whole && whole(self.axis.out_stride) && self.outside().all(|d| whole(d.out_stride));
+        if !alike && (in_place || bytes < MIN_UNLIKE_ROW_BYTES) {
             return Err("rows that change places begin at different alignments");
         }
         let slots = slots_of_run(block.size, self.width, false);

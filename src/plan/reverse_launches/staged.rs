@@ -104,6 +104,12 @@ impl Launches<'_> {
         units.map(way).collect()
     }
 
+    /// Groups of a block of threads, at most so many, at least one: so that the device has blocks of threads enough.
+    pub(super) fn groups_of_block(&self, groups: u64, most: u64) -> u64 {
+        let share = groups.div_ceil(u64::from(self.target.multiprocessors) * BLOCKS_OF_MULTIPROCESSOR);
+        most.min(share).max(1)
+    }
+
     fn staged(&self, most: u64) -> Way {
         let block = self.block().map_or(1, |block| block.size);
         if self.axis.in_stride != block || self.axis.out_stride != block {
@@ -120,9 +126,7 @@ impl Launches<'_> {
         }
         let bytes = group * u64::from(self.width);
         let groups: u64 = outside.iter().map(|d| u64::from(d.size.divisor)).product();
-        // So many that the device has blocks of threads enough.
-        let share = groups.div_ceil(u64::from(self.target.multiprocessors) * BLOCKS_OF_MULTIPROCESSOR).max(1);
-        let together = match (STAGED_BYTES / bytes.max(1)).clamp(1, STAGED_GROUPS).min(share) {
+        let together = match self.groups_of_block(groups, (STAGED_BYTES / bytes.max(1)).min(STAGED_GROUPS)) {
             few @ 0..=4 => few,
             many => many / 4 * 4, // the lengths of any block of threads are read 4 at a time
         };

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{dim, grid, Entry, Launch, Launches, Module, Way, SWAP};
-use crate::plan::{FastDiv, THREADS};
+use crate::plan::{FastDiv, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_strips.cu.
 pub(crate) const ENTRIES: &[&CStr] = &[
@@ -16,38 +16,89 @@ pub(crate) const ENTRIES: &[&CStr] = &[
     c"reverse_strips_swap_4",
     c"reverse_strips_swap_8",
 ];
+/// kernels/reverse_subsequences_any_strips.cu.
+pub(crate) const ANY_ENTRIES: &[&CStr] = &[
+    c"reverse_any_strips_1",
+    c"reverse_any_strips_2",
+    c"reverse_any_strips_4",
+    c"reverse_any_strips_8",
+    c"reverse_any_strips_swap_1",
+    c"reverse_any_strips_swap_2",
+    c"reverse_any_strips_swap_4",
+    c"reverse_any_strips_swap_8",
+];
+
+pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its own, lie side by side";
 
 /// Widths of a strip's row. 128 bytes have no bank conflicts; narrower ones leave room for more blocks of threads,
 /// and for longer lanes. Lanes f32, copying: 128 bytes 293, 64 bytes 382.
-const STRIP_BYTES: [u32; 3] = [128, 64, 32];
+const STRIP_BYTES: [u32; 6] = [128, 64, 32, 16, 8, 4];
+
+/// Strips narrower than a sector pay in place, and for elements narrower than a word only: swapped one by one, such elements
+/// cost more. Lanes [*, 16384, 512], in place: u8 191, else 565; f16 180, else 261; f32 231, else 134; copying u8 464, else 291.
+const LEAST_STRIP_BYTES: u32 = 32;
+const LEAST_NARROW_STRIP_BYTES: u32 = 4;
+
+/// Shorter rows are not cut into strips of words.
+const MIN_ROW_BYTES: u64 = 32;
 
 /// Shared memory of a block of threads up to which a multiprocessor of compute capability 8.0 or 9.0 holds more than
 /// one of them.
 const SHARED_OF_SEVERAL: u32 = 75 << 10;
 
+/// The same for strips of unaligned rows in place, of elements narrower than a word, which are written one by one: twice as
+/// many blocks of threads of half as many bytes. Lanes [*, 512, 1023] u8: 65, with wider strips 71; f16 51, not 55; but
+/// copying u8 91, not 75.
+const SHARED_OF_NARROW_IN_PLACE: u32 = 36 << 10;
+
 impl Launches<'_> {
-    /// Strips of lanes side by side, as wide as the shared memory has room for.
+    /// Strips of lanes side by side, in rows of whole words.
     pub(super) fn strips(&self, in_place: bool) -> Way {
-        let row = self.row().ok_or("no contiguous lanes, each with a length of its own, lie side by side")?;
+        let row = self.row().ok_or(NO_ROW)?;
         let word = self.width.max(4);
-        let divides = |value: u32| (u64::from(value) * u64::from(self.width)) % u64::from(word) == 0;
-        let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a) && divides(b));
-        let fits = divides(row.size)
-            && strides_divide(self.axis.size, self.axis.in_stride, self.axis.out_stride)
-            && self.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride));
-        let row_bytes = u64::from(row.size) * u64::from(self.width);
-        let strip = |shared: u32| {
-            let fits = |strip: u32| u64::from(self.axis.size) * u64::from(strip) <= u64::from(shared);
-            STRIP_BYTES.into_iter().find(|&strip| u64::from(strip) <= row_bytes && fits(strip))
-        };
-        if !fits {
-            return Err("rows of lanes are no multiple of 4 bytes");
+        // In place, rows of words that are no slots are read faster in windows. Lanes [*, 512, 1023] f32: 50, not 57.
+        let apart = if in_place && self.width >= 4 { SLOT } else { word };
+        let divides = |value: u32, by: u32| (u64::from(value) * u64::from(self.width)) % u64::from(by) == 0;
+        let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a, apart) && divides(b, apart));
+        if !divides(row.size, word)
+            || !strides_divide(self.axis.size, self.axis.in_stride, self.axis.out_stride)
+            || !self.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride))
+        {
+            return Err("rows of lanes are no multiple of 4 bytes, or of 16 in place");
         }
-        if row_bytes < STRIP_BYTES[2].into() {
+        let row_bytes = u64::from(row.size) * u64::from(self.width);
+        if row_bytes < MIN_ROW_BYTES {
             return Err("rows of lanes are shorter than 32 bytes");
         }
-        let several = strip(SHARED_OF_SEVERAL.min(self.target.shared_memory));
-        let strip = several
+        let launch = self.cut_into_strips(in_place, Module::ReverseStrips, SHARED_OF_SEVERAL, row_bytes)?;
+        if launch.params.unit < SLOT {
+            return Err("strips of so many rows that fit shared memory are narrower than 16 bytes");
+        }
+        Ok(Launch { alignment: word, access: word, ..launch })
+    }
+
+    /// Strips of lanes side by side, in rows of any size at any alignment.
+    pub(super) fn any_strips(&self, in_place: bool) -> Way {
+        let narrow = in_place && self.width < 4;
+        let several = if narrow { SHARED_OF_NARROW_IN_PLACE } else { SHARED_OF_SEVERAL };
+        // One strip that is partly empty, not two of which one is.
+        let row_bytes = self.row().map_or(0, |row| u64::from(row.size) * u64::from(self.width));
+        self.cut_into_strips(in_place, Module::ReverseAnyStrips, several, (row_bytes * 2).saturating_sub(1))
+    }
+
+    /// Strips as wide as there is room for in so much shared memory, else in all, of at most so many bytes.
+    fn cut_into_strips(&self, in_place: bool, module: Module, several: u32, most: u64) -> Way {
+        let row = self.row().ok_or(NO_ROW)?;
+        let row_bytes = u64::from(row.size) * u64::from(self.width);
+        let narrow = in_place && self.width < 4;
+        let least = if narrow { LEAST_NARROW_STRIP_BYTES } else { LEAST_STRIP_BYTES };
+        let strip = |shared: u32| {
+            let fits = |strip: u32| u64::from(self.axis.size) * u64::from(strip) <= u64::from(shared);
+            STRIP_BYTES
+                .into_iter()
+                .find(|&strip| (u64::from(strip) <= most || strip == least) && strip >= least && fits(strip))
+        };
+        let strip = strip(several.min(self.target.shared_memory))
             .or_else(|| strip(self.target.shared_memory))
             .ok_or("no strip of so many rows fits shared memory")?;
         let strips = row_bytes.div_ceil(u64::from(strip));
@@ -58,15 +109,14 @@ impl Launches<'_> {
         params.block = FastDiv::new(row.size);
         params.unit = strip;
         params.length_stride = row.length_stride;
-        let entry =
-            Entry { module: Module::ReverseStrips, index: self.width_index() + if in_place { SWAP } else { 0 } };
+        let index = self.width_index() + if in_place { SWAP } else { 0 };
         Ok(Launch {
-            entry,
+            entry: Entry { module, index },
             blocks,
             threads: THREADS,
             shared: self.axis.size * strip,
-            alignment: word,
-            access: word,
+            alignment: self.width,
+            access: if in_place { self.width } else { self.width.max(4) },
             params,
         })
     }

@@ -1,0 +1,79 @@
+//! Tiles of blocks that are too large to be staged whole.
+
+use std::ffi::CStr;
+
+use super::{dim, grid, Entry, Launch, Launches, Module, Way, NO_BLOCK};
+use crate::plan::{FastDiv, SLOT, THREADS};
+
+/// kernels/reverse_subsequences_long_rows.cu: copying and in place, narrowest unit first.
+pub(crate) const ENTRIES: &[&CStr] = &[
+    c"reverse_long_rows_1",
+    c"reverse_long_rows_2",
+    c"reverse_long_rows_4",
+    c"reverse_long_rows_swap_1",
+    c"reverse_long_rows_swap_2",
+    c"reverse_long_rows_swap_4",
+];
+const IN_PLACE: usize = 3;
+
+/// Bytes of a tile; in place there are two.
+const TILE_BYTES: u32 = 16 << 10;
+const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
+
+/// Shorter rows that do not lie one behind the other are not staged one by one.
+const MIN_ROW_BYTES: u32 = 256;
+
+impl Launches<'_> {
+    /// Tiles of whole rows, where rows lie one behind the other, or of parts of a row, turned in units of 4 bytes down to
+    /// those of an element; the last takes any pointers.
+    pub(super) fn long_rows(&self, in_place: bool) -> Vec<Way> {
+        let launch = match self.tiles_of_rows(in_place) {
+            Ok(launch) => launch,
+            Err(because) => return vec![Err(because)],
+        };
+        let divides = |unit: u32, value: u32| (u64::from(value) * u64::from(self.width)) % u64::from(unit) == 0;
+        let fits = |&unit: &u32| {
+            unit >= self.width
+                && launch.params.block.divisor % unit == 0
+                && divides(unit, self.axis.in_stride)
+                && divides(unit, self.axis.out_stride)
+                && self.outside().all(|d| divides(unit, d.in_stride) && divides(unit, d.out_stride))
+        };
+        let way = |unit: u32| {
+            let index = unit.trailing_zeros() as usize + if in_place { IN_PLACE } else { 0 };
+            Ok(Launch { entry: Entry { module: Module::ReverseLongRows, index }, alignment: unit, ..launch })
+        };
+        [4, 2, 1].into_iter().filter(fits).map(way).collect()
+    }
+
+    fn tiles_of_rows(&self, in_place: bool) -> Way {
+        let block = self.block().ok_or(NO_BLOCK)?;
+        let row =
+            u32::try_from(u64::from(block.size) * u64::from(self.width)).map_err(|_| "a row has 4 GiB or more")?;
+        let tile = if in_place { TILE_BYTES_IN_PLACE } else { TILE_BYTES };
+        let in_a_run = self.axis.in_stride == block.size && self.axis.out_stride == block.size;
+        let (together, parts_of_row) = match tile / row {
+            rows @ 2.. if in_a_run => (rows, 1),
+            _ => (1, row.div_ceil(tile)),
+        };
+        if together == 1 && row < MIN_ROW_BYTES {
+            return Err("short rows do not lie one behind the other");
+        }
+        let pitch = if parts_of_row == 1 { row } else { row.div_ceil(parts_of_row).next_multiple_of(SLOT) };
+        let steps = if in_place { self.axis.size / 2 } else { self.axis.size };
+        let parts = u64::from(steps.div_ceil(together)) * u64::from(parts_of_row);
+        let lanes = self.outside().map(|d| u64::from(d.size)).product::<u64>();
+        let blocks = grid(lanes * parts)?;
+        let mut params = self.params(lanes * parts, self.outside().map(dim));
+        params.parts = FastDiv::new(parts as u32);
+        params.block = FastDiv::new(row);
+        params.group = FastDiv::new(parts_of_row);
+        params.together = together;
+        params.pitch = pitch;
+        // Of a run: its slots, one more where it begins inside one, and one before and behind it for windows.
+        let slots_of_run = together * pitch / SLOT + 3;
+        let shared = (2 * slots_of_run + 2) * SLOT;
+        let entry = Entry { module: Module::ReverseLongRows, index: 0 };
+        Ok(Launch { entry, blocks, threads: THREADS, shared, alignment: self.width, access: SLOT, params })
+    }
+}

@@ -58,7 +58,7 @@ pub(crate) struct Ways {
 
 impl Ways {
     fn new() -> Self {
-        Self { launches: Vec::with_capacity(4), refused: Vec::with_capacity(8) }
+        Self { launches: Vec::with_capacity(8), refused: Vec::with_capacity(8) }
     }
 
     fn add(&mut self, kernel: &'static str, way: Way) {
@@ -197,9 +197,13 @@ impl Launches<'_> {
     /// Puts the axis among dimensions ordered by output stride, so that neighbouring threads write neighbouring
     /// memory.
     pub(super) fn insert_axis(&self, dims: &mut Vec<Dim>, steps: u32, out_stride: u32) {
-        let axis = Dim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 };
         let at = dims.iter().position(|dim| dim.out_stride < out_stride).unwrap_or(dims.len());
-        dims.insert(at, axis);
+        dims.insert(at, self.axis_dim(steps));
+    }
+
+    /// The axis as a dimension of so many steps.
+    fn axis_dim(&self, steps: u32) -> Dim {
+        Dim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
     }
 
     /// 0 to 3 for elements of 1 to 8 bytes.

@@ -132,7 +132,6 @@ __device__ __forceinline__ void swap_strips(const Reverse& p) {
 REVERSE_ENTRY(reverse_any_strips_1, (copy_strips<u8, u32>))
 REVERSE_ENTRY(reverse_any_strips_2, (copy_strips<u16, u32>))
 REVERSE_ENTRY(reverse_any_strips_4, (copy_strips<u32, u32>))
-REVERSE_ENTRY(reverse_any_strips_8, (copy_strips<u64, u64>))
 REVERSE_ENTRY(reverse_any_strips_swap_1, swap_strips<u8>)
 REVERSE_ENTRY(reverse_any_strips_swap_2, swap_strips<u16>)
 REVERSE_ENTRY(reverse_any_strips_swap_4, swap_strips<u32>)

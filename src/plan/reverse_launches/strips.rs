@@ -21,12 +21,13 @@ pub(crate) const ANY_ENTRIES: &[&CStr] = &[
     c"reverse_any_strips_1",
     c"reverse_any_strips_2",
     c"reverse_any_strips_4",
-    c"reverse_any_strips_8",
     c"reverse_any_strips_swap_1",
     c"reverse_any_strips_swap_2",
     c"reverse_any_strips_swap_4",
     c"reverse_any_strips_swap_8",
 ];
+
+const ANY_SWAP: usize = 3;
 
 pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its own, lie side by side";
 
@@ -57,20 +58,22 @@ impl Launches<'_> {
         let row = self.row().ok_or(NO_ROW)?;
         let word = self.width.max(4);
         // In place, rows of words that are no slots are read faster in windows. Lanes [*, 512, 1023] f32: 50, not 57.
-        let apart = if in_place && self.width >= 4 { SLOT } else { word };
+        let apart = if (in_place && self.width >= 4) || self.width == 8 { SLOT } else { word };
         let divides = |value: u32, by: u32| (u64::from(value) * u64::from(self.width)) % u64::from(by) == 0;
         let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a, apart) && divides(b, apart));
         if !divides(row.size, word)
             || !strides_divide(self.axis.size, self.axis.in_stride, self.axis.out_stride)
             || !self.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride))
         {
-            return Err("rows of lanes are no multiple of 4 bytes, or of 16 in place");
+            return Err("rows of lanes are no multiple of 4 bytes, or of 16 in place or for elements of 8");
         }
         let row_bytes = u64::from(row.size) * u64::from(self.width);
         if row_bytes < MIN_ROW_BYTES {
             return Err("rows of lanes are shorter than 32 bytes");
         }
-        let launch = self.cut_into_strips(in_place, Module::ReverseStrips, SHARED_OF_SEVERAL, row_bytes)?;
+        let index = self.width_index() + if in_place { SWAP } else { 0 };
+        let entry = Entry { module: Module::ReverseStrips, index };
+        let launch = self.cut_into_strips(in_place, entry, SHARED_OF_SEVERAL, row_bytes)?;
         if launch.params.unit < SLOT {
             return Err("strips of so many rows that fit shared memory are narrower than 16 bytes");
         }
@@ -79,15 +82,21 @@ impl Launches<'_> {
 
     /// Strips of lanes side by side, in rows of any size at any alignment.
     pub(super) fn any_strips(&self, in_place: bool) -> Way {
+        if !in_place && self.width == 8 {
+            // Lanes [*, 512, 33] i64: 47, in strips 62; [*, 512, 1023] 53 and 55.
+            return Err("elements of 8 bytes in unaligned rows are copied faster one by one");
+        }
         let narrow = in_place && self.width < 4;
         let several = if narrow { SHARED_OF_NARROW_IN_PLACE } else { SHARED_OF_SEVERAL };
         // One strip that is partly empty, not two of which one is.
         let row_bytes = self.row().map_or(0, |row| u64::from(row.size) * u64::from(self.width));
-        self.cut_into_strips(in_place, Module::ReverseAnyStrips, several, (row_bytes * 2).saturating_sub(1))
+        let entry =
+            Entry { module: Module::ReverseAnyStrips, index: self.width_index() + if in_place { ANY_SWAP } else { 0 } };
+        self.cut_into_strips(in_place, entry, several, (row_bytes * 2).saturating_sub(1))
     }
 
     /// Strips as wide as there is room for in so much shared memory, else in all, of at most so many bytes.
-    fn cut_into_strips(&self, in_place: bool, module: Module, several: u32, most: u64) -> Way {
+    fn cut_into_strips(&self, in_place: bool, entry: Entry, several: u32, most: u64) -> Way {
         let row = self.row().ok_or(NO_ROW)?;
         let row_bytes = u64::from(row.size) * u64::from(self.width);
         let narrow = in_place && self.width < 4;
@@ -109,9 +118,8 @@ impl Launches<'_> {
         params.block = FastDiv::new(row.size);
         params.unit = strip;
         params.length_stride = row.length_stride;
-        let index = self.width_index() + if in_place { SWAP } else { 0 };
         Ok(Launch {
-            entry: Entry { module, index },
+            entry,
             blocks,
             threads: THREADS,
             shared: self.axis.size * strip,

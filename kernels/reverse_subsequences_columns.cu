@@ -8,10 +8,9 @@
 // are read up to the longest lane of their group; what lies there at or past a lane's length is not used and not written.
 #include "reverse_subsequences.cuh"
 
-// The groups of a block of threads, and where they lie in shared memory: the lengths of all lanes first, then where each
-// group's longest lane ends, then the groups at the alignment they have in memory.
+// The groups of a block of threads. In shared memory lie the lengths of all lanes, then where each group's longest lane ends,
+// then the groups at the alignment they have in memory.
 struct Groups {
-    const u8* in;
     u8* out;
     const u32* lengths;
     const u8* elements;  // the first group's first, in shared memory
@@ -55,7 +54,7 @@ __device__ __forceinline__ Groups read_groups(const Reverse& p) {
     const Team all = {THREADS, threadIdx.x, 0, 0};
     read_wanted<4>(staged + slots_at, in - lead, slots_of(lead + span), all, input_bounds(p), wanted);
     __syncthreads();
-    return {in, static_cast<u8*>(p.out) + offset, lengths, reinterpret_cast<const u8*>(staged + slots_at) + lead,
+    return {static_cast<u8*>(p.out) + offset, lengths, reinterpret_cast<const u8*>(staged + slots_at) + lead,
             groups * p.axis_size};
 }
 

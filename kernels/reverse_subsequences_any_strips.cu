@@ -109,30 +109,24 @@ __device__ __forceinline__ void write_words(const Reverse& p, const Position& at
     }
 }
 
-template <class Element, class Word>
-__device__ __forceinline__ void copy_strips(const Reverse& p) {
+template <class Element, class Word, bool IN_PLACE>
+__device__ __forceinline__ void reverse_strips(const Reverse& p) {
     const u32 outer = divide(blockIdx.x, p.parts);
     const u32 strip = blockIdx.x - outer * p.parts.divisor;
     const Position at_outer = locate(outer, p);
-    read_windows<Element, false>(p, at_outer, strip);
+    read_windows<Element, IN_PLACE>(p, at_outer, strip);
     __syncthreads();
-    write_words<Element, Word>(p, at_outer, strip);
+    if (IN_PLACE) {
+        write_lane<Element>(p, at_outer, strip, false);
+    } else {
+        write_words<Element, Word>(p, at_outer, strip);
+    }
 }
 
-template <class Element>
-__device__ __forceinline__ void swap_strips(const Reverse& p) {
-    const u32 outer = divide(blockIdx.x, p.parts);
-    const u32 strip = blockIdx.x - outer * p.parts.divisor;
-    const Position at_outer = locate(outer, p);
-    read_windows<Element, true>(p, at_outer, strip);
-    __syncthreads();
-    write_lane<Element>(p, at_outer, strip, false);
-}
-
-REVERSE_ENTRY(reverse_any_strips_1, (copy_strips<u8, u32>))
-REVERSE_ENTRY(reverse_any_strips_2, (copy_strips<u16, u32>))
-REVERSE_ENTRY(reverse_any_strips_4, (copy_strips<u32, u32>))
-REVERSE_ENTRY(reverse_any_strips_swap_1, swap_strips<u8>)
-REVERSE_ENTRY(reverse_any_strips_swap_2, swap_strips<u16>)
-REVERSE_ENTRY(reverse_any_strips_swap_4, swap_strips<u32>)
-REVERSE_ENTRY(reverse_any_strips_swap_8, swap_strips<u64>)
+REVERSE_ENTRY(reverse_any_strips_1, (reverse_strips<u8, u32, false>))
+REVERSE_ENTRY(reverse_any_strips_2, (reverse_strips<u16, u32, false>))
+REVERSE_ENTRY(reverse_any_strips_4, (reverse_strips<u32, u32, false>))
+REVERSE_ENTRY(reverse_any_strips_swap_1, (reverse_strips<u8, u32, true>))
+REVERSE_ENTRY(reverse_any_strips_swap_2, (reverse_strips<u16, u32, true>))
+REVERSE_ENTRY(reverse_any_strips_swap_4, (reverse_strips<u32, u32, true>))
+REVERSE_ENTRY(reverse_any_strips_swap_8, (reverse_strips<u64, u64, true>))

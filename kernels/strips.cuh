@@ -3,9 +3,9 @@
 //
 // Neighbouring lanes turn around at different points, so a row of the output comes from many rows of the input.
 // A block of threads takes a strip: `unit` bytes of every row, which it reads into shared memory row by row and
-// writes from there element by element; every sector moves once. A thread keeps its column and goes down the rows.
-// Copying, a column is a word (4 bytes, or an element of 8); in a strip of 128 bytes the bank of a word is its column,
-// whichever row it comes from, so that there are no conflicts.
+// writes from there element by element; every sector moves once, but those that two strips share. A thread keeps its
+// column and goes down the rows. Copying, a column is a word (4 bytes, or an element of 8); in a strip of 128 bytes the bank of
+// a word is its column, whichever row it comes from, so that there are no conflicts.
 //
 // In place, a column is a lane: what lies past its length is not written, and a sector is written by one warp at once,
 // not once for whole words and again for elements.

@@ -31,10 +31,10 @@ const STAGED_LANE_BYTES_IN_PLACE: u64 = 900;
 const SHORT_WIDE_LANE_IN_PLACE: u32 = 16;
 
 /// Blocks of more bytes are not staged whole, but in tiles. Copying, [*, 16384, 3] u8, 48 KiB: staged 44, in tiles 46; f16
-/// 46 and 43; blocks of 33 f32, 66 KiB: 42.3 and 41.2.
+/// 46 and 43; blocks of 33 f32, 66 KiB: 42.3 and 41.5.
 const STAGED_BLOCK_BYTES: u64 = 56 << 10;
 
-/// The same in place. Blocks of 33 f16, 33 KiB: 24.2 and 24.8; [*, 16384, 3] u8 29.6 and 28.2; blocks of 33 f32 25.0 and 22.6.
+/// The same in place. Blocks of 33 f16, 33 KiB: 24.2 and 24.8; [*, 16384, 3] u8 29.6 and 28.4; blocks of 33 f32 25.0 and 22.5.
 const STAGED_BLOCK_BYTES_IN_PLACE: u64 = 40 << 10;
 
 /// In place is so many entries further, for each width of an element.
@@ -178,6 +178,12 @@ impl Launches<'_> {
     /// The dimension, if any, of a contiguous block that moves as one: one length for all of it.
     fn block(&self) -> Option<&Dimension> {
         self.dimensions.iter().find(|d| d.in_stride == 1 && d.out_stride == 1 && d.length_stride == 0)
+    }
+
+    /// Whether the rows of that block lie one behind the other in both tensors.
+    fn rows_are_a_run(&self) -> bool {
+        let rows = [self.axis.in_stride, self.axis.out_stride];
+        self.block().is_some_and(|block| rows == [block.size; 2])
     }
 
     /// The dimension, if any, of contiguous lanes side by side.

@@ -28,7 +28,7 @@ impl Launches<'_> {
     /// Whole groups of lanes side by side.
     pub(super) fn columns(&self, in_place: bool) -> Way {
         let row = self.row().ok_or(super::strips::NO_ROW)?;
-        if u64::from(row.size) * u64::from(self.width) % WHOLE_STRIP == 0 {
+        if self.row_bytes(row) % WHOLE_STRIP == 0 {
             return Err("rows of lanes are whole strips");
         }
         let mut next = u64::from(self.axis.size) * u64::from(row.size);

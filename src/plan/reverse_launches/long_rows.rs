@@ -20,8 +20,9 @@ const IN_PLACE: usize = 3;
 const TILE_BYTES: u32 = 16 << 10;
 const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
 
-/// Shorter rows that do not lie one behind the other are not staged one by one.
-const MIN_ROW_BYTES: u32 = 256;
+/// Rows of fewer elements are not taken one by one, by a block of threads each. Rows of 1001 in place, 1003 apart: u8 47, else
+/// 114; f16 34, else 62; f32 23, else 33; but of 257, 259 apart: 169, else 118; 88, else 62; 40, else 31.
+const MIN_LONE_ROW: u32 = 1000;
 
 impl Launches<'_> {
     /// Tiles of whole rows, where rows lie one behind the other, or of parts of a row, turned in units of 4 bytes down to
@@ -51,13 +52,12 @@ impl Launches<'_> {
         let row =
             u32::try_from(u64::from(block.size) * u64::from(self.width)).map_err(|_| "a row has 4 GiB or more")?;
         let tile = if in_place { TILE_BYTES_IN_PLACE } else { TILE_BYTES };
-        let in_a_run = self.axis.in_stride == block.size && self.axis.out_stride == block.size;
         let (together, parts_of_row) = match tile / row {
-            rows @ 2.. if in_a_run => (rows, 1),
+            rows @ 2.. if self.rows_are_a_run() => (rows, 1),
             _ => (1, row.div_ceil(tile)),
         };
-        if together == 1 && row < MIN_ROW_BYTES {
-            return Err("short rows do not lie one behind the other");
+        if together == 1 && block.size < MIN_LONE_ROW {
+            return Err("rows that do not lie one behind the other have fewer than 1000 elements");
         }
         let pitch = if parts_of_row == 1 { row } else { row.div_ceil(parts_of_row).next_multiple_of(SLOT) };
         let steps = if in_place { self.axis.size / 2 } else { self.axis.size };
@@ -75,5 +75,36 @@ impl Launches<'_> {
         let shared = (2 * slots_of_run + 2) * SLOT;
         let entry = Entry { module: Module::ReverseLongRows, index: 0 };
         Ok(Launch { entry, blocks, threads: THREADS, shared, alignment: self.width, access: SLOT, params })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
+    use crate::plan::reverse_subsequences::Plan;
+    use crate::plan::{Module, Target};
+    use crate::TensorDataType;
+
+    /// Whether the first kernel in place of a large enough block, whose rows are so far apart, moves tiles.
+    fn in_tiles(row: u32, apart: u32) -> bool {
+        let sizes = [64, 2048, row];
+        let tensor = BufferTensorDesc::strided(TensorDataType::Float32, &sizes, &[2048 * apart, apart, 1]);
+        let sequence_lengths_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &[64, 1, row], &[1, 0, 0]);
+        let desc = ReverseSubsequencesDesc {
+            input_tensor: tensor.clone(),
+            sequence_lengths_tensor,
+            output_tensor: tensor,
+            axis: 1,
+        };
+        let plan = Plan::new(&desc, &Target::default()).expect("a valid layout");
+        let ways = plan.in_place.expect("equal strides");
+        ways.launches.first().is_some_and(|launch| launch.entry.module == Module::ReverseLongRows)
+    }
+
+    #[test]
+    fn rows_apart_are_moved_in_tiles_where_they_are_long() {
+        assert!(in_tiles(257, 257));
+        assert!(!in_tiles(257, 259));
+        assert!(in_tiles(1001, 1003));
     }
 }

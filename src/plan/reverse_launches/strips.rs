@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::{dim, grid, Entry, Launch, Launches, Module, Way, SWAP};
+use super::{dim, grid, Dimension, Entry, Launch, Launches, Module, Way, SWAP};
 use crate::plan::{FastDiv, SLOT, THREADS};
 
 /// kernels/reverse_subsequences_strips.cu.
@@ -36,7 +36,7 @@ pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its 
 const STRIP_BYTES: [u32; 6] = [128, 64, 32, 16, 8, 4];
 
 /// Strips narrower than a sector pay in place, and for elements narrower than a word only: swapped one by one, such elements
-/// cost more. Lanes [*, 16384, 512], in place: u8 191, else 565; f16 180, else 261; f32 231, else 134; copying u8 464, else 291.
+/// cost more. Lanes [*, 16384, 512], in place: u8 188, else 565; f16 174, else 261; f32 234, else 134; copying u8 431, else 291.
 const LEAST_STRIP_BYTES: u32 = 32;
 const LEAST_NARROW_STRIP_BYTES: u32 = 4;
 
@@ -49,7 +49,7 @@ const SHARED_OF_SEVERAL: u32 = 75 << 10;
 
 /// The same for strips of unaligned rows in place, of elements narrower than a word, which are written one by one: twice as
 /// many blocks of threads of half as many bytes. Lanes [*, 512, 1023] u8: 65, with wider strips 71; f16 51, not 55; but
-/// copying u8 91, not 75.
+/// copying u8 90, not 76.
 const SHARED_OF_NARROW_IN_PLACE: u32 = 36 << 10;
 
 impl Launches<'_> {
@@ -57,7 +57,7 @@ impl Launches<'_> {
     pub(super) fn strips(&self, in_place: bool) -> Way {
         let row = self.row().ok_or(NO_ROW)?;
         let word = self.width.max(4);
-        // In place, rows of words that are no slots are read faster in windows. Lanes [*, 512, 1023] f32: 50, not 57.
+        // In place, rows of words that are no slots are read faster in windows. Lanes [*, 512, 1023] f32: 50, not 56.
         let apart = if (in_place && self.width >= 4) || self.width == 8 { SLOT } else { word };
         let divides = |value: u32, by: u32| (u64::from(value) * u64::from(self.width)) % u64::from(by) == 0;
         let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a, apart) && divides(b, apart));
@@ -65,15 +65,14 @@ impl Launches<'_> {
             || !strides_divide(self.axis.size, self.axis.in_stride, self.axis.out_stride)
             || !self.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride))
         {
-            return Err("rows of lanes are no multiple of 4 bytes, or of 16 in place or for elements of 8");
+            return Err("rows of lanes are no multiple of 4 bytes (of 16: elements of 4 in place, and of 8)");
         }
-        let row_bytes = u64::from(row.size) * u64::from(self.width);
-        if row_bytes < MIN_ROW_BYTES {
+        if self.row_bytes(row) < MIN_ROW_BYTES {
             return Err("rows of lanes are shorter than 32 bytes");
         }
         let index = self.width_index() + if in_place { SWAP } else { 0 };
         let entry = Entry { module: Module::ReverseStrips, index };
-        let launch = self.cut_into_strips(in_place, entry, SHARED_OF_SEVERAL, row_bytes)?;
+        let launch = self.cut_into_strips(in_place, entry, SHARED_OF_SEVERAL, row, self.row_bytes(row))?;
         if launch.params.unit < SLOT {
             return Err("strips of so many rows that fit shared memory are narrower than 16 bytes");
         }
@@ -82,23 +81,25 @@ impl Launches<'_> {
 
     /// Strips of lanes side by side, in rows of any size at any alignment.
     pub(super) fn any_strips(&self, in_place: bool) -> Way {
+        let row = self.row().ok_or(NO_ROW)?;
         if !in_place && self.width == 8 {
             // Lanes [*, 512, 33] i64: 47, in strips 62; [*, 512, 1023] 53 and 55.
-            return Err("elements of 8 bytes in unaligned rows are copied faster one by one");
+            return Err("elements of 8 bytes are copied faster one by one than in strips of unaligned rows");
         }
         let narrow = in_place && self.width < 4;
         let several = if narrow { SHARED_OF_NARROW_IN_PLACE } else { SHARED_OF_SEVERAL };
-        // One strip that is partly empty, not two of which one is.
-        let row_bytes = self.row().map_or(0, |row| u64::from(row.size) * u64::from(self.width));
         let entry =
             Entry { module: Module::ReverseAnyStrips, index: self.width_index() + if in_place { ANY_SWAP } else { 0 } };
-        self.cut_into_strips(in_place, entry, several, (row_bytes * 2).saturating_sub(1))
+        // One strip that is partly empty, not two of which one is.
+        self.cut_into_strips(in_place, entry, several, row, self.row_bytes(row) * 2 - 1)
+    }
+
+    pub(super) fn row_bytes(&self, row: &Dimension) -> u64 {
+        u64::from(row.size) * u64::from(self.width)
     }
 
     /// Strips as wide as there is room for in so much shared memory, else in all, of at most so many bytes.
-    fn cut_into_strips(&self, in_place: bool, entry: Entry, several: u32, most: u64) -> Way {
-        let row = self.row().ok_or(NO_ROW)?;
-        let row_bytes = u64::from(row.size) * u64::from(self.width);
+    fn cut_into_strips(&self, in_place: bool, entry: Entry, several: u32, row: &Dimension, most: u64) -> Way {
         let narrow = in_place && self.width < 4;
         let least = if narrow { LEAST_NARROW_STRIP_BYTES } else { LEAST_STRIP_BYTES };
         let strip = |shared: u32| {
@@ -110,7 +111,7 @@ impl Launches<'_> {
         let strip = strip(several.min(self.target.shared_memory))
             .or_else(|| strip(self.target.shared_memory))
             .ok_or("no strip of so many rows fits shared memory")?;
-        let strips = row_bytes.div_ceil(u64::from(strip));
+        let strips = self.row_bytes(row).div_ceil(u64::from(strip));
         let outer: u64 = self.outside().map(|d| u64::from(d.size)).product();
         let blocks = grid(outer * strips)?;
         let mut params = self.params(outer * strips, self.outside().map(dim));

@@ -9,9 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const KERNELS: [&str; 13] = [
+const KERNELS: [&str; 14] = [
     "fill_value_sequence",
     "reverse_subsequences_any_strips",
+    "reverse_subsequences_clusters",
     "reverse_subsequences_columns",
     "reverse_subsequences_units",
     "reverse_subsequences_lanes",
@@ -25,8 +26,12 @@ const KERNELS: [&str; 13] = [
     "reverse_subsequences_turned",
 ];
 
-/// The flags of every PTX this crate ships; `scripts/prebuilt.sh` reads this line.
-const NVCC_FLAGS: [&str; 4] = ["-ptx", "-arch=compute_75", "-std=c++17", "-O3"];
+/// The flags of every PTX this crate ships, but for its target; `scripts/prebuilt.sh` reads these lines.
+const NVCC_FLAGS: [&str; 3] = ["-ptx", "-std=c++17", "-O3"];
+const TARGET: &str = "compute_75";
+
+/// Kernels that are for newer GPUs only, and the lowest target of each.
+const NEWER: [(&str, &str); 1] = [("reverse_subsequences_clusters", "compute_90")];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -87,7 +92,13 @@ fn find_nvcc() -> Option<PathBuf> {
 
 fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {
     let mut command = Command::new(nvcc);
-    command.args(NVCC_FLAGS).arg("-o").arg(out_dir.join(format!("{kernel}.ptx"))).arg(format!("kernels/{kernel}.cu"));
+    let target = NEWER.into_iter().find(|(name, _)| *name == kernel).map_or(TARGET, |(_, target)| target);
+    command
+        .args(NVCC_FLAGS)
+        .arg(format!("-arch={target}"))
+        .arg("-o")
+        .arg(out_dir.join(format!("{kernel}.ptx")))
+        .arg(format!("kernels/{kernel}.cu"));
     match command.output() {
         Ok(output) if output.status.success() => {}
         Ok(output) => panic!(

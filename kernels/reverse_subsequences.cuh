@@ -46,7 +46,7 @@ struct Reverse {
     FastDiv group;     // staged: bytes of a lane, or of a block of them
     u32 together;      // staged: groups that a block of threads stages
     u32 unit;          // strips: bytes of a strip's row; rows: bytes of the unit of the strides
-    u32 pitch;         // lanes, blocks turned in place: slots of shared memory of one
+    u32 pitch;         // lanes, blocks turned in place: slots of shared memory of one; clusters: bytes of a lane
     u32 team_log;      // lanes, turned: threads of a lane or a block, as a power of two
     u32 length_stride; // strips: from one lane of a row to the next
     u32 rank;
@@ -210,6 +210,14 @@ __device__ __forceinline__ uint4 turn(uint4 v) {
     const u32 order = Width == 4 ? 0x3210 : Width == 2 ? 0x1032 : 0x0123;
     return make_uint4(__byte_perm(v.w, 0, order), __byte_perm(v.z, 0, order), __byte_perm(v.y, 0, order),
                       __byte_perm(v.x, 0, order));
+}
+
+// Of 4 words, the first bytes, the second ones, and so on.
+__device__ __forceinline__ uint4 transpose_bytes(const u32 (&word)[4]) {
+    const u32 low01 = __byte_perm(word[0], word[1], 0x5140), high01 = __byte_perm(word[0], word[1], 0x7362);
+    const u32 low23 = __byte_perm(word[2], word[3], 0x5140), high23 = __byte_perm(word[2], word[3], 0x7362);
+    return make_uint4(__byte_perm(low01, low23, 0x5410), __byte_perm(low01, low23, 0x7632),
+                      __byte_perm(high01, high23, 0x5410), __byte_perm(high01, high23, 0x7632));
 }
 
 #define REVERSE_ENTRY(name, body) \

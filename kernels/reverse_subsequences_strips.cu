@@ -65,12 +65,7 @@ struct PieceOf<2> {
 };
 
 // 4 words, of which the first holds the first element of each piece, and so on.
-__device__ __forceinline__ uint4 spread(const u32 (&piece)[4]) {
-    const u32 low01 = __byte_perm(piece[0], piece[1], 0x5140), high01 = __byte_perm(piece[0], piece[1], 0x7362);
-    const u32 low23 = __byte_perm(piece[2], piece[3], 0x5140), high23 = __byte_perm(piece[2], piece[3], 0x7362);
-    return make_uint4(__byte_perm(low01, low23, 0x5410), __byte_perm(low01, low23, 0x7632),
-                      __byte_perm(high01, high23, 0x5410), __byte_perm(high01, high23, 0x7632));
-}
+__device__ __forceinline__ uint4 spread(const u32 (&piece)[4]) { return transpose_bytes(piece); }
 __device__ __forceinline__ uint4 spread(const uint2 (&piece)[2]) {
     return make_uint4(__byte_perm(piece[0].x, piece[1].x, 0x5410), __byte_perm(piece[0].x, piece[1].x, 0x7632),
                       __byte_perm(piece[0].y, piece[1].y, 0x5410), __byte_perm(piece[0].y, piece[1].y, 0x7632));

@@ -10,14 +10,18 @@ cd "$(dirname "$0")/.."
 nvcc=$(scripts/install-nvcc.sh)
 ptxas=$(ls "$PWD"/.venv/ptxas/lib/python3*/site-packages/nvidia/cuda_nvcc/bin/ptxas)
 flags=$(sed -n 's/^const NVCC_FLAGS.*= \[\(.*\)\];/\1/p' build.rs | tr -d '",')
-[ -n "$flags" ] || { echo "prebuilt: no NVCC_FLAGS in build.rs" >&2; exit 1; }
+least=$(sed -n 's/^const TARGET.*"\(.*\)";/\1/p' build.rs)
+[ -n "$flags" ] && [ -n "$least" ] || { echo "prebuilt: no NVCC_FLAGS or no TARGET in build.rs" >&2; exit 1; }
 
 out=kernels/prebuilt
 if [ "${1:-}" = --check ]; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
 
+# The targets of ptxas 12.0 for a file whose lowest is the one given.
+targets() { if [ "$1" = compute_90 ]; then echo sm_90; else echo sm_75 sm_80 sm_90; fi; }
+
 assembles() {
   local target
-  for target in sm_75 sm_80 sm_90; do
+  for target in $2; do
     "$ptxas" -arch="$target" -o /dev/null "$1" 2>/dev/null || return 1
   done
   "$(dirname "$nvcc")/ptxas" -arch=sm_90 -o /dev/null "$1" 2>/dev/null
@@ -25,15 +29,17 @@ assembles() {
 
 for source in kernels/*.cu; do
   name=$(basename "$source" .cu)
+  newer=$(sed -n "s/^const NEWER.*(\"$name\", \"\(compute_[0-9]*\)\").*/\1/p" build.rs)
+  target=${newer:-$least}
   # shellcheck disable=SC2086
-  "$nvcc" $flags -o "$out/$name.ptx" "$source"
+  "$nvcc" $flags -arch="$target" -o "$out/$name.ptx" "$source"
   sed -i '/\.pragma "used_bytes_mask/d' "$out/$name.ptx"
   for isa in 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0; do
     sed -i "s/^\.version .*/.version $isa/" "$out/$name.ptx"
-    if assembles "$out/$name.ptx"; then break; fi
+    if assembles "$out/$name.ptx" "$(targets "$target")"; then break; fi
     if [ "$isa" = 8.0 ]; then echo "prebuilt: $name.ptx needs more than PTX ISA 8.0" >&2; exit 1; fi
   done
-  echo "$name.ptx: PTX ISA $isa, assembled by ptxas 12.0 for sm_75, sm_80, sm_90"
+  echo "$name.ptx: PTX ISA $isa, assembled by ptxas 12.0 for $(targets "$target")"
 done
 
 if [ "${1:-}" = --check ]; then

@@ -30,6 +30,7 @@ impl Module {
         match self {
             Module::FillValueSequence => ptx!("fill_value_sequence"),
             Module::ReverseAnyStrips => ptx!("reverse_subsequences_any_strips"),
+            Module::ReverseClusters => ptx!("reverse_subsequences_clusters"),
             Module::ReverseColumns => ptx!("reverse_subsequences_columns"),
             Module::ReverseUnits => ptx!("reverse_subsequences_units"),
             Module::ReverseLanes => ptx!("reverse_subsequences_lanes"),

@@ -50,6 +50,7 @@ pub(crate) struct Launch<Params> {
 pub(crate) enum Module {
     FillValueSequence,
     ReverseAnyStrips,
+    ReverseClusters,
     ReverseColumns,
     ReverseUnits,
     ReverseLanes,
@@ -65,9 +66,10 @@ pub(crate) enum Module {
 
 impl Module {
     #[cfg(test)]
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::FillValueSequence,
         Self::ReverseAnyStrips,
+        Self::ReverseClusters,
         Self::ReverseColumns,
         Self::ReverseUnits,
         Self::ReverseLanes,
@@ -86,6 +88,7 @@ impl Module {
         match self {
             Module::FillValueSequence => fill_value_sequence::ENTRIES,
             Module::ReverseAnyStrips => reverse_launches::strips::ANY_ENTRIES,
+            Module::ReverseClusters => reverse_launches::clusters::ENTRIES,
             Module::ReverseColumns => reverse_launches::columns::ENTRIES,
             Module::ReverseUnits => reverse_launches::units::ENTRIES,
             Module::ReverseLanes => reverse_launches::lanes::ENTRIES,
@@ -108,12 +111,14 @@ pub(crate) struct Target {
     pub shared_memory: u32,
     /// Streaming multiprocessors, which all should have work.
     pub multiprocessors: u32,
+    /// Whether blocks of threads can form clusters that share their memory.
+    pub clusters: bool,
 }
 
 impl Default for Target {
     /// What every GPU has: for plans whose launches nobody makes.
     fn default() -> Self {
-        Self { shared_memory: 48 << 10, multiprocessors: 1 }
+        Self { shared_memory: 48 << 10, multiprocessors: 1, clusters: false }
     }
 }
 

@@ -80,10 +80,14 @@ impl Context {
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let (name, properties) = describe(ordinal)?;
         let cuda = CudaContext::new(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
-        let shared_memory =
-            attribute(cuda.cu_device(), Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-                .map_err(explain("reading the device's shared memory"))?;
-        let target = Target { shared_memory, multiprocessors: properties.multiprocessors };
+        let read =
+            |which| attribute(cuda.cu_device(), which).map_err(explain("reading what blocks of threads can have"));
+        let target = Target {
+            shared_memory: read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            multiprocessors: properties.multiprocessors,
+            clusters: properties.compute_capability >= (9, 0)
+                && read(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0,
+        };
         let copies = new_stream()?;
         Ok(Self { cuda, ordinal, name, properties, target, copies, kernels: Mutex::default() })
     }

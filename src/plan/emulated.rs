@@ -9,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use bytemuck::{Pod, Zeroable};
 
 use super::fill_value_sequence::{self, Kernel};
-use super::{reverse_subsequences, Launch, Target};
+use super::reverse_launches::clusters::CLUSTER;
+use super::{reverse_subsequences, Launch, Module, Target};
 use crate::common::{self, cases, oracle, output_of, POISON};
 use crate::OperatorDesc;
 
@@ -21,6 +22,7 @@ struct Header {
     parameters: u32,
     tensors: [u32; 3],
     blocks: u32,
+    blocks_of_cluster: u32,
     threads: u32,
     shared: u32,
     past: u32,
@@ -93,6 +95,7 @@ impl Emulator {
             parameters: parameters.len() as u32,
             tensors: [input.map_or(NONE, |bytes| bytes.len() as u32), lengths.len() as u32, output.len() as u32],
             blocks: launch.blocks,
+            blocks_of_cluster: if launch.entry.module == Module::ReverseClusters { CLUSTER } else { 1 },
             threads: launch.threads,
             shared: launch.shared,
             past,
@@ -153,7 +156,7 @@ fn every_kernel_is_right_and_clean_on_the_host() {
     let mut entries: Vec<&str> = launched.iter().flat_map(|(_, entries)| entries).copied().collect();
     entries.sort_unstable();
     entries.dedup();
-    let all: usize = super::Module::ALL.into_iter().map(|module| module.entries().len()).sum();
+    let all: usize = Module::ALL.into_iter().map(|module| module.entries().len()).sum();
     let _ = writeln!(
         std::io::stderr(),
         "{} launches of {} kernels are right and clean on the host",
@@ -208,8 +211,14 @@ fn run_cases<'a>(program: &Path, table: impl Iterator<Item = &'a cases::Case>) -
                 }
             }
             OperatorDesc::ReverseSubsequences(desc) => {
-                let plan = reverse_subsequences::Plan::new(desc, &Target::default()).expect("the cases are valid");
-                let launches = if case.in_place { plan.in_place.expect("equal strides") } else { plan.copy }.launches;
+                let launches = |target: Target| {
+                    let plan = reverse_subsequences::Plan::new(desc, &target).expect("the cases are valid");
+                    if case.in_place { plan.in_place.expect("equal strides") } else { plan.copy }.launches
+                };
+                // So little shared memory makes strips of both widths.
+                let clusters =
+                    launches(Target { clusters: true, shared_memory: 12 << 10, ..Target::default() }).into_iter();
+                let clusters = clusters.filter(|launch| launch.entry.module == Module::ReverseClusters);
                 let pointers = offsets::<reverse_subsequences::Params>(&[
                     |p| &raw const p.input,
                     |p| &raw const p.lengths,
@@ -221,7 +230,7 @@ fn run_cases<'a>(program: &Path, table: impl Iterator<Item = &'a cases::Case>) -
                 } else {
                     (Some(&input[..]), &lengths[..], &poison[..])
                 };
-                for launch in &launches {
+                for launch in launches(Target::default()).iter().chain(&clusters.collect::<Vec<_>>()) {
                     for past in alignments(launch.alignment) {
                         backwards = !backwards;
                         let found = emulator.run(launch, pointers, (past, backwards), tensors);

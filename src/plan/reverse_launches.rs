@@ -4,6 +4,7 @@
 //! Tuning numbers stand beside what they tune, each with what it was measured against: microseconds of the throughput
 //! bench on one NVIDIA H200, 2026-11-21.
 
+pub(crate) mod clusters;
 pub(crate) mod columns;
 pub(crate) mod lanes;
 pub(crate) mod long_rows;
@@ -157,11 +158,16 @@ impl Launches<'_> {
 
     /// Lanes side by side, each with a length of its own.
     fn add_strips(&self, ways: &mut Ways, in_place: bool) {
-        let names = ["reverse_columns", "reverse_strips", "reverse_any_strips"];
-        let swap_names = ["reverse_columns_swap", "reverse_strips_swap", "reverse_any_strips_swap"];
-        let found = [self.columns(in_place), self.strips(in_place), self.any_strips(in_place)];
-        let names = if in_place { swap_names } else { names };
-        names.into_iter().zip(found).for_each(|(name, way)| ways.add(name, way));
+        let name = |copy, swap| if in_place { swap } else { copy };
+        ways.add(name("reverse_columns", "reverse_columns_swap"), self.columns(in_place));
+        let clusters = (name("reverse_clusters", "reverse_clusters_swap"), self.clusters(in_place));
+        let strips = [
+            (name("reverse_strips", "reverse_strips_swap"), self.strips(in_place)),
+            (name("reverse_any_strips", "reverse_any_strips_swap"), self.any_strips(in_place)),
+        ];
+        let mut found = Vec::from(strips);
+        found.insert(if self.fits_a_block() { strips.len() } else { 0 }, clusters);
+        found.into_iter().for_each(|(name, way)| ways.add(name, way));
     }
 
     /// Where there is little work, units of 16 bytes and of an element.

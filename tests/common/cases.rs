@@ -87,7 +87,7 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[2, 12, 130], 1),
     (&[1, 9000, 8], 1),
     // Blocks in several tiles, of whole rows and of parts of one; few lanes side by side, and more in unaligned rows.
-    (&[1, 460, 37], 1),
+    (&[1, 600, 37], 1),
     (&[1, 3, 8201], 1),
     (&[40, 50, 3], 1),
     (&[2, 60, 131], 1),

@@ -2,19 +2,20 @@
 // Built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
 //
 // A launch on the wire (little endian): u32 sizes of name, parameters and of the three tensors (input, lengths,
-// output; an input size of 2^32 - 1 is "in place": the output is the input), u32 blocks, u32 threads of a block, u32
-// shared bytes, u32 bytes that the big tensors begin past a multiple of 256, u32 offsets of the three pointers in the
+// output; an input size of 2^32 - 1 is "in place": the output is the input), u32 blocks, u32 blocks of a cluster, u32
+// threads of a block, u32 shared bytes, u32 bytes that the big tensors begin past a multiple of 256, u32 offsets of the three pointers in the
 // parameters, u32 order;
 // then name, parameters, and the tensors' bytes. The answer is the output's bytes.
 //
-// Every tensor is an allocation of its own, exactly as large as it is, and so is shared memory. Threads of a block
-// run one after the other, from the first up or from the last down, each until it ends or waits at a barrier: a
+// Every tensor is an allocation of its own, exactly as large as it is, and so is shared memory. Threads of a cluster, which
+// is a block where there are none, run one after the other, from the first up or from the last down, each until it ends or waits at a barrier: a
 // missing barrier shows as a wrong result in one of the orders.
 #include <dlfcn.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -25,7 +26,7 @@
 
 Index3 threadIdx, blockIdx, blockDim;
 
-static constexpr unsigned THREADS = 256, WARP = 32;  // THREADS: the most of a block
+static constexpr unsigned THREADS = 4096, WARP = 32;  // THREADS: the most of a cluster
 static constexpr size_t STACK = 256 << 10, SHARED = 256 << 10;
 uint4 staged[SHARED / 16];  // `extern __shared__ uint4 staged[]` of the kernels
 
@@ -36,7 +37,7 @@ namespace {
     std::exit(3);
 }
 
-// ---- Threads of a block, as fibres ----------------------------------------------------------------------
+// ---- Threads of a cluster, as fibres --------------------------------------------------------------------
 
 enum class State { Ready, Waiting, Ended };
 
@@ -46,15 +47,19 @@ struct Fibre {
     void* fake_stack = nullptr;
 };
 
-struct Block {
+struct Cluster {
     void (*body)(const void*) = nullptr;
     const void* parameters = nullptr;
     bool backwards = false;
-    unsigned next = 0;  // threads that have begun
+    unsigned first_block = 0;
+    unsigned threads = 0;  // of all its blocks
+    unsigned next = 0;     // threads that have begun
+    unsigned current = 0;  // block whose shared memory is in `staged`; the others' are here
+    std::vector<std::vector<unsigned char>> shared;
     State state[THREADS];
     unsigned barrier[THREADS];  // of how many threads, where one waits
     Fibre* fibre[THREADS];
-} block;
+} cluster;
 
 std::vector<std::unique_ptr<Fibre>> pool;  // all fibres
 std::vector<Fibre*> idle;
@@ -70,19 +75,30 @@ void to_scheduler(Fibre* fibre) {
     __sanitizer_finish_switch_fiber(fibre->fake_stack, &scheduler_stack, &scheduler_stack_size);
 }
 
-unsigned thread_at(unsigned n) { return block.backwards ? THREADS - 1 - n : n; }
+unsigned thread_at(unsigned n) { return cluster.backwards ? cluster.threads - 1 - n : n; }
+
+// From here on a thread of the cluster runs.
+void enter(unsigned thread) {
+    const unsigned block = thread / blockDim.x;
+    threadIdx = {thread % blockDim.x, 0, 0};
+    blockIdx = {cluster.first_block + block, 0, 0};
+    if (block == cluster.current) return;
+    std::memcpy(cluster.shared[cluster.current].data(), staged, cluster.shared[block].size());
+    std::memcpy(staged, cluster.shared[block].data(), cluster.shared[block].size());
+    cluster.current = block;
+}
 
 // A fibre runs threads one after the other, and waits with one that waits.
 void fibre_main() {
     Fibre* const self = resumed;
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_size);
     for (;;) {
-        while (block.next < THREADS) {
-            const unsigned thread = thread_at(block.next++);
-            block.fibre[thread] = self;
-            threadIdx = {thread, 0, 0};
-            if (thread < blockDim.x) block.body(block.parameters);
-            block.state[thread] = State::Ended;
+        while (cluster.next < cluster.threads) {
+            const unsigned thread = thread_at(cluster.next++);
+            cluster.fibre[thread] = self;
+            enter(thread);
+            cluster.body(cluster.parameters);
+            cluster.state[thread] = State::Ended;
         }
         idle.push_back(self);
         to_scheduler(self);
@@ -113,42 +129,47 @@ void resume(Fibre* fibre) {
 }
 
 void wait_for(unsigned threads) {
-    const unsigned thread = threadIdx.x;
-    block.state[thread] = State::Waiting;
-    block.barrier[thread] = threads;
-    to_scheduler(block.fibre[thread]);
-    threadIdx = {thread, 0, 0};
+    const unsigned thread = (blockIdx.x - cluster.first_block) * blockDim.x + threadIdx.x;
+    cluster.state[thread] = State::Waiting;
+    cluster.barrier[thread] = threads;
+    to_scheduler(cluster.fibre[thread]);
+    enter(thread);
 }
 
-// Whether all threads of the barrier that a thread waits at wait there too, or have ended.
-bool released(unsigned thread) {
-    const unsigned count = block.barrier[thread], first = thread / count * count;
-    for (unsigned other = first; other < first + count; ++other) {
-        const bool waits = block.state[other] == State::Waiting && block.barrier[other] == count;
-        if (!waits && block.state[other] != State::Ended) return false;
+// Whether the `count` threads from `first` on all wait at a barrier of so many, or have ended.
+bool complete(unsigned first, unsigned count) {
+    for (unsigned thread = first; thread < first + count; ++thread) {
+        const bool waits = cluster.state[thread] == State::Waiting && cluster.barrier[thread] == count;
+        if (!waits && cluster.state[thread] != State::Ended) return false;
     }
     return true;
 }
 
-void run_block() {
-    block.next = 0;
-    for (State& state : block.state) state = State::Ready;
+void run_cluster() {
+    cluster.next = 0;
+    std::fill_n(cluster.state, cluster.threads, State::Ready);
     for (;;) {
         // Begin threads, a fibre for each run of them that does not wait.
-        while (block.next < THREADS) resume(idle_fibre());
-        // All have ended or wait. Release every thread whose barrier is complete; those of a block's at once.
+        while (cluster.next < cluster.threads) resume(idle_fibre());
+        // All have ended or wait. Release every thread whose barrier is complete; those of one at once.
         std::vector<unsigned> free;
-        bool waiting = false;
-        for (unsigned n = 0; n < THREADS; ++n) {
+        bool waiting = false, released = false;
+        unsigned first = 0, count = 0;  // of the barrier looked at last
+        for (unsigned n = 0; n < cluster.threads; ++n) {
             const unsigned thread = thread_at(n);
-            if (block.state[thread] == State::Ended) continue;
+            if (cluster.state[thread] == State::Ended) continue;
             waiting = true;
-            if (released(thread)) free.push_back(thread);
+            if (count != cluster.barrier[thread] || thread < first || thread >= first + count) {
+                count = cluster.barrier[thread];
+                first = thread / count * count;
+                released = complete(first, count);
+            }
+            if (released) free.push_back(thread);
         }
         if (!waiting) return;
         if (free.empty()) fail("threads wait at barriers that will never be complete");
-        for (unsigned thread : free) block.state[thread] = State::Ready;
-        for (unsigned thread : free) resume(block.fibre[thread]);
+        for (unsigned thread : free) cluster.state[thread] = State::Ready;
+        for (unsigned thread : free) resume(cluster.fibre[thread]);
     }
 }
 
@@ -191,12 +212,17 @@ struct Tensor {
 };
 
 struct Header {
-    uint32_t name, parameters, tensors[3], blocks, threads, shared, past, pointers[3], order;
+    uint32_t name, parameters, tensors[3], blocks, blocks_of_cluster, threads, shared, past, pointers[3], order;
 };
 
 }  // namespace
 
-void __syncthreads() { wait_for(THREADS); }
+void __syncthreads() { wait_for(blockDim.x); }
+void sync_cluster() { wait_for(cluster.threads); }
+unsigned char* shared_of(unsigned block) {
+    if (block == cluster.current) return reinterpret_cast<unsigned char*>(staged);
+    return cluster.shared.at(block).data();
+}
 void __syncwarp() { wait_for(WARP); }
 
 int main() {
@@ -216,17 +242,22 @@ int main() {
         }
         entry = dlsym(RTLD_DEFAULT, name.c_str());
         if (entry == nullptr) fail("no kernel is called " + name);
-        block.body = caller(parameters.size(), std::make_index_sequence<128>());
-        if (block.body == nullptr) fail("the parameters of " + name + " are of no size that is known");
-        block.parameters = parameters.data();
-        block.backwards = header.order != 0;
+        cluster.body = caller(parameters.size(), std::make_index_sequence<128>());
+        if (cluster.body == nullptr) fail("the parameters of " + name + " are of no size that is known");
+        cluster.parameters = parameters.data();
+        cluster.backwards = header.order != 0;
+        cluster.threads = header.blocks_of_cluster * header.threads;
+        cluster.shared.assign(header.blocks_of_cluster, std::vector<unsigned char>(header.shared, 0xA5));
+        cluster.current = 0;
         std::memset(staged, 0xA5, sizeof staged);
         ASAN_POISON_MEMORY_REGION(reinterpret_cast<char*>(staged) + header.shared, sizeof staged - header.shared);
-        if (header.threads > THREADS) fail("a block of more threads than there may be");
+        if (cluster.threads > THREADS) fail("a block or a cluster of more threads than there may be");
         blockDim = {header.threads, 1, 1};
-        for (unsigned b = 0; b < header.blocks; ++b) {
-            blockIdx = {block.backwards ? header.blocks - 1 - b : b, 0, 0};
-            run_block();
+        const unsigned clusters = header.blocks / header.blocks_of_cluster;
+        if (clusters * header.blocks_of_cluster != header.blocks) fail("a part of a cluster");
+        for (unsigned n = 0; n < clusters; ++n) {
+            cluster.first_block = (cluster.backwards ? clusters - 1 - n : n) * header.blocks_of_cluster;
+            run_cluster();
         }
         ASAN_UNPOISON_MEMORY_REGION(staged, sizeof staged);
         if (std::fwrite(output.begin, 1, header.tensors[2], stdout) != header.tensors[2]) fail("no reader");

@@ -1,5 +1,5 @@
-// What the kernels take from CUDA, for the host's C++ compiler: included before each .cu file. Threads of a block
-// are fibres of one system thread (emulator.cpp).
+// What the kernels take from CUDA, for the host's C++ compiler: included before each .cu file. Threads of a block, or of a
+// cluster of blocks, are fibres of one system thread (emulator.cpp).
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #define __forceinline__ inline
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 
 struct Index3 {
     unsigned x, y, z;
@@ -31,6 +32,14 @@ void __syncwarp();
 inline int __syncthreads_or(int) {
     __syncthreads();
     return 0;  // of what the threads say no kernel makes use
+}
+
+// Clusters of blocks: their barrier, and the shared memory of one of them.
+void sync_cluster();
+unsigned char* shared_of(unsigned block);
+template <class Element>
+void store_in(unsigned block, unsigned byte, Element value) {
+    *reinterpret_cast<Element*>(shared_of(block) + byte) = value;
 }
 
 // Threads run one after the other.

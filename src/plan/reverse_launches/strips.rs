@@ -59,12 +59,7 @@ impl Launches<'_> {
         let word = self.width.max(4);
         // In place, rows of words that are no slots are read faster in windows. Lanes [*, 512, 1023] f32: 50, not 56.
         let apart = if (in_place && self.width >= 4) || self.width == 8 { SLOT } else { word };
-        let divides = |value: u32, by: u32| (u64::from(value) * u64::from(self.width)) % u64::from(by) == 0;
-        let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a, apart) && divides(b, apart));
-        if !divides(row.size, word)
-            || !strides_divide(self.axis.size, self.axis.in_stride, self.axis.out_stride)
-            || !self.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride))
-        {
+        if !self.rows_divide(row, word, apart) {
             return Err("rows of lanes are no multiple of 4 bytes (of 16: elements of 4 in place, and of 8)");
         }
         if self.row_bytes(row) < MIN_ROW_BYTES {
@@ -92,6 +87,22 @@ impl Launches<'_> {
             Entry { module: Module::ReverseAnyStrips, index: self.width_index() + if in_place { ANY_SWAP } else { 0 } };
         // One strip that is partly empty, not two of which one is.
         self.cut_into_strips(in_place, entry, several, row, self.row_bytes(row) * 2 - 1)
+    }
+
+    /// Whether rows of lanes are multiples of so many bytes long, and of so many apart.
+    pub(super) fn rows_divide(&self, row: &Dimension, long: u32, apart: u32) -> bool {
+        let divides = |value: u32, by: u32| (u64::from(value) * u64::from(self.width)) % u64::from(by) == 0;
+        let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a, apart) && divides(b, apart));
+        divides(row.size, long)
+            && strides_divide(self.axis.size, self.axis.in_stride, self.axis.out_stride)
+            && self.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride))
+    }
+
+    /// Whether a block of threads has the shared memory for a strip of whole sectors. Such strips are faster than those of a
+    /// cluster: lanes [*, 4096, 512], copying, u8 61 and 140, i64 56 and 82. Longer lanes, [*, 8192, 512], with neither and
+    /// in clusters: copying u8 284 and 108, i64 61 and 68; in place u8 315 and 115, i64 84 and 64.
+    pub(super) fn fits_a_block(&self) -> bool {
+        u64::from(self.axis.size) * u64::from(LEAST_STRIP_BYTES) <= u64::from(self.target.shared_memory)
     }
 
     pub(super) fn row_bytes(&self, row: &Dimension) -> u64 {

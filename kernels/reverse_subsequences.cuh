@@ -77,6 +77,16 @@ __device__ __forceinline__ Position locate(u32 n, const Reverse& p) {
     return position;
 }
 
+// Where item n is, in three dimensions at most: those that are not there are zeros, which leave n as it is.
+__device__ __forceinline__ Position locate_near(u32 n, const Reverse& p) {
+    Position position = {0, 0, 0, 0};
+    const u32 middle = divide(n, p.dims[0].size), outer = divide(middle, p.dims[1].size);
+    step_to(position, n - middle * p.dims[0].size.divisor, p.dims[0]);
+    step_to(position, middle - outer * p.dims[1].size.divisor, p.dims[1]);
+    step_to(position, outer, p.dims[2]);
+    return position;
+}
+
 // min(L, axis size), in the length's full width.
 __device__ __forceinline__ u32 lane_length(u32 offset, const Reverse& p) {
     if (p.wide_lengths) {

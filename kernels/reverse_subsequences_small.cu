@@ -5,16 +5,6 @@
 // item a thread. Why in place is right: as in reverse_subsequences_units.cu.
 #include "reverse_subsequences.cuh"
 
-// Where item n is, in three dimensions at most: those that are not there are zeros, which leave n as it is.
-__device__ __forceinline__ Position locate_near(u32 n, const Reverse& p) {
-    Position position = {0, 0, 0, 0};
-    const u32 middle = divide(n, p.dims[0].size), outer = divide(middle, p.dims[1].size);
-    step_to(position, n - middle * p.dims[0].size.divisor, p.dims[0]);
-    step_to(position, middle - outer * p.dims[1].size.divisor, p.dims[1]);
-    step_to(position, outer, p.dims[2]);
-    return position;
-}
-
 template <class Unit>
 __device__ __forceinline__ void copy_small(const Reverse& p) {
     const u32 n = static_cast<u32>(global_thread());

@@ -41,7 +41,7 @@ impl Launches<'_> {
             return Err("rows of lanes are shorter than 32 bytes");
         }
         if !in_place && self.width >= 4 && !self.rows_divide(row, SLOT, SLOT) {
-            // [*, 16384, 510] f32: 91, in clusters 126; i64 81 and 96; but f16 160 and 121, and in place f32 135 and 80.
+            // [*, 16384, 510] f32: 87, in clusters 126; i64 81 and 96; but f16 160 and 121, and in place f32 135 and 80.
             return Err("such elements are copied faster one by one than in strips of unaligned rows");
         }
         let rows = self.axis.size.div_ceil(CLUSTER * DEAL) * DEAL;
@@ -52,7 +52,7 @@ impl Launches<'_> {
             .into_iter()
             .find(|&strip| shared(strip) <= u64::from(self.target.shared_memory))
             .ok_or("no strip of so many rows fits the shared memory of a cluster")?;
-        // [*, 65536, 64], copying, u8 277, in clusters 133; f16 153 and 154, f32 90 and 149; in place u8 584 and 118, f16 287
+        // [*, 65536, 64], copying, u8 277, in clusters 133; f16 144 and 154, f32 87 and 149; in place u8 584 and 118, f16 287
         // and 112, f32 147 and 92, i64 83 and 97.
         let most = if in_place { 4 } else { 1 };
         if strip == SLOT && self.width > most {

@@ -104,9 +104,9 @@ __device__ __forceinline__ void swap_long_rows(const Reverse& p) {
     write_run<sizeof(Unit)>(to, at_slot * 16 + lead, bytes, thread, HALF);
 }
 
-REVERSE_ENTRY_BLOCKS(6, reverse_long_rows_1, copy_long_rows<u8>)
-REVERSE_ENTRY_BLOCKS(6, reverse_long_rows_2, copy_long_rows<u16>)
-REVERSE_ENTRY_BLOCKS(6, reverse_long_rows_4, copy_long_rows<u32>)
+REVERSE_ENTRY_BLOCKS(8, reverse_long_rows_1, copy_long_rows<u8>)
+REVERSE_ENTRY_BLOCKS(8, reverse_long_rows_2, copy_long_rows<u16>)
+REVERSE_ENTRY_BLOCKS(8, reverse_long_rows_4, copy_long_rows<u32>)
 REVERSE_ENTRY_BLOCKS(6, reverse_long_rows_swap_1, swap_long_rows<u8>)
 REVERSE_ENTRY_BLOCKS(6, reverse_long_rows_swap_2, swap_long_rows<u16>)
 REVERSE_ENTRY_BLOCKS(6, reverse_long_rows_swap_4, swap_long_rows<u32>)

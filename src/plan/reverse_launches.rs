@@ -31,9 +31,9 @@ const STAGED_LANE_BYTES_IN_PLACE: u64 = 900;
 /// In place, elements of 8 bytes in shorter lanes are swapped one by one. Lanes of 4: 918, staged 1013.
 const SHORT_WIDE_LANE_IN_PLACE: u32 = 16;
 
-/// Blocks of more bytes are not staged whole, but in tiles. Copying, [*, 16384, 3] u8, 48 KiB: staged 44, in tiles 46; f16
-/// 46 and 43; blocks of 33 f32, 66 KiB: 42.3 and 41.5.
-const STAGED_BLOCK_BYTES: u64 = 56 << 10;
+/// Blocks of more bytes are not staged whole, but in tiles. Copying, blocks of 33 u8, 16.5 KiB: staged 41.6, in tiles 44.2; of
+/// 5 f32, 10 KiB: 35.7 and 39.7; but of 33 f16, 33 KiB: 39.3 and 38.2; [*, 16384, 3] u8, 48 KiB: 43.8 and 41.3.
+const STAGED_BLOCK_BYTES: u64 = 24 << 10;
 
 /// The same in place. Blocks of 33 f16, 33 KiB: 24.2 and 24.8; [*, 16384, 3] u8 29.6 and 28.4; blocks of 33 f32 25.0 and 22.5.
 const STAGED_BLOCK_BYTES_IN_PLACE: u64 = 40 << 10;

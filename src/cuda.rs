@@ -77,8 +77,7 @@ pub(crate) fn functions(context: &Arc<Context>, plan: &Plan) -> Result<Functions
         Plan::FillValueSequence(plan) => plan.launches.iter().map(Fill::entry).try_for_each(&mut load)?,
         Plan::ReverseSubsequences(plan) => {
             let ways = std::iter::once(&plan.copy).chain(&plan.in_place);
-            let launches = ways.flat_map(|ways| ways.reachable(plan.width));
-            launches.map(|launch| launch.entry).try_for_each(&mut load)?;
+            ways.flat_map(|ways| &ways.launches).map(|launch| launch.entry).try_for_each(&mut load)?;
         }
     }
     Ok(Functions { context: context.clone(), kernels })

@@ -137,7 +137,7 @@ fn reverse(plan: &reverse_subsequences::Plan) -> Explanation {
     let mode = |name, ways: &Ways| ExplainedMode {
         name,
         bytes: if ways.launches.is_empty() { 0 } else { bytes },
-        launches: ways.reachable(plan.width).iter().map(explained).collect(),
+        launches: ways.launches.iter().map(explained).collect(),
         refused: ways.refused.iter().map(|&(kernel, because)| (kernel.to_owned(), because.to_owned())).collect(),
     };
     let copying = std::iter::once(mode("copying", &plan.copy));

@@ -33,12 +33,15 @@ fn one_by_one(plan: &Plan, in_place: bool) -> Vec<(Plan, u32, &'static str)> {
 
 /// The plans of a case: for this GPU, and for one so small that its blocks of threads have as much to do as they can.
 fn plans(device: &Device, desc: &OperatorDesc) -> Vec<Plan> {
-    let mut plans = vec![common::compile(device, desc).plan().clone()];
-    if let OperatorDesc::ReverseSubsequences(desc) = desc {
-        let target = Target { multiprocessors: 1, ..device.target() };
-        plans.extend(reverse_subsequences::Plan::new(desc, &target).map(Plan::ReverseSubsequences));
+    match desc {
+        OperatorDesc::FillValueSequence(_) => vec![common::compile(device, desc).plan().clone()],
+        OperatorDesc::ReverseSubsequences(desc) => {
+            let targets = [device.target(), Target { multiprocessors: 1, ..device.target() }];
+            let plan =
+                |target: &_| reverse_subsequences::Plan::with_every_launch(desc, target).expect("the cases are valid");
+            targets.iter().map(plan).map(Plan::ReverseSubsequences).collect()
+        }
     }
-    plans
 }
 
 /// A tensor between guards, in a buffer that is used again and again.

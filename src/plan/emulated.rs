@@ -212,7 +212,8 @@ fn run_cases<'a>(program: &Path, table: impl Iterator<Item = &'a cases::Case>) -
             }
             OperatorDesc::ReverseSubsequences(desc) => {
                 let launches = |target: Target| {
-                    let plan = reverse_subsequences::Plan::new(desc, &target).expect("the cases are valid");
+                    let plan =
+                        reverse_subsequences::Plan::with_every_launch(desc, &target).expect("the cases are valid");
                     if case.in_place { plan.in_place.expect("equal strides") } else { plan.copy }.launches
                 };
                 // So little shared memory makes strips of both widths.

@@ -50,32 +50,44 @@ const NO_LANES: &str = "the axis is not contiguous";
 /// A launch, or why there is none.
 type Way = Result<Launch<Params>, &'static str>;
 
-/// The launches of one mode, fastest first, and the kernels that would have come before them all, with why they cannot.
+/// The launches of one mode, fastest first, up to one that takes any pointers; and the kernels that would have come before
+/// them all, with why they cannot.
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
+    width: u32,
+    every: bool,
     pub launches: Vec<Launch<Params>>,
     pub refused: Vec<(&'static str, &'static str)>,
 }
 
 impl Ways {
-    fn new() -> Self {
-        Self { launches: Vec::with_capacity(8), refused: Vec::with_capacity(8) }
+    /// Those that some pointers get, or `every` one, as tests want them.
+    fn new(width: u32, every: bool) -> Self {
+        Self { width, every, launches: Vec::with_capacity(4), refused: Vec::with_capacity(8) }
     }
 
-    fn add(&mut self, kernel: &'static str, way: Way) {
-        match way {
-            Ok(launch) => self.launches.push(launch),
-            Err(because) if self.launches.is_empty() && self.refused.last() != Some(&(kernel, because)) => {
-                self.refused.push((kernel, because));
-            }
-            Err(_) => {}
+    /// Whether there is a launch that takes any pointers: those behind it need not be planned.
+    fn is_complete(&self) -> bool {
+        !self.every && self.launches.last().is_some_and(|launch| launch.alignment == self.width)
+    }
+
+    fn add(&mut self, kernel: &'static str, way: impl FnOnce() -> Way) {
+        self.add_each(kernel, || [way()]);
+    }
+
+    fn add_each<I: IntoIterator<Item = Way>>(&mut self, kernel: &'static str, ways: impl FnOnce() -> I) {
+        if self.is_complete() {
+            return;
         }
-    }
-
-    /// The launches that some pointers get: up to the first that takes pointers to elements `width` bytes wide.
-    pub fn reachable(&self, width: u32) -> &[Launch<Params>] {
-        let any = self.launches.iter().position(|launch| launch.alignment == width);
-        &self.launches[..any.map_or(self.launches.len(), |at| at + 1)]
+        for way in ways() {
+            match way {
+                Ok(launch) => self.launches.push(launch),
+                Err(because) if self.launches.is_empty() && self.refused.last() != Some(&(kernel, because)) => {
+                    self.refused.push((kernel, because));
+                }
+                Err(_) => {}
+            }
+        }
     }
 }
 
@@ -87,68 +99,65 @@ pub(super) struct Launches<'a> {
     pub dimensions: &'a [Dimension],
     pub in_bytes: u64,
     pub target: &'a Target,
+    /// Whether launches that no pointers get are wanted too.
+    pub every: bool,
 }
 
 impl Launches<'_> {
     /// Ways to copy; the last takes any pointers.
     pub fn copy(&self) -> Ways {
-        let mut ways = Ways::new();
+        let mut ways = Ways::new(self.width, self.every);
         self.add_small(&mut ways, false);
         if self.block().is_some() {
-            ways.add("reverse_copy_16", self.units(false, SLOT));
+            ways.add("reverse_copy_16", || self.units(false, SLOT));
             if self.width < 8 {
-                ways.add("reverse_rows", self.rows(false));
-                self.staged_rows(false, STAGED_BLOCK_BYTES)
-                    .into_iter()
-                    .for_each(|way| ways.add("reverse_turned_rows", way));
-                self.long_rows(false).into_iter().for_each(|way| ways.add("reverse_long_rows", way));
+                ways.add("reverse_rows", || self.rows(false));
+                ways.add_each("reverse_turned_rows", || self.staged_rows(false, STAGED_BLOCK_BYTES));
+                ways.add_each("reverse_long_rows", || self.long_rows(false));
             }
         } else {
-            ways.add("reverse_copy_16", Err(NO_BLOCK));
+            ways.add("reverse_copy_16", || Err(NO_BLOCK));
             if self.axis.in_stride == 1 && self.axis.out_stride == 1 {
-                ways.add("reverse_tiny", self.tiny_lanes());
-                ways.add("reverse_staged_lanes", self.staged_lanes(false));
-                self.lanes(false).into_iter().for_each(|way| ways.add("reverse_lanes", way));
-                self.long_lanes().into_iter().for_each(|way| ways.add("reverse_long_lanes", way));
+                ways.add("reverse_tiny", || self.tiny_lanes());
+                ways.add("reverse_staged_lanes", || self.staged_lanes(false));
+                ways.add_each("reverse_lanes", || self.lanes(false));
+                ways.add_each("reverse_long_lanes", || self.long_lanes());
             } else {
-                ways.add("reverse_lanes", Err(NO_LANES));
+                ways.add("reverse_lanes", || Err(NO_LANES));
             }
             self.add_strips(&mut ways, false);
         }
-        ways.add("reverse_transposed", self.transposed());
+        ways.add("reverse_transposed", || self.transposed());
         self.add_units(&mut ways, false);
         ways
     }
 
     /// Ways to reverse in place, where both tensors have the same strides; no launch where nothing moves.
     pub fn in_place(&self) -> Ways {
-        let mut ways = Ways::new();
+        let mut ways = Ways::new(self.width, self.every);
         if self.axis.size < 2 {
             return ways;
         }
         self.add_small(&mut ways, true);
         if self.block().is_some() {
-            ways.add("reverse_swap_16", self.units(true, SLOT));
+            ways.add("reverse_swap_16", || self.units(true, SLOT));
             if self.width < 8 {
-                ways.add("reverse_rows_swap", self.rows(true));
-                self.staged_rows(true, STAGED_BLOCK_BYTES_IN_PLACE)
-                    .into_iter()
-                    .for_each(|way| ways.add("reverse_turned_rows_swap", way));
-                self.long_rows(true).into_iter().for_each(|way| ways.add("reverse_long_rows_swap", way));
+                ways.add("reverse_rows_swap", || self.rows(true));
+                ways.add_each("reverse_turned_rows_swap", || self.staged_rows(true, STAGED_BLOCK_BYTES_IN_PLACE));
+                ways.add_each("reverse_long_rows_swap", || self.long_rows(true));
             }
         } else {
-            ways.add("reverse_swap_16", Err(NO_BLOCK));
+            ways.add("reverse_swap_16", || Err(NO_BLOCK));
             if self.axis.out_stride != 1 {
-                ways.add("reverse_lanes_swap", Err(NO_LANES));
+                ways.add("reverse_lanes_swap", || Err(NO_LANES));
             } else if self.width == 8 && self.axis.size < SHORT_WIDE_LANE_IN_PLACE {
-                ways.add(
-                    "reverse_lanes_swap",
-                    Err("lanes of fewer than 16 such elements are swapped faster one by one"),
-                );
+                ways.add("reverse_lanes_swap", || {
+                    Err("lanes of fewer than 16 such elements are swapped faster one by one")
+                });
             } else {
-                ways.add("reverse_turned_lanes_swap", self.staged_lanes(true));
-                self.lanes(true).into_iter().for_each(|way| ways.add("reverse_lanes_swap", way));
-                ways.add("reverse_long_lanes_swap", self.swap_long_lanes());
+                ways.add("reverse_turned_lanes_swap", || self.staged_lanes(true));
+                ways.add_each("reverse_lanes_swap", || self.lanes(true));
+                ways.add("reverse_long_lanes_swap", || self.swap_long_lanes());
             }
             self.add_strips(&mut ways, true);
         }
@@ -159,15 +168,17 @@ impl Launches<'_> {
     /// Lanes side by side, each with a length of its own.
     fn add_strips(&self, ways: &mut Ways, in_place: bool) {
         let name = |copy, swap| if in_place { swap } else { copy };
-        ways.add(name("reverse_columns", "reverse_columns_swap"), self.columns(in_place));
-        let clusters = (name("reverse_clusters", "reverse_clusters_swap"), self.clusters(in_place));
-        let strips = [
-            (name("reverse_strips", "reverse_strips_swap"), self.strips(in_place)),
-            (name("reverse_any_strips", "reverse_any_strips_swap"), self.any_strips(in_place)),
-        ];
-        let mut found = Vec::from(strips);
-        found.insert(if self.fits_a_block() { strips.len() } else { 0 }, clusters);
-        found.into_iter().for_each(|(name, way)| ways.add(name, way));
+        let add_clusters =
+            |ways: &mut Ways| ways.add(name("reverse_clusters", "reverse_clusters_swap"), || self.clusters(in_place));
+        ways.add(name("reverse_columns", "reverse_columns_swap"), || self.columns(in_place));
+        if !self.fits_a_block() {
+            add_clusters(ways);
+        }
+        ways.add(name("reverse_strips", "reverse_strips_swap"), || self.strips(in_place));
+        ways.add(name("reverse_any_strips", "reverse_any_strips_swap"), || self.any_strips(in_place));
+        if self.fits_a_block() {
+            add_clusters(ways);
+        }
     }
 
     /// Where there is little work, units of 16 bytes and of an element.
@@ -177,8 +188,10 @@ impl Launches<'_> {
 
     /// Units of 8 bytes down to those of an element, which any layout is made of.
     fn add_units(&self, ways: &mut Ways, in_place: bool) {
-        let units = [8, 4, 2, 1].into_iter().filter(|&unit| unit >= self.width);
-        ways.launches.extend(units.filter_map(|unit| self.units(in_place, unit).ok()));
+        if !ways.is_complete() {
+            let units = [8, 4, 2, 1].into_iter().filter(|&unit| unit >= self.width);
+            ways.launches.extend(units.filter_map(|unit| self.units(in_place, unit).ok()));
+        }
     }
 
     /// The dimension, if any, of a contiguous block that moves as one: one length for all of it.

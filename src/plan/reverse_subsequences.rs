@@ -80,6 +80,16 @@ pub(crate) struct Params {
 impl Plan {
     /// The plan of a validated descriptor; `None` where it was not validated.
     pub fn new(desc: &ReverseSubsequencesDesc, target: &Target) -> Option<Self> {
+        Self::with(desc, target, false)
+    }
+
+    /// The same with launches that no pointers get: behind one that takes any.
+    #[cfg(test)]
+    pub fn with_every_launch(desc: &ReverseSubsequencesDesc, target: &Target) -> Option<Self> {
+        Self::with(desc, target, true)
+    }
+
+    fn with(desc: &ReverseSubsequencesDesc, target: &Target, every: bool) -> Option<Self> {
         let (input, lengths, output) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
         let (in_strides, length_strides, out_strides) = (strides(input), strides(lengths), strides(output));
         let a = desc.axis as usize;
@@ -101,6 +111,7 @@ impl Plan {
             dimensions: &dimensions,
             in_bytes: input.total_tensor_size_in_bytes,
             target,
+            every,
         };
         let same_axis = axis.size == 1 || axis.in_stride == axis.out_stride;
         let same_layout = same_axis && dimensions.iter().all(|d| d.in_stride == d.out_stride);

@@ -11,7 +11,7 @@ using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
 
-static constexpr u32 THREADS = 256;  // threads of a block, unless teams make it smaller (plan::THREADS)
+static constexpr u32 THREADS = 256;  // threads of a block, but of teams and clusters (plan::THREADS)
 static constexpr u32 MAX_DIMS = 8;   // DML_TENSOR_DIMENSION_COUNT_MAX1
 
 // n / divisor for any 32-bit n, without a division (Granlund & Montgomery, 1994, figure 4.1).

@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable};
 
 pub(crate) use crate::layout::MAX_DIMENSIONS;
 
-/// Threads of a block, unless a team of fewer has one of its own (`THREADS` of kernels/common.cuh).
+/// Threads of a block, but of those that are a team of fewer, or of a cluster (`THREADS` of kernels/common.cuh).
 pub(crate) const THREADS: u32 = 256;
 
 /// Bytes of the widest load and store of a thread.

@@ -3,13 +3,13 @@
 //
 // A launch on the wire (little endian): u32 sizes of name, parameters and of the three tensors (input, lengths,
 // output; an input size of 2^32 - 1 is "in place": the output is the input), u32 blocks, u32 blocks of a cluster, u32
-// threads of a block, u32 shared bytes, u32 bytes that the big tensors begin past a multiple of 256, u32 offsets of the three pointers in the
-// parameters, u32 order;
+// threads of a block, u32 shared bytes, u32 bytes that the big tensors begin past a multiple of 256, u32 offsets of the three
+// pointers in the parameters, u32 order;
 // then name, parameters, and the tensors' bytes. The answer is the output's bytes.
 //
 // Every tensor is an allocation of its own, exactly as large as it is, and so is shared memory. Threads of a cluster, which
-// is a block where there are none, run one after the other, from the first up or from the last down, each until it ends or waits at a barrier: a
-// missing barrier shows as a wrong result in one of the orders.
+// is a block where there are none, run one after the other, from the first up or from the last down, each until it ends or
+// waits at a barrier: a missing barrier shows as a wrong result in one of the orders.
 #include <dlfcn.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>

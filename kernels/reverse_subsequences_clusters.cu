@@ -81,7 +81,8 @@ __device__ __forceinline__ void send(const Reverse& p, const Position& at_outer,
     const u32 log = 31 - __clz(p.unit / 16), column = threadIdx.x & ((1u << log) - 1);
     const u32 step = CLUSTER_THREADS >> log << CLUSTER_LOG;
     const u32 lane = column * N;
-    const u8* const in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_outer.in + strip.first_lane + lane));
+    const u8* const in =
+        reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_outer.in + strip.first_lane + lane));
     const u64 stride = static_cast<u64>(p.axis_in_stride) * W;
     const Bounds bounds = input_bounds(p);
     u32 length[N], longest = 0;

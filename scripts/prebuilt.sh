@@ -3,8 +3,8 @@
 #
 # nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far
 # older, so each file is declared with the lowest ISA version that the assemblers accept for it: the ptxas of
-# CUDA 12.0 for sm_75, sm_80 and sm_90, so that drivers from CUDA 12.0 on can load it, and the pinned one, as newer
-# assemblers look closer. The pragma used_bytes_mask, a hint that would need ISA 8.3, is left out.
+# CUDA 12.0 for sm_75, sm_80 and sm_90, or those of them that it is for, so that drivers from CUDA 12.0 on can load it,
+# and the pinned one, as newer assemblers look closer. The pragma used_bytes_mask, a hint that would need ISA 8.3, is left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 nvcc=$(scripts/install-nvcc.sh)

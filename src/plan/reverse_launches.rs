@@ -54,40 +54,13 @@ type Way = Result<Launch<Params>, &'static str>;
 /// them all, with why they cannot.
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
-    width: u32,
-    every: bool,
     pub launches: Vec<Launch<Params>>,
     pub refused: Vec<(&'static str, &'static str)>,
 }
 
 impl Ways {
-    /// Those that some pointers get, or `every` one, as tests want them.
-    fn new(width: u32, every: bool) -> Self {
-        Self { width, every, launches: Vec::with_capacity(4), refused: Vec::with_capacity(8) }
-    }
-
-    /// Whether there is a launch that takes any pointers: those behind it need not be planned.
-    fn is_complete(&self) -> bool {
-        !self.every && self.launches.last().is_some_and(|launch| launch.alignment == self.width)
-    }
-
-    fn add(&mut self, kernel: &'static str, way: impl FnOnce() -> Way) {
-        self.add_each(kernel, || [way()]);
-    }
-
-    fn add_each<I: IntoIterator<Item = Way>>(&mut self, kernel: &'static str, ways: impl FnOnce() -> I) {
-        if self.is_complete() {
-            return;
-        }
-        for way in ways() {
-            match way {
-                Ok(launch) => self.launches.push(launch),
-                Err(because) if self.launches.is_empty() && self.refused.last() != Some(&(kernel, because)) => {
-                    self.refused.push((kernel, because));
-                }
-                Err(_) => {}
-            }
-        }
+    fn new() -> Self {
+        Self { launches: Vec::with_capacity(4), refused: Vec::with_capacity(8) }
     }
 }
 
@@ -99,65 +72,67 @@ pub(super) struct Launches<'a> {
     pub dimensions: &'a [Dimension],
     pub in_bytes: u64,
     pub target: &'a Target,
-    /// Whether launches that no pointers get are wanted too.
+    /// Whether launches that no pointers get are wanted too, as tests want them.
     pub every: bool,
 }
 
 impl Launches<'_> {
     /// Ways to copy; the last takes any pointers.
     pub fn copy(&self) -> Ways {
-        let mut ways = Ways::new(self.width, self.every);
+        let mut ways = Ways::new();
         self.add_small(&mut ways, false);
         if self.block().is_some() {
-            ways.add("reverse_copy_16", || self.units(false, SLOT));
+            self.add(&mut ways, "reverse_copy_16", || self.units(false, SLOT));
             if self.width < 8 {
-                ways.add("reverse_rows", || self.rows(false));
-                ways.add_each("reverse_turned_rows", || self.staged_rows(false, STAGED_BLOCK_BYTES));
-                ways.add_each("reverse_long_rows", || self.long_rows(false));
+                self.add(&mut ways, "reverse_rows", || self.rows(false));
+                self.add_each(&mut ways, "reverse_turned_rows", || self.staged_rows(false, STAGED_BLOCK_BYTES));
+                self.add_each(&mut ways, "reverse_long_rows", || self.long_rows(false));
             }
         } else {
-            ways.add("reverse_copy_16", || Err(NO_BLOCK));
+            self.add(&mut ways, "reverse_copy_16", || Err(NO_BLOCK));
             if self.axis.in_stride == 1 && self.axis.out_stride == 1 {
-                ways.add("reverse_tiny", || self.tiny_lanes());
-                ways.add("reverse_staged_lanes", || self.staged_lanes(false));
-                ways.add_each("reverse_lanes", || self.lanes(false));
-                ways.add_each("reverse_long_lanes", || self.long_lanes());
+                self.add(&mut ways, "reverse_tiny", || self.tiny_lanes());
+                self.add(&mut ways, "reverse_staged_lanes", || self.staged_lanes(false));
+                self.add_each(&mut ways, "reverse_lanes", || self.lanes(false));
+                self.add_each(&mut ways, "reverse_long_lanes", || self.long_lanes());
             } else {
-                ways.add("reverse_lanes", || Err(NO_LANES));
+                self.add(&mut ways, "reverse_lanes", || Err(NO_LANES));
             }
             self.add_strips(&mut ways, false);
         }
-        ways.add("reverse_transposed", || self.transposed());
+        self.add(&mut ways, "reverse_transposed", || self.transposed());
         self.add_units(&mut ways, false);
         ways
     }
 
     /// Ways to reverse in place, where both tensors have the same strides; no launch where nothing moves.
     pub fn in_place(&self) -> Ways {
-        let mut ways = Ways::new(self.width, self.every);
+        let mut ways = Ways::new();
         if self.axis.size < 2 {
             return ways;
         }
         self.add_small(&mut ways, true);
         if self.block().is_some() {
-            ways.add("reverse_swap_16", || self.units(true, SLOT));
+            self.add(&mut ways, "reverse_swap_16", || self.units(true, SLOT));
             if self.width < 8 {
-                ways.add("reverse_rows_swap", || self.rows(true));
-                ways.add_each("reverse_turned_rows_swap", || self.staged_rows(true, STAGED_BLOCK_BYTES_IN_PLACE));
-                ways.add_each("reverse_long_rows_swap", || self.long_rows(true));
+                self.add(&mut ways, "reverse_rows_swap", || self.rows(true));
+                self.add_each(&mut ways, "reverse_turned_rows_swap", || {
+                    self.staged_rows(true, STAGED_BLOCK_BYTES_IN_PLACE)
+                });
+                self.add_each(&mut ways, "reverse_long_rows_swap", || self.long_rows(true));
             }
         } else {
-            ways.add("reverse_swap_16", || Err(NO_BLOCK));
+            self.add(&mut ways, "reverse_swap_16", || Err(NO_BLOCK));
             if self.axis.out_stride != 1 {
-                ways.add("reverse_lanes_swap", || Err(NO_LANES));
+                self.add(&mut ways, "reverse_lanes_swap", || Err(NO_LANES));
             } else if self.width == 8 && self.axis.size < SHORT_WIDE_LANE_IN_PLACE {
-                ways.add("reverse_lanes_swap", || {
+                self.add(&mut ways, "reverse_lanes_swap", || {
                     Err("lanes of fewer than 16 such elements are swapped faster one by one")
                 });
             } else {
-                ways.add("reverse_turned_lanes_swap", || self.staged_lanes(true));
-                ways.add_each("reverse_lanes_swap", || self.lanes(true));
-                ways.add("reverse_long_lanes_swap", || self.swap_long_lanes());
+                self.add(&mut ways, "reverse_turned_lanes_swap", || self.staged_lanes(true));
+                self.add_each(&mut ways, "reverse_lanes_swap", || self.lanes(true));
+                self.add(&mut ways, "reverse_long_lanes_swap", || self.swap_long_lanes());
             }
             self.add_strips(&mut ways, true);
         }
@@ -165,17 +140,45 @@ impl Launches<'_> {
         ways
     }
 
+    /// Whether there is a launch that takes any pointers: those behind it need not be planned.
+    fn is_complete(&self, ways: &Ways) -> bool {
+        !self.every && ways.launches.last().is_some_and(|launch| launch.alignment == self.width)
+    }
+
+    fn add(&self, ways: &mut Ways, kernel: &'static str, way: impl FnOnce() -> Way) {
+        self.add_each(ways, kernel, || [way()]);
+    }
+
+    fn add_each<I>(&self, ways: &mut Ways, kernel: &'static str, found: impl FnOnce() -> I)
+    where
+        I: IntoIterator<Item = Way>,
+    {
+        if self.is_complete(ways) {
+            return;
+        }
+        for way in found() {
+            match way {
+                Ok(launch) => ways.launches.push(launch),
+                Err(because) if ways.launches.is_empty() && ways.refused.last() != Some(&(kernel, because)) => {
+                    ways.refused.push((kernel, because));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
     /// Lanes side by side, each with a length of its own.
     fn add_strips(&self, ways: &mut Ways, in_place: bool) {
         let name = |copy, swap| if in_place { swap } else { copy };
-        let add_clusters =
-            |ways: &mut Ways| ways.add(name("reverse_clusters", "reverse_clusters_swap"), || self.clusters(in_place));
-        ways.add(name("reverse_columns", "reverse_columns_swap"), || self.columns(in_place));
+        let add_clusters = |ways: &mut Ways| {
+            self.add(ways, name("reverse_clusters", "reverse_clusters_swap"), || self.clusters(in_place))
+        };
+        self.add(ways, name("reverse_columns", "reverse_columns_swap"), || self.columns(in_place));
         if !self.fits_a_block() {
             add_clusters(ways);
         }
-        ways.add(name("reverse_strips", "reverse_strips_swap"), || self.strips(in_place));
-        ways.add(name("reverse_any_strips", "reverse_any_strips_swap"), || self.any_strips(in_place));
+        self.add(ways, name("reverse_strips", "reverse_strips_swap"), || self.strips(in_place));
+        self.add(ways, name("reverse_any_strips", "reverse_any_strips_swap"), || self.any_strips(in_place));
         if self.fits_a_block() {
             add_clusters(ways);
         }
@@ -188,7 +191,7 @@ impl Launches<'_> {
 
     /// Units of 8 bytes down to those of an element, which any layout is made of.
     fn add_units(&self, ways: &mut Ways, in_place: bool) {
-        if !ways.is_complete() {
+        if !self.is_complete(ways) {
             let units = [8, 4, 2, 1].into_iter().filter(|&unit| unit >= self.width);
             ways.launches.extend(units.filter_map(|unit| self.units(in_place, unit).ok()));
         }

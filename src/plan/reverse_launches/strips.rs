@@ -36,7 +36,8 @@ pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its 
 const STRIP_BYTES: [u32; 6] = [128, 64, 32, 16, 8, 4];
 
 /// Strips narrower than a sector pay in place, and for elements narrower than a word only: swapped one by one, such elements
-/// cost more. Lanes [*, 16384, 512], in place: u8 188, else 565; f16 174, else 261; f32 234, else 134; copying u8 431, else 291.
+/// cost more. Lanes [*, 16384, 512], without clusters, in place: u8 188, else 565; f16 174, else 261; f32 234, else 134;
+/// copying u8 431, else 291.
 const LEAST_STRIP_BYTES: u32 = 32;
 const LEAST_NARROW_STRIP_BYTES: u32 = 4;
 

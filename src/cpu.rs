@@ -1,8 +1,10 @@
 //! The CPU backend: plain loops over plans, in safe Rust, on the calling thread. It serves machines with no GPU,
 //! and is what the tests hold the GPU to.
 
+mod byte_lanes;
 mod fill_value_sequence;
 mod reverse_subsequences;
+mod tile;
 
 use crate::binding::{BindingTable, BufferBinding};
 use crate::buffer::lock;

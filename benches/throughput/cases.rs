@@ -287,18 +287,24 @@ pub fn all(test: bool) -> Vec<Case> {
         both("lanes of 31 [1024, 31]", data_type, &shape(1024, 31, 1, true), 0);
         both("lanes of 100 [1024, 100]", data_type, &shape(1024, 100, 1, true), 0);
         both("lanes of 100 [8192, 100]", data_type, &shape(8192, 100, 1, true), 0);
+        // Of a size that models hand over: batch, sequence, features.
+        both("model block [8, 512, 768]", data_type, &shape(8, 512, 768, false), 0);
+        both("model lanes [8, 512, 768]", data_type, &shape(8, 512, 768, true), 0);
         both("blocks of 5 [64, 512, 5]", data_type, &shape(64, 512, 5, false), 0);
     }
-    // The input's memory has the axis innermost, the output's does not.
+    // The memory of one tensor has the axis innermost, the other's does not.
     for data_type in WIDTHS {
-        for (name, each) in [("transposed input, block", false), ("transposed input, lanes", true)] {
-            let before = ((1u32 << 26) / width(data_type) as u32 / 512 / 1024).div_ceil(scale);
-            let shape = Shape::lanes(before, 512, 1024, each);
-            let mut case = reverse(name, data_type, &shape, false, 0);
-            if let OperatorDesc::ReverseSubsequences(desc) = &mut case.desc {
-                desc.input_tensor = BufferTensorDesc::strided(data_type, &shape.sizes, &[512 * 1024, 1, 512]);
+        for (name, each) in [("block", false), ("lanes", true)] {
+            for side in ["input", "output"] {
+                let before = ((1u32 << 26) / width(data_type) as u32 / 512 / 1024).div_ceil(scale);
+                let shape = Shape::lanes(before, 512, 1024, each);
+                let mut case = reverse(&format!("transposed {side}, {name}"), data_type, &shape, false, 0);
+                if let OperatorDesc::ReverseSubsequences(desc) = &mut case.desc {
+                    let tensor = if side == "input" { &mut desc.input_tensor } else { &mut desc.output_tensor };
+                    *tensor = BufferTensorDesc::strided(data_type, &shape.sizes, &[512 * 1024, 1, 512]);
+                }
+                cases.push(case);
             }
-            cases.push(case);
         }
     }
     cases

@@ -13,7 +13,11 @@ const SAMPLES: usize = 9;
 /// Bytes that a block of threads of the plain swap moves.
 const SWAPPED: u64 = 1 << 14;
 
-/// Launches that move fewer bytes are timed in a graph.
+/// Launches that move fewer bytes are timed in a graph: queued one by one they would wait for the host, which takes 3
+/// microseconds each.
+const IN_GRAPH: u64 = 1 << 25;
+
+/// Fewer bytes are no work to compare with.
 const SMALL: u64 = 1 << 20;
 
 pub struct Gpu {
@@ -183,11 +187,15 @@ impl Gpu {
     /// The median microseconds of one `launch`, each on the next set of buffers. Launches of little work, which
     /// would wait for the host, are replayed from a graph.
     fn time(&self, bytes: u64, launch: &mut dyn FnMut(usize)) -> f64 {
-        if bytes < SMALL {
+        if bytes < IN_GRAPH {
             return self.time_in_graph(launch);
         }
         // As many launches a sample as fill a millisecond or two.
-        let launches = (8_000_000_000 / bytes).clamp(2, 200) as usize;
+        self.time_queued((8_000_000_000 / bytes).clamp(2, 200) as usize, launch)
+    }
+
+    /// The median microseconds of one `launch` of so many queued one behind the other.
+    fn time_queued(&self, launches: usize, launch: &mut dyn FnMut(usize)) -> f64 {
         let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).expect("events are to be had");
         let (start, end) = (event(), event());
         let mut n = 0;
@@ -226,7 +234,7 @@ impl Gpu {
             let graph = result::stream::end_capture(self.stream).expect("captured");
             result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)).expect("instantiated")
         };
-        let replays = self.time(SMALL, &mut |_| {
+        let replays = self.time_queued(20, &mut |_| {
             // SAFETY: graph and stream are live, and so is the memory of the captured launches.
             unsafe { result::graph::launch(graph, self.stream) }.expect("queued");
         });

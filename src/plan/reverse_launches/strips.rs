@@ -53,6 +53,13 @@ const SHARED_OF_SEVERAL: u32 = 75 << 10;
 /// copying u8 90, not 76.
 const SHARED_OF_NARROW_IN_PLACE: u32 = 36 << 10;
 
+/// Blocks of threads up to which strips are made narrower, in quarters of the device's multiprocessors: copying, and in place.
+/// Microseconds for strips of 128, 64 and 32 bytes: [1, 512, 768] u8, of 6 to 24 blocks, 6.0 3.9 3.1, in place 7.3 5.5 4.8;
+/// i64, of 48 to 192 blocks, 4.0 3.2 3.6 and 3.8 3.4 3.8; [8, 512, 768] u8, of 48 to 192, 6.4 4.2 4.3 and 7.4 5.7 6.8; f16, of
+/// 96 to 384, 5.7 4.7 5.3 and 5.7 6.0 8.1; f32, of 192 to 768, 8.9 8.2 11.3 and 6.4 7.7 9.5.
+const FEW_BLOCKS: u64 = 3;
+const FEW_BLOCKS_IN_PLACE: u64 = 2;
+
 impl Launches<'_> {
     /// Strips of lanes side by side, in rows of whole words.
     pub(super) fn strips(&self, in_place: bool) -> Way {
@@ -110,7 +117,8 @@ impl Launches<'_> {
         u64::from(row.size) * u64::from(self.width)
     }
 
-    /// Strips as wide as there is room for in so much shared memory, else in all, of at most so many bytes.
+    /// Strips as wide as there is room for in so much shared memory, else in all, of at most so many bytes; narrower where
+    /// there would be few blocks of threads.
     fn cut_into_strips(&self, in_place: bool, entry: Entry, several: u32, row: &Dimension, most: u64) -> Way {
         let narrow = in_place && self.width < 4;
         let least = if narrow { LEAST_NARROW_STRIP_BYTES } else { LEAST_STRIP_BYTES };
@@ -120,11 +128,16 @@ impl Launches<'_> {
                 .into_iter()
                 .find(|&strip| (u64::from(strip) <= most || strip == least) && strip >= least && fits(strip))
         };
-        let strip = strip(several.min(self.target.shared_memory))
+        let mut strip = strip(several.min(self.target.shared_memory))
             .or_else(|| strip(self.target.shared_memory))
             .ok_or("no strip of so many rows fits shared memory")?;
-        let strips = self.row_bytes(row).div_ceil(u64::from(strip));
         let outer: u64 = self.outside().map(|d| u64::from(d.size)).product();
+        let strips_of = |strip: u32| self.row_bytes(row).div_ceil(u64::from(strip));
+        let few = if in_place { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(self.target.multiprocessors) / 4;
+        while strip > LEAST_STRIP_BYTES && outer * strips_of(strip) < few {
+            strip /= 2;
+        }
+        let strips = strips_of(strip);
         let blocks = grid(outer * strips)?;
         let mut params = self.params(outer * strips, self.outside().map(dim));
         params.parts = FastDiv::new(strips as u32);
@@ -140,5 +153,42 @@ impl Launches<'_> {
             access: if in_place { self.width } else { self.width.max(4) },
             params,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::data_type::TensorDataType::{self, Float16, Float32, Int64, UInt8};
+    use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
+    use crate::plan::reverse_subsequences::Plan;
+    use crate::plan::{Module, Target};
+
+    /// The bytes of a strip's row, copying and in place, of lanes of 512 elements, 768 side by side.
+    fn strips(data_type: TensorDataType, batch: u32) -> [u32; 2] {
+        let tensor = BufferTensorDesc::packed(data_type, &[batch, 512, 768]);
+        let lengths = BufferTensorDesc::packed(TensorDataType::UInt32, &[batch, 1, 768]);
+        let desc = ReverseSubsequencesDesc {
+            input_tensor: tensor.clone(),
+            sequence_lengths_tensor: lengths,
+            output_tensor: tensor,
+            axis: 1,
+        };
+        let hopper = Target { shared_memory: 227 << 10, multiprocessors: 132, clusters: true };
+        let plan = Plan::new(&desc, &hopper).expect("a valid layout");
+        [plan.copy, plan.in_place.expect("equal strides")].map(|ways| {
+            let first = ways.launches[0];
+            assert_eq!(first.entry.module, Module::ReverseStrips);
+            first.params.unit
+        })
+    }
+
+    #[test]
+    fn strips_are_narrow_where_there_are_few_and_wide_where_there_are_many() {
+        assert_eq!(strips(UInt8, 1), [32, 32]);
+        assert_eq!(strips(UInt8, 8), [32, 64]);
+        assert_eq!(strips(Float16, 8), [64, 128]);
+        assert_eq!(strips(Float32, 8), [128, 128]);
+        assert_eq!(strips(Int64, 1), [32, 64]);
+        assert_eq!(strips(UInt8, 64), [128, 128]);
     }
 }

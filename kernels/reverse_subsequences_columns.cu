@@ -32,13 +32,22 @@ __device__ __forceinline__ Groups read_groups(const Reverse& p) {
         for (u32 g = threadIdx.x; g < groups; g += THREADS) ends[g] = 0;
         __syncthreads();
     }
-    for (u32 i = threadIdx.x; i < groups * columns; i += THREADS) {
+    const u32 lanes = groups * columns;
+    const auto load_length_of = [&](u32 i) {
         const u32 g = divide(i, p.block);
-        u32 length = lane_length(locate(first + g, p).length + (i - g * columns) * p.length_stride, p);
+        return load_length(locate(first + g, p).length + (i - g * columns) * p.length_stride, p);
+    };
+    const auto keep = [&](u32 i, Length loaded) {
+        u32 length = clamp_length(loaded, p);
         if (IN_PLACE && length == 1) length = 0;  // one element stays where it is
         lengths[i] = length;
+        const u32 g = divide(i, p.block);
         if (IN_PLACE && length != 0) atomicMax(&ends[g], length * columns * static_cast<u32>(sizeof(Element)));
-    }
+    };
+    // Copying, a thread's first length is on its way together with its first slots.
+    const Length loaded = threadIdx.x < lanes ? load_length_of(threadIdx.x) : Length{0, 0};
+    if (IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
+    for (u32 i = threadIdx.x + THREADS; i < lanes; i += THREADS) keep(i, load_length_of(i));
     if (IN_PLACE) __syncthreads();
 
     const u8* const in = static_cast<const u8*>(p.in) + offset;
@@ -53,6 +62,7 @@ __device__ __forceinline__ Groups read_groups(const Reverse& p) {
     };
     const Team all = {THREADS, threadIdx.x, 0, 0};
     read_wanted<4>(staged + slots_at, in - lead, slots_of(lead + span), all, input_bounds(p), wanted);
+    if (!IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
     __syncthreads();
     return {static_cast<u8*>(p.out) + offset, lengths, reinterpret_cast<const u8*>(staged + slots_at) + lead,
             groups * p.axis_size};

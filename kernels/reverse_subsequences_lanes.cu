@@ -26,11 +26,16 @@ __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     const bool active = lane < p.items;
 
     int length = 0;
+    Length loaded = {0, 0};  // copying, L is waited for together with the lane
     const u8* in = nullptr;
     u8* run = nullptr;
     if (active) {
         const Position at_lane = locate(lane, p);
-        length = static_cast<int>(lane_length(at_lane.length, p) * W);
+        if (IN_PLACE) {
+            length = static_cast<int>(lane_length(at_lane.length, p) * W);
+        } else {
+            loaded = load_length(at_lane.length, p);
+        }
         in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.in), at_lane.in));
         run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.out), at_lane.out));
     }
@@ -44,6 +49,7 @@ __device__ __forceinline__ void whole_lanes(const Reverse& p) {
     }
     sync_team(team);
     if (!active) return;
+    if (!IN_PLACE) length = static_cast<int>(clamp_length(loaded, p) * W);
 
     // Bytes from the lane's first to `x`: those of the slot that is written. Its windows lie `back - x` and
     // `same + x` bytes behind the begin of shared memory.

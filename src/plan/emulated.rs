@@ -156,14 +156,15 @@ fn every_kernel_is_right_and_clean_on_the_host() {
     let mut entries: Vec<&str> = launched.iter().flat_map(|(_, entries)| entries).copied().collect();
     entries.sort_unstable();
     entries.dedup();
-    let all: usize = Module::ALL.into_iter().map(|module| module.entries().len()).sum();
+    let all = Module::ALL.into_iter().flat_map(Module::entries).map(|name| name.to_str().expect("ASCII"));
+    let missing: Vec<&str> = all.filter(|name| !entries.contains(name)).collect();
     let _ = writeln!(
         std::io::stderr(),
         "{} launches of {} kernels are right and clean on the host",
         launched.iter().map(|(launches, _)| launches).sum::<u64>(),
         entries.len()
     );
-    assert_eq!(entries.len(), all, "kernels that no case launches: of all, only {entries:?} were");
+    assert!(missing.is_empty(), "kernels that no case launches: {missing:?}");
 }
 
 fn run_cases<'a>(program: &Path, table: impl Iterator<Item = &'a cases::Case>) -> (u64, Vec<&'static str>) {

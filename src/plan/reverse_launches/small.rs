@@ -2,41 +2,77 @@
 
 use std::ffi::CStr;
 
-use super::units::index_of_unit;
 use super::{Entry, Launch, Launches, Module, Params};
 use crate::plan::{blocks, SLOT, THREADS};
 
-/// kernels/reverse_subsequences_small.cu: copying and in place, narrowest unit first.
+/// kernels/reverse_subsequences_small.cu, narrowest unit first: copying lanes side by side, which are no units of 16 bytes; in
+/// place; copying what is loaded without waiting for its length; and the last two for plain layouts.
 pub(crate) const ENTRIES: &[&CStr] = &[
     c"reverse_small_1",
     c"reverse_small_2",
     c"reverse_small_4",
     c"reverse_small_8",
-    c"reverse_small_16",
     c"reverse_small_swap_1",
     c"reverse_small_swap_2",
     c"reverse_small_swap_4",
     c"reverse_small_swap_8",
     c"reverse_small_swap_16",
+    c"reverse_small_send_1",
+    c"reverse_small_send_2",
+    c"reverse_small_send_4",
+    c"reverse_small_send_8",
+    c"reverse_small_send_16",
+    c"reverse_small_plain_swap_1",
+    c"reverse_small_plain_swap_2",
+    c"reverse_small_plain_swap_4",
+    c"reverse_small_plain_swap_8",
+    c"reverse_small_plain_swap_16",
+    c"reverse_small_plain_send_1",
+    c"reverse_small_plain_send_2",
+    c"reverse_small_plain_send_4",
+    c"reverse_small_plain_send_8",
+    c"reverse_small_plain_send_16",
 ];
 
 /// Dimensions that the kernels take, the axis among them.
 const DIMENSIONS: u32 = 3;
+const PLAIN_DIMENSIONS: u32 = 2;
 
 /// Units of a tensor up to which there is little work: of 16 bytes, and narrower ones. Inner [256, 1024] u8, copying 1.96,
 /// else 2.00; [256, 4096] 4.9, else 3.1. Block [64, 256, 256] f32 11.2, else 11.8; i64 in place 9.2, else 8.8.
 const WIDE_UNITS: u64 = 1 << 20;
 const UNITS: u64 = 1 << 18;
 
+/// The same of lanes side by side. [1, 256, 768], copying u8 2.3, else 2.5, i64 2.4 and 2.8; in place u8 3.4 and 3.8, i64 2.8
+/// and 2.5. [8, 128, 256], copying u8 2.7 and 2.4, i64 2.8 and 2.7; in place u8 4.6 and 3.4, i64 3.4 and 2.6.
+const UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
+
 impl Launches<'_> {
     /// Units of that many bytes, one a thread, where there are few, in few dimensions.
     pub(super) fn small(&self, in_place: bool, unit: u32) -> Option<Launch<Params>> {
         let params = self.params_of_units(in_place, unit).ok()?;
         let units = params.items * if in_place { 2 } else { 1 };
-        if params.rank > DIMENSIONS || units > if unit == SLOT { WIDE_UNITS } else { UNITS } {
+        let side_by_side = self.row().is_some();
+        let most = match unit {
+            SLOT => WIDE_UNITS,
+            _ if side_by_side => UNITS_SIDE_BY_SIDE,
+            _ => UNITS,
+        };
+        if params.rank > DIMENSIONS || units > most {
             return None;
         }
-        let entry = Entry { module: Module::ReverseSmall, index: index_of_unit(in_place, unit) };
+        // Sent, [16, 256] takes 1.21, plain 1.17, else 1.39; but lanes [1, 256, 768] u8 3.8, not 2.3. In place, plain 1.31,
+        // else 1.34.
+        let plain = params.rank <= PLAIN_DIMENSIONS && !self.wide_lengths;
+        let first = match (in_place, side_by_side, plain) {
+            (false, true, _) => 0,
+            (true, _, false) => 4,
+            (false, false, false) => 9,
+            (true, _, true) => 14,
+            (false, false, true) => 19,
+        };
+        let index = first + unit.trailing_zeros() as usize;
+        let entry = Entry { module: Module::ReverseSmall, index };
         let blocks = blocks(params.items, 1);
         Some(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
     }

@@ -2,7 +2,9 @@
 // the way, copying. The contract is in the header.
 //
 // A block of threads takes a tile of the two dimensions: it reads rows of the input, which run along the first, and writes rows
-// of the output, which run along the second. Between them they lie in shared memory. Either may be the axis.
+// of the output, which run along the second. Between them they lie in shared memory. Either may be the axis. Elements are
+// turned around as they are read; or SEND, as they are written, for what comes from source(t, L) goes there too: where the
+// output's rows run along the axis, and each has a length of its own, so that rows of the input would be torn.
 #include "reverse_subsequences.cuh"
 
 // Elements of a tile along each of its two dimensions (plan::TILE).
@@ -11,9 +13,44 @@ static constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
 // Elements that a thread reads before it stores the first.
 static constexpr u32 AT_ONCE = 4;
 
+// Writes elements of a column of the tile, each into a row of the output: of `count` those from `first` on.
+template <class Element>
+__device__ __forceinline__ void write_column(const Reverse& p, const Position& at_column, const Element* column, u32 first,
+                                             u32 count) {
+#pragma unroll 4
+    for (u32 row = first; row < count; row += ROWS_AT_ONCE) {
+        Position to = at_column;
+        step_to(to, row, p.dims[p.rank]);
+        *at(static_cast<Element*>(p.out), to.out + to.t * p.axis_out_stride) = column[row];
+    }
+}
+
+// The same with each element where the row's length says.
+template <class Element>
+__device__ __forceinline__ void send_column(const Reverse& p, const Position& at_column, const Element* column, u32 first,
+                                            u32 count) {
+    const ReverseDim& down = p.dims[p.rank];
+#pragma unroll 1
+    for (u32 row = first; row < count; row += AT_ONCE * ROWS_AT_ONCE) {
+        Length length[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 r = min(row + k * ROWS_AT_ONCE, count - 1);
+            length[k] = load_length(at_column.length + r * down.length_stride, p);
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) {
+            const u32 r = row + k * ROWS_AT_ONCE;
+            const u32 t = source(at_column.t, clamp_length(length[k], p));
+            if (r >= count) continue;
+            *at(static_cast<Element*>(p.out), at_column.out + r * down.out_stride + t * p.axis_out_stride) = column[r];
+        }
+    }
+}
+
 // `dims` are the other dimensions, and behind them the two of the tile: the input's contiguous one and the output's.
 // `parts` counts the tiles of one place in the others, `group` those side by side along the output's.
-template <class Element>
+template <class Element, bool SEND>
 __device__ __forceinline__ void copy_transposed(const Reverse& p) {
     constexpr u32 W = sizeof(Element);
     // Rows are a word more apart than they are long, or an element of 8 bytes, so that a column is in all banks.
@@ -42,7 +79,7 @@ __device__ __forceinline__ void copy_transposed(const Reverse& p) {
                 if (r >= out_size) continue;
                 Position from = at_row;
                 step_to(from, r, along_out);
-                const u32 t = source(from.t, lane_length(from.length, p));
+                const u32 t = SEND ? from.t : source(from.t, lane_length(from.length, p));
                 loaded[k] = *at(static_cast<const Element*>(p.in), from.in + t * p.axis_in_stride);
             }
 #pragma unroll
@@ -55,15 +92,19 @@ __device__ __forceinline__ void copy_transposed(const Reverse& p) {
     __syncthreads();
     if (x >= out_size) return;
     step_to(at_tile, x, along_out);
-#pragma unroll 4
-    for (u32 row = y; row < in_size; row += ROWS_AT_ONCE) {
-        Position to = at_tile;
-        step_to(to, row, along_in);
-        *at(static_cast<Element*>(p.out), to.out + to.t * p.axis_out_stride) = tile[x * PITCH + row];
+    const Element* const column = tile + x * PITCH;
+    if constexpr (SEND) {
+        send_column(p, at_tile, column, y, in_size);
+    } else {
+        write_column(p, at_tile, column, y, in_size);
     }
 }
 
-REVERSE_ENTRY(reverse_transposed_1, copy_transposed<u8>)
-REVERSE_ENTRY(reverse_transposed_2, copy_transposed<u16>)
-REVERSE_ENTRY(reverse_transposed_4, copy_transposed<u32>)
-REVERSE_ENTRY(reverse_transposed_8, copy_transposed<u64>)
+REVERSE_ENTRY(reverse_transposed_1, (copy_transposed<u8, false>))
+REVERSE_ENTRY(reverse_transposed_2, (copy_transposed<u16, false>))
+REVERSE_ENTRY(reverse_transposed_4, (copy_transposed<u32, false>))
+REVERSE_ENTRY(reverse_transposed_8, (copy_transposed<u64, false>))
+REVERSE_ENTRY(reverse_transposed_send_1, (copy_transposed<u8, true>))
+REVERSE_ENTRY(reverse_transposed_send_2, (copy_transposed<u16, true>))
+REVERSE_ENTRY(reverse_transposed_send_4, (copy_transposed<u32, true>))
+REVERSE_ENTRY(reverse_transposed_send_8, (copy_transposed<u64, true>))

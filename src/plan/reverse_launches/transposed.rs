@@ -5,9 +5,18 @@ use std::ffi::CStr;
 use super::{dim, grid, Dimension, Entry, Launch, Launches, Module, Way};
 use crate::plan::{FastDiv, THREADS};
 
-/// kernels/reverse_subsequences_transposed.cu.
-pub(crate) const ENTRIES: &[&CStr] =
-    &[c"reverse_transposed_1", c"reverse_transposed_2", c"reverse_transposed_4", c"reverse_transposed_8"];
+/// kernels/reverse_subsequences_transposed.cu: those that turn around what they read, and what they write.
+pub(crate) const ENTRIES: &[&CStr] = &[
+    c"reverse_transposed_1",
+    c"reverse_transposed_2",
+    c"reverse_transposed_4",
+    c"reverse_transposed_8",
+    c"reverse_transposed_send_1",
+    c"reverse_transposed_send_2",
+    c"reverse_transposed_send_4",
+    c"reverse_transposed_send_8",
+];
+const SEND: usize = 4;
 
 /// Elements of a tile along each of its two dimensions (a constant of the kernel file).
 const TILE: u32 = 64;
@@ -51,7 +60,11 @@ impl Launches<'_> {
         params.parts = FastDiv::new(parts as u32);
         params.group = FastDiv::new(across);
         let pitch = TILE * self.width + self.width.max(4);
-        let entry = Entry { module: Module::ReverseTransposed, index: self.width_index() };
+        // [*, 512, 1024], the output's memory [*, 1024, 512], a length a lane: u8 118, f16 68, f32 45, i64 41, not 164, 115,
+        // 76, 113; but a length a block 122, 69, 45, 40, not 108, 61, 40, 40.
+        let send = along_out.axis == 1 && along_in.length_stride != 0;
+        let index = self.width_index() + if send { SEND } else { 0 };
+        let entry = Entry { module: Module::ReverseTransposed, index };
         let (alignment, access) = (self.width, self.width);
         Ok(Launch { entry, blocks, threads: THREADS, shared: TILE * pitch, alignment, access, params })
     }

@@ -81,12 +81,12 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
         Inner::Row(outer, row, length_step) => {
             let mut tile = Tile::<T, LANES>::new(size, row);
             for_each(&outer, |[at_in, at_out, at_length]| {
-                Tile::<T, LANES>::for_each(row, |lanes| {
+                for lanes in tile.pieces(row) {
                     (0..size).for_each(|t| tile.read(t, &input[at_in + t * in_step..][lanes.clone()]));
                     let first = at_length + lanes.start * length_step;
                     tile.reverse(lanes.len(), |j| length(plan, lengths, first + j * length_step));
                     (0..size).for_each(|t| tile.write(t, &mut out[at_out + t * out_step..][lanes.clone()]));
-                });
+                }
             });
         }
     }
@@ -101,14 +101,14 @@ fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &Lengths<'_>, out:
         Inner::Row(outer, row, length_step) => {
             let mut tile = Tile::<T, LANES>::new(size, row);
             for_each(&outer, |[_, at, at_length]| {
-                Tile::<T, LANES>::for_each(row, |lanes| {
+                for lanes in tile.pieces(row) {
                     let first = at_length + lanes.start * length_step;
                     let length = |j: usize| length(plan, lengths, first + j * length_step);
                     let longest = (0..lanes.len()).map(length).max().unwrap_or(0);
                     (0..longest).for_each(|t| tile.read(t, &out[at + t * step..][lanes.clone()]));
                     tile.reverse(lanes.len(), length);
                     (0..longest).for_each(|t| tile.write(t, &mut out[at + t * step..][lanes.clone()]));
-                });
+                }
             });
         }
         Inner::Lane(outer) => swap_blocks(plan, lengths, out, &outer, 1),

@@ -114,7 +114,7 @@ fn every_launch_is_right_on_the_gpu() {
                 let (input, lengths) = (address(0), address(1));
                 let pointers = Pointers { input, lengths, output: output.address(), in_place: case.in_place };
                 queue(&plan, &functions, pointers, stream.handle()).expect("queued");
-                stream.synchronize().expect("no kernel failed");
+                stream.synchronize().unwrap_or_else(|error| panic!("{what}: {error}"));
                 if let Some(difference) = common::difference(&case.desc, &output.read(&what), &expected) {
                     panic!("{what}: {difference}");
                 }

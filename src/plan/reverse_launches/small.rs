@@ -34,6 +34,12 @@ pub(crate) const ENTRIES: &[&CStr] = &[
     c"reverse_small_plain_send_16",
 ];
 
+/// Where in the list each kind begins, and how much further its plain ones are.
+const COPY: usize = 0;
+const SWAP: usize = 4;
+const SEND: usize = 9;
+const PLAIN: usize = 10;
+
 /// Dimensions that the kernels take, the axis among them.
 const DIMENSIONS: u32 = 3;
 const PLAIN_DIMENSIONS: u32 = 2;
@@ -63,17 +69,48 @@ impl Launches<'_> {
         }
         // Sent, [16, 256] f32 takes 1.22, plain 1.17, else 1.39; but lanes [1, 256, 768] u8 3.8, not 2.3. In place, plain 1.31,
         // else 1.33.
-        let plain = params.rank <= PLAIN_DIMENSIONS && !self.wide_lengths;
-        let first = match (in_place, side_by_side, plain) {
-            (false, true, _) => 0,
-            (true, _, false) => 4,
-            (false, false, false) => 9,
-            (true, _, true) => 14,
-            (false, false, true) => 19,
+        let plain = if params.rank <= PLAIN_DIMENSIONS && !self.wide_lengths { PLAIN } else { 0 };
+        let first = match (in_place, side_by_side) {
+            (false, true) => COPY,
+            (false, false) => SEND + plain,
+            (true, _) => SWAP + plain,
         };
         let index = first + unit.trailing_zeros() as usize;
         let entry = Entry { module: Module::ReverseSmall, index };
         let blocks = blocks(params.items, 1);
         Some(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::data_type::TensorDataType::{self, Float32, UInt32, UInt64};
+    use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
+    use crate::plan::reverse_subsequences::Plan;
+    use crate::plan::Target;
+
+    /// The first kernels, copying and in place, for elements of 4 bytes with axis 1.
+    fn kernels(sizes: [u32; 3], lengths: TensorDataType, length_sizes: [u32; 3]) -> [&'static str; 2] {
+        let tensor = BufferTensorDesc::packed(Float32, &sizes);
+        let strides = [length_sizes[2], 0, u32::from(length_sizes[2] > 1)];
+        let desc = ReverseSubsequencesDesc {
+            input_tensor: tensor.clone(),
+            sequence_lengths_tensor: BufferTensorDesc::strided(lengths, &[sizes[0], 1, sizes[2]], &strides),
+            output_tensor: tensor,
+            axis: 1,
+        };
+        let plan = Plan::new(&desc, &Target::default()).expect("a valid layout");
+        let first = |ways: &super::super::Ways| ways.launches[0].entry.name().to_str().expect("ASCII");
+        [first(&plan.copy), first(plan.in_place.as_ref().expect("equal strides"))]
+    }
+
+    #[test]
+    fn little_work_is_sent_but_where_lanes_lie_side_by_side() {
+        let lane = [16, 1, 1];
+        assert_eq!(kernels([16, 256, 1], UInt32, lane), ["reverse_small_plain_send_4", "reverse_small_plain_swap_4"]);
+        assert_eq!(kernels([16, 256, 1], UInt64, lane), ["reverse_small_send_4", "reverse_small_swap_4"]);
+        assert_eq!(kernels([16, 64, 8], UInt32, lane), ["reverse_small_send_16", "reverse_small_swap_16"]);
+        assert_eq!(kernels([16, 64, 8], UInt32, [16, 1, 8]), ["reverse_small_4", "reverse_small_swap_4"]);
+        assert_eq!(kernels([1, 1 << 19, 1], UInt32, [1, 1, 1])[0], "reverse_long_lanes_4");
     }
 }

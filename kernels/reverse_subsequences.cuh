@@ -101,8 +101,8 @@ __device__ __forceinline__ u32 lane_length(u32 offset, const Reverse& p) {
 }
 
 // The same in two steps, for what has other loads to start before it waits for L: the words of L, and what they are. There
-// is no branch between, which would wait. Elsewhere but in the smallest kernels it takes longer (tokens in place by 3 to 5 %,
-// lanes i64 in place by 9, H200, 2026-11-21).
+// is no branch between, which would wait. Where there are none it may take longer (tokens in place by 3 to 5 %, lanes i64 in
+// place by 9, H200, 2026-11-21).
 struct Length {
     u32 low, high;
 };

@@ -31,8 +31,8 @@ pub(super) struct Workspace {
 ///
 /// The memory of a lane is a constant, so that one check of a word's place serves all lanes; and no power of two, so that
 /// lanes lie in different sets of a cache. There are two sizes because a dispatch of 64 lanes of 64 bytes takes 5.7 µs with the
-/// large one, mostly for fresh pages, and 2.3 with the small one. Strips of 16 rows take longer than swaps, of 32 less: 730
-/// and 425 ns a KiB, swaps 548 and 526; 210 for 512 rows and 266 for 16384, swaps 472 and 702 (AMD EPYC, 2026-11-21).
+/// large one and 2.3 with the small one. Strips of 16 rows take longer than swaps, of 32 less: 730 and 425 ns a KiB, swaps 548
+/// and 526; 210 for 512 rows and 266 for 16384, swaps 472 and 702 (a harness of its own, AMD EPYC, 2026-11-21).
 pub(super) fn reverse<const LANES: usize>(
     strip: &mut [Line<u8, LANES>],
     lengths: &[usize; LANES],

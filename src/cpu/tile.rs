@@ -6,8 +6,8 @@ use bytemuck::Pod;
 
 use super::byte_lanes;
 
-/// Bytes of a row of neighbouring lanes that are reversed together, and of a tile where rows are longer than the least: wide
-/// pieces are read and written faster, as long as a shared cache holds the tile. Lanes of 512 elements, copying, GiB/s on an
+/// Bytes of a row of neighbouring lanes that are reversed together, and of a tile where those of a row are more than the least:
+/// wide pieces are read and written faster. Lanes of 512 elements, copying, GiB/s on an
 /// AMD EPYC, 2026-11-21, other work beside: of 4096 bytes u8 1.60, f16 1.58, f32 2.03, i64 2.36; of 1024 bytes 1.32, 1.41, 1.88,
 /// 1.85; of 8192 no better.
 const MOST_ROW_BYTES: usize = 4096;

@@ -24,7 +24,7 @@ const ITEMS_OF_COPY: u32 = 4;
 const ITEMS_OF_SWAP: u32 = 2;
 
 /// Which of the entries of a file, copying and in place, narrowest unit first, is of that unit.
-pub(super) fn index_of_unit(in_place: bool, unit: u32) -> usize {
+fn index_of_unit(in_place: bool, unit: u32) -> usize {
     const UNITS: usize = 5;
     unit.trailing_zeros() as usize + if in_place { UNITS } else { 0 }
 }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use crate::operator::CompiledOperator;
+use crate::operator::{CompiledOperator, Operator};
 use crate::plan::fill_value_sequence::{self, Kernel};
 use crate::plan::reverse_launches::Ways;
 use crate::plan::{reverse_subsequences, Launch, Plan};
+use crate::target::GpuTarget;
 
 /// The plan of a compiled operator: dimensions as they were merged, and the kernels that a dispatch chooses from.
 /// `Display` writes it for people; `dml-cuda --explain` prints that.
@@ -70,10 +71,22 @@ impl CompiledOperator {
     ///
     /// On the CPU device the kernels are those of a GPU whose blocks have 48 KiB of shared memory.
     pub fn explain(&self) -> Explanation {
-        match self.plan() {
-            Plan::FillValueSequence(plan) => fill(plan),
-            Plan::ReverseSubsequences(plan) => reverse(plan),
-        }
+        explain(self.plan())
+    }
+}
+
+impl Operator {
+    /// What a dispatch would do on a GPU with those limits, whether there is one or not: merged dimensions, kernels, grids,
+    /// bytes, and why no faster kernel was chosen.
+    pub fn explain(&self, target: &GpuTarget) -> Explanation {
+        explain(&self.plan(target))
+    }
+}
+
+fn explain(plan: &Plan) -> Explanation {
+    match plan {
+        Plan::FillValueSequence(plan) => fill(plan),
+        Plan::ReverseSubsequences(plan) => reverse(plan),
     }
 }
 

@@ -34,6 +34,8 @@ mod ops;
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 mod plan;
 mod stream;
+#[path = "cuda/target.rs"]
+mod target;
 mod validate;
 
 pub use binding::{BindingTable, BufferBinding};
@@ -53,6 +55,7 @@ pub use feature_level::{FeatureLevel, TensorRole, TensorSupport};
 pub use operator::{BindingProperties, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 pub use stream::{Event, Stream};
+pub use target::{GpuTarget, ParseGpuTargetError};
 pub use validate::{validate, Requirement, Rule, ValidationError, ValidationErrors};
 
 // Unit tests use the integration tests' cases and oracles, which name the crate.

@@ -39,7 +39,7 @@ impl Operator {
             .collect()
     }
 
-    fn plan(&self, target: &Target) -> Plan {
+    pub(crate) fn plan(&self, target: &Target) -> Plan {
         let plan = match &*self.desc {
             OperatorDesc::FillValueSequence(desc) => fill_value_sequence::Plan::new(desc).map(Plan::FillValueSequence),
             OperatorDesc::ReverseSubsequences(desc) => {

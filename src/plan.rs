@@ -104,16 +104,7 @@ impl Module {
     }
 }
 
-/// What a plan knows of the device it is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
-    /// The most bytes of shared memory that a block can have.
-    pub shared_memory: u32,
-    /// Streaming multiprocessors, which all should have work.
-    pub multiprocessors: u32,
-    /// Whether blocks of threads can form clusters that share their memory.
-    pub clusters: bool,
-}
+pub(crate) use crate::target::GpuTarget as Target;
 
 impl Default for Target {
     /// What every GPU has: for plans whose launches nobody makes.

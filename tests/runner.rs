@@ -490,10 +490,10 @@ fn explain_prints_plans_and_runs_nothing() {
     });
     let path = directory.path().join("model.json");
     fs::write(&path, model.to_string()).expect("the folder is there");
-    let output = run(&["-a", "cpu", "--explain", path.to_str().expect("UTF-8")]);
+    let output = run(&["--explain", "--target", "h100", path.to_str().expect("UTF-8")]);
     assert!(output.status.success(), "{}", stderr(&output));
     let expected = "\
-Planned for 'CPU'
+Planned for 'h100'
 Dispatchable 'rows'
   merged shape, outermost in the output's memory first:
     size 64, steps of InputTensor 2097152, SequenceLengthsTensor 1, OutputTensor 2097152
@@ -529,7 +529,7 @@ Dispatchable 'sequence'
         "commands": []
     });
     fs::write(&path, model.to_string()).expect("the folder is there");
-    let output = run(&["-a", "cpu", "--explain", path.to_str().expect("UTF-8")]);
+    let output = run(&["--explain", "--target", "h100", path.to_str().expect("UTF-8")]);
     assert!(!output.status.success());
     let text = stdout(&output);
     for line in [
@@ -540,4 +540,8 @@ Dispatchable 'sequence'
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+
+    let output = run(&["--explain", "--target", "h1000", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("the target is `h1000`, must be t4, l4, a100, h100, b200, or "), "{output:?}");
 }

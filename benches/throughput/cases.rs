@@ -11,15 +11,38 @@ pub struct Case {
     /// Its roof is measured on its own memory.
     pub own_roof: bool,
     pub desc: OperatorDesc,
-    /// One for each element of the SequenceLengthsTensor.
-    pub lengths: Vec<u32>,
     pub in_place: bool,
-    pub floor_bytes: u64,
+    work: Work,
     /// Bytes that the big tensors begin past a multiple of 256.
     pub misaligned: u64,
 }
 
+/// What the bytes that must move follow from.
+enum Work {
+    Fill { floor_bytes: u64 },
+    Reverse(Shape),
+}
+
 impl Case {
+    /// One for each element of the SequenceLengthsTensor: random, from 0 to the axis size. Computed anew by each call.
+    pub fn lengths(&self) -> Vec<u32> {
+        match &self.work {
+            Work::Fill { .. } => Vec::new(),
+            Work::Reverse(shape) => shape.random_lengths(),
+        }
+    }
+
+    /// The bytes that must move with those lengths, in 32-byte sectors.
+    pub fn floor_bytes(&self, lengths: &[u32]) -> u64 {
+        match &self.work {
+            Work::Fill { floor_bytes } => *floor_bytes,
+            Work::Reverse(shape) if self.in_place => {
+                lengths.len() as u64 * 4 + 2 * touched(shape, self.output().data_type, lengths)
+            }
+            Work::Reverse(_) => lengths.len() as u64 * 4 + 2 * self.output().total_tensor_size_in_bytes,
+        }
+    }
+
     pub fn is_fill(&self) -> bool {
         matches!(self.desc, OperatorDesc::FillValueSequence(_))
     }
@@ -84,9 +107,8 @@ fn fill(name: &str, output_tensor: BufferTensorDesc, floor_bytes: u64) -> Case {
     Case {
         name: name.to_owned(),
         desc: desc.into(),
-        lengths: Vec::new(),
         in_place: false,
-        floor_bytes,
+        work: Work::Fill { floor_bytes },
         misaligned: 0,
         own_roof: false,
     }
@@ -97,6 +119,7 @@ fn width(data_type: TensorDataType) -> u64 {
 }
 
 /// A reversal along `axis`, with a length for each coordinate of the dimensions named in `each`.
+#[derive(Clone)]
 struct Shape {
     sizes: Vec<u32>,
     axis: usize,
@@ -120,30 +143,33 @@ impl Shape {
         }
         (strides, count)
     }
+
+    fn random_lengths(&self) -> Vec<u32> {
+        let axis = u64::from(self.sizes[self.axis]);
+        let (_, count) = self.lengths();
+        if count == 1 {
+            return vec![(axis * 3 / 4) as u32]; // one draw says nothing
+        }
+        let mut state = u64::from(self.sizes[0]) << 32 | axis;
+        (0..count).map(|_| (random(&mut state) % (axis + 1)) as u32).collect()
+    }
 }
 
 fn reverse(name: &str, data_type: TensorDataType, shape: &Shape, in_place: bool, misaligned: u64) -> Case {
     let tensor = BufferTensorDesc::packed(data_type, &shape.sizes);
     let (strides, count) = shape.lengths();
     let mut one = shape.sizes.clone();
-    let axis = u64::from(std::mem::replace(&mut one[shape.axis], 1));
+    one[shape.axis] = 1;
     let mut sequence_lengths_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &one, &strides);
-    let mut state = u64::from(shape.sizes[0]) << 32 | axis;
-    let mut lengths: Vec<u32> = (0..count).map(|_| (random(&mut state) % (axis + 1)) as u32).collect();
-    if let [length] = &mut lengths[..] {
-        *length = (axis * 3 / 4) as u32; // one draw says nothing
-    }
-    sequence_lengths_tensor.total_tensor_size_in_bytes = lengths.len() as u64 * 4;
+    sequence_lengths_tensor.total_tensor_size_in_bytes = u64::from(count) * 4;
     let desc = ReverseSubsequencesDesc {
         input_tensor: tensor.clone(),
         sequence_lengths_tensor,
-        output_tensor: tensor.clone(),
+        output_tensor: tensor,
         axis: shape.axis as u32,
     };
-    let bytes = tensor.total_tensor_size_in_bytes;
-    let floor_bytes =
-        lengths.len() as u64 * 4 + if in_place { 2 * touched(shape, data_type, &lengths) } else { 2 * bytes };
-    Case { name: name.to_owned(), desc: desc.into(), lengths, in_place, floor_bytes, misaligned, own_roof: false }
+    let work = Work::Reverse(shape.clone());
+    Case { name: name.to_owned(), desc: desc.into(), in_place, work, misaligned, own_roof: false }
 }
 
 /// Bytes of the sectors that hold an element below its lane's length and not in its middle.

@@ -317,18 +317,18 @@ impl Gpu {
         self.device.compile_operator(&operator).expect("compiled")
     }
 
-    fn lengths(&self, case: &Case) -> Memory {
-        let lengths = Memory::new((case.lengths.len() as u64 * 4).max(4));
+    fn lengths(&self, lengths: &[u32]) -> Memory {
+        let memory = Memory::new((lengths.len() as u64 * 4).max(4));
         // SAFETY: the allocation is as large as the slice.
-        unsafe { result::memcpy_htod_sync(lengths.address, &case.lengths) }.expect("copied");
+        unsafe { result::memcpy_htod_sync(memory.address, lengths) }.expect("copied");
         result::ctx::synchronize().expect("copied");
-        lengths
+        memory
     }
 
     /// The median microseconds of one dispatch, and of the plainest work that moves as many bytes of the same memory: a
     /// memset or a kernel of 16-byte stores, the faster; a device copy; a swap in place. None where the case moves too few
     /// bytes to say. Cases that fit the L2 are timed in it, as their users have them.
-    pub fn time_case(&self, case: &Case) -> (f64, Option<f64>) {
+    pub fn time_case(&self, case: &Case, lengths: &[u32], floor_bytes: u64) -> (f64, Option<f64>) {
         self.context.bind_to_thread().expect("the context is live");
         let operator = self.operator(case);
         let total = case.output().total_tensor_size_in_bytes;
@@ -337,12 +337,11 @@ impl Gpu {
             let bytes = total + 256;
             (0..sets).map(|_| if random { self.memory(bytes) } else { Memory::new(bytes) }).collect()
         };
-        let lengths = self.lengths(case);
+        let length_memory = self.lengths(lengths);
         let inputs = if case.is_fill() { Vec::new() } else { big(true) };
         let outputs = if case.in_place { Vec::new() } else { big(false) };
         // Whole blocks of threads: a few bytes less than the case moves.
-        let bytes =
-            if case.is_fill() { case.floor_bytes } else { (case.floor_bytes / 2).min(total) } / SWAPPED * SWAPPED;
+        let bytes = if case.is_fill() { floor_bytes } else { (floor_bytes / 2).min(total) } / SWAPPED * SWAPPED;
         let plain = (bytes >= SMALL).then(|| {
             if case.is_fill() {
                 self.time_store_of(&outputs, bytes).min(self.time_memset_of(&outputs, bytes))
@@ -352,10 +351,10 @@ impl Gpu {
                 self.time_copy_of(&inputs, &outputs, bytes)
             }
         });
-        let time = self.time(case.floor_bytes, &mut |n| {
+        let time = self.time(floor_bytes, &mut |n| {
             let at = |memory: &[Memory]| memory[n % sets].address + case.misaligned;
             let output = if case.in_place { at(&inputs) } else { at(&outputs) };
-            let pointers: &[u64] = if case.is_fill() { &[] } else { &[at(&inputs), lengths.address] };
+            let pointers: &[u64] = if case.is_fill() { &[] } else { &[at(&inputs), length_memory.address] };
             // SAFETY: the memory is as large as the tensors and lives until `time` has waited.
             unsafe { operator.dispatch_raw(pointers, output, self.stream) }.expect("queued");
         });
@@ -363,14 +362,15 @@ impl Gpu {
     }
 
     /// Compares windows of the output with what the elements must be.
-    pub fn check_case(&self, case: &Case) {
+    pub fn check_case(&self, case: &Case, lengths: &[u32]) {
         let operator = self.operator(case);
         let desc = case.output();
         let (total, width) = (desc.total_tensor_size_in_bytes, u64::from(desc.data_type.size_in_bits() / 8));
-        let lengths = self.lengths(case);
+        let length_memory = self.lengths(lengths);
         let input = self.memory(total + 256);
         let output = Memory::new(total + 256);
-        let pointers: &[u64] = if case.is_fill() { &[] } else { &[input.address + case.misaligned, lengths.address] };
+        let pointers: &[u64] =
+            if case.is_fill() { &[] } else { &[input.address + case.misaligned, length_memory.address] };
         let read = |memory: &Memory, at: u64, bytes: u64| {
             let mut window = vec![0u8; bytes as usize];
             result::ctx::synchronize().expect("no kernel failed");
@@ -405,7 +405,7 @@ impl Gpu {
             };
             let at = coordinates.iter().zip(length_strides).enumerate().filter(|(d, _)| *d != axis);
             let at: u64 = at.map(|(_, (c, &stride))| c * u64::from(stride)).sum();
-            let length = u64::from(case.lengths[at as usize]).min(sizes[axis]);
+            let length = u64::from(lengths[at as usize]).min(sizes[axis]);
             let to = place(&reverse.output_tensor, &coordinates);
             if coordinates[axis] < length {
                 coordinates[axis] = length - 1 - coordinates[axis];

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use dml_cuda::{Device, FeatureLevel};
+use dml_cuda::{Device, Explanation, FeatureLevel, Operator};
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
 /// on an NVIDIA GPU or on the CPU.
@@ -62,6 +62,11 @@ pub struct Options {
     #[arg(long, conflicts_with = "validate")]
     explain: bool,
 
+    /// With --explain, a GPU that need not be there: t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters]
+    #[cfg(feature = "cuda")]
+    #[arg(long, requires = "explain", conflicts_with = "adapter")]
+    target: Option<dml_cuda::GpuTarget>,
+
     /// The feature level whose rules apply, such as 5_0
     #[arg(long = "feature-level", alias = "feature_level", value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
     feature_level: FeatureLevel,
@@ -94,8 +99,16 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     }
     let directory = path.parent().unwrap_or(Path::new(""));
     if options.explain {
+        #[cfg(feature = "cuda")]
+        if let Some(target) = options.target {
+            let device = Device::cpu().with_feature_level(level);
+            let plan = |operator: &Operator| Ok(operator.explain(&target));
+            return explain(&document, &device, &target.to_string(), plan).map_err(in_file);
+        }
         let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
-        return explain(&document, &device).map_err(in_file);
+        let plan =
+            |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
+        return explain(&document, &device, device.name(), plan).map_err(in_file);
     }
     let model = model::read(&document, directory).map_err(in_file)?;
     drop(document);
@@ -128,15 +141,18 @@ fn validate(document: &json::Document, level: FeatureLevel) -> Result<ExitCode, 
 }
 
 /// Prints the plan of each dispatchable, or the rules it breaks.
-fn explain(document: &json::Document, device: &Device) -> Result<ExitCode, String> {
+fn explain(
+    document: &json::Document,
+    device: &Device,
+    target: &str,
+    plan: impl Fn(&Operator) -> Result<Explanation, String>,
+) -> Result<ExitCode, String> {
     let mut all_accepted = true;
-    let mut text = format!("Planned for '{}'\n", device.name());
+    let mut text = format!("Planned for '{target}'\n");
     for (name, desc) in model::read_dispatchables(document)? {
         text.push_str(&format!("Dispatchable '{name}'\n"));
         let operator = desc.and_then(|desc| device.create_operator(desc).map_err(|errors| errors.to_string()));
-        let explained = operator
-            .and_then(|operator| device.compile_operator(&operator).map_err(|error| error.to_string()))
-            .map(|compiled| compiled.explain().to_string());
+        let explained = operator.and_then(|operator| plan(&operator)).map(|explanation| explanation.to_string());
         all_accepted &= explained.is_ok();
         let lines = explained.unwrap_or_else(|error| error);
         lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));

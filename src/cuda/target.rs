@@ -1,0 +1,106 @@
+//! What kernels are selected for: the limits of a GPU, as plain data.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The limits of a GPU that the choice of a kernel depends on. [`Operator::explain`](crate::Operator::explain) takes
+/// one, so that the choice can be asked for without the GPU.
+///
+/// Parsed from a name of [`GpuTarget::NAMED`], or from `shared=KIB,sm=COUNT[,clusters]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GpuTarget {
+    /// Bytes of shared memory that a thread block can opt in to.
+    pub shared_memory: u32,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Whether thread blocks can form clusters (compute capability 9.0 and higher).
+    pub clusters: bool,
+}
+
+impl GpuTarget {
+    /// GPUs by name, with the limits that NVIDIA documents.
+    pub const NAMED: &'static [(&'static str, GpuTarget)] = &[
+        ("t4", Self::new(64, 40, false)),
+        ("l4", Self::new(99, 58, false)),
+        ("a100", Self::new(163, 108, false)),
+        ("h100", Self::new(227, 132, true)),
+        ("b200", Self::new(227, 148, true)),
+    ];
+
+    const fn new(shared_kib: u32, multiprocessors: u32, clusters: bool) -> Self {
+        Self { shared_memory: shared_kib << 10, multiprocessors, clusters }
+    }
+}
+
+/// Writes what [`GpuTarget::from_str`] reads: a name, or `shared=KIB,sm=COUNT[,clusters]`.
+impl fmt::Display for GpuTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Self::NAMED.iter().find(|(_, target)| target == self) {
+            Some((name, _)) => f.write_str(name),
+            None => {
+                let clusters = if self.clusters { ",clusters" } else { "" };
+                write!(f, "shared={},sm={}{clusters}", self.shared_memory >> 10, self.multiprocessors)
+            }
+        }
+    }
+}
+
+/// The text is not a [`GpuTarget`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the target is `{0}`, must be t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters] with 48 to 1024 KiB of shared memory and 1 to 65536 multiprocessors")]
+pub struct ParseGpuTargetError(String);
+
+impl FromStr for GpuTarget {
+    type Err = ParseGpuTargetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let name = text.to_ascii_lowercase();
+        if let Some((_, target)) = Self::NAMED.iter().find(|(known, _)| *known == name) {
+            return Ok(*target);
+        }
+        let (mut shared, mut multiprocessors, mut clusters) = (None, None, false);
+        let right = name.split(',').all(|part| match part.split_once('=') {
+            Some(("shared", kib)) => {
+                shared = kib.parse::<u32>().ok().filter(|kib| (48..=1024).contains(kib));
+                shared.is_some()
+            }
+            Some(("sm", count)) => {
+                multiprocessors = count.parse::<u32>().ok().filter(|count| (1..=65536).contains(count));
+                multiprocessors.is_some()
+            }
+            _ => {
+                clusters = true;
+                part == "clusters"
+            }
+        });
+        match (right, shared, multiprocessors) {
+            (true, Some(shared), Some(multiprocessors)) => Ok(Self::new(shared, multiprocessors, clusters)),
+            _ => Err(ParseGpuTargetError(text.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GpuTarget;
+
+    #[test]
+    fn targets_are_read_as_they_are_written() {
+        for (name, target) in GpuTarget::NAMED {
+            assert_eq!(name.parse(), Ok(*target));
+            assert_eq!(target.to_string(), *name);
+        }
+        let odd = GpuTarget { shared_memory: 100 << 10, multiprocessors: 7, clusters: true };
+        assert_eq!(odd.to_string(), "shared=100,sm=7,clusters");
+        assert_eq!(odd.to_string().parse(), Ok(odd));
+        assert_eq!("H100".parse(), "h100".parse::<GpuTarget>());
+    }
+
+    #[test]
+    fn other_texts_are_named_in_the_error() {
+        for text in ["", "h1000", "shared=64", "sm=4", "shared=0,sm=4", "shared=64,sm=0", "shared=64,sm=4,blocks"] {
+            let error = text.parse::<GpuTarget>().expect_err(text).to_string();
+            assert!(error.starts_with(&format!("the target is `{text}`, must be t4, ")), "{error}");
+        }
+    }
+}

@@ -9,39 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const KERNELS: [&str; 14] = [
-    "fill_value_sequence",
-    "reverse_subsequences_any_strips",
-    "reverse_subsequences_clusters",
-    "reverse_subsequences_columns",
-    "reverse_subsequences_units",
-    "reverse_subsequences_lanes",
-    "reverse_subsequences_long_rows",
-    "reverse_subsequences_rows",
-    "reverse_subsequences_small",
-    "reverse_subsequences_staged",
-    "reverse_subsequences_strips",
-    "reverse_subsequences_tiny",
-    "reverse_subsequences_transposed",
-    "reverse_subsequences_turned",
-];
-
 /// The flags of every PTX this crate ships, but for its target; `scripts/prebuilt.sh` reads these lines.
 const NVCC_FLAGS: [&str; 3] = ["-ptx", "-std=c++17", "-O3"];
+/// The target of a kernel file that has no line `// Target: compute_NN`, for GPUs with what older ones lack.
 const TARGET: &str = "compute_75";
-
-/// Kernels that are for newer GPUs only, and the lowest target of each.
-const NEWER: [(&str, &str); 1] = [("reverse_subsequences_clusters", "compute_90")];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    for header in ["common", "reverse_subsequences", "staged_groups", "strips", "turn"] {
-        println!("cargo:rerun-if-changed=kernels/{header}.cuh");
-    }
-    for kernel in KERNELS {
-        println!("cargo:rerun-if-changed=kernels/{kernel}.cu");
-        println!("cargo:rerun-if-changed=kernels/prebuilt/{kernel}.ptx");
-    }
+    println!("cargo:rerun-if-changed=kernels");
+    let kernels = kernels();
     for variable in ["NVCC", "CUDA_HOME", "CUDA_PATH", "PATH", "DML_CUDA_PREBUILT"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
@@ -51,14 +27,35 @@ fn main() {
 
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     match find_nvcc() {
-        Some(nvcc) => KERNELS.iter().for_each(|kernel| compile(&nvcc, kernel, &out_dir)),
+        Some(nvcc) => kernels.iter().for_each(|kernel| compile(&nvcc, kernel, &out_dir)),
         None => {
             if !prebuilt_wanted() {
                 println!("cargo:warning=nvcc not found (NVCC, CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda): using the PTX in kernels/prebuilt");
             }
-            KERNELS.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir));
+            kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir));
         }
     }
+    // What src/cuda/kernels.rs includes: every kernel file with its PTX.
+    let line = |kernel| format!("({kernel:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{kernel}.ptx\"))),\n");
+    let table: String = kernels.iter().map(line).collect();
+    fs::write(out_dir.join("ptx.rs"), format!("&[\n{table}]")).expect("OUT_DIR can be written");
+}
+
+/// The names of `kernels/*.cu`.
+fn kernels() -> Vec<String> {
+    let folder = fs::read_dir("kernels").expect("the folder kernels is part of the crate");
+    let paths = folder.map(|entry| entry.expect("the folder kernels can be read").path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|extension| extension == "cu"));
+    let mut names: Vec<String> =
+        sources.map(|path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// The target that a kernel file asks for.
+fn target(source: &str) -> String {
+    let text = fs::read_to_string(source).unwrap_or_else(|error| panic!("reading {source} failed: {error}"));
+    text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
 }
 
 fn prebuilt_wanted() -> bool {
@@ -92,13 +89,13 @@ fn find_nvcc() -> Option<PathBuf> {
 
 fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {
     let mut command = Command::new(nvcc);
-    let target = NEWER.into_iter().find(|(name, _)| *name == kernel).map_or(TARGET, |(_, target)| target);
+    let source = format!("kernels/{kernel}.cu");
     command
         .args(NVCC_FLAGS)
-        .arg(format!("-arch={target}"))
+        .arg(format!("-arch={}", target(&source)))
         .arg("-o")
         .arg(out_dir.join(format!("{kernel}.ptx")))
-        .arg(format!("kernels/{kernel}.cu"));
+        .arg(&source);
     match command.output() {
         Ok(output) if output.status.success() => {}
         Ok(output) => panic!(

@@ -10,6 +10,7 @@
 // one lane, and take those of all lanes, from banks of their own (plan).
 //
 // Why in place is right: a strip belongs to one cluster, which has read all of it at the barrier and writes after it.
+// Target: compute_90
 #include "reverse_subsequences.cuh"
 
 static constexpr u32 CLUSTER_LOG = 3, CLUSTER = 1 << CLUSTER_LOG;  // blocks of a cluster (plan)

@@ -29,7 +29,7 @@ assembles() {
 
 for source in kernels/*.cu; do
   name=$(basename "$source" .cu)
-  newer=$(sed -n "s/^const NEWER.*(\"$name\", \"\(compute_[0-9]*\)\").*/\1/p" build.rs)
+  newer=$(sed -n "s|^// Target: ||p" "$source")
   target=${newer:-$least}
   # shellcheck disable=SC2086
   "$nvcc" $flags -arch="$target" -o "$out/$name.ptx" "$source"

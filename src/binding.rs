@@ -1,13 +1,12 @@
 //! Binding: which bytes of which buffers the tensors of an operator are.
 
 use crate::buffer::Buffer;
-use crate::desc::BufferTensorDesc;
-
-use crate::error::{BindingError, DispatchError};
-use crate::feature_level::TensorRole;
+use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::error::BindingError;
 use crate::operator::CompiledOperator;
-use crate::plan::{Plan, SLOT};
-use crate::stream::Stream;
+
+/// What the offset of a bound range is a multiple of at the least.
+const MIN_ALIGNMENT: u32 = 16;
 
 /// `DML_BUFFER_BINDING`: a range of a buffer.
 #[derive(Clone, Debug)]
@@ -47,8 +46,25 @@ pub struct BindingTable {
     in_place: bool,
 }
 
+impl CompiledOperator {
+    /// Binds buffers: the inputs in the order of the descriptor's fields (InputTensor, SequenceLengthsTensor;
+    /// none for a fill), and the output.
+    ///
+    /// Binding the output to exactly the input's range runs in place.
+    ///
+    /// # Errors
+    ///
+    /// [`BindingError`], before anything is queued: the wrong number of inputs, a buffer of another device, a
+    /// range that leaves its buffer or is smaller than its tensor's TotalTensorSizeInBytes, an offset that is
+    /// not a multiple of max(16, GuaranteedBaseOffsetAlignment), an output that overlaps the lengths, overlaps
+    /// the input in part, or equals it with other strides.
+    pub fn bind(&self, inputs: &[BufferBinding], output: &BufferBinding) -> Result<BindingTable, BindingError> {
+        BindingTable::new(self, inputs, output)
+    }
+}
+
 impl BindingTable {
-    pub(crate) fn new(
+    fn new(
         operator: &CompiledOperator,
         inputs: &[BufferBinding],
         output: &BufferBinding,
@@ -75,14 +91,6 @@ impl BindingTable {
             inputs: inputs.to_vec(),
             output: output.clone(),
         })
-    }
-
-    /// Queues the operator on a stream of its device.
-    ///
-    /// On the GPU this returns once the kernel is queued: it allocates nothing, copies nothing, waits for
-    /// nothing. On the CPU it returns when the work is done. Order on one stream is the order of the calls.
-    pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
-        stream.dispatch(self)
     }
 
     /// The bound operator.
@@ -119,7 +127,7 @@ fn check_range(
     if offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
         return Err(BindingError::Range { tensor, offset, length, size_in_bytes });
     }
-    let required = u64::from(desc.guaranteed_base_offset_alignment.max(SLOT));
+    let required = u64::from(desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT));
     if offset % required != 0 {
         return Err(BindingError::Alignment { tensor, what: "offset", found: offset, required });
     }
@@ -152,17 +160,18 @@ impl<'a> Aliasing<'a> {
             return Ok(());
         }
         let found = address.max(self.output);
-        match self.operator.plan() {
-            Plan::ReverseSubsequences(plan) if tensor == TensorRole::Input && address == self.output => {
-                self.in_place = true;
-                plan.in_place.as_ref().map(|_| ()).ok_or(BindingError::InPlace)
-            }
-            _ if tensor == TensorRole::Input => Err(BindingError::Overlap {
-                tensor,
-                found,
-                required: "be the same range, to run in place, or lie apart",
-            }),
-            _ => Err(BindingError::Overlap { tensor, found, required: "lie apart" }),
+        if tensor != TensorRole::Input {
+            return Err(BindingError::Overlap { tensor, found, required: "lie apart" });
+        }
+        if address != self.output {
+            let required = "be the same range, to run in place, or lie apart";
+            return Err(BindingError::Overlap { tensor, found, required });
+        }
+        self.in_place = true;
+        if self.operator.plan().runs_in_place() {
+            Ok(())
+        } else {
+            Err(BindingError::InPlace)
         }
     }
 }

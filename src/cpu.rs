@@ -1,71 +1,22 @@
-//! The CPU backend: plain loops over plans, in safe Rust, on the calling thread. It serves machines with no GPU,
-//! and is what the tests hold the GPU to.
+//! The CPU backend: walks plans over slices, in safe Rust, on the calling thread. It serves machines with no GPU, and is
+//! what the tests hold the GPU to.
+//!
+//! Contiguous runs are copied and reversed by the standard library. Lanes side by side are reversed in a tile, a copy of
+//! some of them that the cache holds (`tile`), those of bytes transposed sixteen at a time (`byte_lanes`).
 
 mod byte_lanes;
-mod fill_value_sequence;
-mod reverse_subsequences;
+pub(crate) mod fill_value_sequence;
+mod line;
+pub(crate) mod reverse_subsequences;
 mod tile;
 
-use crate::binding::{BindingTable, BufferBinding};
-use crate::buffer::lock;
-use crate::operator::CompiledOperator;
-use crate::plan::Plan;
-
-/// Runs a bound operator on the CPU. The binding rules make the ranges aligned, and disjoint or the same.
-pub(crate) fn dispatch(table: &BindingTable) {
-    let output = table.output();
-    let Some(output_memory) = output.buffer.host() else {
-        return; // a CPU operator binds CPU buffers only (binding.device)
-    };
-    match table.operator().plan() {
-        Plan::FillValueSequence(plan) => {
-            let mut memory = lock(output_memory);
-            fill_value_sequence::run(plan, &mut memory.bytes()[output.offset as usize..]);
-        }
-        Plan::ReverseSubsequences(plan) => {
-            use reverse_subsequences::{run, Source};
-            let [input, lengths] = table.inputs() else {
-                return; // two inputs are bound (binding.count)
-            };
-            // A copy, so that at most two buffers are locked at once. Lengths are few beside the elements.
-            let lengths = lengths_of(lengths, table.operator());
-            let lengths = bytemuck::cast_slice(&lengths);
-            let at = output.offset as usize;
-            if table.in_place() {
-                run(plan, Source::InPlace, lengths, &mut lock(output_memory).bytes()[at..]);
-            } else if input.buffer.same_as(&output.buffer) {
-                let mut memory = lock(output_memory);
-                let (from, bytes) = (input.offset as usize, memory.bytes());
-                if from < at {
-                    let (low, high) = bytes.split_at_mut(at);
-                    run(plan, Source::Input(&low[from..]), lengths, high);
-                } else {
-                    let (low, high) = bytes.split_at_mut(from);
-                    run(plan, Source::Input(high), lengths, &mut low[at..]);
-                }
-            } else if let Some(input_memory) = input.buffer.host() {
-                // Two threads that each hold one of two buffers and want the other would wait for ever:
-                // all lock in the order of the addresses.
-                let input_first = std::ptr::from_ref(input_memory) < std::ptr::from_ref(output_memory);
-                let first = lock(if input_first { input_memory } else { output_memory });
-                let second = lock(if input_first { output_memory } else { input_memory });
-                let (mut from, mut to) = if input_first { (first, second) } else { (second, first) };
-                run(plan, Source::Input(&from.bytes()[input.offset as usize..]), lengths, &mut to.bytes()[at..]);
-            }
-        }
-    }
-}
-
-/// The bytes of a SequenceLengthsTensor, aligned for either type of length.
-fn lengths_of(binding: &BufferBinding, operator: &CompiledOperator) -> Vec<u128> {
-    let total = operator.signature().inputs().last().map_or(0, |(_, desc)| desc.total_tensor_size_in_bytes) as usize;
-    let mut copy = vec![0u128; total.div_ceil(16)];
-    if let Some(memory) = binding.buffer.host() {
-        let mut memory = lock(memory);
-        let bytes = &memory.bytes()[binding.offset as usize..][..total];
-        bytemuck::cast_slice_mut(&mut copy)[..total].copy_from_slice(bytes);
-    }
-    copy
+/// The memory of an operator's tensors. Every slice begins at its tensor's first element, aligned to it.
+pub(crate) struct Operands<'a> {
+    /// The bytes of the first input; `None` where the output is the input, or there is none.
+    pub input: Option<&'a [u8]>,
+    /// The bytes of a SequenceLengthsTensor, if there is one.
+    pub lengths: &'a [u8],
+    pub output: &'a mut [u8],
 }
 
 /// Visits every coordinate of `sizes` in row-major order, with its offsets in `N` tensors of those strides.

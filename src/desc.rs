@@ -103,61 +103,119 @@ pub struct ReverseSubsequencesDesc {
     pub axis: u32,
 }
 
-/// `DML_OPERATOR_DESC`: any operator of this crate.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OperatorDesc {
-    /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
-    FillValueSequence(FillValueSequenceDesc),
-    /// `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
-    ReverseSubsequences(ReverseSubsequencesDesc),
-}
-
-impl From<FillValueSequenceDesc> for OperatorDesc {
-    fn from(desc: FillValueSequenceDesc) -> Self {
-        Self::FillValueSequence(desc)
-    }
-}
-
-impl From<ReverseSubsequencesDesc> for OperatorDesc {
-    fn from(desc: ReverseSubsequencesDesc) -> Self {
-        Self::ReverseSubsequences(desc)
-    }
-}
-
-/// `DML_OPERATOR_TYPE`: the operators of this crate.
+/// A tensor of an operator, by the name of its field in the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OperatorType {
-    /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
-    FillValueSequence,
-    /// `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
-    ReverseSubsequences,
+pub enum TensorRole {
+    /// `InputTensor`.
+    Input,
+    /// `SequenceLengthsTensor`.
+    SequenceLengths,
+    /// `OutputTensor`.
+    Output,
+}
+
+impl TensorRole {
+    /// The field's name in DirectML's descriptor.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "InputTensor",
+            Self::SequenceLengths => "SequenceLengthsTensor",
+            Self::Output => "OutputTensor",
+        }
+    }
+}
+
+/// The most input tensors of an operator.
+const MAX_INPUTS: usize = 2;
+
+/// The tensors of a descriptor, each with its role; nothing is allocated.
+pub(crate) struct Signature<'a> {
+    inputs: [(TensorRole, &'a BufferTensorDesc); MAX_INPUTS],
+    count: usize,
+    pub output: &'a BufferTensorDesc,
+}
+
+impl<'a> Signature<'a> {
+    fn new(inputs: &[(TensorRole, &'a BufferTensorDesc)], output: &'a BufferTensorDesc) -> Self {
+        let mut all = [(TensorRole::Output, output); MAX_INPUTS];
+        all[..inputs.len()].copy_from_slice(inputs);
+        Self { inputs: all, count: inputs.len(), output }
+    }
+
+    /// The inputs, in the order of the descriptor's fields.
+    pub fn inputs(&self) -> &[(TensorRole, &'a BufferTensorDesc)] {
+        &self.inputs[..self.count]
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident($desc:ident) is $name:literal: [$($role:ident $input:ident),*] -> $output:ident;)*) => {
+        /// `DML_OPERATOR_DESC`: any operator of this crate.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum OperatorDesc {
+            $(#[doc = concat!("`", $name, "`.")] $operator($desc),)*
+        }
+
+        $(impl From<$desc> for OperatorDesc {
+            fn from(desc: $desc) -> Self {
+                Self::$operator(desc)
+            }
+        })*
+
+        /// `DML_OPERATOR_TYPE`: the operators of this crate.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum OperatorType {
+            $(#[doc = concat!("`", $name, "`.")] $operator,)*
+        }
+
+        impl OperatorType {
+            /// Every operator.
+            pub const ALL: &'static [OperatorType] = &[$(Self::$operator),*];
+
+            /// DirectML's full name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$operator => $name,)* }
+            }
+
+            /// The name of its descriptor, with which the places in error messages begin.
+            pub(crate) const fn desc_name(self) -> &'static str {
+                match self { $(Self::$operator => stringify!($desc),)* }
+            }
+        }
+
+        impl TensorRole {
+            /// The tensors of an operator, in the order of its descriptor's fields.
+            pub const fn of(operator: OperatorType) -> &'static [TensorRole] {
+                match operator { $(OperatorType::$operator => &[$(Self::$role,)* Self::Output],)* }
+            }
+        }
+
+        impl OperatorDesc {
+            /// Which operator this describes.
+            pub const fn operator_type(&self) -> OperatorType {
+                match self { $(Self::$operator(_) => OperatorType::$operator,)* }
+            }
+
+            pub(crate) fn signature(&self) -> Signature<'_> {
+                match self {
+                    $(Self::$operator(desc) => Signature::new(&[$((TensorRole::$role, &desc.$input)),*], &desc.$output),)*
+                }
+            }
+        }
+    };
+}
+
+// Every operator, with the fields of its tensors.
+operators! {
+    FillValueSequence(FillValueSequenceDesc) is "DML_OPERATOR_FILL_VALUE_SEQUENCE": [] -> output_tensor;
+    ReverseSubsequences(ReverseSubsequencesDesc) is "DML_OPERATOR_REVERSE_SUBSEQUENCES":
+        [Input input_tensor, SequenceLengths sequence_lengths_tensor] -> output_tensor;
 }
 
 impl OperatorType {
-    /// Every operator.
-    pub const ALL: [OperatorType; 2] = [Self::FillValueSequence, Self::ReverseSubsequences];
-
-    /// DirectML's full name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FillValueSequence => "DML_OPERATOR_FILL_VALUE_SEQUENCE",
-            Self::ReverseSubsequences => "DML_OPERATOR_REVERSE_SUBSEQUENCES",
-        }
-    }
-
     /// Reads DirectML's name, with or without `DML_OPERATOR_`.
     pub fn from_name(name: &str) -> Option<Self> {
         let suffix = |operator: &Self| operator.name().strip_prefix("DML_OPERATOR_") == Some(name);
-        Self::ALL.into_iter().find(|operator| operator.name() == name || suffix(operator))
-    }
-}
-
-impl OperatorDesc {
-    /// Which operator this describes.
-    pub const fn operator_type(&self) -> OperatorType {
-        match self {
-            Self::FillValueSequence(_) => OperatorType::FillValueSequence,
-            Self::ReverseSubsequences(_) => OperatorType::ReverseSubsequences,
-        }
+        Self::ALL.iter().copied().find(|operator| operator.name() == name || suffix(operator))
     }
 }

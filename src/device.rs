@@ -4,18 +4,11 @@ use std::fmt;
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-use bytemuck::Pod;
-
-use crate::buffer::Buffer;
 #[cfg(feature = "cuda")]
 use crate::cuda;
-use crate::desc::{OperatorDesc, OperatorType};
-use crate::error::{BufferError, CompileError, DeviceError};
-use crate::feature_level::{tensor_support, FeatureLevel, TensorRole, TensorSupport};
-use crate::operator::{CompiledOperator, Operator};
-use crate::plan::Target;
-use crate::stream::Stream;
-use crate::validate::ValidationErrors;
+use crate::desc::{OperatorType, TensorRole};
+use crate::error::DeviceError;
+use crate::feature_level::{tensor_support, FeatureLevel, TensorSupport};
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
 #[derive(Clone, Debug)]
@@ -124,50 +117,9 @@ impl Device {
         self.cuda_context().map(|context| context.properties())
     }
 
-    /// Validates a descriptor at the device's feature level.
-    ///
-    /// # Errors
-    ///
-    /// [`ValidationErrors`]: every rule the descriptor breaks, in the order of its fields.
-    pub fn create_operator(&self, desc: impl Into<OperatorDesc>) -> Result<Operator, ValidationErrors> {
-        Operator::new(desc.into(), self.feature_level)
-    }
-
-    /// Plans an operator for this device and looks up its kernels, loading them where they are used first.
-    pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
-        CompiledOperator::new(operator, self)
-    }
-
-    /// A buffer of that many bytes, all zero, aligned to at least 16 bytes.
-    pub fn create_buffer(&self, size_in_bytes: u64) -> Result<Buffer, BufferError> {
-        Buffer::new(self, size_in_bytes)
-    }
-
-    /// A buffer that holds `values`, padded with zeros to a multiple of 4 bytes.
-    pub fn create_buffer_from<T: Pod>(&self, values: &[T]) -> Result<Buffer, BufferError> {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        let buffer = self.create_buffer((bytes.len() as u64).next_multiple_of(4))?;
-        buffer.write(0, bytes)?;
-        Ok(buffer)
-    }
-
-    /// A new stream: work queued on one runs in order; work on two may run at once.
-    pub fn create_stream(&self) -> Result<Stream, DeviceError> {
-        Stream::new(self)
-    }
-
     /// Whether memory and streams of one can be used with the other.
     pub fn same_as(&self, other: &Device) -> bool {
         self.ordinal() == other.ordinal()
-    }
-
-    /// What plans are made for.
-    pub(crate) fn target(&self) -> Target {
-        match &self.backend {
-            Backend::Cpu => Target::default(),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(context) => context.target(),
-        }
     }
 
     #[cfg(feature = "cuda")]

@@ -1,7 +1,7 @@
 //! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors
 //! again. [`Error`] is for the short paths, which take all steps at once.
 
-use crate::feature_level::TensorRole;
+use crate::desc::TensorRole;
 use crate::validate::ValidationErrors;
 
 /// A call of the CUDA driver failed.

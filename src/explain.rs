@@ -2,13 +2,17 @@
 
 use std::fmt;
 
-use crate::operator::{CompiledOperator, Operator};
-use crate::plan::fill_value_sequence::{self, Kernel};
-use crate::plan::reverse_launches::Ways;
-use crate::plan::{reverse_subsequences, Launch, Plan};
-use crate::target::GpuTarget;
+#[cfg(feature = "cuda")]
+use crate::cuda::select::Candidates;
+#[cfg(feature = "cuda")]
+use crate::cuda::{GpuTarget, Launch};
+use crate::operator::CompiledOperator;
+#[cfg(feature = "cuda")]
+use crate::operator::Operator;
+pub use crate::plan::MergedDimension;
+use crate::registry::Plan;
 
-/// The plan of a compiled operator: dimensions as they were merged, and the kernels that a dispatch chooses from.
+/// The plan of an operator: dimensions as they were merged, and the kernels that a dispatch chooses from.
 /// `Display` writes it for people; `dml-cuda --explain` prints that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,20 +24,7 @@ pub struct Explanation {
     pub modes: Vec<ExplainedMode>,
 }
 
-/// A dimension of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MergedDimension {
-    /// Elements, or for the axis of a reversal, steps along it.
-    pub size: u32,
-    /// Whether it is the axis of a reversal.
-    pub is_axis: bool,
-    /// What a step along it advances, in elements: strides of the tensors by their names, and of a fill the logical
-    /// index.
-    pub strides: Vec<(&'static str, u32)>,
-}
-
-/// How a dispatch of one kind runs on a GPU.
+/// How a dispatch of one kind runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedMode {
@@ -41,11 +32,12 @@ pub struct ExplainedMode {
     pub name: &'static str,
     /// Bytes that must move, read and written: in place, where every length is the axis.
     pub bytes: u64,
-    /// The launches that are chosen from, in this order, by the alignment of the pointers; none where nothing moves.
+    /// The launches that are chosen from, in this order, by the alignment of the pointers; none where nothing moves, nor on
+    /// the CPU.
     /// Bound buffers get the first, whose alignment they always have.
     pub launches: Vec<ExplainedLaunch>,
     /// Faster kernels that cannot run this layout, fastest first, each with the reason.
-    pub refused: Vec<(String, String)>,
+    pub rejected: Vec<(String, String)>,
 }
 
 /// A kernel launch of a plan.
@@ -67,30 +59,48 @@ pub struct ExplainedLaunch {
 }
 
 impl CompiledOperator {
-    /// What a dispatch will do: merged dimensions, kernels, grids, bytes, and why no faster kernel was chosen.
-    ///
-    /// On the CPU device the kernels are those of a GPU whose blocks have 48 KiB of shared memory.
+    /// What a dispatch will do: merged dimensions, bytes, and on a GPU kernels, grids, and why no faster kernel was
+    /// chosen.
     pub fn explain(&self) -> Explanation {
-        explain(self.plan())
+        #[cfg(feature = "cuda")]
+        if let Some(context) = self.device().cuda_context() {
+            return on_gpu(self.plan(), &context.target());
+        }
+        on_cpu(self.plan())
     }
 }
 
+#[cfg(feature = "cuda")]
 impl Operator {
     /// What a dispatch would do on a GPU with those limits, whether there is one or not: merged dimensions, kernels, grids,
     /// bytes, and why no faster kernel was chosen.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
-        explain(&self.plan(target))
+        on_gpu(&self.plan(), target)
     }
 }
 
-fn explain(plan: &Plan) -> Explanation {
-    match plan {
-        Plan::FillValueSequence(plan) => fill(plan),
-        Plan::ReverseSubsequences(plan) => reverse(plan),
-    }
+fn on_cpu(plan: &Plan) -> Explanation {
+    let summary = plan.summary();
+    let mode = |name, bytes| ExplainedMode { name, bytes, launches: Vec::new(), rejected: Vec::new() };
+    let in_place = summary.bytes_in_place.map(|bytes| mode("in place", bytes));
+    let modes = std::iter::once(mode(summary.mode, summary.bytes)).chain(in_place).collect();
+    Explanation { dimensions: summary.dimensions, modes }
 }
 
-fn explained<P>(launch: &Launch<P>) -> ExplainedLaunch {
+#[cfg(feature = "cuda")]
+fn on_gpu(plan: &Plan, target: &GpuTarget) -> Explanation {
+    let mut explanation = on_cpu(plan);
+    let selection = plan.select(target);
+    let candidates = std::iter::once(selection.out_of_place).chain(selection.in_place);
+    for (mode, Candidates { launches, rejected }) in explanation.modes.iter_mut().zip(candidates) {
+        mode.launches = launches.iter().map(explained).collect();
+        mode.rejected = rejected.iter().map(|&(kernel, because)| (kernel.to_owned(), because.to_owned())).collect();
+    }
+    explanation
+}
+
+#[cfg(feature = "cuda")]
+fn explained(launch: &Launch) -> ExplainedLaunch {
     ExplainedLaunch {
         kernel: launch.entry.name().to_string_lossy().into_owned(),
         access_bytes: launch.access,
@@ -99,63 +109,6 @@ fn explained<P>(launch: &Launch<P>) -> ExplainedLaunch {
         shared_memory: launch.shared,
         alignment: launch.alignment,
     }
-}
-
-fn fill(plan: &fill_value_sequence::Plan) -> Explanation {
-    let dimension = |d: &fill_value_sequence::Dimension| MergedDimension {
-        size: d.size,
-        is_axis: false,
-        strides: vec![("OutputTensor", d.stride), ("index", d.step)],
-    };
-    let launches: Vec<ExplainedLaunch> = plan
-        .launches
-        .iter()
-        .map(|way| match way {
-            Kernel::Packed(launch) => explained(launch),
-            Kernel::Rows(launch) | Kernel::Dense(launch) | Kernel::Elements(launch) => explained(launch),
-        })
-        .collect();
-    let elements: u64 = plan.dimensions.iter().map(|d| u64::from(d.size)).product();
-    let refused = plan.refused().iter().map(|&(kernel, because)| (kernel.to_owned(), because.to_owned())).collect();
-    let bytes = elements * u64::from(plan.arithmetic.width());
-    Explanation {
-        dimensions: plan.dimensions.iter().map(dimension).collect(),
-        modes: vec![ExplainedMode { name: "fill", bytes, launches, refused }],
-    }
-}
-
-fn reverse(plan: &reverse_subsequences::Plan) -> Explanation {
-    let mut dimensions: Vec<MergedDimension> = plan
-        .dimensions
-        .iter()
-        .map(|d| MergedDimension {
-            size: d.size,
-            is_axis: false,
-            strides: vec![
-                ("InputTensor", d.in_stride),
-                ("SequenceLengthsTensor", d.length_stride),
-                ("OutputTensor", d.out_stride),
-            ],
-        })
-        .collect();
-    let axis = &plan.axis;
-    let at = plan.dimensions.iter().position(|d| d.out_stride < axis.out_stride).unwrap_or(dimensions.len());
-    let strides = vec![("InputTensor", axis.in_stride), ("OutputTensor", axis.out_stride)];
-    dimensions.insert(at, MergedDimension { size: axis.size, is_axis: true, strides });
-
-    let lanes: u64 = plan.dimensions.iter().map(|d| u64::from(d.size)).product();
-    let lengths: u64 = plan.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| u64::from(d.size)).product();
-    let moved = 2 * lanes * u64::from(axis.size) * u64::from(plan.width);
-    let bytes = moved + lengths * if plan.wide_lengths { 8 } else { 4 };
-    let mode = |name, ways: &Ways| ExplainedMode {
-        name,
-        bytes: if ways.launches.is_empty() { 0 } else { bytes },
-        launches: ways.launches.iter().map(explained).collect(),
-        refused: ways.refused.iter().map(|&(kernel, because)| (kernel.to_owned(), because.to_owned())).collect(),
-    };
-    let copying = std::iter::once(mode("copying", &plan.copy));
-    let modes = copying.chain(plan.in_place.iter().map(|ways| mode("in place", ways))).collect();
-    Explanation { dimensions, modes }
 }
 
 impl fmt::Display for Explanation {
@@ -174,8 +127,10 @@ impl fmt::Display for Explanation {
         for mode in &self.modes {
             let most = if mode.name == "in place" { "at most " } else { "" };
             writeln!(f, "{}: {most}{} bytes must move", mode.name, mode.bytes)?;
-            if mode.launches.is_empty() {
+            if mode.bytes == 0 {
                 writeln!(f, "  no kernel: nothing moves")?;
+            } else if mode.launches.is_empty() {
+                writeln!(f, "  no kernel: the CPU runs it, on the calling thread")?;
             }
             for launch in &mode.launches {
                 let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment } = launch;
@@ -184,7 +139,7 @@ impl fmt::Display for Explanation {
                     "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}"
                 )?;
             }
-            for (kernel, because) in &mode.refused {
+            for (kernel, because) in &mode.rejected {
                 writeln!(f, "  not {kernel}: {because}")?;
             }
         }

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::data_type::TensorDataType::{self, *};
-use crate::desc::OperatorType;
+use crate::desc::{OperatorType, TensorRole};
 
 /// `DML_FEATURE_LEVEL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,36 +84,6 @@ impl FromStr for FeatureLevel {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_FEATURE_LEVEL_").unwrap_or(text).replace('.', "_");
         Self::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| ParseFeatureLevelError(text.to_owned()))
-    }
-}
-
-/// A tensor of an operator, by the name of its field in the descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TensorRole {
-    /// `InputTensor`.
-    Input,
-    /// `SequenceLengthsTensor`.
-    SequenceLengths,
-    /// `OutputTensor`.
-    Output,
-}
-
-impl TensorRole {
-    /// The field's name in DirectML's descriptor.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Input => "InputTensor",
-            Self::SequenceLengths => "SequenceLengthsTensor",
-            Self::Output => "OutputTensor",
-        }
-    }
-
-    /// The tensors of an operator, in the order of its descriptor's fields.
-    pub const fn of(operator: OperatorType) -> &'static [TensorRole] {
-        match operator {
-            OperatorType::FillValueSequence => &[Self::Output],
-            OperatorType::ReverseSubsequences => &[Self::Input, Self::SequenceLengths, Self::Output],
-        }
     }
 }
 

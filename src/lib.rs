@@ -24,39 +24,40 @@ mod cuda;
 mod data_type;
 mod desc;
 mod device;
+mod dispatch;
+#[cfg(feature = "cuda")]
+mod dispatch_raw;
 mod error;
 mod explain;
 pub mod feature_level;
 mod layout;
 mod operator;
 mod ops;
-// Without the GPU backend nobody reads the launches.
-#[cfg_attr(not(feature = "cuda"), allow(dead_code))]
 mod plan;
+mod registry;
 mod stream;
-#[path = "cuda/target.rs"]
-mod target;
 mod validate;
 
 pub use binding::{BindingTable, BufferBinding};
 pub use buffer::Buffer;
 #[cfg(feature = "cuda")]
-pub use cuda::{DevicePointer, Properties};
+pub use cuda::{DevicePointer, GpuTarget, ParseGpuTargetError, Properties};
 pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
 pub use desc::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
+    TensorRole,
 };
 #[cfg(feature = "cuda")]
 pub use device::Adapter;
 pub use device::Device;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
-pub use feature_level::{FeatureLevel, TensorRole, TensorSupport};
+pub use feature_level::{FeatureLevel, TensorSupport};
 pub use operator::{BindingProperties, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
+pub use registry::validate;
 pub use stream::{Event, Stream};
-pub use target::{GpuTarget, ParseGpuTargetError};
-pub use validate::{validate, Requirement, Rule, ValidationError, ValidationErrors};
+pub use validate::{Requirement, Rule, ValidationError, ValidationErrors};
 
 // Unit tests use the integration tests' cases and oracles, which name the crate.
 #[cfg(test)]

@@ -4,10 +4,9 @@
 use crate::binding::BufferBinding;
 use crate::buffer::Buffer;
 use crate::data_type::{Delta, Element, Length};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
 use crate::device::Device;
 use crate::error::Error;
-use crate::feature_level::TensorRole;
 
 /// A new packed tensor of those sizes, element i of which is `start + i·delta`.
 ///
@@ -28,7 +27,7 @@ pub fn fill_value_sequence<T: Element>(
     let desc = fill_desc(tensor, start, delta);
     // Rejected descriptors must not allocate.
     let operator = device.create_operator(desc.clone())?;
-    let output = device.create_buffer(total_size(operator.desc()))?;
+    let output = device.create_buffer(operator.desc().signature().output.total_tensor_size_in_bytes)?;
     run(device, desc, &[], &output)?;
     Ok(output.read_elements(count as usize)?)
 }
@@ -109,13 +108,6 @@ fn reverse_desc<T: Element, L: Length>(sizes: &[u32], axis: u32) -> ReverseSubse
 /// Elements of a validated tensor.
 fn element_count(sizes: &[u32]) -> u64 {
     sizes.iter().fold(1, |count: u64, &size| count.saturating_mul(size.into()))
-}
-
-fn total_size(desc: &OperatorDesc) -> u64 {
-    match desc {
-        OperatorDesc::FillValueSequence(desc) => desc.output_tensor.total_tensor_size_in_bytes,
-        OperatorDesc::ReverseSubsequences(desc) => desc.output_tensor.total_tensor_size_in_bytes,
-    }
 }
 
 fn check_slice(tensor: TensorRole, found: usize, sizes: &[u32]) -> Result<(), Error> {

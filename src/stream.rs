@@ -1,11 +1,9 @@
 //! Streams, which order work on a device, and events, which time it.
 
-use crate::binding::BindingTable;
-use crate::cpu;
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::device::Device;
-use crate::error::{DeviceError, DispatchError};
+use crate::error::DeviceError;
 
 /// An order of work on a device.
 #[derive(Debug)]
@@ -21,8 +19,15 @@ enum Queue {
     Cuda(cuda::Stream),
 }
 
+impl Device {
+    /// A new stream: work queued on one runs in order; work on two may run at once.
+    pub fn create_stream(&self) -> Result<Stream, DeviceError> {
+        Stream::new(self)
+    }
+}
+
 impl Stream {
-    pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
+    fn new(device: &Device) -> Result<Self, DeviceError> {
         #[cfg(feature = "cuda")]
         let queue = match device.cuda_context() {
             Some(context) => Queue::Cuda(cuda::Stream::new(context)?),
@@ -65,18 +70,12 @@ impl Stream {
         }
     }
 
-    pub(crate) fn dispatch(&self, table: &BindingTable) -> Result<(), DispatchError> {
-        let device = table.operator().device();
-        if !self.device.same_as(device) {
-            return Err(DispatchError::Device { found: self.device.to_string(), required: device.to_string() });
-        }
+    /// The stream of a GPU; `None` on the CPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda(&self) -> Option<&cuda::Stream> {
         match &self.queue {
-            Queue::Cpu => {
-                cpu::dispatch(table);
-                Ok(())
-            }
-            #[cfg(feature = "cuda")]
-            Queue::Cuda(stream) => cuda::dispatch(table, stream),
+            Queue::Cpu => None,
+            Queue::Cuda(stream) => Some(stream),
         }
     }
 }

@@ -3,17 +3,15 @@
 //! Nothing here knows a device, a pointer or a backend. Sources: Microsoft's pages of the two operators and
 //! of `DML_BUFFER_TENSOR_DESC`, and verdicts recorded from DirectML 1.13 (`docs/directml.md` has the table).
 
-mod fill_value_sequence;
-mod reverse_subsequences;
+pub(crate) mod fill_value_sequence;
+pub(crate) mod reverse_subsequences;
 mod rules;
 mod tensor;
 
 use std::fmt;
 
+pub(crate) use rules::operator_feature_level;
 pub use rules::{Requirement, Rule, ValidationError};
-
-use crate::desc::OperatorDesc;
-use crate::feature_level::{minimum_feature_level, FeatureLevel};
 
 /// Every rule that a descriptor breaks, in the order of its fields; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,23 +48,13 @@ impl fmt::Display for ValidationErrors {
 
 impl std::error::Error for ValidationErrors {}
 
-/// Checks a descriptor against every rule of its operator at `level`.
-pub fn validate(desc: &OperatorDesc, level: FeatureLevel) -> Result<(), ValidationErrors> {
-    let operator = desc.operator_type();
-    let errors = match desc {
-        _ if level < minimum_feature_level(operator) => {
-            let place = match desc {
-                OperatorDesc::FillValueSequence(_) => fill_value_sequence::PLACE,
-                OperatorDesc::ReverseSubsequences(_) => reverse_subsequences::PLACE,
-            };
-            vec![rules::operator_feature_level(place, operator, level)]
+impl ValidationErrors {
+    /// `Err` with the rules that are broken, where there are any.
+    pub(crate) fn check(broken: Vec<ValidationError>) -> Result<(), Self> {
+        if broken.is_empty() {
+            Ok(())
+        } else {
+            Err(Self(broken))
         }
-        OperatorDesc::FillValueSequence(desc) => fill_value_sequence::check(desc, level),
-        OperatorDesc::ReverseSubsequences(desc) => reverse_subsequences::check(desc, level),
-    };
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(ValidationErrors(errors))
     }
 }

@@ -1,9 +1,42 @@
-//! The arrows between modules, read from the sources: what may use what.
+//! The arrows between the files of src/, read from the sources: who may use whom, and that no files use each other in a
+//! circle. Unit tests are left out: they may use anything.
 
 mod common;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The rooms of the house, lowest first, each with the rooms it may use. A file belongs to the room with the longest
+/// matching name; files of one room may use each other.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("data_type", &[]),
+    ("layout", &["data_type"]),
+    ("desc", &["data_type", "layout"]),
+    ("feature_level", &["data_type", "desc"]),
+    ("validate", &["data_type", "desc", "feature_level", "layout"]),
+    ("plan", &["data_type", "desc", "layout"]),
+    ("cpu", &["plan"]),
+    ("error", &["desc", "validate"]),
+    ("cuda::target", &[]),
+    ("cuda::kernels", &[]),
+    ("cuda::launch", &["cuda::kernels"]),
+    ("cuda::tuning", &[]),
+    ("cuda::select", &["plan", "layout", "cuda::kernels", "cuda::launch", "cuda::target", "cuda::tuning"]),
+    ("cuda::driver", &["error", "cuda::kernels", "cuda::launch", "cuda::target"]),
+    ("cuda::launcher", &["error", "cuda::driver", "cuda::launch", "cuda::select"]),
+    ("cuda", &["cuda::driver", "cuda::kernels", "cuda::launch", "cuda::launcher", "cuda::select", "cuda::target"]),
+    ("registry", &["desc", "feature_level", "validate", "plan", "cpu", "cuda::select", "cuda::target"]),
+    ("device", &["desc", "error", "feature_level", "cuda", "cuda::driver"]),
+    ("buffer", &["device", "error", "cuda", "cuda::driver"]),
+    ("stream", &["device", "error", "cuda", "cuda::driver"]),
+    ("operator", &["desc", "device", "error", "registry", "validate", "cuda::launcher"]),
+    ("binding", &["buffer", "desc", "error", "operator"]),
+    ("dispatch_raw", &["binding", "desc", "error", "operator", "cuda::driver", "cuda::launch"]),
+    ("dispatch", &["binding", "buffer", "cpu", "error", "stream", "cuda::launch"]),
+    ("ops", &["binding", "buffer", "data_type", "desc", "device", "error"]),
+    ("explain", &["operator", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
+];
 
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -18,73 +51,236 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The library's files without their unit tests, by their path below src.
-fn library() -> Vec<(String, String)> {
+/// The library's files without comments and unit tests, by their module path: `cuda::select::strips`.
+fn library() -> BTreeMap<String, String> {
     let root = common::repository("src");
-    let file = |path: PathBuf| {
-        let name = path.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/");
+    let mut modules = BTreeMap::new();
+    for path in sources(&root) {
+        let name = path.strip_prefix(&root).expect("below src").with_extension("");
+        let name = name.to_string_lossy().replace(['/', '\\'], "::");
+        let of_tests = ["cuda::kernel_tests", "cuda::select::tests"].iter().any(|tests| name.starts_with(tests));
+        if name == "lib" || name.starts_with("bin::") || of_tests {
+            continue;
+        }
         let text = fs::read_to_string(&path).expect("text");
-        (name, text.split("#[cfg(test)]").next().unwrap_or_default().to_owned())
-    };
-    sources(&root).into_iter().map(file).collect()
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        modules.insert(name, lines.collect::<Vec<_>>().join("\n"));
+    }
+    modules
 }
 
-fn assert_free_of(files: &str, words: &[&str]) {
-    let mut looked_at = 0;
-    for (name, text) in library().iter().filter(|(name, _)| name.starts_with(files)) {
-        looked_at += 1;
-        for word in words {
-            assert!(!text.contains(word), "{name} says `{word}`");
+/// `a::{b, c::{d, e}}` as `a::b`, `a::c::d`, `a::c::e`.
+fn expand(tree: &str) -> Vec<String> {
+    let tree = tree.trim();
+    let Some((head, tail)) = tree.split_once('{') else {
+        return vec![tree.split(" as ").next().unwrap_or_default().to_owned()];
+    };
+    let (mut paths, mut depth, mut begin) = (Vec::new(), 0, 0);
+    let tail = tail.strip_suffix('}').expect("balanced braces");
+    for (at, c) in tail.char_indices().chain([(tail.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if !tail[begin..at].trim().is_empty() {
+                    paths.extend(expand(&tail[begin..at]).into_iter().map(|path| format!("{head}{path}")));
+                }
+                begin = at + 1;
+            }
+            _ => {}
         }
     }
-    assert!(looked_at > 0, "no file is called {files}…");
+    paths
 }
 
-#[test]
-fn validation_knows_no_device_and_no_plan() {
-    for files in ["validate", "feature_level", "desc", "layout", "data_type"] {
-        assert_free_of(
-            files,
-            &["crate::device", "crate::plan", "crate::cuda", "crate::cpu", "crate::binding", "cudarc"],
-        );
+/// Every path of the code: those of `use` items, each with whether it is exported again, and those within it.
+fn paths(code: &str) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    let mut rest = String::new();
+    let mut lines = code.lines();
+    while let Some(line) = lines.next() {
+        let Some((visibility, tree)) = line
+            .trim_start()
+            .split_once("use ")
+            .filter(|(before, _)| ["", "pub ", "pub(crate) ", "pub(super) "].contains(before))
+        else {
+            rest.push_str(line);
+            rest.push('\n');
+            continue;
+        };
+        let mut tree = tree.to_owned();
+        while !tree.trim_end().ends_with(';') {
+            tree.push_str(lines.next().expect("a use item ends in a semicolon").trim());
+        }
+        let paths = expand(tree.trim_end().trim_end_matches(';'));
+        found.extend(paths.into_iter().map(|path| (path, !visibility.is_empty())));
     }
+    for root in ["crate::", "super::"] {
+        for (at, _) in rest.match_indices(root) {
+            let path: String = rest[at..].chars().take_while(|c| c.is_alphanumeric() || "_:$".contains(*c)).collect();
+            found.push((path.split("::$").next().unwrap_or_default().to_owned(), false));
+        }
+    }
+    found
+}
+
+/// What each file uses of the others, re-exports followed to where things are made.
+fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+    let library = library();
+    // The absolute path, without `crate`; none of another crate's.
+    let absolute = |module: &str, path: &str| -> Option<String> {
+        let mut base: Vec<&str> = module.split("::").collect();
+        let mut segments = path.split("::").filter(|segment| !segment.is_empty()).peekable();
+        match *segments.peek()? {
+            "crate" => {
+                base.clear();
+                segments.next();
+            }
+            "self" => {
+                segments.next();
+            }
+            "super" => {
+                while segments.next_if_eq(&"super").is_some() {
+                    base.pop();
+                }
+            }
+            child if library.contains_key(&format!("{module}::{child}")) => {}
+            _ => return None,
+        }
+        Some(base.into_iter().chain(segments).collect::<Vec<_>>().join("::"))
+    };
+    let used: BTreeMap<&String, Vec<(String, bool)>> = library
+        .iter()
+        .map(|(module, code)| {
+            let resolve = |(path, exported): (String, bool)| Some((absolute(module, &path)?, exported));
+            (module, paths(code).into_iter().filter_map(resolve).collect())
+        })
+        .collect();
+    let mut exports: BTreeMap<String, String> = BTreeMap::new();
+    for (module, paths) in &used {
+        for (path, _) in paths.iter().filter(|(_, exported)| *exported) {
+            let name = path.rsplit("::").next().unwrap_or_default();
+            exports.insert(format!("{module}::{name}"), path.clone());
+        }
+    }
+    let file_of = |path: &str| -> Option<String> {
+        let mut path = path.to_owned();
+        while let Some((_, further)) =
+            exports.iter().find(|(name, _)| path == **name || path.starts_with(&format!("{name}::")))
+        {
+            path = further.clone();
+        }
+        loop {
+            if library.contains_key(&path) {
+                return Some(path);
+            }
+            path = path.rsplit_once("::")?.0.to_owned();
+        }
+    };
+    let target = |module: &String, path: &str| {
+        let file = file_of(path).unwrap_or_else(|| panic!("{module} uses {path}, which no file of src/ has"));
+        (file != *module).then_some(file)
+    };
+    used.iter()
+        .map(|(module, paths)| ((*module).clone(), paths.iter().filter_map(|(path, _)| target(module, path)).collect()))
+        .collect()
+}
+
+fn room_of(module: &str) -> &'static str {
+    let names = ROOMS.iter().map(|(name, _)| *name);
+    let of = names.filter(|name| module == *name || module.starts_with(&format!("{name}::")));
+    of.max_by_key(|name| name.len()).unwrap_or_else(|| panic!("{module} belongs to no room of tests/architecture.rs"))
 }
 
 #[test]
-fn plans_know_no_backend() {
-    assert_free_of(
-        "plan",
-        &["crate::device", "crate::cuda", "crate::cpu", "crate::binding", "crate::validate", "cudarc"],
-    );
+fn files_use_only_what_their_room_may() {
+    let mut looked_at = 0;
+    for (module, used) in arrows() {
+        let room = room_of(&module);
+        let (_, may_use) = ROOMS.iter().find(|(name, _)| *name == room).expect("it was found there");
+        for file in &used {
+            let other = room_of(file);
+            assert!(other == room || may_use.contains(&other), "{module} uses {file}: {room} may not use {other}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 100, "{looked_at} arrows were found");
 }
 
 #[test]
-fn backends_see_plans_and_never_descriptors() {
-    assert_free_of("cpu", &["crate::desc", "crate::validate", "crate::device", "OperatorDesc"]);
-    assert_free_of("cuda/driver", &["crate::desc", "crate::validate", "crate::device", "OperatorDesc"]);
+fn no_files_use_each_other_in_a_circle() {
+    let mut arrows = arrows();
+    let count = arrows.len();
+    assert!(count > 40, "{count} files were found");
+    // Files that use no file that is left are taken away, until none is left.
+    loop {
+        let free: Vec<String> =
+            arrows.iter().filter(|(_, used)| used.is_empty()).map(|(module, _)| module.clone()).collect();
+        if free.is_empty() {
+            break;
+        }
+        free.iter().for_each(|module| drop(arrows.remove(module)));
+        arrows.values_mut().for_each(|used| used.retain(|file| !free.contains(file)));
+    }
+    // And files that none of the others uses.
+    loop {
+        let used: BTreeSet<String> = arrows.values().flatten().cloned().collect();
+        let before = arrows.len();
+        arrows.retain(|module, _| used.contains(module));
+        if arrows.len() == before {
+            break;
+        }
+    }
+    assert!(arrows.is_empty(), "files in circles: {arrows:#?}");
 }
 
 #[test]
-fn only_the_cuda_backend_imports_cudarc_and_says_unsafe() {
-    for (name, text) in library() {
-        let cuda = name.starts_with("cuda");
-        assert!(cuda || name == "stream.rs" || !text.contains("cudarc::"), "{name} imports cudarc");
-        let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-        assert!(name.starts_with("cuda/") || !code.contains("unsafe "), "{name} says unsafe");
+fn circles_and_forbidden_arrows_would_be_seen() {
+    let found = paths("use crate::cuda::{kernels, select::{self, Selection}};\npub(crate) use launch::Launch;\nfn f() { super::g(); crate::plan::$x::h() }");
+    let names: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+    let expected =
+        ["crate::cuda::kernels", "crate::cuda::select::self", "crate::cuda::select::Selection", "launch::Launch"];
+    assert_eq!(names, [&expected[..], &["crate::plan", "super::g"]].concat());
+    assert_eq!(found.iter().filter(|(_, exported)| *exported).count(), 1);
+    let arrows = arrows();
+    assert!(arrows["cuda::select::strips"].contains("cuda::kernels"), "{:?}", arrows["cuda::select::strips"]);
+    // Through a re-export of cuda.rs.
+    assert!(arrows["registry"].contains("cuda::target"), "{:?}", arrows["registry"]);
+}
+
+#[test]
+fn plans_and_the_cpu_name_no_kernel() {
+    let mut looked_at = 0;
+    for (module, code) in library().iter().filter(|(module, _)| ["plan", "cpu"].contains(&room_of(module))) {
+        for word in ["cuda", "kernels", "grid", "THREADS", "shared memory"] {
+            assert!(!code.contains(word), "{module} says `{word}`");
+        }
+        looked_at += 1;
+    }
+    assert!(looked_at >= 8, "{looked_at}");
+}
+
+#[test]
+fn only_the_driver_imports_cudarc_and_only_it_and_raw_dispatch_say_unsafe() {
+    for (module, code) in library() {
+        let driver = module.starts_with("cuda::driver");
+        assert!(driver || module == "stream" || !code.contains("cudarc::"), "{module} imports cudarc");
+        assert!(driver || module == "dispatch_raw" || !code.contains("unsafe "), "{module} says unsafe");
     }
 }
 
 #[test]
 fn kernels_know_the_headers_beside_them_only() {
+    let mut looked_at = 0;
     for entry in fs::read_dir(common::repository("kernels")).expect("a folder") {
         let path = entry.expect("an entry").path();
         let Ok(text) = fs::read_to_string(&path) else { continue };
         for include in text.lines().filter(|line| line.starts_with("#include")) {
-            assert!(
-                include.ends_with(".cuh\"") && !include.contains('/') || include == "#include <cuda_fp16.h>",
-                "{}: {include}",
-                path.display()
-            );
+            let beside = include.ends_with(".cuh\"") && !include.contains('/');
+            assert!(beside || include == "#include <cuda_fp16.h>", "{}: {include}", path.display());
+            looked_at += 1;
         }
     }
+    assert!(looked_at > 8, "{looked_at}");
 }

@@ -62,7 +62,7 @@ fn desc(operator: OperatorType, role: TensorRole, data_type: TensorDataType, cou
 fn every_cell_of_the_tables() {
     let mut cells = 0;
     for level in FeatureLevel::ALL {
-        for operator in OperatorType::ALL {
+        for &operator in OperatorType::ALL {
             for &role in TensorRole::of(operator) {
                 for data_type in TensorDataType::ALL {
                     for count in 0..=9 {

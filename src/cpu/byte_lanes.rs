@@ -7,7 +7,7 @@
 
 use bytemuck::{must_cast, must_cast_slice_mut};
 
-use super::tile::{swap, Line};
+use super::line::{swap, Line};
 
 /// Lanes that are transposed together: a vector register of a row.
 const GROUP: usize = 16;

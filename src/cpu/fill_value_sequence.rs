@@ -4,13 +4,12 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 
-use super::for_each;
+use super::{for_each, Operands};
 use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
 
-/// Writes the sequence to the bytes of the output tensor, which begin at its first element and are aligned
-/// to it.
-pub(crate) fn run(plan: &Plan, out: &mut [u8]) {
-    let dimensions = &plan.dimensions;
+/// Writes the sequence to the output tensor.
+pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
+    let (dimensions, out) = (&plan.dimensions, operands.output);
     /// Indices do not wrap, so that a run's elements are multiples of one distance apart.
     macro_rules! integers {
         ($type:ty) => {{

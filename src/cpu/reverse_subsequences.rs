@@ -3,34 +3,25 @@
 use bytemuck::Pod;
 
 use super::fill_value_sequence::typed;
-use super::for_each;
 use super::tile::{Element, Tile};
+use super::{for_each, Operands};
 use crate::plan::reverse_subsequences::{Dimension, Plan};
 
-/// Where the elements come from.
-pub(crate) enum Source<'a> {
-    /// The bytes of an input tensor of its own.
-    Input(&'a [u8]),
-    /// The output tensor itself.
-    InPlace,
-}
-
-/// Reverses into the bytes of the output tensor. All slices begin at their tensor's first element and are
-/// aligned to it.
-pub(crate) fn run(plan: &Plan, source: Source<'_>, lengths: &[u8], out: &mut [u8]) {
+/// Reverses into the output tensor.
+pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
     match plan.width {
-        1 => run_typed::<u8, 64>(plan, source, lengths, out),
-        2 => run_typed::<u16, 32>(plan, source, lengths, out),
-        4 => run_typed::<u32, 16>(plan, source, lengths, out),
-        _ => run_typed::<u64, 8>(plan, source, lengths, out),
+        1 => run_typed::<u8, 64>(plan, operands),
+        2 => run_typed::<u16, 32>(plan, operands),
+        4 => run_typed::<u32, 16>(plan, operands),
+        _ => run_typed::<u64, 8>(plan, operands),
     }
 }
 
-fn run_typed<T: Element, const LANES: usize>(plan: &Plan, source: Source<'_>, lengths: &[u8], out: &mut [u8]) {
+fn run_typed<T: Element, const LANES: usize>(plan: &Plan, Operands { input, lengths, output }: Operands<'_>) {
     let lengths = &if plan.wide_lengths { Lengths::Wide(whole(lengths)) } else { Lengths::Narrow(whole(lengths)) };
-    match source {
-        Source::Input(input) => copy::<T, LANES>(plan, whole(input), lengths, typed(out)),
-        Source::InPlace => swap::<T, LANES>(plan, lengths, typed(out)),
+    match input {
+        Some(input) => copy::<T, LANES>(plan, whole(&input[..plan.input_bytes as usize]), lengths, typed(output)),
+        None => swap::<T, LANES>(plan, lengths, typed(output)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::byte_lanes;
+use super::line::{swap, Line};
 
 /// Bytes of a row of neighbouring lanes that are reversed together, and of a tile where those of a row are more than the least:
 /// wide pieces are read and written faster. Lanes of 512 elements, copying, GiB/s on an
@@ -13,11 +14,6 @@ use super::byte_lanes;
 const MOST_ROW_BYTES: usize = 4096;
 const LEAST_ROW_BYTES: usize = 1024;
 const TILE_BYTES: usize = 2 << 20;
-
-/// A cache line of a row: 64 bytes.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(super) struct Line<T, const LANES: usize>(pub [T; LANES]);
 
 /// An element of a lane, and how a strip of lanes is reversed.
 pub(super) trait Element: Pod {
@@ -52,16 +48,6 @@ impl Element for u32 {
 
 impl Element for u64 {
     type Workspace = ();
-}
-
-/// Swaps elements one by one, lane by lane.
-pub(super) fn swap<T, const LANES: usize>(strip: &mut [Line<T, LANES>], lengths: &[usize; LANES]) {
-    for (j, &length) in lengths.iter().enumerate() {
-        let (front, back) = strip[..length].split_at_mut(length / 2);
-        for (a, b) in front.iter_mut().zip(back.iter_mut().rev()) {
-            std::mem::swap(&mut a.0[j], &mut b.0[j]);
-        }
-    }
 }
 
 /// Neighbouring lanes, strip by strip: a strip is a cache line of every row, one behind the other. A lane is turned around

@@ -1,10 +1,6 @@
-//! The plan of REVERSE_SUBSEQUENCES: the axis, the dimensions beside it, and the kernels that move the bits.
+//! The plan of REVERSE_SUBSEQUENCES: the axis, and the dimensions beside it.
 
-use bytemuck::{Pod, Zeroable};
-
-use super::fill_value_sequence::follows;
-use super::reverse_launches::{Launches, Ways};
-use super::{FastDiv, Target, MAX_DIMENSIONS};
+use super::{follows, MergedDimension, Summary};
 use crate::data_type::TensorDataType;
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
 use crate::layout;
@@ -35,61 +31,15 @@ pub(crate) struct Plan {
     pub axis: Axis,
     /// Of size above 1, merged, outermost in the output's memory first.
     pub dimensions: Vec<Dimension>,
-    /// Ways to copy; the last takes any pointers.
-    pub copy: Ways,
-    /// The same in place: `None` where the two tensors have different strides; no launches where nothing moves.
-    pub in_place: Option<Ways>,
-}
-
-/// `ReverseDim` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Dim {
-    pub size: FastDiv,
-    pub in_stride: u32,
-    pub out_stride: u32,
-    pub length_stride: u32,
-    pub axis: u32,
-}
-
-/// `Reverse` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Params {
-    pub input: u64,
-    pub lengths: u64,
-    pub out: u64,
-    pub items: u64,
-    pub axis_size: u32,
-    pub axis_in_stride: u32,
-    pub axis_out_stride: u32,
-    pub wide_lengths: u32,
-    pub dims: [Dim; MAX_DIMENSIONS],
-    pub in_bytes: u64,
-    pub parts: FastDiv,
-    pub block: FastDiv,
-    pub group: FastDiv,
-    pub together: u32,
-    pub unit: u32,
-    pub pitch: u32,
-    pub team_log: u32,
-    pub length_stride: u32,
-    pub rank: u32,
+    /// Whether the output may be the input: both tensors have the same strides.
+    pub in_place: bool,
+    /// TotalTensorSizeInBytes of the input: what may be read.
+    pub input_bytes: u64,
 }
 
 impl Plan {
     /// The plan of a validated descriptor; `None` where it was not validated.
-    pub fn new(desc: &ReverseSubsequencesDesc, target: &Target) -> Option<Self> {
-        Self::with(desc, target, false)
-    }
-
-    /// The same with launches that no pointers get: behind one that takes any.
-    #[cfg(test)]
-    pub fn with_every_launch(desc: &ReverseSubsequencesDesc, target: &Target) -> Option<Self> {
-        Self::with(desc, target, true)
-    }
-
-    fn with(desc: &ReverseSubsequencesDesc, target: &Target, every: bool) -> Option<Self> {
+    pub fn new(desc: &ReverseSubsequencesDesc) -> Option<Self> {
         let (input, lengths, output) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
         let (in_strides, length_strides, out_strides) = (strides(input), strides(lengths), strides(output));
         let a = desc.axis as usize;
@@ -102,22 +52,43 @@ impl Plan {
             length_stride: length_strides[d],
         });
         let dimensions = merge(beside.collect());
-        let width = input.data_type.size_in_bits() / 8;
-        let wide_lengths = lengths.data_type == TensorDataType::UInt64;
-        let launches = Launches {
-            width,
-            wide_lengths,
-            axis,
-            dimensions: &dimensions,
-            in_bytes: input.total_tensor_size_in_bytes,
-            target,
-            every,
-        };
         let same_axis = axis.size == 1 || axis.in_stride == axis.out_stride;
-        let same_layout = same_axis && dimensions.iter().all(|d| d.in_stride == d.out_stride);
-        let copy = launches.copy();
-        let in_place = same_layout.then(|| launches.in_place());
-        Some(Self { width, wide_lengths, axis, dimensions, copy, in_place })
+        Some(Self {
+            width: input.data_type.size_in_bits() / 8,
+            wide_lengths: lengths.data_type == TensorDataType::UInt64,
+            axis,
+            in_place: same_axis && dimensions.iter().all(|d| d.in_stride == d.out_stride),
+            dimensions,
+            input_bytes: input.total_tensor_size_in_bytes,
+        })
+    }
+
+    pub fn runs_in_place(&self) -> bool {
+        self.in_place
+    }
+
+    pub fn summary(&self) -> Summary {
+        let dimension = |d: &Dimension| MergedDimension {
+            size: d.size,
+            is_axis: false,
+            strides: vec![
+                ("InputTensor", d.in_stride),
+                ("SequenceLengthsTensor", d.length_stride),
+                ("OutputTensor", d.out_stride),
+            ],
+        };
+        let mut dimensions: Vec<MergedDimension> = self.dimensions.iter().map(dimension).collect();
+        let axis = &self.axis;
+        let at = self.dimensions.iter().position(|d| d.out_stride < axis.out_stride).unwrap_or(dimensions.len());
+        let strides = vec![("InputTensor", axis.in_stride), ("OutputTensor", axis.out_stride)];
+        dimensions.insert(at, MergedDimension { size: axis.size, is_axis: true, strides });
+
+        let lanes: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
+        let lengths: u64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| u64::from(d.size)).product();
+        let moved = 2 * lanes * u64::from(axis.size) * u64::from(self.width);
+        let bytes = moved + lengths * if self.wide_lengths { 8 } else { 4 };
+        let in_place = if axis.size < 2 { 0 } else { bytes };
+        Summary { dimensions, mode: "copying", bytes, bytes_in_place: self.in_place.then_some(in_place) }
     }
 }
 

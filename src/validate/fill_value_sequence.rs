@@ -2,13 +2,13 @@
 
 use super::rules::{self, ValidationError};
 use super::tensor::Tensor;
-use crate::desc::{FillValueSequenceDesc, OperatorType};
-use crate::feature_level::{FeatureLevel, TensorRole};
+use crate::desc::{FillValueSequenceDesc, OperatorType, TensorRole};
+use crate::feature_level::FeatureLevel;
 
-pub(super) const PLACE: &str = "FillValueSequenceDesc";
+const PLACE: &str = OperatorType::FillValueSequence.desc_name();
 
 /// Every rule the descriptor breaks.
-pub(super) fn check(desc: &FillValueSequenceDesc, level: FeatureLevel) -> Vec<ValidationError> {
+pub(crate) fn check(desc: &FillValueSequenceDesc, level: FeatureLevel) -> Vec<ValidationError> {
     let mut errors = Vec::new();
     Tensor {
         place: "FillValueSequenceDesc.OutputTensor",

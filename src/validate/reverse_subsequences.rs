@@ -2,13 +2,13 @@
 
 use super::rules::{self, ValidationError};
 use super::tensor::Tensor;
-use crate::desc::{BufferTensorDesc, OperatorType, ReverseSubsequencesDesc};
-use crate::feature_level::{FeatureLevel, TensorRole};
+use crate::desc::{BufferTensorDesc, OperatorType, ReverseSubsequencesDesc, TensorRole};
+use crate::feature_level::FeatureLevel;
 
-pub(super) const PLACE: &str = "ReverseSubsequencesDesc";
+const PLACE: &str = OperatorType::ReverseSubsequences.desc_name();
 
 /// Every rule the descriptor breaks. Rules between tensors stand with the later of the two.
-pub(super) fn check(desc: &ReverseSubsequencesDesc, level: FeatureLevel) -> Vec<ValidationError> {
+pub(crate) fn check(desc: &ReverseSubsequencesDesc, level: FeatureLevel) -> Vec<ValidationError> {
     let mut errors = Vec::new();
     let tensor = |role: TensorRole, desc: &BufferTensorDesc, errors: &mut Vec<ValidationError>| {
         let place = match role {

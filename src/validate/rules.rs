@@ -150,9 +150,10 @@ fn list<T: fmt::Display>(values: impl IntoIterator<Item = T>) -> String {
     }
 }
 
-pub(super) fn operator_feature_level(place: &str, operator: OperatorType, level: FeatureLevel) -> ValidationError {
+/// The operator does not exist at that level.
+pub(crate) fn operator_feature_level(operator: OperatorType, level: FeatureLevel) -> ValidationError {
     let found = format!("{} at {level}", operator.name());
-    needs(Rule::OperatorFeatureLevel, place, "", found, minimum_feature_level(operator))
+    needs(Rule::OperatorFeatureLevel, operator.desc_name(), "", found, minimum_feature_level(operator))
 }
 
 pub(super) fn tensor_data_type(

@@ -1,8 +1,8 @@
 //! The rules of one tensor, whichever operator it belongs to.
 
 use super::rules::{self, ValidationError};
-use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags};
-use crate::feature_level::{lowest_level, tensor_support, FeatureLevel, TensorRole};
+use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
+use crate::feature_level::{lowest_level, tensor_support, FeatureLevel};
 use crate::layout;
 
 /// DirectML holds element counts in 32 bits.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
-use super::stream::{settle, wait};
-use super::{explain, Context};
+use super::context::Context;
+use super::failure::explain;
+use super::handle::wait;
+use super::stream::settle;
 use crate::error::{BufferError, CudaError};
 
 /// Device memory, zeroed when made.
@@ -69,7 +71,7 @@ impl Memory {
 
     fn settle(&self) -> Result<(), CudaError> {
         self.context.make_current()?;
-        settle(self.context.ordinal)
+        settle(self.context.ordinal())
     }
 }
 

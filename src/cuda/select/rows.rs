@@ -1,12 +1,10 @@
 //! Rows: blocks whose rows are runs of any alignment.
 
-use std::ffi::CStr;
+use super::reverse_subsequences::{dim, Dim, Layout, Way, NO_BLOCK};
+use super::{blocks, slots_of_run, FastDiv, SLOT, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
 
-use super::{dim, Dim, Entry, Launch, Launches, Module, Way, NO_BLOCK};
-use crate::plan::{blocks, slots_of_run, FastDiv, SLOT, THREADS};
-
-/// kernels/reverse_subsequences_rows.cu.
-pub(crate) const ENTRIES: &[&CStr] = &[c"reverse_rows", c"reverse_rows_swap"];
 /// Items that a thread takes (template arguments in the kernel file).
 const ITEMS: u32 = 2;
 
@@ -17,7 +15,7 @@ const MIN_ROW_BYTES: u64 = 256;
 /// tiles of them 38; f32 38.6 and 36.5.
 const MIN_UNLIKE_ROW_BYTES: u64 = 2048;
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Rows of a block at any alignment, a slot at a time; in place, where all rows begin at one alignment.
     pub(super) fn rows(&self, in_place: bool) -> Way {
         let block = self.block().ok_or(NO_BLOCK)?;
@@ -46,8 +44,8 @@ impl Launches<'_> {
         params.parts = FastDiv::new(slots);
         params.block = FastDiv::new(bytes as u32);
         params.unit = self.width;
-        let entry = Entry { module: Module::ReverseRows, index: in_place.into() };
+        let entry = if in_place { kernels::ROWS_IN_PLACE.entry(0) } else { kernels::ROWS.entry(0) };
         let blocks = blocks(items, ITEMS);
-        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: self.width, access: SLOT, params })
+        Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment: self.width, access: SLOT, params })
     }
 }

@@ -1,21 +1,10 @@
 //! Groups of few lanes side by side, each lane with a length of its own, one group behind the other.
 
-use std::ffi::CStr;
-
-use super::{dim, Entry, Launch, Launches, Module, Way, SWAP};
-use crate::plan::{FastDiv, SLOT, THREADS};
-
-/// kernels/reverse_subsequences_columns.cu.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_columns_1",
-    c"reverse_columns_2",
-    c"reverse_columns_4",
-    c"reverse_columns_8",
-    c"reverse_columns_swap_1",
-    c"reverse_columns_swap_2",
-    c"reverse_columns_swap_4",
-    c"reverse_columns_swap_8",
-];
+use super::reverse_subsequences::{dim, Layout, Way};
+use super::strips::NO_ROW;
+use super::{FastDiv, SLOT, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
 
 /// Rows of so many bytes are cut into strips without a rest.
 const WHOLE_STRIP: u64 = 32;
@@ -24,10 +13,10 @@ const WHOLE_STRIP: u64 = 32;
 const STAGED_BYTES: u64 = 16 << 10;
 const MOST_BYTES: u64 = 100 << 10;
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Whole groups of lanes side by side.
     pub(super) fn columns(&self, in_place: bool) -> Way {
-        let row = self.row().ok_or(super::strips::NO_ROW)?;
+        let row = self.row().ok_or(NO_ROW)?;
         if self.row_bytes(row) % WHOLE_STRIP == 0 {
             return Err("rows of lanes are whole strips");
         }
@@ -63,9 +52,9 @@ impl Launches<'_> {
         params.group = FastDiv::new(bytes as u32);
         params.together = together as u32;
         params.length_stride = row.length_stride;
-        let index = self.width_index() + if in_place { SWAP } else { 0 };
-        Ok(Launch {
-            entry: Entry { module: Module::ReverseColumns, index },
+        let kernel = if in_place { &kernels::COLUMNS_IN_PLACE } else { &kernels::COLUMNS };
+        Ok(Draft {
+            entry: kernel.entry(self.width_index()),
             blocks: groups.div_ceil(together) as u32,
             threads: THREADS,
             shared: shared as u32,

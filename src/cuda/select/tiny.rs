@@ -1,27 +1,11 @@
 //! Lanes of 2, 4, 8 or 16 bytes, turned around in registers.
 
-use std::ffi::CStr;
+use super::reverse_subsequences::{dim, Layout, Way};
+use super::{blocks, SLOT, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
 
-use super::{dim, Entry, Launch, Launches, Module, Way};
-use crate::plan::{blocks, SLOT, THREADS};
-
-/// kernels/reverse_subsequences_tiny.cu: bytes of an element, and of a lane.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_tiny_1_2",
-    c"reverse_tiny_1_4",
-    c"reverse_tiny_1_8",
-    c"reverse_tiny_1_16",
-    c"reverse_tiny_2_4",
-    c"reverse_tiny_2_8",
-    c"reverse_tiny_2_16",
-    c"reverse_tiny_4_8",
-    c"reverse_tiny_4_16",
-    c"reverse_tiny_8_16",
-];
-/// Where the entries of each width of an element begin.
-const FIRST: [usize; 4] = [0, 4, 7, 9];
-
-impl Launches<'_> {
+impl Layout<'_> {
     /// Copies lanes that fill a slot, or a power of two of them do, one behind the other in both tensors.
     pub(super) fn tiny_lanes(&self) -> Way {
         let bytes = u64::from(self.axis.size) * u64::from(self.width);
@@ -36,10 +20,10 @@ impl Launches<'_> {
         }
         let items = u64::from(lanes.size);
         let lanes_of_slot = u64::from(SLOT) / bytes;
-        let index = FIRST[self.width_index()] + self.axis.size.trailing_zeros() as usize - 1;
-        let entry = Entry { module: Module::ReverseTiny, index };
+        let by_width = [&kernels::TINY_1, &kernels::TINY_2, &kernels::TINY_4, &kernels::TINY_8];
+        let entry = by_width[self.width_index()].entry(self.axis.size.trailing_zeros() as usize - 1);
         let params = self.params(items, std::iter::once(dim(lanes)));
         let blocks = blocks(items.div_ceil(lanes_of_slot), 1);
-        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: SLOT, access: SLOT, params })
+        Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment: SLOT, access: SLOT, params })
     }
 }

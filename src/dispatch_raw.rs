@@ -1,17 +1,11 @@
 //! Dispatch on raw device pointers and a raw stream, for buffers and streams of other frameworks.
 #![allow(unsafe_code)]
 
-use cudarc::driver::sys::{CUdeviceptr, CUstream};
-
-use super::driver::StreamHandle;
-use super::{queue, Pointers};
 use crate::binding::Aliasing;
+use crate::cuda::{Addresses, DevicePointer, RawStream, StreamHandle};
+use crate::desc::TensorRole;
 use crate::error::{BindingError, DispatchError};
-use crate::feature_level::TensorRole;
 use crate::operator::CompiledOperator;
-
-/// An address in device memory: `CUdeviceptr`.
-pub type DevicePointer = CUdeviceptr;
 
 impl CompiledOperator {
     /// Queues the operator on a raw stream, on raw device pointers: no copy, no allocation, no event, no wait,
@@ -43,14 +37,14 @@ impl CompiledOperator {
         &self,
         inputs: &[DevicePointer],
         output: DevicePointer,
-        stream: CUstream,
+        stream: RawStream,
     ) -> Result<(), DispatchError> {
         let signature = self.signature();
         let (roles, output_desc) = (signature.inputs(), signature.output);
         if inputs.len() != roles.len() {
             return Err(BindingError::Count { found: inputs.len(), required: roles.len() }.into());
         }
-        let Some(functions) = self.functions() else {
+        let Some(launcher) = self.launcher() else {
             return Err(DispatchError::Device { found: "a CUDA stream".into(), required: self.device().to_string() });
         };
         let mut aliasing = Aliasing::new(self, output);
@@ -65,10 +59,10 @@ impl CompiledOperator {
             aliasing.check(tensor, desc, pointer)?;
         }
         let input = |n: usize| inputs.get(n).copied().unwrap_or(0);
-        let pointers = Pointers { input: input(0), lengths: input(1), output, in_place: aliasing.in_place };
+        let addresses = Addresses { input: input(0), lengths: input(1), output };
         // SAFETY: promise 3 is the handle's: a live stream of the context the functions were loaded into.
         // Promises 1, 2 and 4 are what `driver::launch` asks of the pointers in its parameters.
         let handle = unsafe { StreamHandle::borrow(stream) };
-        Ok(queue(self.plan(), functions, pointers, handle)?)
+        Ok(launcher.launch(&addresses, aliasing.in_place, handle)?)
     }
 }

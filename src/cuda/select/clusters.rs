@@ -1,22 +1,10 @@
 //! Strips of long lanes side by side, each lane with a length of its own, for clusters of blocks of threads.
 
-use std::ffi::CStr;
-
+use super::reverse_subsequences::{dim, Layout, Way};
 use super::strips::NO_ROW;
-use super::{dim, grid, Entry, Launch, Launches, Module, Way, SWAP};
-use crate::plan::{FastDiv, SLOT};
-
-/// kernels/reverse_subsequences_clusters.cu.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_clusters_1",
-    c"reverse_clusters_2",
-    c"reverse_clusters_4",
-    c"reverse_clusters_8",
-    c"reverse_clusters_swap_1",
-    c"reverse_clusters_swap_2",
-    c"reverse_clusters_swap_4",
-    c"reverse_clusters_swap_8",
-];
+use super::{grid, FastDiv, SLOT};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
 
 /// Blocks of threads of a cluster, the most that every GPU with clusters has, threads of a block, and rows that a block gets
 /// at a time (constants of the kernel file).
@@ -27,7 +15,7 @@ const DEAL: u32 = 64;
 /// Widths of a strip's row.
 const STRIP_BYTES: [u32; 2] = [32, SLOT];
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Strips of lanes side by side, shared out to the blocks of a cluster.
     pub(super) fn clusters(&self, in_place: bool) -> Way {
         if !self.target.clusters {
@@ -67,9 +55,9 @@ impl Launches<'_> {
         params.pitch = pitch as u32;
         params.unit = strip;
         params.length_stride = row.length_stride;
-        let index = self.width_index() + if in_place { SWAP } else { 0 };
-        Ok(Launch {
-            entry: Entry { module: Module::ReverseClusters, index },
+        let kernel = if in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
+        Ok(Draft {
+            entry: kernel.entry(self.width_index()),
             blocks,
             threads: CLUSTER_THREADS,
             shared: shared(strip) as u32,
@@ -77,38 +65,5 @@ impl Launches<'_> {
             access: if in_place { self.width } else { self.width.max(4) },
             params,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
-    use crate::plan::reverse_subsequences::Plan;
-    use crate::plan::{Module, Target};
-    use crate::TensorDataType::{self, Float16, Float32};
-
-    /// The module of the first launch of each mode, for so many rows of so many lanes.
-    fn modules(data_type: TensorDataType, [rows, lanes]: [u32; 2], target: Target) -> [Module; 2] {
-        let tensor = BufferTensorDesc::packed(data_type, &[8, rows, lanes]);
-        let desc = ReverseSubsequencesDesc {
-            input_tensor: tensor.clone(),
-            sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[8, 1, lanes]),
-            output_tensor: tensor,
-            axis: 1,
-        };
-        let plan = Plan::new(&desc, &target).expect("a valid layout");
-        [plan.copy, plan.in_place.expect("equal strides")].map(|ways| ways.launches[0].entry.module)
-    }
-
-    #[test]
-    fn clusters_take_lanes_that_no_block_holds() {
-        let hopper = Target { shared_memory: 227 << 10, multiprocessors: 132, clusters: true };
-        assert_eq!(modules(Float32, [7264, 64], hopper), [Module::ReverseStrips; 2]);
-        assert_eq!(modules(Float32, [7265, 64], hopper), [Module::ReverseClusters; 2]);
-        assert_eq!(modules(Float32, [7265, 63], hopper), [Module::ReverseUnits, Module::ReverseClusters]);
-        assert_eq!(modules(Float16, [7265, 63], hopper), [Module::ReverseClusters; 2]);
-        assert_eq!(modules(Float32, [7265, 7], hopper), [Module::ReverseUnits; 2]);
-        let ampere = Target { clusters: false, ..hopper };
-        assert_eq!(modules(Float32, [7265, 64], ampere), [Module::ReverseUnits; 2]);
     }
 }

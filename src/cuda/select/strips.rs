@@ -1,33 +1,10 @@
 //! Strips of lanes side by side, each lane with a length of its own.
 
-use std::ffi::CStr;
-
-use super::{dim, grid, Dimension, Entry, Launch, Launches, Module, Way, SWAP};
-use crate::plan::{FastDiv, SLOT, THREADS};
-
-/// kernels/reverse_subsequences_strips.cu.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_strips_1",
-    c"reverse_strips_2",
-    c"reverse_strips_4",
-    c"reverse_strips_8",
-    c"reverse_strips_swap_1",
-    c"reverse_strips_swap_2",
-    c"reverse_strips_swap_4",
-    c"reverse_strips_swap_8",
-];
-/// kernels/reverse_subsequences_any_strips.cu.
-pub(crate) const ANY_ENTRIES: &[&CStr] = &[
-    c"reverse_any_strips_1",
-    c"reverse_any_strips_2",
-    c"reverse_any_strips_4",
-    c"reverse_any_strips_swap_1",
-    c"reverse_any_strips_swap_2",
-    c"reverse_any_strips_swap_4",
-    c"reverse_any_strips_swap_8",
-];
-
-const ANY_SWAP: usize = 3;
+use super::reverse_subsequences::{dim, Layout, Way};
+use super::{grid, FastDiv, SLOT, THREADS};
+use crate::cuda::kernels::{self, Entry};
+use crate::cuda::launch::Draft;
+use crate::plan::reverse_subsequences::Dimension;
 
 pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its own, lie side by side";
 
@@ -60,7 +37,7 @@ const SHARED_OF_NARROW_IN_PLACE: u32 = 36 << 10;
 const FEW_BLOCKS: u64 = 3;
 const FEW_BLOCKS_IN_PLACE: u64 = 2;
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Strips of lanes side by side, in rows of whole words.
     pub(super) fn strips(&self, in_place: bool) -> Way {
         let row = self.row().ok_or(NO_ROW)?;
@@ -73,13 +50,13 @@ impl Launches<'_> {
         if self.row_bytes(row) < MIN_ROW_BYTES {
             return Err("rows of lanes are shorter than 32 bytes");
         }
-        let index = self.width_index() + if in_place { SWAP } else { 0 };
-        let entry = Entry { module: Module::ReverseStrips, index };
+        let kernel = if in_place { &kernels::STRIPS_IN_PLACE } else { &kernels::STRIPS };
+        let entry = kernel.entry(self.width_index());
         let launch = self.cut_into_strips(in_place, entry, SHARED_OF_SEVERAL, row, self.row_bytes(row))?;
         if launch.params.unit < SLOT {
             return Err("strips of so many rows that fit shared memory are narrower than 16 bytes");
         }
-        Ok(Launch { alignment: word, access: word, ..launch })
+        Ok(Draft { alignment: word, access: word, ..launch })
     }
 
     /// Strips of lanes side by side, in rows of any size at any alignment.
@@ -91,8 +68,8 @@ impl Launches<'_> {
         }
         let narrow = in_place && self.width < 4;
         let several = if narrow { SHARED_OF_NARROW_IN_PLACE } else { SHARED_OF_SEVERAL };
-        let entry =
-            Entry { module: Module::ReverseAnyStrips, index: self.width_index() + if in_place { ANY_SWAP } else { 0 } };
+        let kernel = if in_place { &kernels::ANY_STRIPS_IN_PLACE } else { &kernels::ANY_STRIPS };
+        let entry = kernel.entry(self.width_index());
         // One strip that is partly empty, not two of which one is.
         self.cut_into_strips(in_place, entry, several, row, self.row_bytes(row) * 2 - 1)
     }
@@ -144,7 +121,7 @@ impl Launches<'_> {
         params.block = FastDiv::new(row.size);
         params.unit = strip;
         params.length_stride = row.length_stride;
-        Ok(Launch {
+        Ok(Draft {
             entry,
             blocks,
             threads: THREADS,
@@ -153,42 +130,5 @@ impl Launches<'_> {
             access: if in_place { self.width } else { self.width.max(4) },
             params,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::data_type::TensorDataType::{self, Float16, Float32, Int64, UInt8};
-    use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
-    use crate::plan::reverse_subsequences::Plan;
-    use crate::plan::{Module, Target};
-
-    /// The bytes of a strip's row, copying and in place, of lanes of 512 elements, 768 side by side.
-    fn strips(data_type: TensorDataType, batch: u32) -> [u32; 2] {
-        let tensor = BufferTensorDesc::packed(data_type, &[batch, 512, 768]);
-        let lengths = BufferTensorDesc::packed(TensorDataType::UInt32, &[batch, 1, 768]);
-        let desc = ReverseSubsequencesDesc {
-            input_tensor: tensor.clone(),
-            sequence_lengths_tensor: lengths,
-            output_tensor: tensor,
-            axis: 1,
-        };
-        let hopper = Target { shared_memory: 227 << 10, multiprocessors: 132, clusters: true };
-        let plan = Plan::new(&desc, &hopper).expect("a valid layout");
-        [plan.copy, plan.in_place.expect("equal strides")].map(|ways| {
-            let first = ways.launches[0];
-            assert_eq!(first.entry.module, Module::ReverseStrips);
-            first.params.unit
-        })
-    }
-
-    #[test]
-    fn strips_are_narrow_where_there_are_few_and_wide_where_there_are_many() {
-        assert_eq!(strips(UInt8, 1), [32, 32]);
-        assert_eq!(strips(UInt8, 8), [32, 64]);
-        assert_eq!(strips(Float16, 8), [64, 128]);
-        assert_eq!(strips(Float32, 8), [128, 128]);
-        assert_eq!(strips(Int64, 1), [32, 64]);
-        assert_eq!(strips(UInt8, 64), [128, 128]);
     }
 }

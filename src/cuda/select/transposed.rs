@@ -1,22 +1,10 @@
 //! Tensors that are contiguous along different dimensions.
 
-use std::ffi::CStr;
-
-use super::{dim, grid, Dimension, Entry, Launch, Launches, Module, Way};
-use crate::plan::{FastDiv, THREADS};
-
-/// kernels/reverse_subsequences_transposed.cu: those that turn around what they read, and what they write.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_transposed_1",
-    c"reverse_transposed_2",
-    c"reverse_transposed_4",
-    c"reverse_transposed_8",
-    c"reverse_transposed_send_1",
-    c"reverse_transposed_send_2",
-    c"reverse_transposed_send_4",
-    c"reverse_transposed_send_8",
-];
-const SEND: usize = 4;
+use super::reverse_subsequences::{dim, Layout, Way};
+use super::{grid, FastDiv, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
+use crate::plan::reverse_subsequences::Dimension;
 
 /// Elements of a tile along each of its two dimensions (a constant of the kernel file).
 const TILE: u32 = 64;
@@ -24,7 +12,7 @@ const TILE: u32 = 64;
 /// Shorter dimensions leave most of a tile empty.
 const LEAST: u32 = 16;
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Tiles of the two dimensions along which the input and the output are contiguous; copying only.
     pub(super) fn transposed(&self) -> Way {
         let axis = Dimension {
@@ -63,9 +51,9 @@ impl Launches<'_> {
         // [*, 512, 1024], the output's memory [*, 1024, 512], a length a lane: u8 118, f16 68, f32 45, i64 41, not 164, 115,
         // 76, 113; but a length a block 122, 69, 45, 40, not 108, 61, 40, 40.
         let send = along_out.axis == 1 && along_in.length_stride != 0;
-        let index = self.width_index() + if send { SEND } else { 0 };
-        let entry = Entry { module: Module::ReverseTransposed, index };
+        let kernel = if send { &kernels::TRANSPOSED_SEND } else { &kernels::TRANSPOSED };
+        let entry = kernel.entry(self.width_index());
         let (alignment, access) = (self.width, self.width);
-        Ok(Launch { entry, blocks, threads: THREADS, shared: TILE * pitch, alignment, access, params })
+        Ok(Draft { entry, blocks, threads: THREADS, shared: TILE * pitch, alignment, access, params })
     }
 }

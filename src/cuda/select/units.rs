@@ -1,42 +1,25 @@
 //! Units: an element, or up to 16 bytes of a contiguous block, wherever they lie.
 
-use std::ffi::CStr;
+use super::reverse_subsequences::{dim_in, Dim, Layout, Params, Way};
+use super::{blocks, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
+use crate::layout::MAX_DIMENSIONS;
 
-use super::{dim_in, Dim, Entry, Launch, Launches, Module, Params, Way};
-use crate::plan::{blocks, MAX_DIMENSIONS, THREADS};
-
-/// kernels/reverse_subsequences_units.cu: copying and in place, narrowest unit first.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_copy_1",
-    c"reverse_copy_2",
-    c"reverse_copy_4",
-    c"reverse_copy_8",
-    c"reverse_copy_16",
-    c"reverse_swap_1",
-    c"reverse_swap_2",
-    c"reverse_swap_4",
-    c"reverse_swap_8",
-    c"reverse_swap_16",
-];
 /// Items that a thread takes (template arguments in the kernel file). Swapping one pair a thread in place of two: block
 /// f32 173, not 145.
 const ITEMS_OF_COPY: u32 = 4;
 const ITEMS_OF_SWAP: u32 = 2;
 
-/// Which of the entries of a file, copying and in place, narrowest unit first, is of that unit.
-fn index_of_unit(in_place: bool, unit: u32) -> usize {
-    const UNITS: usize = 5;
-    unit.trailing_zeros() as usize + if in_place { UNITS } else { 0 }
-}
-
-impl Launches<'_> {
+impl Layout<'_> {
     /// Units of that many bytes, where the layout is made of them: any layout is of its elements.
     pub(super) fn units(&self, in_place: bool, unit: u32) -> Way {
         let params = self.params_of_units(in_place, unit)?;
         let items_of_thread = if in_place { ITEMS_OF_SWAP } else { ITEMS_OF_COPY };
-        let entry = Entry { module: Module::ReverseUnits, index: index_of_unit(in_place, unit) };
+        let kernel = if in_place { &kernels::UNITS_IN_PLACE } else { &kernels::UNITS };
+        let entry = kernel.entry(unit.trailing_zeros() as usize);
         let blocks = blocks(params.items, items_of_thread);
-        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
+        Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
     }
 
     /// Items are units, or pairs of them in place, in dimensions with the axis among them.

@@ -1,36 +1,10 @@
 //! Contiguous lanes: whole in shared memory, or in tiles.
 
-use std::ffi::CStr;
+use super::reverse_subsequences::{dim, teams, Layout, Way};
+use super::{grid, slots_of_run, FastDiv, SLOT, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
 
-use super::{dim, grid, teams, Entry, Launch, Launches, Module, Way};
-use crate::plan::{slots_of_run, FastDiv, SLOT, THREADS};
-
-/// kernels/reverse_subsequences_lanes.cu: whole lanes, then long ones in tiles, then whole ones of many slots a thread.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_lanes_1",
-    c"reverse_lanes_2",
-    c"reverse_lanes_4",
-    c"reverse_lanes_8",
-    c"reverse_lanes_swap_1",
-    c"reverse_lanes_swap_2",
-    c"reverse_lanes_swap_4",
-    c"reverse_lanes_swap_8",
-    c"reverse_long_lanes_1",
-    c"reverse_long_lanes_2",
-    c"reverse_long_lanes_4",
-    c"reverse_long_lanes_8",
-    c"reverse_long_lanes_swap_1",
-    c"reverse_long_lanes_swap_2",
-    c"reverse_long_lanes_swap_4",
-    c"reverse_long_lanes_swap_8",
-    c"reverse_wide_lanes_swap_1",
-    c"reverse_wide_lanes_swap_2",
-    c"reverse_wide_lanes_swap_4",
-    c"reverse_wide_lanes_swap_8",
-];
-const SWAP: usize = 4;
-const LONG: usize = 8;
-const WIDE: usize = 16;
 /// Slots that a thread of a tile takes (template arguments in the kernel file). 8 blocks of 2 slots a thread on a
 /// multiprocessor: inner u8 72; a slot a thread without tiles, 81; at the 60 % occupancy that 38 registers leave, 77.
 const ITEMS_OF_LONG_LANES: u32 = 2;
@@ -62,7 +36,7 @@ const TILES_OF_BLOCK: u64 = 8;
 const MIN_LANE_BYTES: u64 = 32;
 const SHORT: &str = "a lane is shorter than 32 bytes";
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Lanes in all.
     pub(super) fn lane_count(&self) -> u64 {
         self.dimensions.iter().map(|d| u64::from(d.size)).product()
@@ -108,15 +82,15 @@ impl Launches<'_> {
             let mut params = self.params(self.lane_count(), self.dimensions.iter().map(dim));
             params.pitch = pitch;
             params.team_log = team.trailing_zeros();
-            let first = match (in_place, wide) {
-                (true, true) => WIDE,
-                (true, false) => SWAP,
-                (false, _) => 0,
+            let kernel = match (in_place, wide) {
+                (true, true) => &kernels::WIDE_LANES_IN_PLACE,
+                (true, false) => &kernels::LANES_IN_PLACE,
+                (false, _) => &kernels::LANES,
             };
-            let entry = Entry { module: Module::ReverseLanes, index: first + self.width_index() };
+            let entry = kernel.entry(self.width_index());
             let blocks = self.lane_count().div_ceil(together.into()) as u32;
             let alignment = if aligned { SLOT } else { self.width };
-            Ok(Launch { entry, blocks, threads, shared: together * pitch * SLOT, alignment, access: SLOT, params })
+            Ok(Draft { entry, blocks, threads, shared: together * pitch * SLOT, alignment, access: SLOT, params })
         };
         self.alignments().iter().map(|&aligned| launch(aligned)).collect()
     }
@@ -135,9 +109,9 @@ impl Launches<'_> {
             let blocks = grid(items)?;
             let mut params = self.params(items, self.dimensions.iter().map(dim));
             params.parts = FastDiv::new(tiles);
-            let entry = Entry { module: Module::ReverseLanes, index: self.width_index() + LONG };
+            let entry = kernels::LONG_LANES.entry(self.width_index());
             let alignment = if aligned { SLOT } else { self.width };
-            Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment, access: SLOT, params })
+            Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment, access: SLOT, params })
         };
         self.alignments().iter().map(|&aligned| launch(aligned)).collect()
     }
@@ -155,7 +129,7 @@ impl Launches<'_> {
         let blocks = grid(items)?;
         let mut params = self.params(items, self.dimensions.iter().map(dim));
         params.parts = FastDiv::new(parts as u32);
-        let entry = Entry { module: Module::ReverseLanes, index: self.width_index() + LONG + SWAP };
-        Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: self.width, access: SLOT, params })
+        let entry = kernels::LONG_LANES_IN_PLACE.entry(self.width_index());
+        Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment: self.width, access: SLOT, params })
     }
 }

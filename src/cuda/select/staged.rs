@@ -1,34 +1,9 @@
 //! Groups that lie one behind the other: short lanes, and blocks of odd rows.
 
-use std::ffi::CStr;
-
-use super::{
-    dim, teams, Dim, Entry, Launch, Launches, Module, Way, STAGED_LANE_BYTES, STAGED_LANE_BYTES_IN_PLACE, SWAP,
-};
-use crate::plan::{FastDiv, SLOT, THREADS};
-
-/// kernels/reverse_subsequences_staged.cu: lanes of whole slots.
-pub(crate) const ENTRIES: &[&CStr] =
-    &[c"reverse_staged_lanes_1", c"reverse_staged_lanes_2", c"reverse_staged_lanes_4", c"reverse_staged_lanes_8"];
-/// kernels/reverse_subsequences_turned.cu: other lanes, and rows.
-pub(crate) const TURNED_ENTRIES: &[&CStr] = &[
-    c"reverse_turned_lanes_1",
-    c"reverse_turned_lanes_2",
-    c"reverse_turned_lanes_4",
-    c"reverse_turned_lanes_8",
-    c"reverse_turned_lanes_swap_1",
-    c"reverse_turned_lanes_swap_2",
-    c"reverse_turned_lanes_swap_4",
-    c"reverse_turned_lanes_swap_8",
-    c"reverse_turned_rows_1",
-    c"reverse_turned_rows_2",
-    c"reverse_turned_rows_4",
-    c"reverse_turned_rows_swap_1",
-    c"reverse_turned_rows_swap_2",
-    c"reverse_turned_rows_swap_4",
-];
-const ROWS: usize = 8;
-const ROWS_IN_PLACE: usize = 11;
+use super::reverse_subsequences::{dim, teams, Dim, Layout, Way, STAGED_LANE_BYTES, STAGED_LANE_BYTES_IN_PLACE};
+use super::{FastDiv, SLOT, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
 
 /// Bytes of groups that a block of threads stages, unless one is larger, and how many groups.
 const STAGED_BYTES: u64 = 16 << 10;
@@ -49,7 +24,7 @@ const TOO_LARGE: &str = "a group does not fit shared memory";
 const LARGE: &str = "a group is large enough for a kernel of its own";
 const APART: &str = "groups do not lie one behind the other";
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Short lanes, one behind the other in both tensors.
     pub(super) fn staged_lanes(&self, in_place: bool) -> Way {
         let most = if in_place { STAGED_LANE_BYTES_IN_PLACE } else { STAGED_LANE_BYTES };
@@ -60,14 +35,14 @@ impl Launches<'_> {
             let team = self.axis.size.div_ceil(2).next_power_of_two().min(WARP);
             launch.params.team_log = team.trailing_zeros();
         }
-        let (module, index) = if in_place {
-            (Module::ReverseTurned, SWAP)
+        let kernel = if in_place {
+            &kernels::TURNED_LANES_IN_PLACE
         } else if bytes % SLOT == 0 {
-            (Module::ReverseStaged, 0)
+            &kernels::STAGED_LANES
         } else {
-            (Module::ReverseTurned, 0)
+            &kernels::TURNED_LANES
         };
-        launch.entry = Entry { module, index: index + self.width_index() };
+        launch.entry = kernel.entry(self.width_index());
         Ok(launch)
     }
 
@@ -97,10 +72,9 @@ impl Launches<'_> {
         }
         let row = launch.params.block.divisor;
         let units = [4, 2, 1].into_iter().filter(|&unit| unit >= self.width && row % unit == 0);
-        let way = |unit: u32| {
-            let index = unit.trailing_zeros() as usize + if in_place { ROWS_IN_PLACE } else { ROWS };
-            Ok(Launch { entry: Entry { module: Module::ReverseTurned, index }, alignment: unit, ..launch })
-        };
+        let kernel = if in_place { &kernels::TURNED_ROWS_IN_PLACE } else { &kernels::TURNED_ROWS };
+        let way =
+            |unit: u32| Ok(Draft { entry: kernel.entry(unit.trailing_zeros() as usize), alignment: unit, ..launch });
         units.map(way).collect()
     }
 
@@ -149,8 +123,8 @@ impl Launches<'_> {
         // As many threads for a group as keep a block of threads busy.
         params.team_log = u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros();
         let blocks = groups.div_ceil(together) as u32;
-        let entry = Entry { module: Module::ReverseStaged, index: 0 };
-        Ok(Launch {
+        let entry = kernels::STAGED_LANES.entry(0); // the callers choose
+        Ok(Draft {
             entry,
             blocks,
             threads: THREADS,

@@ -1,20 +1,9 @@
 //! Tiles of blocks that are too large to be staged whole.
 
-use std::ffi::CStr;
-
-use super::{dim, grid, Entry, Launch, Launches, Module, Way, NO_BLOCK};
-use crate::plan::{FastDiv, SLOT, THREADS};
-
-/// kernels/reverse_subsequences_long_rows.cu: copying and in place, narrowest unit first.
-pub(crate) const ENTRIES: &[&CStr] = &[
-    c"reverse_long_rows_1",
-    c"reverse_long_rows_2",
-    c"reverse_long_rows_4",
-    c"reverse_long_rows_swap_1",
-    c"reverse_long_rows_swap_2",
-    c"reverse_long_rows_swap_4",
-];
-const IN_PLACE: usize = 3;
+use super::reverse_subsequences::{dim, Layout, Way, NO_BLOCK};
+use super::{grid, FastDiv, SLOT, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::Draft;
 
 /// Bytes of a tile; in place there are two.
 const TILE_BYTES: u32 = 16 << 10;
@@ -24,7 +13,7 @@ const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
 /// 114; f16 34, else 62; f32 23, else 33; but of 257, 259 apart: 169, else 118; 88, else 62; 40, else 31.
 const MIN_LONE_ROW: u32 = 1000;
 
-impl Launches<'_> {
+impl Layout<'_> {
     /// Tiles of whole rows, where rows lie one behind the other, or of parts of a row, turned in units of 4 bytes down to
     /// those of an element; the last takes any pointers.
     pub(super) fn long_rows(&self, in_place: bool) -> Vec<Way> {
@@ -40,10 +29,9 @@ impl Launches<'_> {
                 && divides(unit, self.axis.out_stride)
                 && self.outside().all(|d| divides(unit, d.in_stride) && divides(unit, d.out_stride))
         };
-        let way = |unit: u32| {
-            let index = unit.trailing_zeros() as usize + if in_place { IN_PLACE } else { 0 };
-            Ok(Launch { entry: Entry { module: Module::ReverseLongRows, index }, alignment: unit, ..launch })
-        };
+        let kernel = if in_place { &kernels::LONG_ROWS_IN_PLACE } else { &kernels::LONG_ROWS };
+        let way =
+            |unit: u32| Ok(Draft { entry: kernel.entry(unit.trailing_zeros() as usize), alignment: unit, ..launch });
         [4, 2, 1].into_iter().filter(fits).map(way).collect()
     }
 
@@ -75,38 +63,7 @@ impl Launches<'_> {
         // 41.3, not 37.7.
         let slots_of_run = together * pitch / SLOT + 3;
         let shared = if in_place { 2 * slots_of_run + 2 } else { slots_of_run + 4 } * SLOT;
-        let entry = Entry { module: Module::ReverseLongRows, index: 0 };
-        Ok(Launch { entry, blocks, threads: THREADS, shared, alignment: self.width, access: SLOT, params })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
-    use crate::plan::reverse_subsequences::Plan;
-    use crate::plan::{Module, Target};
-    use crate::TensorDataType;
-
-    /// Whether the first kernel in place of a large enough block, whose rows are so far apart, moves tiles.
-    fn in_tiles(row: u32, apart: u32) -> bool {
-        let sizes = [64, 2048, row];
-        let tensor = BufferTensorDesc::strided(TensorDataType::Float32, &sizes, &[2048 * apart, apart, 1]);
-        let sequence_lengths_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &[64, 1, row], &[1, 0, 0]);
-        let desc = ReverseSubsequencesDesc {
-            input_tensor: tensor.clone(),
-            sequence_lengths_tensor,
-            output_tensor: tensor,
-            axis: 1,
-        };
-        let plan = Plan::new(&desc, &Target::default()).expect("a valid layout");
-        let ways = plan.in_place.expect("equal strides");
-        ways.launches.first().is_some_and(|launch| launch.entry.module == Module::ReverseLongRows)
-    }
-
-    #[test]
-    fn rows_apart_are_moved_in_tiles_where_they_are_long() {
-        assert!(in_tiles(257, 257));
-        assert!(!in_tiles(257, 259));
-        assert!(in_tiles(1001, 1003));
+        let entry = kernels::LONG_ROWS.entry(0); // `long_rows` chooses by the unit
+        Ok(Draft { entry, blocks, threads: THREADS, shared, alignment: self.width, access: SLOT, params })
     }
 }

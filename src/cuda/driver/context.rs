@@ -1,0 +1,120 @@
+//! Primary contexts, the kernels loaded into them, and launches.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::result;
+use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
+use cudarc::driver::CudaContext;
+
+use super::device::{attribute, describe, Properties};
+use super::failure::explain;
+use super::handle::{make_current, new_stream, StreamHandle};
+use super::kernel::Kernel;
+use crate::cuda::kernels::Entry;
+use crate::cuda::launch::{Addresses, Launch};
+use crate::cuda::target::GpuTarget;
+use crate::error::{CudaError, DeviceError};
+
+/// A GPU's primary context, and the kernels loaded into it.
+#[derive(Debug)]
+pub(crate) struct Context {
+    cuda: Arc<CudaContext>,
+    ordinal: usize,
+    name: String,
+    properties: Properties,
+    target: GpuTarget,
+    /// Memory is copied and set on this stream.
+    pub(super) copies: StreamHandle,
+    kernels: Mutex<Vec<(Entry, Arc<Kernel>)>>,
+}
+
+impl Context {
+    pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
+        let (name, properties) = describe(ordinal)?;
+        let cuda = CudaContext::new(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
+        let read =
+            |which| attribute(cuda.cu_device(), which).map_err(explain("reading what blocks of threads can have"));
+        let target = GpuTarget {
+            shared_memory: read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            multiprocessors: properties.multiprocessors,
+            clusters: properties.compute_capability >= (9, 0)
+                && read(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0,
+        };
+        let copies = new_stream()?;
+        Ok(Self { cuda, ordinal, name, properties, target, copies, kernels: Mutex::default() })
+    }
+
+    pub fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    pub fn target(&self) -> GpuTarget {
+        self.target
+    }
+
+    /// A kernel, loaded on first use.
+    pub fn kernel(&self, entry: Entry) -> Result<Arc<Kernel>, CudaError> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, kernel)) = kernels.iter().find(|(loaded, _)| *loaded == entry) {
+            return Ok(kernel.clone());
+        }
+        let kernel = Arc::new(Kernel::new(&self.cuda, entry, self.target.shared_memory)?);
+        kernels.push((entry, kernel.clone()));
+        Ok(kernel)
+    }
+
+    pub(super) fn make_current(&self) -> Result<(), CudaError> {
+        make_current(&self.cuda)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.make_current().is_ok() {
+            // SAFETY: the stream was created by `new`, is destroyed here only, and every copy was waited for.
+            let _ = unsafe { result::stream::destroy(self.copies.raw()) };
+        }
+    }
+}
+
+/// Launches a kernel, which takes one structure by value.
+///
+/// Safe to call within this crate because the parameters come from a selection, and the addresses from
+/// bound buffers, which are live and large enough (binding.range, binding.size) and stay so until the work
+/// is done (`Memory::drop` waits), or from `dispatch_raw`, whose caller promises the same.
+pub(crate) fn launch(
+    context: &Context,
+    kernel: &Kernel,
+    launch: &Launch,
+    addresses: &Addresses,
+    stream: StreamHandle,
+) -> Result<(), CudaError> {
+    context.make_current()?;
+    let Launch { blocks, threads, shared, .. } = *launch;
+    launch.with_parameters(addresses, |words| {
+        let mut arguments = [words.as_ptr().cast_mut().cast::<c_void>()];
+        // SAFETY: the kernel was loaded into this context, and takes one parameter: `words` are the bytes of the `repr(C)`
+        // twin of its structure (held by the tests that run every entry point). The driver copies it before it returns.
+        // What the kernel may touch is argued above and in the kernel file.
+        unsafe {
+            result::launch_kernel(
+                kernel.function,
+                (blocks, 1, 1),
+                (threads, 1, 1),
+                shared,
+                stream.raw(),
+                &mut arguments,
+            )
+        }
+        .map_err(explain("launching a kernel"))
+    })
+}

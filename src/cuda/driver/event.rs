@@ -1,0 +1,75 @@
+//! Timed events.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+
+use super::context::Context;
+use super::failure::explain;
+use super::handle::StreamHandle;
+use crate::error::CudaError;
+
+/// A timed event, recorded.
+#[derive(Debug)]
+pub(crate) struct Event {
+    context: Arc<Context>,
+    raw: sys::CUevent,
+}
+
+// SAFETY: a CUevent is a handle that the driver lets any thread use.
+unsafe impl Send for Event {}
+// SAFETY: as for Send; nothing changes after it is recorded.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event behind all work queued so far on a stream of the context.
+    pub(super) fn record(context: &Arc<Context>, stream: StreamHandle) -> Result<Self, CudaError> {
+        context.make_current()?;
+        let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(explain("creating an event"))?;
+        let event = Event { context: context.clone(), raw };
+        // SAFETY: both handles are live and of one context.
+        unsafe { result::event::record(raw, stream.raw()) }.map_err(explain("recording an event"))?;
+        Ok(event)
+    }
+
+    pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, CudaError> {
+        self.context.make_current()?;
+        let failed = explain("timing two events");
+        for event in [earlier, self] {
+            // SAFETY: both events were created and recorded by `record` and live as long as `self`.
+            unsafe { result::event::synchronize(event.raw) }.map_err(&failed)?;
+        }
+        elapsed(earlier.raw, self.raw).map_err(failed)
+    }
+}
+
+/// `cuEventElapsedTime`, asked of the driver by name: the bindings of CUDA 13 know only its second version,
+/// which drivers before 12.8 do not have.
+fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
+    type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
+    let mut function: *mut c_void = std::ptr::null_mut();
+    let mut found = sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    // SAFETY: the name ends in a NUL; the driver writes one pointer and one status to live variables.
+    unsafe { sys::cuGetProcAddress_v2(c"cuEventElapsedTime".as_ptr(), &mut function, 12000, 0, &mut found) }
+        .result()?;
+    if function.is_null() {
+        return Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND));
+    }
+    // SAFETY: for CUDA 12.0 the driver gives the function of this name the signature its documentation states.
+    let function: ElapsedTime = unsafe { std::mem::transmute::<*mut c_void, ElapsedTime>(function) };
+    let mut milliseconds = 0f32;
+    // SAFETY: the events are live and recorded (the caller has waited for them), the result is a live f32.
+    unsafe { function(&mut milliseconds, start, end) }.result()?;
+    Ok(f64::from(milliseconds))
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.context.make_current().is_ok() {
+            // SAFETY: `raw` was created by `record` and is destroyed here only.
+            let _ = unsafe { result::event::destroy(self.raw) };
+        }
+    }
+}

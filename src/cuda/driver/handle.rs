@@ -1,0 +1,47 @@
+//! Handles of the driver, and what is done with them alone.
+
+use cudarc::driver::result;
+use cudarc::driver::sys;
+use cudarc::driver::CudaContext;
+
+use super::failure::explain;
+use crate::error::CudaError;
+
+pub(super) fn make_current(cuda: &CudaContext) -> Result<(), CudaError> {
+    cuda.bind_to_thread().map_err(explain("making the device current"))
+}
+
+/// A live stream of the context that a launch is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamHandle(sys::CUstream);
+
+// SAFETY: a CUstream is a handle that the driver lets any thread use; calls on it are made with its context
+// current.
+unsafe impl Send for StreamHandle {}
+// SAFETY: as for Send; the driver orders concurrent calls on one stream.
+unsafe impl Sync for StreamHandle {}
+
+impl StreamHandle {
+    pub fn raw(self) -> sys::CUstream {
+        self.0
+    }
+
+    /// # Safety
+    ///
+    /// `raw` is null, or a live stream of the context it is used with, until the handle is last used.
+    pub unsafe fn borrow(raw: sys::CUstream) -> Self {
+        Self(raw)
+    }
+}
+
+pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
+    // SAFETY: a handle is of a live stream: `STREAMS` holds those not yet dropped, and is locked while one is used.
+    unsafe { result::stream::synchronize(stream.0) }.map_err(explain("waiting for a stream"))
+}
+
+/// A stream that waits for no other, of the current context.
+pub(super) fn new_stream() -> Result<StreamHandle, CudaError> {
+    result::stream::create(result::stream::StreamKind::NonBlocking)
+        .map(StreamHandle)
+        .map_err(explain("creating a stream"))
+}

@@ -1,0 +1,87 @@
+//! Kernels, each a module of its own.
+
+use std::ffi::CString;
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+use cudarc::driver::CudaContext;
+
+use super::failure::explain;
+use super::handle::make_current;
+use crate::cuda::kernels::Entry;
+use crate::error::CudaError;
+
+/// A loaded kernel; unloaded when the context and the last operator that uses it are gone.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    cuda: Arc<CudaContext>,
+    module: sys::CUmodule,
+    pub(super) function: sys::CUfunction,
+}
+
+// SAFETY: a CUmodule and its CUfunctions are handles, which the driver lets any thread use whose current
+// context is theirs; `launch` and `drop` make it current first.
+unsafe impl Send for Kernel {}
+// SAFETY: as for Send; nothing here changes after `new`.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    /// Loads one entry point out of the PTX of a kernel file, as a module of its own: the driver compiles PTX when it
+    /// is loaded, and the file's others are not wanted.
+    pub(super) fn new(cuda: &Arc<CudaContext>, entry: Entry, shared_memory: u32) -> Result<Self, CudaError> {
+        make_current(cuda)?;
+        let name = entry.name().to_string_lossy();
+        let verb = format!("loading {name}");
+        let failed = explain(&verb);
+        let image = CString::new(only(entry.ptx(), &name))
+            .map_err(|_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX)))?;
+        // SAFETY: the image is PTX text that ends in a NUL and outlives the call.
+        let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
+        let mut kernel = Self { cuda: cuda.clone(), module, function: std::ptr::null_mut() };
+        // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
+        kernel.function = unsafe { result::module::get_function(module, entry.name().to_owned()) }.map_err(&failed)?;
+        // A plan may give a block all the shared memory there is; without this it would get 48 KiB.
+        // SAFETY: the function was looked up above.
+        unsafe {
+            result::function::set_function_attribute(
+                kernel.function,
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                shared_memory as i32,
+            )
+        }
+        .map_err(&failed)?;
+        Ok(kernel)
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        if make_current(&self.cuda).is_ok() {
+            // The driver waits for the module's kernels itself. A module that cannot be unloaded is leaked.
+            // SAFETY: `module` was loaded by `new` and is unloaded here only.
+            let _ = unsafe { result::module::unload(self.module) };
+        }
+    }
+}
+
+/// PTX with one of its entry points: what stands before the first, and that one. They call nothing of each other.
+fn only(ptx: &str, entry: &str) -> String {
+    const BEGIN: &str = ".visible .entry ";
+    let mut parts = ptx.split(BEGIN);
+    let head = parts.next().unwrap_or_default();
+    let body = parts.find(|part| part.split('(').next() == Some(entry)).unwrap_or_default();
+    [head, BEGIN, body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only;
+
+    #[test]
+    fn one_entry_point_is_taken_with_what_all_share() {
+        let ptx = ".version 6.3\n.extern .shared s;\n.visible .entry a(\n) { ret; }\n// .globl ab\n.visible .entry ab(\n) { exit; }\n";
+        assert_eq!(only(ptx, "ab"), ".version 6.3\n.extern .shared s;\n.visible .entry ab(\n) { exit; }\n");
+        assert!(only(ptx, "a").ends_with(".visible .entry a(\n) { ret; }\n// .globl ab\n"));
+    }
+}

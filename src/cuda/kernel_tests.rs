@@ -1,0 +1,94 @@
+//! Every kernel, on the host (`host`) and on the GPU (`gpu`): all launches that can be selected for a layout of the case
+//! table, also those that a dispatch would pass over for a faster one, for pointers at multiples of 16 and at the least
+//! alignment that each takes, bit for bit against the oracle.
+
+mod gpu;
+mod host;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use super::kernels::FAMILIES;
+use super::select::reverse_subsequences::select_all;
+use super::{GpuTarget, Launch};
+use crate::common::cases::Case;
+use crate::common::difference;
+use crate::registry::Plan;
+
+/// What runs a launch.
+trait Machine {
+    /// The bytes of the output after a launch on the case's inputs, with the big tensors `past` bytes past a multiple of 16.
+    fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String>;
+}
+
+/// What was run.
+#[derive(Default)]
+struct Tally {
+    launches: u64,
+    kernels: BTreeSet<String>,
+}
+
+impl std::iter::Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies.fold(Self::default(), |sum, tally| Self {
+            launches: sum.launches + tally.launches,
+            kernels: &sum.kernels | &tally.kernels,
+        })
+    }
+}
+
+impl Tally {
+    /// Prints what was run. Every entry point must have been.
+    fn report(&self, machine: &str) {
+        // Not println!: the harness hides what a passing test prints.
+        let (launches, kernels) = (self.launches, self.kernels.len());
+        let _ = writeln!(std::io::stderr(), "{launches} launches of {kernels} kernels are right on {machine}");
+        let all = FAMILIES.iter().flat_map(|family| family.names());
+        let missing: Vec<&str> = all.filter(|&name| !self.kernels.contains(name)).collect();
+        assert!(missing.is_empty(), "kernels that no case launches: {missing:?}");
+    }
+}
+
+/// A GPU, and which of the launches selected for it are wanted.
+type Wanted = (GpuTarget, fn(&Launch) -> bool);
+
+/// The launches of a case, each once.
+fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
+    let plan = Plan::new(&case.desc).expect("the cases are valid");
+    let mut found: Vec<Launch> = Vec::new();
+    for (target, wanted) in targets {
+        let selection = match &plan {
+            Plan::ReverseSubsequences(plan) => select_all(plan, target),
+            plan => plan.select(target),
+        };
+        let mode = if case.in_place { selection.in_place.expect("equal strides") } else { selection.out_of_place };
+        for launch in mode.launches.into_iter().filter(wanted) {
+            if !found.contains(&launch) {
+                found.push(launch);
+            }
+        }
+    }
+    found
+}
+
+/// Runs every launch of the cases.
+fn check<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], machine: &mut impl Machine) -> Tally {
+    let mut tally = Tally::default();
+    for case in cases {
+        let expected = case.expected();
+        for launch in launches(case, targets) {
+            let name = launch.entry.name().to_string_lossy().into_owned();
+            // Aligned to all that a kernel may ask for, and to what this one asks for and no more.
+            for past in [0, launch.alignment].into_iter().filter(|past| *past < 16) {
+                let what = format!("{name}, pointers {past} bytes past a multiple of 16: {:?}", case.desc);
+                let found = machine.run(case, &launch, past).unwrap_or_else(|report| panic!("{what}: {report}"));
+                if let Some(difference) = difference(&case.desc, &found, &expected) {
+                    panic!("{what}: {difference}");
+                }
+                tally.launches += 1;
+            }
+            tally.kernels.insert(name);
+        }
+    }
+    tally
+}

@@ -1,0 +1,88 @@
+//! Kernels on the GPU, with guard bytes around every tensor.
+
+use super::{check, Machine, Wanted};
+use crate::common::cases::{self, Case};
+use crate::common::{self, output_of, GUARD, POISON};
+use crate::cuda::select::{Candidates, Selection};
+use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
+use crate::{Buffer, Device};
+
+/// A tensor between guards, in a buffer that is used again and again.
+struct Tensor {
+    buffer: Buffer,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl Tensor {
+    fn new(buffer: &Buffer, past: u32, bytes: &[u8]) -> Self {
+        let offset = GUARD as u64 + u64::from(past);
+        let mut memory = vec![POISON; offset as usize + bytes.len() + GUARD];
+        memory[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        buffer.write(0, &memory).expect("it is large enough");
+        Self { buffer: buffer.clone(), offset, bytes: bytes.to_vec() }
+    }
+
+    fn address(&self) -> u64 {
+        self.buffer.cuda_memory().expect("on the GPU").address() + self.offset
+    }
+
+    /// What it holds now; its guards must hold what they did.
+    fn read(&self) -> Result<Vec<u8>, String> {
+        let mut memory = vec![0; self.offset as usize + self.bytes.len() + GUARD];
+        self.buffer.read(0, &mut memory).expect("it is large enough");
+        let tensor = self.offset as usize..self.offset as usize + self.bytes.len();
+        let mut guards = memory[..tensor.start].iter().chain(&memory[tensor.end..]);
+        if !guards.all(|&byte| byte == POISON) {
+            return Err("a guard was written".to_owned());
+        }
+        Ok(memory[tensor].to_vec())
+    }
+}
+
+struct Gpu {
+    device: Device,
+    stream: Stream,
+    buffers: [Buffer; 3],
+}
+
+impl Machine for Gpu {
+    fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
+        let context = self.device.cuda_context().expect("a CUDA device");
+        let alone = Candidates { launches: vec![launch.clone()], rejected: Vec::new() };
+        let selection = Selection { out_of_place: alone, in_place: None };
+        let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
+        let [first, second, third] = &self.buffers;
+        let inputs = case.inputs.iter().zip([(first, past), (second, 0)]);
+        let inputs: Vec<Tensor> = inputs.map(|(bytes, (buffer, past))| Tensor::new(buffer, past, bytes)).collect();
+        let poison = vec![POISON; output_of(&case.desc).total_tensor_size_in_bytes as usize];
+        let output = (!case.in_place).then(|| Tensor::new(third, past, &poison));
+        let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
+        let address = |n: usize| inputs.get(n).map_or(0, Tensor::address);
+        let addresses = Addresses { input: address(0), lengths: address(1), output: output.address() };
+        launcher.launch(&addresses, false, self.stream.handle()).map_err(|error| error.to_string())?;
+        self.stream.synchronize().map_err(|error| error.to_string())?;
+        let found = output.read()?;
+        match inputs.iter().skip(case.in_place.into()).all(|input| input.read().is_ok_and(|bytes| bytes == input.bytes))
+        {
+            true => Ok(found),
+            false => Err("an input was written".to_owned()),
+        }
+    }
+}
+
+#[test]
+fn every_launch_is_right_on_the_gpu() {
+    let Some(device) = common::cuda("every_launch_is_right_on_the_gpu") else { return };
+    let context = device.cuda_context().expect("a CUDA device");
+    let stream = Stream::new(context).expect("a stream");
+    let table = cases::all();
+    let tensors = table.iter().flat_map(|case| case.inputs.iter().map(Vec::len).chain([case.expected().len()]));
+    let largest = tensors.max().expect("cases") + 2 * GUARD + 16;
+    let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));
+    // This GPU, and one so small that its thread blocks have as much to do as they can.
+    let small = GpuTarget { multiprocessors: 1, ..context.target() };
+    let targets: [Wanted; 2] = [(context.target(), |_| true), (small, |_| true)];
+    let name = device.to_string();
+    check(table.iter(), &targets, &mut Gpu { device, stream, buffers }).report(&name);
+}

@@ -1,0 +1,163 @@
+//! Kernels without a GPU: the `.cu` files compiled by the host's C++ compiler under its address and undefined-behaviour
+//! sanitizers (tests/emulator).
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{check, Machine, Tally, Wanted};
+use crate::common::cases::{self, Case};
+use crate::common::{output_of, POISON};
+use crate::cuda::kernels::{CLUSTERS, CLUSTERS_IN_PLACE};
+use crate::cuda::select::CLUSTER;
+use crate::cuda::{GpuTarget, Launch};
+
+/// What a launch looks like on the wire; tests/emulator/emulator.cpp says what the fields are.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Header {
+    name: u32,
+    parameters: u32,
+    tensors: [u32; 3],
+    blocks: u32,
+    blocks_of_cluster: u32,
+    threads: u32,
+    shared: u32,
+    past: u32,
+    pointers: [u32; 3],
+    order: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Builds the emulator; `None` where there is no C++ compiler with sanitizers.
+fn build(folder: &Path) -> Option<PathBuf> {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let flags = ["-std=c++17", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let compile = |arguments: &[&str]| {
+        Command::new(&compiler)
+            .args(flags)
+            .args(["-I", "tests/emulator"])
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+    };
+    // Whether there is such a compiler is asked of the least program, so that an error in the sources is one.
+    let (probe, probed) = (folder.join("probe.cpp"), folder.join("probe"));
+    std::fs::write(&probe, "int main() {}").expect("a folder of our own");
+    let probing = compile(&[&probe.to_string_lossy(), "-o", &probed.to_string_lossy()]).ok()?;
+    if !probing.wait_with_output().expect("it was started").status.success() {
+        return None;
+    }
+    let mut objects = vec![];
+    let mut compiling = vec![];
+    for file in std::fs::read_dir("kernels").expect("the kernels").map(|file| file.expect("an entry").path()) {
+        if file.extension().is_some_and(|extension| extension == "cu") {
+            let object = folder.join(file.file_stem().expect("a name")).with_extension("o");
+            let (from, to) = (file.to_string_lossy(), object.to_string_lossy());
+            compiling.push(compile(&["-include", "shim.hpp", "-x", "c++", "-c", &from, "-o", &to]));
+            objects.push(to.into_owned());
+        }
+    }
+    let finish = |child: std::io::Result<Child>| {
+        let output = child.and_then(Child::wait_with_output).expect("the compiler was started before");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    compiling.into_iter().for_each(finish);
+    let program = folder.join("emulator");
+    let to = program.to_string_lossy();
+    let mut arguments = vec!["-rdynamic", "tests/emulator/emulator.cpp", "-o", &to];
+    arguments.extend(objects.iter().map(String::as_str));
+    arguments.push("-ldl");
+    finish(compile(&arguments));
+    Some(program)
+}
+
+struct Emulator {
+    child: Child,
+    /// Whether threads run from the last down; every other launch does.
+    backwards: bool,
+}
+
+impl Emulator {
+    fn new(program: &Path) -> Self {
+        let child = Command::new(program)
+            .env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it was built");
+        Self { child, backwards: false }
+    }
+}
+
+impl Machine for Emulator {
+    fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
+        let name = launch.entry.name().to_bytes();
+        let parameters = launch.parameters();
+        let poison = vec![POISON; output_of(&case.desc).total_tensor_size_in_bytes as usize];
+        let input = case.inputs.first().map_or(&[][..], Vec::as_slice);
+        let lengths = case.inputs.get(1).map_or(&[][..], Vec::as_slice);
+        let output = if case.in_place { input } else { &poison };
+        self.backwards = !self.backwards;
+        let header = Header {
+            name: name.len() as u32,
+            parameters: parameters.len() as u32,
+            tensors: [if case.in_place { NONE } else { input.len() as u32 }, lengths.len() as u32, output.len() as u32],
+            blocks: launch.blocks,
+            blocks_of_cluster: if is_of_clusters(launch) { CLUSTER } else { 1 },
+            threads: launch.threads,
+            shared: launch.shared,
+            past,
+            pointers: launch.pointers().map(|offset| offset.map_or(NONE, |offset| offset as u32)),
+            order: self.backwards.into(),
+        };
+        let mut message = bytemuck::bytes_of(&header).to_vec();
+        for bytes in [name, parameters, if case.in_place { &[] } else { input }, lengths, output] {
+            message.extend_from_slice(bytes);
+        }
+        let mut found = vec![0; output.len()];
+        let sent = self.child.stdin.as_mut().expect("piped").write_all(&message);
+        let received = sent.and_then(|()| self.child.stdout.as_mut().expect("piped").read_exact(&mut found));
+        received.map(|()| found).map_err(|error| {
+            let mut report = String::new();
+            let _ = self.child.stderr.as_mut().expect("piped").read_to_string(&mut report);
+            format!("{error}\n{report}")
+        })
+    }
+}
+
+fn is_of_clusters(launch: &Launch) -> bool {
+    [&CLUSTERS, &CLUSTERS_IN_PLACE].into_iter().any(|family| launch.entry.is_of(family))
+}
+
+/// The least GPU; and for clusters one with so little shared memory that strips of both widths are chosen.
+const TARGETS: &[Wanted] = &[
+    (GpuTarget { shared_memory: 48 << 10, multiprocessors: 1, clusters: false }, |_| true),
+    (GpuTarget { shared_memory: 12 << 10, multiprocessors: 1, clusters: true }, is_of_clusters),
+];
+
+#[test]
+fn every_kernel_is_right_and_clean_on_the_host() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(program) = build(folder.path()) else {
+        let required = std::env::var_os("REQUIRE_EMULATOR").is_some_and(|value| value == "1");
+        assert!(!required, "REQUIRE_EMULATOR=1, but there is no C++ compiler with sanitizers");
+        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no C++ compiler with sanitizers to run the kernels on");
+        return;
+    };
+    let table = cases::all();
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(8));
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let worker = |n: usize| {
+            let (program, table) = (&program, &table);
+            scope.spawn(move || check(table.iter().skip(n).step_by(threads), TARGETS, &mut Emulator::new(program)))
+        };
+        let workers: Vec<_> = (0..threads).map(worker).collect();
+        workers.into_iter().map(|worker| worker.join().expect("every case is right")).collect()
+    });
+    tallies.into_iter().sum::<Tally>().report("the host");
+}

@@ -1,0 +1,164 @@
+//! The only table of entry points. build.rs compiles what lies in `kernels/`; a test holds that both list the same.
+
+use std::ffi::CStr;
+
+/// PTX by the name of its kernel file, from build.rs.
+static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+
+/// Entry points of one kernel file that differ in a template argument only, such as the width of an element.
+#[derive(Debug)]
+pub(crate) struct Family {
+    file: &'static str,
+    entries: &'static [&'static CStr],
+}
+
+impl Family {
+    /// The n-th entry point.
+    pub const fn entry(&'static self, n: usize) -> Entry {
+        assert!(n < self.entries.len());
+        Entry { family: self, n }
+    }
+
+    /// The names of its entry points.
+    #[cfg(test)]
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.entries.iter().map(|name| name.to_str().expect("ASCII"))
+    }
+}
+
+/// An entry point of a kernel file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    family: &'static Family,
+    n: usize,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.family, other.family) && self.n == other.n
+    }
+}
+
+impl Entry {
+    /// Its name in the kernel file.
+    pub fn name(self) -> &'static CStr {
+        self.family.entries[self.n]
+    }
+
+    /// The PTX of its kernel file.
+    pub fn ptx(self) -> &'static str {
+        let found = PTX.iter().find(|(file, _)| *file == self.family.file);
+        found.map_or("", |(_, ptx)| ptx) // a test holds that every file is there
+    }
+
+    /// Whether it is one of a family.
+    #[cfg(test)]
+    pub fn is_of(self, family: &'static Family) -> bool {
+        std::ptr::eq(self.family, family)
+    }
+}
+
+macro_rules! kernels {
+    ($($file:literal { $($family:ident: $prefix:literal $($suffix:literal)*;)* })*) => {
+        $($(pub(crate) static $family: Family = Family {
+            file: $file,
+            entries: &[$(match CStr::from_bytes_with_nul(concat!($prefix, $suffix, "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name has no NUL"),
+            }),*],
+        };)*)*
+
+        /// Every family.
+        #[cfg(test)]
+        pub(crate) static FAMILIES: &[&Family] = &[$($(&$family),*),*];
+    };
+}
+
+kernels! {
+    "fill_value_sequence" {
+        FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
+        FILL_ROWS: "fill_rows" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
+        FILL_DENSE: "fill_dense" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
+        FILL_ELEMENTS: "fill_elements" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
+    }
+    "reverse_subsequences_any_strips" {
+        ANY_STRIPS: "reverse_any_strips" "_1" "_2" "_4";
+        ANY_STRIPS_IN_PLACE: "reverse_any_strips_swap" "_1" "_2" "_4" "_8";
+    }
+    "reverse_subsequences_clusters" {
+        CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8";
+        CLUSTERS_IN_PLACE: "reverse_clusters_swap" "_1" "_2" "_4" "_8";
+    }
+    "reverse_subsequences_columns" {
+        COLUMNS: "reverse_columns" "_1" "_2" "_4" "_8";
+        COLUMNS_IN_PLACE: "reverse_columns_swap" "_1" "_2" "_4" "_8";
+    }
+    "reverse_subsequences_units" {
+        UNITS: "reverse_copy" "_1" "_2" "_4" "_8" "_16";
+        UNITS_IN_PLACE: "reverse_swap" "_1" "_2" "_4" "_8" "_16";
+    }
+    "reverse_subsequences_lanes" {
+        LANES: "reverse_lanes" "_1" "_2" "_4" "_8";
+        LANES_IN_PLACE: "reverse_lanes_swap" "_1" "_2" "_4" "_8";
+        WIDE_LANES_IN_PLACE: "reverse_wide_lanes_swap" "_1" "_2" "_4" "_8";
+        LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8";
+        LONG_LANES_IN_PLACE: "reverse_long_lanes_swap" "_1" "_2" "_4" "_8";
+    }
+    "reverse_subsequences_long_rows" {
+        LONG_ROWS: "reverse_long_rows" "_1" "_2" "_4";
+        LONG_ROWS_IN_PLACE: "reverse_long_rows_swap" "_1" "_2" "_4";
+    }
+    "reverse_subsequences_rows" {
+        ROWS: "reverse_rows" "";
+        ROWS_IN_PLACE: "reverse_rows_swap" "";
+    }
+    "reverse_subsequences_small" {
+        SMALL: "reverse_small" "_1" "_2" "_4" "_8";
+        SMALL_IN_PLACE: "reverse_small_swap" "_1" "_2" "_4" "_8" "_16";
+        SMALL_SEND: "reverse_small_send" "_1" "_2" "_4" "_8" "_16";
+        SMALL_PLAIN_IN_PLACE: "reverse_small_plain_swap" "_1" "_2" "_4" "_8" "_16";
+        SMALL_PLAIN_SEND: "reverse_small_plain_send" "_1" "_2" "_4" "_8" "_16";
+    }
+    "reverse_subsequences_staged" {
+        STAGED_LANES: "reverse_staged_lanes" "_1" "_2" "_4" "_8";
+    }
+    "reverse_subsequences_strips" {
+        STRIPS: "reverse_strips" "_1" "_2" "_4" "_8";
+        STRIPS_IN_PLACE: "reverse_strips_swap" "_1" "_2" "_4" "_8";
+    }
+    "reverse_subsequences_tiny" {
+        TINY_1: "reverse_tiny_1" "_2" "_4" "_8" "_16";
+        TINY_2: "reverse_tiny_2" "_4" "_8" "_16";
+        TINY_4: "reverse_tiny_4" "_8" "_16";
+        TINY_8: "reverse_tiny_8" "_16";
+    }
+    "reverse_subsequences_transposed" {
+        TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
+        TRANSPOSED_SEND: "reverse_transposed_send" "_1" "_2" "_4" "_8";
+    }
+    "reverse_subsequences_turned" {
+        TURNED_LANES: "reverse_turned_lanes" "_1" "_2" "_4" "_8";
+        TURNED_LANES_IN_PLACE: "reverse_turned_lanes_swap" "_1" "_2" "_4" "_8";
+        TURNED_ROWS: "reverse_turned_rows" "_1" "_2" "_4";
+        TURNED_ROWS_IN_PLACE: "reverse_turned_rows_swap" "_1" "_2" "_4";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_lists_the_entry_points_of_the_ptx() {
+        let in_ptx: BTreeSet<(&str, &str)> = PTX
+            .iter()
+            .flat_map(|(file, ptx)| ptx.split(".visible .entry ").skip(1).map(move |entry| (*file, entry)))
+            .map(|(file, entry)| (file, entry.split('(').next().expect("a name")))
+            .collect();
+        let in_table: BTreeSet<(&str, &str)> =
+            FAMILIES.iter().flat_map(|family| family.names().map(|name| (family.file, name))).collect();
+        assert_eq!(in_table, in_ptx);
+    }
+}

@@ -1,0 +1,101 @@
+//! A kernel launch with its operator erased: entry point, grid, parameter bytes, and where the pointers go in them.
+
+use bytemuck::Pod;
+
+use super::kernels::Entry;
+
+/// The parameter structure of a kernel: the `repr(C)` twin of a structure of its kernel file.
+pub(crate) trait Parameters: Pod {
+    /// Offsets in bytes of the pointers to the input, the lengths and the output.
+    const POINTERS: [Option<usize>; 3];
+}
+
+/// A launch whose parameters are still typed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draft<P> {
+    pub entry: Entry,
+    /// Thread blocks of the grid.
+    pub blocks: u32,
+    /// Threads per block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory per block.
+    pub shared: u32,
+    /// What the pointers of the big tensors must be multiples of.
+    pub alignment: u32,
+    /// Bytes of the widest store of a thread.
+    pub access: u32,
+    pub params: P,
+}
+
+/// A launch.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Launch {
+    pub entry: Entry,
+    /// Thread blocks of the grid.
+    pub blocks: u32,
+    /// Threads per block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory per block.
+    pub shared: u32,
+    /// What the pointers of the big tensors must be multiples of.
+    pub alignment: u32,
+    /// Bytes of the widest store of a thread.
+    pub access: u32,
+    /// The parameter structure, without its pointers.
+    parameters: Box<[u64]>,
+    /// Where in it the pointers to the input, the lengths and the output go.
+    pointers: [Option<usize>; 3],
+}
+
+/// Addresses of the tensors of one dispatch; 0 where there is no such tensor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addresses {
+    pub input: u64,
+    pub lengths: u64,
+    pub output: u64,
+}
+
+/// Words of the largest parameter structure.
+const MAX_WORDS: usize = 80;
+
+impl<P: Parameters> From<Draft<P>> for Launch {
+    fn from(draft: Draft<P>) -> Self {
+        const { assert!(size_of::<P>() % 8 == 0 && size_of::<P>() <= MAX_WORDS * 8) }
+        let Draft { entry, blocks, threads, shared, alignment, access, params } = draft;
+        let mut parameters = vec![0u64; size_of::<P>() / 8].into_boxed_slice();
+        bytemuck::cast_slice_mut(&mut parameters).copy_from_slice(bytemuck::bytes_of(&params));
+        Self { entry, blocks, threads, shared, alignment, access, parameters, pointers: P::POINTERS }
+    }
+}
+
+impl Launch {
+    /// Hands the parameters, pointers filled in, to `launch`. Nothing is allocated.
+    pub fn with_parameters<R>(&self, addresses: &Addresses, launch: impl FnOnce(&[u64]) -> R) -> R {
+        let mut words = [0; MAX_WORDS];
+        let words = &mut words[..self.parameters.len()];
+        words.copy_from_slice(&self.parameters);
+        for (offset, address) in self.pointers.iter().zip([addresses.input, addresses.lengths, addresses.output]) {
+            if let Some(offset) = offset {
+                words[offset / 8] = address;
+            }
+        }
+        launch(words)
+    }
+
+    /// Whether it takes these pointers.
+    pub fn takes(&self, addresses: &Addresses) -> bool {
+        (addresses.input | addresses.output) % u64::from(self.alignment) == 0
+    }
+
+    /// The parameter structure, without its pointers.
+    #[cfg(test)]
+    pub fn parameters(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.parameters)
+    }
+
+    /// Where in it the pointers to the input, the lengths and the output go, in bytes.
+    #[cfg(test)]
+    pub fn pointers(&self) -> [Option<usize>; 3] {
+        self.pointers
+    }
+}

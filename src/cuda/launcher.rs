@@ -1,0 +1,43 @@
+//! The launches of one compiled operator, with their kernels loaded.
+
+use std::sync::Arc;
+
+use super::driver::{self, Context, Kernel, StreamHandle};
+use super::launch::{Addresses, Launch};
+use super::select::{Candidates, Selection};
+use crate::error::{CompileError, CudaError};
+
+/// Launches in the order they are tried in; none where nothing moves.
+type Loaded = Vec<(Launch, Arc<Kernel>)>;
+
+/// Queues one operator on streams of one GPU.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    context: Arc<Context>,
+    out_of_place: Loaded,
+    in_place: Loaded,
+}
+
+impl Launcher {
+    /// Looks up the kernels of the launches, loading those that are used for the first time on this context.
+    pub fn new(context: &Arc<Context>, selection: Selection) -> Result<Self, CompileError> {
+        let load = |candidates: Candidates| -> Result<Loaded, CudaError> {
+            let load = |launch: Launch| context.kernel(launch.entry).map(|kernel| (launch, kernel));
+            candidates.launches.into_iter().map(load).collect()
+        };
+        Ok(Self {
+            context: context.clone(),
+            out_of_place: load(selection.out_of_place)?,
+            in_place: selection.in_place.map_or(Ok(Vec::new()), load)?,
+        })
+    }
+
+    /// Queues the first launch that takes the pointers. The last takes any, so none is found only where nothing moves.
+    pub fn launch(&self, addresses: &Addresses, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
+        let launches = if in_place { &self.in_place } else { &self.out_of_place };
+        match launches.iter().find(|(launch, _)| launch.takes(addresses)) {
+            Some((launch, kernel)) => driver::launch(&self.context, kernel, launch, addresses, stream),
+            None => Ok(()),
+        }
+    }
+}

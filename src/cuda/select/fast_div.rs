@@ -1,0 +1,73 @@
+//! Division by a number the host knows.
+
+use bytemuck::{Pod, Zeroable};
+
+/// `FastDiv` of kernels/common.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct FastDiv {
+    pub divisor: u32,
+    pub multiplier: u32,
+    pub shift1: u32,
+    pub shift2: u32,
+}
+
+impl FastDiv {
+    /// Granlund & Montgomery, "Division by Invariant Integers using Multiplication" (1994), figure 4.1.
+    pub fn new(divisor: u32) -> Self {
+        debug_assert!(divisor > 0);
+        let log = 32 - (divisor - 1).leading_zeros();
+        let multiplier = ((1u64 << 32) * ((1u64 << log) - u64::from(divisor)) / u64::from(divisor) + 1) as u32;
+        Self { divisor, multiplier, shift1: log.min(1), shift2: log.saturating_sub(1) }
+    }
+
+    /// What the kernels compute.
+    #[cfg(test)]
+    fn divide(self, n: u32) -> u32 {
+        let t = ((u64::from(self.multiplier) * u64::from(n)) >> 32) as u32;
+        (t + ((n - t) >> self.shift1)) >> self.shift2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FastDiv;
+
+    #[test]
+    fn fast_division_is_division() {
+        let edges = [
+            1u32,
+            2,
+            3,
+            5,
+            7,
+            10,
+            255,
+            256,
+            257,
+            641,
+            65535,
+            65536,
+            65537,
+            1 << 31,
+            (1 << 31) + 1,
+            u32::MAX - 1,
+            u32::MAX,
+        ];
+        let mut n = 12345u32;
+        for divisor in edges.into_iter().chain(1..2000) {
+            let fast = FastDiv::new(divisor);
+            for edge in edges.into_iter().chain([0]) {
+                for n in
+                    [edge, edge.wrapping_sub(1), edge.wrapping_mul(divisor), edge.wrapping_mul(divisor).wrapping_sub(1)]
+                {
+                    assert_eq!(fast.divide(n), n / divisor, "{n} / {divisor}");
+                }
+            }
+            for _ in 0..100 {
+                n = n.wrapping_mul(1664525).wrapping_add(1013904223);
+                assert_eq!(fast.divide(n), n / divisor, "{n} / {divisor}");
+            }
+        }
+    }
+}

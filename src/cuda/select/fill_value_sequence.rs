@@ -1,0 +1,266 @@
+//! FILL_VALUE_SEQUENCE: four kernels, by how the output lies in memory.
+
+use std::mem::offset_of;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::{blocks, slots_of_run, Candidates, FastDiv, Selection, SLOT, THREADS};
+use crate::cuda::kernels;
+use crate::cuda::launch::{Draft, Launch, Parameters};
+use crate::cuda::GpuTarget;
+use crate::layout::MAX_DIMENSIONS;
+use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
+
+/// Shorter rows are mostly their two ends, which are stored in part.
+const MIN_ROW_BYTES: u64 = 32;
+
+/// Slots of a dense run that a thread takes (`DENSE_SLOTS` of the kernel file). NHWC with 3 channels u8 on an H200,
+/// 2026-11-21: 62.7 µs, with 6 slots 63.7, with 16 64.4; one slot a thread, with divisions of its own, 102.
+const SLOTS_OF_DENSE: u32 = 8;
+
+/// Bytes that memory is written in.
+const SECTOR: u32 = 32;
+
+/// Shorter rows are written as part of a dense run where they are one, unless they are whole sectors: carrying from row
+/// to row costs less than storing every row's ends in part. 256 MiB of NHWC with 64 channels f32 on an H200,
+/// 2026-11-21: whole rows 60 µs; 2026-11-20: dense 67, rows with ends 71.
+const LONG_ROW_BYTES: u64 = 1024;
+
+/// `FillPacked` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Packed {
+    pub out: u64,
+    pub start: u64,
+    pub delta: u64,
+    pub count: u32,
+    pub reserved: u32,
+    pub pattern: [u32; 4],
+}
+
+/// `FillDim` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Dim {
+    pub size: FastDiv,
+    pub stride: u32,
+    pub step: u32,
+}
+
+/// `FillStrided` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Strided {
+    pub out: u64,
+    pub start: u64,
+    pub delta: u64,
+    pub items: u64,
+    pub parts: FastDiv,
+    pub inner: FastDiv,
+    pub middle: FastDiv,
+    pub row_size: u32,
+    pub row_step: u32,
+    pub middle_step: u32,
+    pub outer_step: u32,
+    pub rank: u32,
+    pub group_log: u32,
+    pub whole: u32,
+    pub reserved: u32,
+    pub pattern: [u32; 4],
+    pub tables: [[u32; 4]; 15],
+    pub dims: [Dim; MAX_DIMENSIONS],
+}
+
+impl Parameters for Packed {
+    const POINTERS: [Option<usize>; 3] = [None, None, Some(offset_of!(Packed, out))];
+}
+
+impl Parameters for Strided {
+    const POINTERS: [Option<usize>; 3] = [None, None, Some(offset_of!(Strided, out))];
+}
+
+/// Which kernel writes an output.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// The whole tensor is one run: a 16-byte store per thread.
+    Packed,
+    /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
+    Rows,
+    /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
+    Dense,
+    /// Anything: an element per thread.
+    Elements,
+}
+
+impl Kind {
+    /// The kernels that are faster, with why they cannot write a layout that comes to this one.
+    fn rejected(self) -> &'static [(&'static str, &'static str)] {
+        const REJECTED: &[(&str, &str)] = &[
+            ("fill_packed", "the output is no single run in memory in the order of its index"),
+            ("fill_rows", "the innermost dimension in memory is no run of 1024 bytes, nor of whole 32-byte sectors at multiples of 32"),
+            ("fill_dense", "the innermost dimensions in memory leave gaps, or fill fewer than 32 bytes without"),
+        ];
+        &REJECTED[..self as usize]
+    }
+}
+
+/// The launches of a sequence: where all rows begin at a multiple of 32 bytes if the tensor does, the one for that, and
+/// the one for any pointer.
+pub(crate) fn select(plan: &Plan, _: &GpuTarget) -> Selection {
+    let mut found = Candidates::new();
+    let mut add = |(kind, launch): (Kind, Launch)| {
+        if found.launches.is_empty() {
+            found.rejected.extend_from_slice(kind.rejected());
+        }
+        found.push(launch);
+    };
+    if let [] | [Dimension { stride: 1, .. }] = &plan.dimensions[..] {
+        add(packed(plan));
+    } else {
+        let whole = |elements: u32| (u64::from(elements) * u64::from(plan.arithmetic.width())) % u64::from(SECTOR) == 0;
+        if plan.dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride))) {
+            add(strided(plan, true));
+        }
+        add(strided(plan, false));
+    }
+    Selection { out_of_place: found, in_place: None }
+}
+
+fn packed(plan: &Plan) -> (Kind, Launch) {
+    let &Plan { arithmetic, start, delta, .. } = plan;
+    let width = arithmetic.width();
+    let count = plan.dimensions.first().map_or(1, |d| d.size);
+    let draft = Draft {
+        entry: kernels::FILL_PACKED.entry(arithmetic as usize),
+        blocks: blocks(slots_of_run(count, width, false).into(), 1),
+        threads: THREADS,
+        shared: 0,
+        alignment: width,
+        access: SLOT,
+        params: Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) },
+    };
+    (Kind::Packed, draft.into())
+}
+
+fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
+    let &Plan { arithmetic, start, delta, ref dimensions } = plan;
+    let width = arithmetic.width();
+    // Runs of the innermost `run` dimensions, 0 where there is no run worth a kernel: elements one by one.
+    let run = run(dimensions, width, aligned);
+    let (outer, run) = dimensions.split_at(dimensions.len() - run);
+    let row_size: u32 = run.iter().map(|d| d.size).product();
+    let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
+    let slots = if run.is_empty() { 1 } else { slots_of_run(row_size, width, aligned) };
+    // As many threads for each run as it has slots, rounded up to a power of two, or a block for each part of it.
+    let slots_of_thread = if run.len() > 1 { SLOTS_OF_DENSE } else { 1 };
+    let threads = slots.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
+    let parts = slots.div_ceil(THREADS * slots_of_thread);
+    let blocks_of_runs = rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts;
+    let (kind, kernel, blocks) = match run.len() {
+        0 => (Kind::Elements, &kernels::FILL_ELEMENTS, blocks(rows, 1)),
+        1 => (Kind::Rows, &kernels::FILL_ROWS, blocks_of_runs),
+        _ => (Kind::Dense, &kernels::FILL_DENSE, blocks_of_runs),
+    };
+    let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
+    let step = |n: usize| nth(n).map_or(0, |d| d.step);
+    let size = |n: usize| nth(n).map_or(1, |d| d.size);
+    let mut dims = [Dim::zeroed(); MAX_DIMENSIONS];
+    for (dim, d) in dims.iter_mut().zip(outer.iter().rev()) {
+        *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
+    }
+    let (tables, shared) = match run.len() {
+        2.. if size(0) < SLOT / width => tables(arithmetic, delta, size(0), step(0), step(1)),
+        _ => Default::default(),
+    };
+    let params = Strided {
+        out: 0,
+        start,
+        delta,
+        items: rows,
+        parts: FastDiv::new(parts),
+        inner: FastDiv::new(size(0)),
+        middle: FastDiv::new(size(1)),
+        row_size,
+        row_step: step(0),
+        middle_step: step(1),
+        outer_step: step(2),
+        rank: outer.len() as u32,
+        group_log: threads.trailing_zeros(),
+        whole: (aligned && row_size * width % SECTOR == 0).into(),
+        reserved: 0,
+        pattern: pattern(arithmetic, delta, step(0)),
+        tables,
+        dims,
+    };
+    let alignment = if aligned { SLOT } else { width };
+    let access = if run.is_empty() { width } else { SLOT };
+    let entry = kernel.entry(arithmetic as usize);
+    (kind, Draft { entry, blocks, threads: THREADS, shared, alignment, access, params }.into())
+}
+
+/// What the elements of a slot, `step` apart in the index, add to its first.
+fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
+    if matches!(arithmetic, Arithmetic::Float32 | Arithmetic::Float16) {
+        return [0; 4]; // computed from the index
+    }
+    distances(arithmetic, delta, |k| k.wrapping_mul(step))
+}
+
+/// For an innermost dimension shorter than a slot: of every coordinate c that a slot may begin with, how far its
+/// elements are from the one with coordinate 0, and the bytes of shared memory that hold it.
+fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
+    let mut tables = [[0; 4]; 15];
+    let mut rows = tables.iter_mut();
+    for c in 0..size {
+        let distance =
+            |k: u32| ((c + k) % size).wrapping_mul(step).wrapping_add(((c + k) / size).wrapping_mul(next_step));
+        if arithmetic == Arithmetic::Float16 {
+            // 8 indices, in two rows.
+            for (row, k) in rows.by_ref().take(2).zip([0, 4]) {
+                *row = std::array::from_fn(|n| distance(k + n as u32));
+            }
+        } else if let Some(row) = rows.next() {
+            *row = match arithmetic {
+                Arithmetic::Float32 => std::array::from_fn(|n| distance(n as u32)),
+                _ => distances(arithmetic, delta, distance),
+            };
+        }
+    }
+    let left = rows.len();
+    (tables, (tables.len() - left) as u32 * SLOT)
+}
+
+/// The products of the first indices and delta, side by side in 16 bytes.
+fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> [u32; 4] {
+    let width = arithmetic.width() as usize;
+    let mut bytes = [0; SLOT as usize];
+    for (k, element) in bytes.chunks_mut(width).enumerate() {
+        element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(delta).to_le_bytes()[..width]);
+    }
+    bytemuck::cast(bytes)
+}
+
+/// How many of the innermost dimensions are written as one run: those that leave no gaps in memory, at most three,
+/// but a single one where it is long enough, or where rows of whole slots begin at slots.
+fn run(dimensions: &[Dimension], width: u32, aligned: bool) -> usize {
+    let bytes = |run: usize| {
+        let run = &dimensions[dimensions.len() - run..];
+        run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
+    };
+    let mut dense = 0;
+    let mut stride = 1;
+    while dense < dimensions.len().min(3) {
+        let d = dimensions[dimensions.len() - dense - 1];
+        if u64::from(d.stride) != stride {
+            break;
+        }
+        stride *= u64::from(d.size);
+        dense += 1;
+    }
+    match dense {
+        1.. if bytes(1) >= LONG_ROW_BYTES => 1,
+        1.. if aligned && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(SLOT) == 0 => 1,
+        1.. if bytes(dense) >= MIN_ROW_BYTES => dense,
+        _ => 0,
+    }
+}

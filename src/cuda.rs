@@ -8,6 +8,7 @@ mod launch;
 mod launcher;
 pub(crate) mod select;
 mod target;
+mod tuning;
 
 #[cfg(test)]
 mod kernel_tests;

@@ -500,11 +500,11 @@ Dispatchable 'rows'
     axis 2048, steps of InputTensor 1024, OutputTensor 1024
     size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
   copying: 536871168 bytes must move
-    reverse_copy_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_elementwise_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
     reverse_rows: 16-byte stores, grid 33024 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
   in place: at most 536871168 bytes must move
-    reverse_swap_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
-    reverse_rows_swap: 16-byte stores, grid 16512 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
+    reverse_elementwise_in_place_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_rows_in_place: 16-byte stores, grid 16512 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
 Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:
     size 1000000, steps of OutputTensor 1, index 1
@@ -534,7 +534,7 @@ Dispatchable 'sequence'
     let text = stdout(&output);
     for line in [
         "(tensor.sizes.nonzero)",
-        "    fill_elements_i8: 1-byte stores",
+        "    fill_elements: 1-byte stores",
         "    not fill_packed: ",
         "    not fill_dense: ",
     ] {

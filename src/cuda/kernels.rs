@@ -79,68 +79,51 @@ kernels! {
         FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_ROWS: "fill_rows" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_DENSE: "fill_dense" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
-        FILL_ELEMENTS: "fill_elements" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
+        FILL_ELEMENTS: "fill_elements" "";
     }
-    "reverse_subsequences_any_strips" {
-        ANY_STRIPS: "reverse_any_strips" "_1" "_2" "_4";
-        ANY_STRIPS_IN_PLACE: "reverse_any_strips_swap" "_1" "_2" "_4" "_8";
+    "reverse_elementwise" {
+        ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16";
+        ELEMENTWISE_IN_PLACE: "reverse_elementwise_in_place" "_1" "_2" "_4" "_8" "_16";
+        SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16";
+        SMALL_FLAT: "reverse_small_flat" "_1" "_2" "_4" "_8" "_16";
+        SMALL_IN_PLACE: "reverse_small_in_place" "_1" "_2" "_4" "_8" "_16";
     }
-    "reverse_subsequences_clusters" {
-        CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8";
-        CLUSTERS_IN_PLACE: "reverse_clusters_swap" "_1" "_2" "_4" "_8";
+    "reverse_packed_lanes" {
+        PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2" "_4";
+        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8";
+        PACKED_LANES_IN_PLACE: "reverse_packed_lanes_in_place" "_1" "_2" "_4" "_8";
     }
-    "reverse_subsequences_columns" {
-        COLUMNS: "reverse_columns" "_1" "_2" "_4" "_8";
-        COLUMNS_IN_PLACE: "reverse_columns_swap" "_1" "_2" "_4" "_8";
-    }
-    "reverse_subsequences_units" {
-        UNITS: "reverse_copy" "_1" "_2" "_4" "_8" "_16";
-        UNITS_IN_PLACE: "reverse_swap" "_1" "_2" "_4" "_8" "_16";
-    }
-    "reverse_subsequences_lanes" {
-        LANES: "reverse_lanes" "_1" "_2" "_4" "_8";
-        LANES_IN_PLACE: "reverse_lanes_swap" "_1" "_2" "_4" "_8";
-        WIDE_LANES_IN_PLACE: "reverse_wide_lanes_swap" "_1" "_2" "_4" "_8";
-        LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8";
-        LONG_LANES_IN_PLACE: "reverse_long_lanes_swap" "_1" "_2" "_4" "_8";
-    }
-    "reverse_subsequences_long_rows" {
-        LONG_ROWS: "reverse_long_rows" "_1" "_2" "_4";
-        LONG_ROWS_IN_PLACE: "reverse_long_rows_swap" "_1" "_2" "_4";
-    }
-    "reverse_subsequences_rows" {
+    "reverse_rows" {
         ROWS: "reverse_rows" "";
-        ROWS_IN_PLACE: "reverse_rows_swap" "";
+        ROWS_IN_PLACE: "reverse_rows_in_place" "";
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4";
+        PACKED_ROWS_IN_PLACE: "reverse_packed_rows_in_place" "_1" "_2" "_4";
+        ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4";
+        ROW_TILES_IN_PLACE: "reverse_row_tiles_in_place" "_1" "_2" "_4";
     }
-    "reverse_subsequences_small" {
-        SMALL: "reverse_small" "_1" "_2" "_4" "_8";
-        SMALL_IN_PLACE: "reverse_small_swap" "_1" "_2" "_4" "_8" "_16";
-        SMALL_SEND: "reverse_small_send" "_1" "_2" "_4" "_8" "_16";
-        SMALL_PLAIN_IN_PLACE: "reverse_small_plain_swap" "_1" "_2" "_4" "_8" "_16";
-        SMALL_PLAIN_SEND: "reverse_small_plain_send" "_1" "_2" "_4" "_8" "_16";
+    "reverse_lanes" {
+        LANES: "reverse_lanes" "_1" "_2" "_4" "_8";
+        LANES_IN_PLACE: "reverse_lanes_in_place" "_1" "_2" "_4" "_8";
+        WIDE_LANES_IN_PLACE: "reverse_wide_lanes_in_place" "_1" "_2" "_4" "_8";
+        LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8";
+        LONG_LANES_IN_PLACE: "reverse_long_lanes_in_place" "_1" "_2" "_4" "_8";
     }
-    "reverse_subsequences_staged" {
-        STAGED_LANES: "reverse_staged_lanes" "_1" "_2" "_4" "_8";
-    }
-    "reverse_subsequences_strips" {
+    "reverse_strips" {
         STRIPS: "reverse_strips" "_1" "_2" "_4" "_8";
-        STRIPS_IN_PLACE: "reverse_strips_swap" "_1" "_2" "_4" "_8";
+        STRIPS_IN_PLACE: "reverse_strips_in_place" "_1" "_2" "_4" "_8";
+        UNALIGNED_STRIPS_IN_PLACE: "reverse_unaligned_strips_in_place" "_1" "_2" "_4" "_8";
     }
-    "reverse_subsequences_tiny" {
-        TINY_1: "reverse_tiny_1" "_2" "_4" "_8" "_16";
-        TINY_2: "reverse_tiny_2" "_4" "_8" "_16";
-        TINY_4: "reverse_tiny_4" "_8" "_16";
-        TINY_8: "reverse_tiny_8" "_16";
+    "reverse_clusters" {
+        CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8";
+        CLUSTERS_IN_PLACE: "reverse_clusters_in_place" "_1" "_2" "_4" "_8";
     }
-    "reverse_subsequences_transposed" {
+    "reverse_columns" {
+        COLUMNS: "reverse_columns" "_1" "_2" "_4";
+        COLUMNS_IN_PLACE: "reverse_columns_in_place" "_1" "_2" "_4" "_8";
+    }
+    "reverse_transposed" {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
-        TRANSPOSED_SEND: "reverse_transposed_send" "_1" "_2" "_4" "_8";
-    }
-    "reverse_subsequences_turned" {
-        TURNED_LANES: "reverse_turned_lanes" "_1" "_2" "_4" "_8";
-        TURNED_LANES_IN_PLACE: "reverse_turned_lanes_swap" "_1" "_2" "_4" "_8";
-        TURNED_ROWS: "reverse_turned_rows" "_1" "_2" "_4";
-        TURNED_ROWS_IN_PLACE: "reverse_turned_rows_swap" "_1" "_2" "_4";
+        TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4" "_8";
     }
 }
 

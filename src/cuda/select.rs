@@ -6,31 +6,21 @@ pub(crate) mod reverse_subsequences;
 
 mod clusters;
 mod columns;
+mod elementwise;
 mod fast_div;
 mod lanes;
-mod long_rows;
+mod layout;
+mod packed_lanes;
 mod rows;
-mod small;
-mod staged;
+mod segments;
 mod strips;
-mod tiny;
 mod transposed;
-mod units;
 
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use clusters::CLUSTER;
-pub(crate) use fast_div::FastDiv;
-
 use super::launch::Launch;
-
-/// Threads per block, except in cooperative-group and cluster kernels (`THREADS` of kernels/common.cuh).
-const THREADS: u32 = 256;
-
-/// Bytes of the widest load and store of a thread.
-const SLOT: u32 = 16;
+use super::tuning::{THREADS, VEC16};
 
 /// Why a kernel cannot run a layout.
 pub(crate) type Because = &'static str;
@@ -76,12 +66,12 @@ fn blocks(items: u64, items_per_thread: u32) -> u32 {
 
 /// That many thread blocks, if a grid can have them.
 fn grid(blocks: u64) -> Result<u32, Because> {
-    u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31).ok_or("there would be 2³¹ blocks of threads or more")
+    u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31).ok_or("the grid would have 2³¹ thread blocks or more")
 }
 
-/// 16-byte slots that a run of `count` elements of `width` bytes touches: `aligned` where every run begins
-/// at a multiple of 16, else at worst.
-fn slots_of_run(count: u32, width: u32, aligned: bool) -> u32 {
-    let lead = if aligned { 0 } else { SLOT - width };
-    (u64::from(count) * u64::from(width) + u64::from(lead)).div_ceil(u64::from(SLOT)) as u32
+/// Vectors that a run of `count` elements of `width` bytes touches: `aligned` where every run begins at a multiple of 16,
+/// else at worst.
+fn vectors_of_run(count: u32, width: u32, aligned: bool) -> u32 {
+    let lead = if aligned { 0 } else { VEC16 - width };
+    (u64::from(count) * u64::from(width) + u64::from(lead)).div_ceil(u64::from(VEC16)) as u32
 }

@@ -29,7 +29,7 @@ Index3 threadIdx, blockIdx, blockDim;
 static constexpr unsigned THREADS = 4096, WARP = 32;  // THREADS: the most of a cluster
 // The sanitizer clears what it knows of a stack, an eighth as large, at every switch: half of the time with 256 KiB.
 static constexpr size_t STACK = 64 << 10, SHARED = 256 << 10;
-uint4 staged[SHARED / 16];  // `extern __shared__ uint4 staged[]` of the kernels
+uint4 smem[SHARED / 16];  // `extern __shared__ uint4 smem[]` of the kernels
 
 namespace {
 
@@ -55,7 +55,7 @@ struct Cluster {
     unsigned first_block = 0;
     unsigned threads = 0;  // of all its blocks
     unsigned next = 0;     // threads that have begun
-    unsigned current = 0;  // block whose shared memory is in `staged`; the others' are here
+    unsigned current = 0;  // block whose shared memory is in `smem`; the others' are here
     std::vector<std::vector<unsigned char>> shared;
     State state[THREADS];
     unsigned barrier[THREADS];  // of how many threads, where one waits
@@ -84,8 +84,8 @@ void enter(unsigned thread) {
     threadIdx = {thread % blockDim.x, 0, 0};
     blockIdx = {cluster.first_block + block, 0, 0};
     if (block == cluster.current) return;
-    std::memcpy(cluster.shared[cluster.current].data(), staged, cluster.shared[block].size());
-    std::memcpy(staged, cluster.shared[block].data(), cluster.shared[block].size());
+    std::memcpy(cluster.shared[cluster.current].data(), smem, cluster.shared[block].size());
+    std::memcpy(smem, cluster.shared[block].data(), cluster.shared[block].size());
     cluster.current = block;
 }
 
@@ -221,7 +221,7 @@ struct Header {
 void __syncthreads() { wait_for(blockDim.x); }
 void sync_cluster() { wait_for(cluster.threads); }
 unsigned char* shared_of(unsigned block) {
-    if (block == cluster.current) return reinterpret_cast<unsigned char*>(staged);
+    if (block == cluster.current) return reinterpret_cast<unsigned char*>(smem);
     return cluster.shared.at(block).data();
 }
 void __syncwarp() { wait_for(WARP); }
@@ -250,8 +250,8 @@ int main() {
         cluster.threads = header.blocks_of_cluster * header.threads;
         cluster.shared.assign(header.blocks_of_cluster, std::vector<unsigned char>(header.shared, 0xA5));
         cluster.current = 0;
-        std::memset(staged, 0xA5, sizeof staged);
-        ASAN_POISON_MEMORY_REGION(reinterpret_cast<char*>(staged) + header.shared, sizeof staged - header.shared);
+        std::memset(smem, 0xA5, sizeof smem);
+        ASAN_POISON_MEMORY_REGION(reinterpret_cast<char*>(smem) + header.shared, sizeof smem - header.shared);
         if (cluster.threads > THREADS) fail("a block or a cluster of more threads than there may be");
         blockDim = {header.threads, 1, 1};
         const unsigned clusters = header.blocks / header.blocks_of_cluster;
@@ -260,7 +260,7 @@ int main() {
             cluster.first_block = (cluster.backwards ? clusters - 1 - n : n) * header.blocks_of_cluster;
             run_cluster();
         }
-        ASAN_UNPOISON_MEMORY_REGION(staged, sizeof staged);
+        ASAN_UNPOISON_MEMORY_REGION(smem, sizeof smem);
         if (std::fwrite(output.begin, 1, header.tensors[2], stdout) != header.tensors[2]) fail("no reader");
         std::fflush(stdout);
     }

@@ -38,7 +38,7 @@ inline int __syncthreads_or(int) {
 void sync_cluster();
 unsigned char* shared_of(unsigned block);
 template <class Element>
-void store_in(unsigned block, unsigned byte, Element value) {
+void store_in_block(unsigned block, unsigned byte, Element value) {
     *reinterpret_cast<Element*>(shared_of(block) + byte) = value;
 }
 

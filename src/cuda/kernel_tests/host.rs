@@ -11,7 +11,7 @@ use super::{check, Machine, Tally, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{output_of, POISON};
 use crate::cuda::kernels::{CLUSTERS, CLUSTERS_IN_PLACE};
-use crate::cuda::select::CLUSTER;
+use crate::cuda::tuning::clusters::CLUSTER;
 use crate::cuda::{GpuTarget, Launch};
 
 /// What a launch looks like on the wire; tests/emulator/emulator.cpp says what the fields are.

@@ -4,27 +4,15 @@ use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{blocks, slots_of_run, Candidates, FastDiv, Selection, SLOT, THREADS};
+use super::fast_div::FastDiv;
+use super::{blocks, vectors_of_run, Because, Candidates, Selection};
 use crate::cuda::kernels;
 use crate::cuda::launch::{Draft, Launch, Parameters};
-use crate::cuda::GpuTarget;
+use crate::cuda::target::GpuTarget;
+use crate::cuda::tuning::fill::*;
+use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 use crate::layout::MAX_DIMENSIONS;
 use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
-
-/// Shorter rows are mostly their two ends, which are stored in part.
-const MIN_ROW_BYTES: u64 = 32;
-
-/// Slots of a dense run that a thread takes (`DENSE_SLOTS` of the kernel file). NHWC with 3 channels u8 on an H200,
-/// 2026-11-21: 62.7 µs, with 6 slots 63.7, with 16 64.4; one slot a thread, with divisions of its own, 102.
-const SLOTS_OF_DENSE: u32 = 8;
-
-/// Bytes that memory is written in.
-const SECTOR: u32 = 32;
-
-/// Shorter rows are written as part of a dense run where they are one, unless they are whole sectors: carrying from row
-/// to row costs less than storing every row's ends in part. 256 MiB of NHWC with 64 channels f32 on an H200,
-/// 2026-11-21: whole rows 60 µs; 2026-11-20: dense 67, rows with ends 71.
-const LONG_ROW_BYTES: u64 = 1024;
 
 /// `FillPacked` of the kernel file.
 #[repr(C)]
@@ -63,13 +51,15 @@ pub(crate) struct Strided {
     pub middle_step: u32,
     pub outer_step: u32,
     pub rank: u32,
-    pub group_log: u32,
+    pub group_size_log2: u32,
     pub whole: u32,
-    pub reserved: u32,
+    pub arithmetic: u32,
     pub pattern: [u32; 4],
     pub tables: [[u32; 4]; 15],
     pub dims: [Dim; MAX_DIMENSIONS],
 }
+
+const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 impl Parameters for Packed {
     const POINTERS: [Option<usize>; 3] = [None, None, Some(offset_of!(Packed, out))];
@@ -94,8 +84,8 @@ enum Kind {
 
 impl Kind {
     /// The kernels that are faster, with why they cannot write a layout that comes to this one.
-    fn rejected(self) -> &'static [(&'static str, &'static str)] {
-        const REJECTED: &[(&str, &str)] = &[
+    fn rejected(self) -> &'static [(&'static str, Because)] {
+        const REJECTED: &[(&str, Because)] = &[
             ("fill_packed", "the output is no single run in memory in the order of its index"),
             ("fill_rows", "the innermost dimension in memory is no run of 1024 bytes, nor of whole 32-byte sectors at multiples of 32"),
             ("fill_dense", "the innermost dimensions in memory leave gaps, or fill fewer than 32 bytes without"),
@@ -132,11 +122,11 @@ fn packed(plan: &Plan) -> (Kind, Launch) {
     let count = plan.dimensions.first().map_or(1, |d| d.size);
     let draft = Draft {
         entry: kernels::FILL_PACKED.entry(arithmetic as usize),
-        blocks: blocks(slots_of_run(count, width, false).into(), 1),
+        blocks: blocks(vectors_of_run(count, width, false).into(), 1),
         threads: THREADS,
         shared: 0,
         alignment: width,
-        access: SLOT,
+        access: VEC16,
         params: Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) },
     };
     (Kind::Packed, draft.into())
@@ -150,16 +140,16 @@ fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
     let (outer, run) = dimensions.split_at(dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
     let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
-    let slots = if run.is_empty() { 1 } else { slots_of_run(row_size, width, aligned) };
-    // As many threads for each run as it has slots, rounded up to a power of two, or a block for each part of it.
-    let slots_of_thread = if run.len() > 1 { SLOTS_OF_DENSE } else { 1 };
-    let threads = slots.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
-    let parts = slots.div_ceil(THREADS * slots_of_thread);
+    let vectors = if run.is_empty() { 1 } else { vectors_of_run(row_size, width, aligned) };
+    // As many threads per run as it has vectors, rounded up to a power of two, or a thread block per part of it.
+    let vectors_per_thread = if run.len() > 1 { DENSE_VECTORS } else { 1 };
+    let threads = vectors.div_ceil(vectors_per_thread).next_power_of_two().min(THREADS);
+    let parts = vectors.div_ceil(THREADS * vectors_per_thread);
     let blocks_of_runs = rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts;
-    let (kind, kernel, blocks) = match run.len() {
-        0 => (Kind::Elements, &kernels::FILL_ELEMENTS, blocks(rows, 1)),
-        1 => (Kind::Rows, &kernels::FILL_ROWS, blocks_of_runs),
-        _ => (Kind::Dense, &kernels::FILL_DENSE, blocks_of_runs),
+    let (kind, entry, blocks) = match run.len() {
+        0 => (Kind::Elements, kernels::FILL_ELEMENTS.entry(0), blocks(rows, 1)),
+        1 => (Kind::Rows, kernels::FILL_ROWS.entry(arithmetic as usize), blocks_of_runs),
+        _ => (Kind::Dense, kernels::FILL_DENSE.entry(arithmetic as usize), blocks_of_runs),
     };
     let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
     let step = |n: usize| nth(n).map_or(0, |d| d.step);
@@ -169,7 +159,7 @@ fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
         *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
     }
     let (tables, shared) = match run.len() {
-        2.. if size(0) < SLOT / width => tables(arithmetic, delta, size(0), step(0), step(1)),
+        2.. if size(0) < VEC16 / width => tables(arithmetic, delta, size(0), step(0), step(1)),
         _ => Default::default(),
     };
     let params = Strided {
@@ -185,20 +175,19 @@ fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
         middle_step: step(1),
         outer_step: step(2),
         rank: outer.len() as u32,
-        group_log: threads.trailing_zeros(),
+        group_size_log2: threads.trailing_zeros(),
         whole: (aligned && row_size * width % SECTOR == 0).into(),
-        reserved: 0,
+        arithmetic: arithmetic as u32,
         pattern: pattern(arithmetic, delta, step(0)),
         tables,
         dims,
     };
-    let alignment = if aligned { SLOT } else { width };
-    let access = if run.is_empty() { width } else { SLOT };
-    let entry = kernel.entry(arithmetic as usize);
+    let alignment = if aligned { VEC16 } else { width };
+    let access = if run.is_empty() { width } else { VEC16 };
     (kind, Draft { entry, blocks, threads: THREADS, shared, alignment, access, params }.into())
 }
 
-/// What the elements of a slot, `step` apart in the index, add to its first.
+/// What the elements of a vector, `step` apart in the index, add to its first.
 fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
     if matches!(arithmetic, Arithmetic::Float32 | Arithmetic::Float16) {
         return [0; 4]; // computed from the index
@@ -206,7 +195,7 @@ fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
     distances(arithmetic, delta, |k| k.wrapping_mul(step))
 }
 
-/// For an innermost dimension shorter than a slot: of every coordinate c that a slot may begin with, how far its
+/// For an innermost dimension shorter than a vector: for every coordinate c that a vector may begin with, how far its
 /// elements are from the one with coordinate 0, and the bytes of shared memory that hold it.
 fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
     let mut tables = [[0; 4]; 15];
@@ -227,13 +216,13 @@ fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u
         }
     }
     let left = rows.len();
-    (tables, (tables.len() - left) as u32 * SLOT)
+    (tables, (tables.len() - left) as u32 * VEC16)
 }
 
 /// The products of the first indices and delta, side by side in 16 bytes.
 fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> [u32; 4] {
     let width = arithmetic.width() as usize;
-    let mut bytes = [0; SLOT as usize];
+    let mut bytes = [0; VEC16 as usize];
     for (k, element) in bytes.chunks_mut(width).enumerate() {
         element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(delta).to_le_bytes()[..width]);
     }
@@ -241,7 +230,7 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
 }
 
 /// How many of the innermost dimensions are written as one run: those that leave no gaps in memory, at most three,
-/// but a single one where it is long enough, or where rows of whole slots begin at slots.
+/// but a single one where it is long enough, or where rows of whole vectors begin at aligned addresses.
 fn run(dimensions: &[Dimension], width: u32, aligned: bool) -> usize {
     let bytes = |run: usize| {
         let run = &dimensions[dimensions.len() - run..];
@@ -259,7 +248,7 @@ fn run(dimensions: &[Dimension], width: u32, aligned: bool) -> usize {
     }
     match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
-        1.. if aligned && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(SLOT) == 0 => 1,
+        1.. if aligned && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(VEC16) == 0 => 1,
         1.. if bytes(dense) >= MIN_ROW_BYTES => dense,
         _ => 0,
     }

@@ -1,135 +1,138 @@
-//! Contiguous lanes: whole in shared memory, or in tiles.
+//! reverse_lanes.cu: contiguous lanes, whole in shared memory or in tiles.
 
-use super::reverse_subsequences::{dim, teams, Layout, Way};
-use super::{grid, slots_of_run, FastDiv, SLOT, THREADS};
+use bytemuck::{Pod, Zeroable};
+
+use super::fast_div::FastDiv;
+use super::layout::{dim, reverse_parameters, Layout, Reverse};
+use super::segments::block_of_groups;
+use super::{grid, vectors_of_run, Because, Candidates};
 use crate::cuda::kernels;
 use crate::cuda::launch::Draft;
+use crate::cuda::tuning::lanes::*;
+use crate::cuda::tuning::{THREADS, VEC16};
 
-/// Slots that a thread of a tile takes (template arguments in the kernel file). 8 blocks of 2 slots a thread on a
-/// multiprocessor: inner u8 72; a slot a thread without tiles, 81; at the 60 % occupancy that 38 registers leave, 77.
-const ITEMS_OF_LONG_LANES: u32 = 2;
+/// `Lanes` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Lanes {
+    r: Reverse,
+    tiles_per_lane: FastDiv,
+    vectors_per_lane: u32,
+    group_size_log2: u32,
+}
+reverse_parameters!(Lanes, 344);
 
-/// Slots of a whole lane that a thread takes. In place about half of a lane moves, so a thread of a lane of so many
-/// bytes takes more: lanes of 4097 u8 in place 23, with 4 slots 28; but lanes of 100 f16, before they were staged, 35, with 8
-/// slots 55. Where there are few in all, one: [16, 256] in place 1.9, with 8 slots 3.8, before little work had kernels of
-/// its own.
-const SLOTS_OF_LANE: u32 = 4;
-const SLOTS_OF_LANE_IN_PLACE: u32 = 8;
-const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
-const SMALL_SLOTS: u64 = 1 << 18;
+const SHORT: Because = "a lane is shorter than 32 bytes";
 
-/// In place, a thread of a lane of so many bytes has 8 slots on their way at once (the `wide` kernels). Inner f32 142, with
-/// 4 at once 145; lanes of 1000 i64 22.2 and 23.5; but of 1000 f32, of 4000 bytes, 25.0 and 22.5.
-const WIDE_LANE_BYTES: u64 = 7500;
+fn lane_bytes(layout: &Layout<'_>) -> u64 {
+    u64::from(layout.axis.size) * u64::from(layout.width)
+}
 
-/// Lanes of more bytes are cut into tiles when they are copied. Inner u8, of 8 KiB: whole 69, in tiles 72.
-const LONG_LANE_BYTES: u64 = 16 << 10;
-
-/// In place, lanes of more shared memory are cut into tiles. Inner i64, of 64 KiB: whole 284, in tiles 379 (2026-11-20).
-const SHARED_OF_LANE_IN_PLACE: u64 = 100 << 10;
-
-/// In place, tiles of a long lane that a block of threads takes (`TILES` of the kernel file). One lane of 2²⁸ u8 with
-/// a length of 2 %: 7, with one tile a block 24.
-const TILES_OF_BLOCK: u64 = 8;
-
-/// Shorter lanes are mostly their two ends.
-const MIN_LANE_BYTES: u64 = 32;
-const SHORT: &str = "a lane is shorter than 32 bytes";
-
-impl Layout<'_> {
-    /// Lanes in all.
-    pub(super) fn lane_count(&self) -> u64 {
-        self.dimensions.iter().map(|d| u64::from(d.size)).product()
+/// Whether all lanes begin at a multiple of 16 bytes if the tensors do: they have fewer vectors then. Both, and that for any
+/// pointers last; or only that.
+fn alignments(layout: &Layout<'_>) -> &'static [bool] {
+    let whole = |stride: u32| layout.divides(stride, VEC16);
+    if layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride)) {
+        &[true, false]
+    } else {
+        &[false]
     }
+}
 
-    /// Whether all lanes begin at a multiple of 16 bytes if the tensors do: they have fewer slots then. Both, and that
-    /// for any pointers last; or only that.
-    fn alignments(&self) -> &'static [bool] {
-        let whole = |stride: u32| (u64::from(stride) * u64::from(self.width)) % u64::from(SLOT) == 0;
-        if self.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride)) {
-            &[true, false]
-        } else {
-            &[false]
-        }
-    }
+/// Adds a launch for each alignment, or says why the first has none.
+fn each(
+    layout: &Layout<'_>,
+    found: &mut Candidates,
+    launch: impl Fn(bool) -> Result<Draft<Lanes>, Because>,
+) -> Result<(), Because> {
+    alignments(layout).iter().try_for_each(|&aligned| {
+        found.push(launch(aligned)?);
+        Ok(())
+    })
+}
 
-    /// Contiguous lanes, each in shared memory as a whole, several to a block of threads where they are short.
-    pub(super) fn lanes(&self, in_place: bool) -> Vec<Way> {
-        let bytes = u64::from(self.axis.size) * u64::from(self.width);
-        let launch = |aligned: bool| {
-            let slots = slots_of_run(self.axis.size, self.width, aligned);
-            // One before the lane and two behind it, which windows may reach.
-            let pitch = slots + 3;
-            let most = if in_place { SHARED_OF_LANE_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * SLOT) };
-            let most = most.min(self.target.shared_memory.into());
-            if bytes < MIN_LANE_BYTES {
-                return Err(SHORT);
-            }
-            if u64::from(pitch) * u64::from(SLOT) > most {
-                return Err("a lane is too long for shared memory");
-            }
-            let slots_of_thread = match self.lane_count() * u64::from(slots) {
-                0..=SMALL_SLOTS => 1,
-                _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => SLOTS_OF_LANE_IN_PLACE,
-                _ => SLOTS_OF_LANE,
-            };
-            let wide = in_place && bytes >= WIDE_LANE_BYTES;
-            // A few slots more than a power of two are no reason for twice the threads: copying lanes of 4097 u8 38, not 41.
-            // But in place, where threads have more slots: 23.3, so 24.9.
-            let slots_of_team = if in_place && !wide { slots } else { slots * 4 / 5 };
-            let team = slots_of_team.div_ceil(slots_of_thread).next_power_of_two().min(THREADS);
-            let (threads, together) = teams(team);
-            let mut params = self.params(self.lane_count(), self.dimensions.iter().map(dim));
-            params.pitch = pitch;
-            params.team_log = team.trailing_zeros();
-            let kernel = match (in_place, wide) {
-                (true, true) => &kernels::WIDE_LANES_IN_PLACE,
-                (true, false) => &kernels::LANES_IN_PLACE,
-                (false, _) => &kernels::LANES,
-            };
-            let entry = kernel.entry(self.width_index());
-            let blocks = self.lane_count().div_ceil(together.into()) as u32;
-            let alignment = if aligned { SLOT } else { self.width };
-            Ok(Draft { entry, blocks, threads, shared: together * pitch * SLOT, alignment, access: SLOT, params })
-        };
-        self.alignments().iter().map(|&aligned| launch(aligned)).collect()
-    }
-
-    /// Long contiguous lanes: a block of threads for each tile. Lanes that all begin at a multiple of 16 bytes have
-    /// fewer slots.
-    pub(super) fn long_lanes(&self) -> Vec<Way> {
-        if u64::from(self.axis.size) * u64::from(self.width) < MIN_LANE_BYTES {
-            return vec![Err(SHORT)];
-        }
-        let launch = |aligned: bool| {
-            let slots = slots_of_run(self.axis.size, self.width, aligned);
-            let tiles = slots.div_ceil(THREADS * ITEMS_OF_LONG_LANES);
-            let items = self.lane_count() * u64::from(tiles);
-            // Without shared memory enough for whole lanes, short ones may come here, and they may be too many.
-            let blocks = grid(items)?;
-            let mut params = self.params(items, self.dimensions.iter().map(dim));
-            params.parts = FastDiv::new(tiles);
-            let entry = kernels::LONG_LANES.entry(self.width_index());
-            let alignment = if aligned { SLOT } else { self.width };
-            Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment, access: SLOT, params })
-        };
-        self.alignments().iter().map(|&aligned| launch(aligned)).collect()
-    }
-
-    /// Long contiguous lanes in place: a block of threads for each tile.
-    pub(super) fn swap_long_lanes(&self) -> Way {
-        if u64::from(self.axis.size) * u64::from(self.width) < MIN_LANE_BYTES {
+/// Lanes staged whole, several per thread block where they are short.
+pub(super) fn whole(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
+    let bytes = lane_bytes(layout);
+    each(layout, found, |aligned| {
+        let vectors = vectors_of_run(layout.axis.size, layout.width, aligned);
+        // One before the lane and two behind it, which unaligned reads may reach.
+        let vectors_per_lane = vectors + 3;
+        let most = if in_place { SHARED_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * VEC16) };
+        if bytes < MIN_LANE_BYTES {
             return Err(SHORT);
         }
-        // Two slots a thread, half of them in front, one of those left for what the back begins in the middle of.
-        let front = u64::from(THREADS - 1) * u64::from(SLOT);
-        let half = u64::from(self.axis.size / 2) * u64::from(self.width);
-        let parts = (half + u64::from(SLOT)).div_ceil(front).div_ceil(TILES_OF_BLOCK);
-        let items = self.lane_count() * parts;
-        let blocks = grid(items)?;
-        let mut params = self.params(items, self.dimensions.iter().map(dim));
-        params.parts = FastDiv::new(parts as u32);
-        let entry = kernels::LONG_LANES_IN_PLACE.entry(self.width_index());
-        Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment: self.width, access: SLOT, params })
+        if u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into()) {
+            return Err("a lane is too long for shared memory");
+        }
+        let per_thread = match layout.lane_count() * u64::from(vectors) {
+            0..=FEW_VECTORS => 1,
+            _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
+            _ => LANE_VECTORS,
+        };
+        let wide = in_place && bytes >= WIDE_LANE_BYTES;
+        // A few vectors more than a power of two do not double the threads, except in place, where threads have more of them.
+        let vectors_of_group = if in_place && !wide { vectors } else { vectors * 4 / 5 };
+        let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
+        let (threads, together) = block_of_groups(group);
+        let kernel = match (in_place, wide) {
+            (true, true) => &kernels::WIDE_LANES_IN_PLACE,
+            (true, false) => &kernels::LANES_IN_PLACE,
+            (false, _) => &kernels::LANES,
+        };
+        Ok(Draft {
+            entry: kernel.entry(layout.width_index()),
+            blocks: layout.lane_count().div_ceil(together.into()) as u32,
+            threads,
+            shared: together * vectors_per_lane * VEC16,
+            alignment: if aligned { VEC16 } else { layout.width },
+            access: VEC16,
+            params: Lanes {
+                r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
+                tiles_per_lane: FastDiv::new(1),
+                vectors_per_lane,
+                group_size_log2: group.trailing_zeros(),
+            },
+        })
+    })
+}
+
+/// Long lanes: a thread block per tile, or in place per several tiles.
+pub(super) fn long(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
+    if lane_bytes(layout) < MIN_LANE_BYTES {
+        return Err(SHORT);
     }
+    let launch = |tiles: u64, alignment: u32| {
+        let items = layout.lane_count() * tiles;
+        // Where shared memory does not hold whole lanes, short ones may come here, and be too many.
+        let blocks = grid(items)?;
+        let kernel = if in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
+        Ok(Draft {
+            entry: kernel.entry(layout.width_index()),
+            blocks,
+            threads: THREADS,
+            shared: 0,
+            alignment,
+            access: VEC16,
+            params: Lanes {
+                r: layout.parameters(items, layout.dimensions.iter().map(dim)),
+                tiles_per_lane: FastDiv::new(tiles as u32),
+                vectors_per_lane: 0,
+                group_size_log2: 0,
+            },
+        })
+    };
+    if in_place {
+        // Two vectors per thread, half of them in front, one of those left for what the back begins in the middle of.
+        let front = u64::from(THREADS - 1) * u64::from(VEC16);
+        let half = u64::from(layout.axis.size / 2) * u64::from(layout.width);
+        let tiles = (half + u64::from(VEC16)).div_ceil(front).div_ceil(TILES_PER_BLOCK);
+        found.push(launch(tiles, layout.width)?);
+        return Ok(());
+    }
+    each(layout, found, |aligned| {
+        let vectors = vectors_of_run(layout.axis.size, layout.width, aligned);
+        let tiles = vectors.div_ceil(THREADS * VECTORS_PER_THREAD);
+        launch(tiles.into(), if aligned { VEC16 } else { layout.width })
+    })
 }

@@ -44,15 +44,15 @@ fn clusters_take_lanes_that_no_block_holds() {
         let (tensor, lengths) = lanes(data_type, [8, rows, row]);
         kernels(tensor, lengths, target)
     };
-    assert_eq!(kernels(Float32, 7264, 64, H100), ["reverse_strips", "reverse_strips_swap"]);
-    assert_eq!(kernels(Float32, 7265, 64, H100), ["reverse_clusters", "reverse_clusters_swap"]);
-    assert_eq!(kernels(Float32, 7265, 63, H100), ["reverse_copy", "reverse_clusters_swap"]);
-    assert_eq!(kernels(Float16, 7265, 63, H100), ["reverse_clusters", "reverse_clusters_swap"]);
-    assert_eq!(kernels(Float32, 7265, 7, H100), ["reverse_copy", "reverse_swap"]);
+    assert_eq!(kernels(Float32, 7264, 64, H100), ["reverse_strips", "reverse_strips_in_place"]);
+    assert_eq!(kernels(Float32, 7265, 64, H100), ["reverse_clusters", "reverse_clusters_in_place"]);
+    assert_eq!(kernels(Float32, 7265, 63, H100), ["reverse_elementwise", "reverse_clusters_in_place"]);
+    assert_eq!(kernels(Float16, 7265, 63, H100), ["reverse_clusters", "reverse_clusters_in_place"]);
+    assert_eq!(kernels(Float32, 7265, 7, H100), ["reverse_elementwise", "reverse_elementwise_in_place"]);
     let no_clusters = GpuTarget { clusters: false, ..H100 };
-    assert_eq!(kernels(Float32, 7265, 64, no_clusters), ["reverse_copy", "reverse_swap"]);
-    assert_eq!(kernels(Float32, 5216, 64, A100), ["reverse_strips", "reverse_strips_swap"]);
-    assert_eq!(kernels(Float32, 5217, 64, A100), ["reverse_copy", "reverse_swap"]);
+    assert_eq!(kernels(Float32, 7265, 64, no_clusters), ["reverse_elementwise", "reverse_elementwise_in_place"]);
+    assert_eq!(kernels(Float32, 5216, 64, A100), ["reverse_strips", "reverse_strips_in_place"]);
+    assert_eq!(kernels(Float32, 5217, 64, A100), ["reverse_elementwise", "reverse_elementwise_in_place"]);
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn rows_apart_are_moved_in_tiles_where_they_are_long() {
         let [_, in_place] = kernels(tensor, one_length(UInt32, [64, 2048, row]), T4);
         in_place
     };
-    assert_eq!(in_place(257, 257), "reverse_long_rows_swap");
-    assert_eq!(in_place(257, 259), "reverse_swap");
-    assert_eq!(in_place(1001, 1003), "reverse_long_rows_swap");
+    assert_eq!(in_place(257, 257), "reverse_row_tiles_in_place");
+    assert_eq!(in_place(257, 259), "reverse_elementwise_in_place");
+    assert_eq!(in_place(1001, 1003), "reverse_row_tiles_in_place");
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn small_work_is_scattered_unless_lanes_lie_side_by_side() {
         lengths = BufferTensorDesc::packed(length_type, &lengths.sizes);
         kernels(tensor, lengths, T4)
     };
-    assert_eq!(each([16, 256, 1], UInt32), ["reverse_small_plain_send", "reverse_small_plain_swap"]);
-    assert_eq!(each([16, 256, 1], UInt64), ["reverse_small_send", "reverse_small_swap"]);
-    assert_eq!(each([16, 64, 8], UInt32), ["reverse_small", "reverse_small_swap"]);
+    assert_eq!(each([16, 256, 1], UInt32), ["reverse_small_flat", "reverse_small_in_place"]);
+    assert_eq!(each([16, 256, 1], UInt64), ["reverse_small", "reverse_small_in_place"]);
+    assert_eq!(each([16, 64, 8], UInt32), ["reverse_small", "reverse_small_in_place"]);
     assert_eq!(each([1, 1 << 19, 1], UInt32)[0], "reverse_long_lanes");
     let blocks = first(BufferTensorDesc::packed(Float32, &[16, 64, 8]), one_length(UInt32, [16, 64, 8]), T4);
-    assert_eq!(blocks.map(|launch| launch.kernel), ["reverse_small_send_16", "reverse_small_swap_16"]);
+    assert_eq!(blocks.map(|launch| launch.kernel), ["reverse_small_16", "reverse_small_in_place_16"]);
 }
 
 #[test]

@@ -1,0 +1,249 @@
+// REVERSE_SUBSEQUENCES for long lanes side by side in memory, each with a length of its own, on GPUs with thread block
+// clusters. The contract is in reverse.cuh.
+//
+//            strip 0       a cluster takes a strip: `strip_bytes` of every row, as one thread block does in
+//   row 0  | l0 l1 ... |   reverse_strips.cu, but of more rows than its shared memory holds
+//   row 1  | l0 l1 ... |
+//   ...                    rows 0..63 belong to block 0 of the cluster, 64..127 to block 1, ..., 512..575 to block 0 again
+//
+// A block reads its rows of the input, stores each element into the shared memory of the block that has the row it goes to,
+// and when all blocks have done so writes its rows of the output. Every sector moves once, except those that two strips
+// share. In shared memory a lane is contiguous, `lane_pitch` bytes from the next: neighbouring threads store neighbouring
+// rows of one lane, and read those of all lanes, in banks of their own.
+//
+// Why in place is right: a strip belongs to one cluster, which has read all of it at the barrier and writes after it.
+// Target: compute_90
+#include "staging.cuh"
+
+// Shared with the host (tuning).
+static constexpr u32 CLUSTER = 8;            // blocks per cluster
+static constexpr u32 DEAL = 64;              // rows that a block gets at a time
+static constexpr u32 CLUSTER_THREADS = 512;  // threads per block
+
+static constexpr u32 CLUSTER_LOG = 3, DEAL_LOG = 6;
+static_assert(CLUSTER == 1 << CLUSTER_LOG && DEAL == 1 << DEAL_LOG, "powers of two");
+
+// Loads that a thread issues before it stores the first; half as many where a vector has 16 elements.
+static constexpr u32 LOADS_IN_FLIGHT = 4;
+static constexpr u32 LOADS_IN_FLIGHT_UNALIGNED = 2;
+
+struct Clusters {
+    Reverse r;  // dims: those outside the row; items: strips
+    FastDiv strips_per_row;
+    u32 row_lanes;
+    u32 strip_bytes;    // of each row
+    u32 length_stride;  // from one lane of a row to the next
+    u32 lane_pitch;     // bytes from one lane to the next in shared memory
+};
+static_assert(sizeof(Clusters) == 352, "the host's Clusters");
+
+#ifdef __CUDACC__
+// Waits for all threads of the cluster, and for what they have stored.
+__device__ __forceinline__ void sync_cluster() {
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" : : : "memory");
+}
+
+// Stores to the shared memory of a block of the cluster, where this one has `byte`.
+template <class Element>
+__device__ __forceinline__ void store_in_block(u32 block, u32 byte, Element value) {
+    u32 address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(address)
+        : "r"(static_cast<u32>(__cvta_generic_to_shared(smem)) + byte), "r"(block));
+    if constexpr (sizeof(Element) == 1) {
+        asm volatile("st.shared::cluster.u8 [%0], %1;" : : "r"(address), "r"(static_cast<u32>(value)) : "memory");
+    } else if constexpr (sizeof(Element) == 2) {
+        asm volatile("st.shared::cluster.u16 [%0], %1;" : : "r"(address), "h"(value) : "memory");
+    } else if constexpr (sizeof(Element) == 4) {
+        asm volatile("st.shared::cluster.u32 [%0], %1;" : : "r"(address), "r"(value) : "memory");
+    } else {
+        asm volatile("st.shared::cluster.u64 [%0], %1;" : : "r"(address), "l"(value) : "memory");
+    }
+}
+#endif
+
+// Element k of a vector.
+template <class Element>
+__device__ __forceinline__ Element element_of(const uint4& v, u32 k) {
+    constexpr u32 W = sizeof(Element);
+    if constexpr (W == 8) {
+        return k == 0 ? static_cast<u64>(v.y) << 32 | v.x : static_cast<u64>(v.w) << 32 | v.z;
+    } else {
+        const u32 words[4] = {v.x, v.y, v.z, v.w};
+        return static_cast<Element>(words[k * W / 4] >> (k * W % 4 * 8));
+    }
+}
+
+// The strip of a cluster: its first lane in the row, and how many the row has.
+struct Strip {
+    u32 first_lane, lanes;
+};
+
+// Rows are dealt to the blocks DEAL at a time, so that all have as much to do also where only the first rows of a strip lie
+// below lengths (tuning: DEAL). Row n of this block; its threads take a multiple of DEAL rows at once, so that a thread's
+// next row is CLUSTER times as many further.
+__device__ __forceinline__ u32 row_of(u32 n) {
+    return n >> DEAL_LOG << (DEAL_LOG + CLUSTER_LOG) | blockIdx.x % CLUSTER << DEAL_LOG | (n & (DEAL - 1));
+}
+// The block that has row t, and which of its rows that is.
+__device__ __forceinline__ u32 block_of(u32 t) { return t >> DEAL_LOG & (CLUSTER - 1); }
+__device__ __forceinline__ u32 place_of(u32 t) {
+    return t >> (DEAL_LOG + CLUSTER_LOG) << DEAL_LOG | (t & (DEAL - 1));
+}
+
+// Reads this block's rows of the strip and scatters their elements to the blocks that write them; in place, those below a
+// length.
+template <class Element, bool IN_PLACE, bool ALIGNED>
+__device__ __forceinline__ void scatter(const Clusters& p, const Position& at_outer, const Strip& strip) {
+    constexpr u32 W = sizeof(Element), N = 16 / W;
+    constexpr u32 READ = (ALIGNED ? LOADS_IN_FLIGHT : LOADS_IN_FLIGHT_UNALIGNED) / (W == 1 ? 2 : 1);
+    const u32 log = log2_of(p.strip_bytes / 16), column = threadIdx.x & ((1u << log) - 1);
+    const u32 step = CLUSTER_THREADS >> log << CLUSTER_LOG;
+    const u32 lane = column * N;
+    const u8* const in =
+        reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), at_outer.in + strip.first_lane + lane));
+    const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
+    const Bounds bounds = input_bounds(p.r);
+    u32 length[N], longest = 0;
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) {
+        length[k] = 0;
+        if (lane + k < strip.lanes) {
+            length[k] = lane_length(at_outer.length + (strip.first_lane + lane + k) * p.length_stride, p.r);
+        }
+        longest = max(longest, length[k]);
+    }
+    const u32 end = lane >= strip.lanes ? 0 : IN_PLACE ? longest : p.r.axis_size;
+    // All but those at the tensor's ends have both of their vectors in it.
+    const bool inside = in - 15 >= bounds.begin && in + (end - 1) * stride + 32 <= bounds.end;
+    sync_cluster();  // a block must run before others store to its shared memory
+    for (u32 first = row_of(threadIdx.x >> log); first < end; first += READ * step) {
+        uint4 loaded[READ], high[READ];
+        u32 shift[READ];
+#pragma unroll
+        for (u32 i = 0; i < READ; ++i) {
+            const u32 t = first + i * step;
+            if (t >= end) continue;
+            const u8* const from = in + t * stride;
+            if (ALIGNED) {
+                loaded[i] = *reinterpret_cast<const uint4*>(from);
+                continue;
+            }
+            shift[i] = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+            const u8* const first_vector = from - shift[i];
+            loaded[i] = inside ? reinterpret_cast<const uint4*>(first_vector)[0] : load_vec16(first_vector, bounds);
+            high[i] = inside ? reinterpret_cast<const uint4*>(first_vector)[1] : load_vec16(first_vector + 16, bounds);
+        }
+#pragma unroll
+        for (u32 i = 0; i < READ; ++i) {
+            const u32 t = first + i * step;
+            if (t >= end) continue;
+            if (!ALIGNED) loaded[i] = shift_pair(loaded[i], high[i], shift[i]);
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) {
+                if (IN_PLACE ? t >= length[k] : !ALIGNED && lane + k >= strip.lanes) continue;
+                const u32 to = source(t, length[k]);  // which is its own inverse
+                store_in_block(block_of(to), (lane + k) * p.lane_pitch + place_of(to) * W, element_of<Element>(loaded[i], k));
+            }
+        }
+    }
+}
+
+// From words that each hold 4 rows of one lane, words that each hold one row of 4 lanes; the same of 2, and of 1.
+__device__ __forceinline__ void transpose_words(const u32 (&lane)[4], u32 (&row)[4]) {
+    const uint4 rows = transpose_bytes(lane);
+    row[0] = rows.x, row[1] = rows.y, row[2] = rows.z, row[3] = rows.w;
+}
+__device__ __forceinline__ void transpose_words(const u32 (&lane)[2], u32 (&row)[2]) {
+    row[0] = __byte_perm(lane[0], lane[1], 0x5410), row[1] = __byte_perm(lane[0], lane[1], 0x7632);
+}
+template <class Word>
+__device__ __forceinline__ void transpose_words(const Word (&lane)[1], Word (&row)[1]) {
+    row[0] = lane[0];
+}
+
+// Copying: writes this block's rows of the strip, which are whole words at aligned addresses.
+template <class Element, class Word>
+__device__ __forceinline__ void write_rows(const Clusters& p, const Position& at_outer, const Strip& strip) {
+    constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
+    const u32 log = log2_of(p.strip_bytes / sizeof(Word)), lane = (threadIdx.x & ((1u << log) - 1)) * N;
+    const u32 at_once = CLUSTER_THREADS >> log;
+    if (lane >= strip.lanes) return;
+    Element* const out = at(static_cast<Element*>(p.r.out), at_outer.out + strip.first_lane + lane);
+    const u64 stride = static_cast<u64>(p.r.axis_out_stride);
+    const u8* from = reinterpret_cast<const u8*>(smem) + lane * p.lane_pitch + (threadIdx.x >> log) * sizeof(Word);
+#pragma unroll 2
+    for (u32 t = row_of((threadIdx.x >> log) * N); t < p.r.axis_size; t += at_once * N * CLUSTER) {
+        Word of_lane[N], row[N];
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) of_lane[k] = *reinterpret_cast<const Word*>(from + k * p.lane_pitch);
+        transpose_words(of_lane, row);
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            if (t + k < p.r.axis_size) *reinterpret_cast<Word*>(out + (t + k) * stride) = row[k];
+        }
+        from += at_once * sizeof(Word);
+    }
+}
+
+// Writes this block's rows of the strip by element; in place, what lies below the lengths. A thread has a lane, so that a
+// sector is written by one warp at once.
+template <class Element, class Word, bool IN_PLACE>
+__device__ __forceinline__ void write_lanes(const Clusters& p, const Position& at_outer, const Strip& strip) {
+    constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
+    const u32 log = log2_of(p.strip_bytes / W), lane = threadIdx.x & ((1u << log) - 1), at_once = CLUSTER_THREADS >> log;
+    if (lane >= strip.lanes) return;
+    u32 end = p.r.axis_size;
+    if (IN_PLACE) end = lane_length(at_outer.length + (strip.first_lane + lane) * p.length_stride, p.r);
+    Element* const out = at(static_cast<Element*>(p.r.out), at_outer.out + strip.first_lane + lane);
+    const u8* from = reinterpret_cast<const u8*>(smem) + lane * p.lane_pitch + (threadIdx.x >> log) * sizeof(Word);
+#pragma unroll 2
+    for (u32 t = row_of((threadIdx.x >> log) * N); t < end; t += at_once * N * CLUSTER) {
+        const Word word = *reinterpret_cast<const Word*>(from);
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            if (t + k < end) out[static_cast<u64>(t + k) * p.r.axis_out_stride] = static_cast<Element>(word >> (k * W * 8));
+        }
+        from += at_once * sizeof(Word);
+    }
+}
+
+template <class Element, class Word, bool IN_PLACE>
+__device__ __forceinline__ void reverse_clusters(const Clusters& p) {
+    constexpr u32 W = sizeof(Element);
+    const u32 n = blockIdx.x / CLUSTER;
+    const u32 outer = divide(n, p.strips_per_row);
+    const Position at_outer = locate(outer, p.r);
+    Strip strip;
+    strip.first_lane = (n - outer * p.strips_per_row.divisor) * (p.strip_bytes / W);
+    strip.lanes = min(p.strip_bytes / W, p.row_lanes - strip.first_lane);
+    const u64 in = reinterpret_cast<u64>(at(static_cast<const Element*>(p.r.in), at_outer.in + strip.first_lane));
+    if (strip.lanes * W == p.strip_bytes && ((in | static_cast<u64>(p.r.axis_in_stride) * W) & 15) == 0) {
+        scatter<Element, IN_PLACE, true>(p, at_outer, strip);
+    } else {
+        scatter<Element, IN_PLACE, false>(p, at_outer, strip);
+    }
+    sync_cluster();
+    const u64 out = reinterpret_cast<u64>(at(static_cast<Element*>(p.r.out), at_outer.out + strip.first_lane));
+    const u64 words = out | static_cast<u64>(p.r.axis_out_stride) * W | strip.lanes * W;
+    if (!IN_PLACE && words % sizeof(Word) == 0) {
+        write_rows<Element, Word>(p, at_outer, strip);
+    } else {
+        write_lanes<Element, Word, IN_PLACE>(p, at_outer, strip);
+    }
+}
+
+#define CLUSTER_ENTRY(name, body)                                                                              \
+    extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(CLUSTER_THREADS, 2)             \
+        name(const __grid_constant__ Clusters p) {                                                              \
+        body(p);                                                                                               \
+    }
+
+CLUSTER_ENTRY(reverse_clusters_1, (reverse_clusters<u8, u32, false>))
+CLUSTER_ENTRY(reverse_clusters_2, (reverse_clusters<u16, u32, false>))
+CLUSTER_ENTRY(reverse_clusters_4, (reverse_clusters<u32, u32, false>))
+CLUSTER_ENTRY(reverse_clusters_8, (reverse_clusters<u64, u64, false>))
+CLUSTER_ENTRY(reverse_clusters_in_place_1, (reverse_clusters<u8, u32, true>))
+CLUSTER_ENTRY(reverse_clusters_in_place_2, (reverse_clusters<u16, u32, true>))
+CLUSTER_ENTRY(reverse_clusters_in_place_4, (reverse_clusters<u32, u32, true>))
+CLUSTER_ENTRY(reverse_clusters_in_place_8, (reverse_clusters<u64, u64, true>))

@@ -1,0 +1,114 @@
+// REVERSE_SUBSEQUENCES for few lanes side by side, each with a length of its own, in groups of rows that are adjacent in
+// memory. The contract is in reverse.cuh.
+//
+//   group 0: | a0 b0 c0 | a1 b1 c1 | ... | group 1: | a0 b0 c0 | ...      lanes a, b, c; rows 0, 1, ...
+//
+// A thread block stages as many whole groups as fit its shared memory, and writes every element from where it comes.
+//
+//   shared memory: | lengths of all lanes | in place: where each group's longest lane ends | groups, aligned as in memory |
+//
+// Why in place is right: a group belongs to one thread block, which reads before a barrier and writes after it. Vectors are
+// read up to the longest lane of their group; what lies there at or past a lane's length is not used and not written.
+#include "staging.cuh"
+
+struct Columns {
+    Reverse r;  // dims: those outside the group; items: groups
+    FastDiv axis;         // the axis size
+    FastDiv columns;      // lanes side by side
+    FastDiv group_bytes;
+    u32 groups_per_block;
+    u32 length_stride;    // from one lane of a row to the next
+};
+static_assert(sizeof(Columns) == 376, "the host's Columns");
+
+// The groups of this thread block, staged.
+struct Groups {
+    u8* out;
+    const u32* lengths;
+    const u8* elements;  // the first group's first, in shared memory
+    u32 rows;            // of all groups
+};
+
+__device__ __forceinline__ u32 vectors_of(u32 bytes) { return (bytes + 15) / 16; }
+
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ Groups stage_groups(const Columns& p) {
+    const u32 first = blockIdx.x * p.groups_per_block, columns = p.columns.divisor;
+    const u32 groups = min(p.groups_per_block, p.r.items - first);
+    const u64 offset = static_cast<u64>(first) * p.group_bytes.divisor;
+    u32* const lengths = reinterpret_cast<u32*>(smem);
+    const u32 ends_at = vectors_of(p.groups_per_block * columns * 4);
+    const u32 vectors_at = ends_at + (IN_PLACE ? vectors_of(p.groups_per_block * 4) : 0);
+    u32* const ends = reinterpret_cast<u32*>(smem + ends_at);
+    if (IN_PLACE) {
+        for (u32 g = threadIdx.x; g < groups; g += THREADS) ends[g] = 0;
+        __syncthreads();
+    }
+    const u32 lanes = groups * columns;
+    const auto load_length_of = [&](u32 i) {
+        const u32 g = divide(i, p.columns);
+        return load_length(locate(first + g, p.r).length + (i - g * columns) * p.length_stride, p.r);
+    };
+    const auto keep = [&](u32 i, Length loaded) {
+        u32 length = clamp_length(loaded, p.r);
+        if (IN_PLACE && length == 1) length = 0;  // one element stays where it is
+        lengths[i] = length;
+        const u32 g = divide(i, p.columns);
+        if (IN_PLACE && length != 0) atomicMax(&ends[g], length * columns * static_cast<u32>(sizeof(Element)));
+    };
+    // Copying, a thread's first length is loaded together with its first vectors.
+    const Length loaded = threadIdx.x < lanes ? load_length_of(threadIdx.x) : Length{0, 0};
+    if (IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
+    for (u32 i = threadIdx.x + THREADS; i < lanes; i += THREADS) keep(i, load_length_of(i));
+    if (IN_PLACE) __syncthreads();
+
+    const u8* const in = static_cast<const u8*>(p.r.in) + offset;
+    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(in) & 15);
+    const u32 span = groups * p.group_bytes.divisor;
+    // In place, a vector is read where it holds something below its group's end, or of the next group.
+    const auto wanted = [&](u32 vector) {
+        if (!IN_PLACE) return true;
+        const u32 begin = vector == 0 ? 0 : vector * 16 - lead, last = min(vector * 16 + 15 - lead, span - 1);
+        const u32 g = divide(begin, p.group_bytes), last_group = divide(last, p.group_bytes);
+        return begin < g * p.group_bytes.divisor + ends[g] || last_group != g;
+    };
+    stage_if<4>(smem + vectors_at, in - lead, vectors_of(lead + span), whole_block(), input_bounds(p.r), wanted);
+    if (!IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
+    __syncthreads();
+    return {static_cast<u8*>(p.r.out) + offset, lengths, reinterpret_cast<const u8*>(smem + vectors_at) + lead,
+            groups * p.r.axis_size};
+}
+
+// A thread keeps its column and goes down the rows of all groups, as many rows at once as the block has threads for: they
+// write neighbouring elements.
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ void reverse_columns(const Columns& p) {
+    const Groups s = stage_groups<Element, IN_PLACE>(p);
+    const u32 columns = p.columns.divisor, rows_at_once = divide(THREADS, p.columns);
+    const u32 first = divide(threadIdx.x, p.columns), column = threadIdx.x - first * columns;
+    if (first >= rows_at_once) return;
+    u32 group = divide(first, p.axis), t = first - group * p.r.axis_size;
+    if (first >= s.rows) return;
+    u32 length = s.lengths[group * columns + column];
+    const Element* from = reinterpret_cast<const Element*>(s.elements) + group * p.r.axis_size * columns + column;
+    Element* out = reinterpret_cast<Element*>(s.out) + threadIdx.x;
+#pragma unroll 4
+    for (u32 row = first; row < s.rows; row += rows_at_once, out += rows_at_once * columns, t += rows_at_once) {
+        if (t >= p.r.axis_size) {  // in a later group
+            const u32 on = divide(t, p.axis);
+            t -= on * p.r.axis_size;
+            group += on;
+            from += on * p.r.axis_size * columns;
+            length = s.lengths[group * columns + column];
+        }
+        if (!IN_PLACE || t < length) *out = from[source(t, length) * columns];
+    }
+}
+
+REVERSE_ENTRY(Columns, reverse_columns_1, (reverse_columns<u8, false>))
+REVERSE_ENTRY(Columns, reverse_columns_2, (reverse_columns<u16, false>))
+REVERSE_ENTRY(Columns, reverse_columns_4, (reverse_columns<u32, false>))
+REVERSE_ENTRY(Columns, reverse_columns_in_place_1, (reverse_columns<u8, true>))
+REVERSE_ENTRY(Columns, reverse_columns_in_place_2, (reverse_columns<u16, true>))
+REVERSE_ENTRY(Columns, reverse_columns_in_place_4, (reverse_columns<u32, true>))
+REVERSE_ENTRY(Columns, reverse_columns_in_place_8, (reverse_columns<u64, true>))

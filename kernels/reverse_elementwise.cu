@@ -1,0 +1,160 @@
+// REVERSE_SUBSEQUENCES for any strides: a thread moves units, wherever they lie. A unit is one element or, in contiguous
+// blocks behind the axis, up to 16 bytes of one. The contract is in reverse.cuh.
+//
+//   item n, in dims with the axis among them  ->  lane, position t
+//   copying:  out[lane + t * stride] = in[lane + source(t, L) * stride]
+//   in place: t < L / 2: out[lane + t * stride] and out[lane + (L - 1 - t) * stride] change places
+//
+// The small kernels are for little work, which takes as long as its instructions take to be fetched, and as the loads that
+// wait for each other: one item per thread, in at most three dimensions, without loops.
+//
+// Why in place is right: one thread owns the pair (t, L - 1 - t), reads both, then writes both; pairs are disjoint, and the
+// middle element of an odd length stays where it is.
+#include "reverse.cuh"
+
+// Copying, an item is an output unit; in place, a pair of units (host: elementwise).
+static constexpr u32 ITEMS_PER_THREAD = 4;
+static constexpr u32 PAIRS_PER_THREAD = 2;
+
+// ---- Any size -----------------------------------------------------------------------------------------------
+
+// UNROLLED: in at most three dimensions, without a loop.
+template <bool UNROLLED>
+__device__ __forceinline__ Position position_of(u64 n, const Reverse& r) {
+    return UNROLLED ? locate_unrolled(static_cast<u32>(n), r) : locate(static_cast<u32>(n), r);
+}
+
+// A thread's items are a block apart, so that their loads overlap.
+template <class Unit, bool UNROLLED>
+__device__ __forceinline__ void copy_items(const Reverse& r) {
+    const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS_PER_THREAD) + threadIdx.x;
+    Unit unit[ITEMS_PER_THREAD];
+    u32 target[ITEMS_PER_THREAD];
+#pragma unroll
+    for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
+        const u64 item = first + k * THREADS;
+        if (item < r.items) {
+            const Position at_item = position_of<UNROLLED>(item, r);
+            const u32 from = source(at_item.t, lane_length(at_item.length, r));
+            unit[k] = *at(static_cast<const Unit*>(r.in), at_item.in + from * r.axis_in_stride);
+            target[k] = at_item.out + at_item.t * r.axis_out_stride;
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
+        if (first + k * THREADS < r.items) *at(static_cast<Unit*>(r.out), target[k]) = unit[k];
+    }
+}
+
+// Pairs at or past half the length have no work. Units of 16 bytes alternate: the first pair, the last, the second, and so
+// on, so that at any time about as many threads have work. Narrower units do not: neighbours on the axis share a sector.
+template <class Unit, bool UNROLLED>
+__device__ __forceinline__ void swap_pairs(const Reverse& r) {
+    const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * PAIRS_PER_THREAD) + threadIdx.x;
+    Unit front[PAIRS_PER_THREAD], back[PAIRS_PER_THREAD];
+    u32 front_at[PAIRS_PER_THREAD], back_at[PAIRS_PER_THREAD];
+    bool moves[PAIRS_PER_THREAD];
+#pragma unroll
+    for (u32 k = 0; k < PAIRS_PER_THREAD; ++k) {
+        const u64 item = first + k * THREADS;
+        moves[k] = item < r.items;
+        if (!moves[k]) continue;
+        const Position at_item = position_of<UNROLLED>(item, r);
+        u32 t = at_item.t;
+        if (sizeof(Unit) == 16) t = t % 2 == 0 ? t / 2 : r.axis_size / 2 - 1 - t / 2;
+        const u32 length = lane_length(at_item.length, r);
+        moves[k] = t < length / 2;
+        if (!moves[k]) continue;
+        front_at[k] = at_item.out + t * r.axis_out_stride;
+        back_at[k] = at_item.out + (length - 1 - t) * r.axis_out_stride;
+        front[k] = *at(static_cast<const Unit*>(r.out), front_at[k]);
+        back[k] = *at(static_cast<const Unit*>(r.out), back_at[k]);
+    }
+#pragma unroll
+    for (u32 k = 0; k < PAIRS_PER_THREAD; ++k) {
+        if (!moves[k]) continue;
+        *at(static_cast<Unit*>(r.out), front_at[k]) = back[k];
+        *at(static_cast<Unit*>(r.out), back_at[k]) = front[k];
+    }
+}
+
+// Narrow units are so many that finding their positions shows (tuning: UNROLLED_POSITIONS).
+template <class Unit>
+__device__ __forceinline__ void copy_units(const Reverse& r) {
+    if (sizeof(Unit) < 8 && r.rank <= 3) {
+        copy_items<Unit, true>(r);
+    } else {
+        copy_items<Unit, false>(r);
+    }
+}
+template <class Unit>
+__device__ __forceinline__ void swap_units(const Reverse& r) {
+    if (sizeof(Unit) < 16 && r.rank <= 3) {
+        swap_pairs<Unit, true>(r);
+    } else {
+        swap_pairs<Unit, false>(r);
+    }
+}
+
+// ---- Little work --------------------------------------------------------------------------------------------
+
+// Copying. Scattered, the load need not wait for L, since what comes from source(t, L) also goes there. Gathered, neighbouring
+// threads write neighbouring elements: for lanes side by side. FLAT: scattered, in at most two dimensions, UINT32 lengths.
+template <class Unit, bool FLAT>
+__device__ __forceinline__ void copy_small(const Reverse& r) {
+    const u32 n = static_cast<u32>(global_thread());
+    if (n >= r.items) return;
+    const Position at_item = locate_unrolled<FLAT ? 2 : 3>(n, r);
+    const Unit* const in = at(static_cast<const Unit*>(r.in), at_item.in);
+    Unit* const out = at(static_cast<Unit*>(r.out), at_item.out);
+    if (!FLAT && sizeof(Unit) < 16 && r.gather) {
+        const u32 from = source(at_item.t, lane_length(at_item.length, r));
+        *at(out, at_item.t * r.axis_out_stride) = *at(in, from * r.axis_in_stride);
+        return;
+    }
+    const Length length = load_length<!FLAT>(at_item.length, r);
+    const Unit unit = *at(in, at_item.t * r.axis_in_stride);
+    const u32 to = source(at_item.t, clamp_length(length, r));
+    *at(out, to * r.axis_out_stride) = unit;
+}
+
+template <class Unit>
+__device__ __forceinline__ void swap_small(const Reverse& r) {
+    const u32 n = static_cast<u32>(global_thread());
+    if (n >= r.items) return;
+    const Position at_item = locate_unrolled(n, r);
+    const u32 length = clamp_length(load_length(at_item.length, r), r);
+    if (at_item.t >= length / 2) return;
+    Unit* const lane = at(static_cast<Unit*>(r.out), at_item.out);
+    Unit* const front = at(lane, at_item.t * r.axis_out_stride);
+    Unit* const back = at(lane, (length - 1 - at_item.t) * r.axis_out_stride);
+    const Unit from_front = *front, from_back = *back;
+    *front = from_back;
+    *back = from_front;
+}
+
+REVERSE_ENTRY(Reverse, reverse_elementwise_1, copy_units<u8>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_2, copy_units<u16>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_4, copy_units<u32>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_8, copy_units<u64>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_16, copy_units<uint4>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_1, swap_units<u8>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_2, swap_units<u16>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_4, swap_units<u32>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_8, swap_units<u64>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_16, swap_units<uint4>)
+REVERSE_ENTRY(Reverse, reverse_small_1, (copy_small<u8, false>))
+REVERSE_ENTRY(Reverse, reverse_small_2, (copy_small<u16, false>))
+REVERSE_ENTRY(Reverse, reverse_small_4, (copy_small<u32, false>))
+REVERSE_ENTRY(Reverse, reverse_small_8, (copy_small<u64, false>))
+REVERSE_ENTRY(Reverse, reverse_small_16, (copy_small<uint4, false>))
+REVERSE_ENTRY(Reverse, reverse_small_flat_1, (copy_small<u8, true>))
+REVERSE_ENTRY(Reverse, reverse_small_flat_2, (copy_small<u16, true>))
+REVERSE_ENTRY(Reverse, reverse_small_flat_4, (copy_small<u32, true>))
+REVERSE_ENTRY(Reverse, reverse_small_flat_8, (copy_small<u64, true>))
+REVERSE_ENTRY(Reverse, reverse_small_flat_16, (copy_small<uint4, true>))
+REVERSE_ENTRY(Reverse, reverse_small_in_place_1, swap_small<u8>)
+REVERSE_ENTRY(Reverse, reverse_small_in_place_2, swap_small<u16>)
+REVERSE_ENTRY(Reverse, reverse_small_in_place_4, swap_small<u32>)
+REVERSE_ENTRY(Reverse, reverse_small_in_place_8, swap_small<u64>)
+REVERSE_ENTRY(Reverse, reverse_small_in_place_16, swap_small<uint4>)

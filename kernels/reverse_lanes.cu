@@ -1,0 +1,256 @@
+// REVERSE_SUBSEQUENCES for contiguous lanes of 32 bytes and more. The contract is in reverse.cuh.
+//
+//   | lane 0: in[L-1] ... in[0] in[L] ... | lane 1 ... |     out of a lane come 16-byte vectors at aligned addresses
+//
+// What goes into a vector are 16 bytes of the same lane at any alignment: two aligned vectors and a shift; below the length
+// their elements are then reversed in registers. A vector that an end of the lane, or in place the length, cuts is stored in
+// part. Lanes that fit it are staged in shared memory, every sector once; longer ones are cut into tiles, which are read
+// from memory.
+#include "staging.cuh"
+
+struct Lanes {
+    Reverse r;               // items: lanes
+    FastDiv tiles_per_lane;  // long lanes; in place, thread blocks per lane
+    u32 vectors_per_lane;    // of shared memory
+    u32 group_size_log2;     // threads per lane
+};
+static_assert(sizeof(Lanes) == 344, "the host's Lanes");
+
+// Bytes from the vector that holds a run's first byte to that byte.
+__device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32>(reinterpret_cast<u64>(run) & 15); }
+
+// ---- Whole lanes ------------------------------------------------------------------------------------------
+// A thread group takes a lane and stages it whole, so that a thread has a few vectors of it.
+//
+//   shared memory: | a vector | the lane at the alignment it has in memory | two vectors |    those beside are for unaligned
+//                                                                                              reads that reach there
+//
+// Why in place is right: a lane belongs to one thread group, which reads all of it before the barrier and writes after it.
+// Vectors are read where they hold an element below the length. Elements at or past the length are not written.
+
+template <class Element, bool IN_PLACE, u32 LOADS_IN_FLIGHT = 4>
+__device__ __forceinline__ void whole_lanes(const Lanes& p) {
+    constexpr u32 W = sizeof(Element);
+    const ThreadGroup group = this_group(p.group_size_log2);
+    const u32 lane = group.index;
+    const bool active = lane < p.r.items;
+
+    int length = 0;
+    Length loaded = {0, 0};  // copying, L is waited for together with the lane
+    const u8* in = nullptr;
+    u8* run = nullptr;
+    if (active) {
+        const Position at_lane = locate(lane, p.r);
+        if (IN_PLACE) {
+            length = static_cast<int>(lane_length(at_lane.length, p.r) * W);
+        } else {
+            loaded = load_length(at_lane.length, p.r);
+        }
+        in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), at_lane.in));
+        run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.r.out), at_lane.out));
+    }
+    const int size = IN_PLACE ? length : static_cast<int>(p.r.axis_size * W);
+    const u32 in_lead = lead_of(in);
+    uint4* const vectors = smem + group.in_block * p.vectors_per_lane + 1;
+    if (active) {
+        const u32 count = size == 0 ? 0 : (in_lead + size + 15) / 16;
+        stage_run<LOADS_IN_FLIGHT>(vectors, in - in_lead, count, group, input_bounds(p.r));
+    }
+    sync(group);
+    if (!active) return;
+    if (!IN_PLACE) length = static_cast<int>(clamp_length(loaded, p.r) * W);
+
+    // x: bytes from the lane's first to the vector that is written. What goes there lies at byte `back - x` of shared
+    // memory reversed, at `same + x` as it is.
+    const int out_lead = static_cast<int>(lead_of(run));
+    const int same = static_cast<int>((group.in_block * p.vectors_per_lane + 1) * 16 + in_lead);
+    const int back = same + length - 16;
+    for (int x = static_cast<int>(group.thread) * 16 - out_lead; x < size; x += static_cast<int>(group.size) * 16) {
+        uint4 v;
+        if (x < length) {
+            v = reverse_elements<W>(smem_unaligned(static_cast<u32>(back - x)));
+            if (!IN_PLACE && x + 16 > length) {
+                v = select(bytes_from(length - x), v, smem_unaligned(static_cast<u32>(same + x)));
+            }
+        } else {
+            v = smem_unaligned(static_cast<u32>(same + x));
+        }
+        store_partial<W>(run + x, v, -x, size - x);
+    }
+}
+
+// ---- Long lanes, copying -----------------------------------------------------------------------------------
+// A thread block takes a tile of a lane, so that all that depends on the lane, alignments included, is the same for all
+// threads. Within a tile 32 bits hold every distance.
+//
+//   lane:   | reversed, [0, length)              | stays, [length, size) |
+//   tiles:  |  tile 0  |  tile 1  |  tile 2  | ...      distances count from the tile's first byte
+
+struct Tile {
+    u8* out;         // the tile's first vector
+    const u8* back;  // the 16 bytes that go there reversed; the next vector's lie 16 bytes before
+    const u8* same;  // the 16 bytes that stay; the next vector's lie 16 bytes behind
+    int begin;       // bytes before the lane's first: negative where the tile begins in the lane
+    int length;
+    int size;
+};
+
+__device__ __forceinline__ int within(i64 distance, int tile) {
+    return static_cast<int>(distance < -16 ? -16 : distance > tile ? tile : distance);
+}
+
+template <u32 W>
+__device__ __forceinline__ void copy_vector(const Tile& tile, int x, uint4 v, const Bounds& bounds) {
+    const bool reversed = x < tile.length;
+    const int end = reversed ? tile.length : tile.size;
+    if (x >= tile.begin && x + 16 <= end) {
+        store_vec16(tile.out + x, v);
+        return;
+    }
+    store_partial<W>(tile.out + x, v, tile.begin - x, end - x);
+    // The vector that the length cuts holds the first of the elements that stay.
+    if (reversed && x + 16 > tile.length && tile.length < tile.size) {
+        store_partial<W>(tile.out + x, load_unaligned(tile.same + x, bounds), tile.length - x, tile.size - x);
+    }
+}
+
+static constexpr u32 VECTORS_PER_THREAD = 2;  // of a tile (host: lanes)
+
+template <class Element>
+__device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
+    constexpr u32 W = sizeof(Element);
+    constexpr int BYTES = THREADS * VECTORS_PER_THREAD * 16;
+    const u32 lane = divide(blockIdx.x, p.tiles_per_lane);
+    const u32 part = blockIdx.x - lane * p.tiles_per_lane.divisor;
+    const Position at_lane = locate(lane, p.r);
+    const i64 length = static_cast<i64>(lane_length(at_lane.length, p.r)) * W;
+    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), at_lane.in));
+    u8* run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.r.out), at_lane.out));
+    const i64 cut = static_cast<i64>(part) * BYTES - lead_of(run);
+    const Tile tile = {run + cut,
+                       in + (length - cut - 16),
+                       in + cut,
+                       within(-cut, BYTES),
+                       within(length - cut, BYTES),
+                       within(static_cast<i64>(p.r.axis_size) * W - cut, BYTES)};
+    const Bounds bounds = input_bounds(p.r);
+    const u32 back_shift = static_cast<u32>(reinterpret_cast<u64>(tile.back) & 15);
+    const u32 same_shift = static_cast<u32>(reinterpret_cast<u64>(tile.same) & 15);
+
+    uint4 value[VECTORS_PER_THREAD];
+#pragma unroll
+    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+        const int x = static_cast<int>(k * THREADS + threadIdx.x) * 16;
+        if (x >= tile.size) continue;
+        const bool reversed = x < tile.length;
+        const u8* from = reversed ? tile.back - x : tile.same + x;
+        const u32 shift = reversed ? back_shift : same_shift;
+        const u8* first = from - shift;
+        const bool inside = first >= bounds.begin && first + 32 <= bounds.end;
+        const uint4 v = inside ? load_unaligned_inside(from, shift) : load_unaligned_at_edge(from, bounds);
+        value[k] = reversed ? reverse_elements<W>(v) : v;
+    }
+#pragma unroll
+    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+        const int x = static_cast<int>(k * THREADS + threadIdx.x) * 16;
+        if (x < tile.size) copy_vector<W>(tile, x, value[k], bounds);
+    }
+}
+
+// ---- Long lanes, in place -----------------------------------------------------------------------------------
+// A thread block takes TILES_PER_BLOCK tiles of a lane, one after the other.
+//
+//   | front of tile 0 | front of tile 1 | ...  | back of tile 1 | back of tile 0 | stays, from `length` on |
+//
+// Why in place is right: a tile is FRONT vectors of the first half of a length, and the bytes that they mirror in the second
+// half. Every byte of a tile is read before the barrier and written after it, and what a vector of the tile becomes lies in
+// the tile, so no block reads what another writes or writes what another reads. (Vectors at a tile's edges are loaded whole,
+// but never beyond the length; bytes beyond the edge are dropped.)
+
+// Waits for all threads and for what they have loaded: a store to a line that loads are in flight from is slow. A barrier
+// alone waits for the threads only.
+__device__ __forceinline__ void sync_arrived(u32 loaded) { __syncthreads_or(loaded == 1); }
+
+static constexpr u32 TILES_PER_BLOCK = 8;  // (host: lanes)
+
+template <class Element>
+__device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
+    constexpr u32 W = sizeof(Element);
+    constexpr int FRONT = THREADS * VECTORS_PER_THREAD / 2 - 1;
+    const u32 lane = divide(blockIdx.x, p.tiles_per_lane);
+    const u32 part = blockIdx.x - lane * p.tiles_per_lane.divisor;
+    const Position at_lane = locate(lane, p.r);
+    const u32 elements = lane_length(at_lane.length, p.r);
+    u8* const run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.r.out), at_lane.out));
+    const i64 length = static_cast<i64>(elements) * W;
+    const i64 half = static_cast<i64>(elements / 2) * W;
+    const Bounds bounds = {run, run + length};
+
+#pragma unroll 1
+    for (u32 tile = part * TILES_PER_BLOCK; tile < (part + 1) * TILES_PER_BLOCK; ++tile) {
+        // The front [front, front_end) and the back [back, back_end), in bytes from the lane's first.
+        const i64 cut = static_cast<i64>(tile) * (FRONT * 16) - lead_of(run);
+        const i64 front = cut < 0 ? 0 : cut;
+        const i64 front_end = cut + FRONT * 16 < half ? cut + FRONT * 16 : half;
+        if (front >= front_end) break;  // the same for all threads
+        const i64 back = length - front_end, back_end = length - front;
+        const i64 back_cut = back - static_cast<i64>((reinterpret_cast<u64>(run) + back) & 15);
+
+        // A thread's vectors: where they lie, the bytes of each that are in the tile, and the shift of what goes there.
+        u8* out[VECTORS_PER_THREAD];
+        int begin[VECTORS_PER_THREAD], end[VECTORS_PER_THREAD];
+        u32 shift[VECTORS_PER_THREAD];
+        // All loads are issued before the first is waited for.
+        uint4 low[VECTORS_PER_THREAD], high[VECTORS_PER_THREAD];
+#pragma unroll
+        for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+            low[k] = high[k] = make_uint4(0, 0, 0, 0);
+            const int vector = static_cast<int>(k * THREADS + threadIdx.x);
+            const bool in_front = vector < FRONT;
+            const i64 at_vector = (in_front ? cut : back_cut) + (in_front ? vector : vector - FRONT) * 16;
+            begin[k] = clamp_to_vec16((in_front ? front : back) - at_vector);
+            end[k] = clamp_to_vec16((in_front ? front_end : back_end) - at_vector);
+            out[k] = run + at_vector;
+            const u8* const from = run + (length - at_vector - 16);
+            shift[k] = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+            if (end[k] == 0) continue;
+            const u8* const first = from - shift[k];
+            if (first >= bounds.begin && first + 32 <= bounds.end) {
+                low[k] = *reinterpret_cast<const uint4*>(first);
+                if (shift[k] != 0) high[k] = *reinterpret_cast<const uint4*>(first + 16);
+            } else {
+                low[k] = load_vec16(first, bounds);
+                high[k] = load_vec16(first + 16, bounds);
+            }
+        }
+#pragma unroll
+        for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) low[k] = reverse_elements<W>(shift_pair(low[k], high[k], shift[k]));
+        sync_arrived(low[0].x | low[1].x);
+#pragma unroll
+        for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+            if (end[k] != 0) store_partial<W>(out[k], low[k], begin[k], end[k]);
+        }
+    }
+}
+
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_1, (whole_lanes<u8, false>))
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_2, (whole_lanes<u16, false>))
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_4, (whole_lanes<u32, false>))
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_8, (whole_lanes<u64, false>))
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_1, (whole_lanes<u8, true>))
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_2, (whole_lanes<u16, true>))
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_4, (whole_lanes<u32, true>))
+REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_8, (whole_lanes<u64, true>))
+// Lanes of many vectors per thread, of which 8 are in flight at once (tuning: WIDE_LANE_BYTES).
+REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_1, (whole_lanes<u8, true, 8>))
+REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_2, (whole_lanes<u16, true, 8>))
+REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_4, (whole_lanes<u32, true, 8>))
+REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_8, (whole_lanes<u64, true, 8>))
+REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_1, copy_long_lanes<u8>)
+REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_2, copy_long_lanes<u16>)
+REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_4, copy_long_lanes<u32>)
+REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_8, copy_long_lanes<u64>)
+REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_1, reverse_long_lanes<u8>)
+REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_2, reverse_long_lanes<u16>)
+REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_4, reverse_long_lanes<u32>)
+REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_8, reverse_long_lanes<u64>)

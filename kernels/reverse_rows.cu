@@ -1,0 +1,256 @@
+// REVERSE_SUBSEQUENCES for blocks of rows with one length, whose rows are no whole vectors. The contract is in reverse.cuh.
+//
+//   | row 0 | row 1 | ... | row T-1 |   a block; row t comes from row source(t, L); the bytes of a row keep their order
+//
+// Three kernels: `rows` moves long rows a vector at a time, straight from memory. `packed_rows` stages whole blocks
+// (segments.cuh). `row_tiles` stages tiles of blocks that are too large for that: several whole rows, or a part of one row.
+#include "segments.cuh"
+
+// ---- Rows ---------------------------------------------------------------------------------------------------
+// An item is a 16-byte vector of an output row. A vector that an end of the row cuts is stored in part.
+//
+// Why in place is right: all rows begin at one alignment (host), so that a vector of a row and the same vector of the row
+// that it changes places with hold the same bytes of theirs. One thread owns both: reads both, then writes both. (Vectors
+// at a row's ends are loaded whole; bytes beyond the row are dropped.)
+
+struct Rows {
+    Reverse r;  // dims: the axis among them; strides in elements
+    FastDiv vectors_per_row;
+    u32 row_bytes;
+    u32 element_bytes;
+};
+static_assert(sizeof(Rows) == 344, "the host's Rows");
+
+static constexpr u32 VECTORS_PER_THREAD = 2;  // (host: rows)
+
+__device__ __forceinline__ void copy_rows(const Rows& p) {
+    const Bounds bounds = input_bounds(p.r);
+    const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * VECTORS_PER_THREAD) + threadIdx.x;
+    const i64 size = p.row_bytes;
+    u8* out[VECTORS_PER_THREAD];
+    i64 begin[VECTORS_PER_THREAD];
+    uint4 value[VECTORS_PER_THREAD];
+#pragma unroll
+    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+        const u64 item = first + k * THREADS;
+        out[k] = nullptr;
+        if (item >= p.r.items) continue;
+        const u32 row = divide(static_cast<u32>(item), p.vectors_per_row);
+        const u32 vector = static_cast<u32>(item) - row * p.vectors_per_row.divisor;
+        const Position at_row = locate(row, p.r);
+        const u32 from = source(at_row.t, lane_length(at_row.length, p.r));
+        const u8* in = static_cast<const u8*>(p.r.in) + static_cast<u64>(at_row.in) * p.element_bytes +
+                       static_cast<u64>(from) * p.r.axis_in_stride * p.element_bytes;
+        u8* run = static_cast<u8*>(p.r.out) + static_cast<u64>(at_row.out) * p.element_bytes +
+                  static_cast<u64>(at_row.t) * p.r.axis_out_stride * p.element_bytes;
+        begin[k] = static_cast<i64>(vector) * 16 - static_cast<i64>(reinterpret_cast<u64>(run) & 15);
+        if (begin[k] >= size) continue;
+        out[k] = run + begin[k];
+        value[k] = load_unaligned(in + begin[k], bounds);
+    }
+#pragma unroll
+    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+        if (out[k]) store_partial<1>(out[k], value[k], clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
+    }
+}
+
+// In place, an item is a vector of two rows, t below half the axis size; those at or past half the length have no work.
+__device__ __forceinline__ void swap_rows(const Rows& p) {
+    const Bounds bounds = input_bounds(p.r);
+    const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * VECTORS_PER_THREAD) + threadIdx.x;
+    const i64 size = p.row_bytes;
+    const i64 lead = static_cast<i64>(reinterpret_cast<u64>(p.r.out) & 15);
+    u8* front_at[VECTORS_PER_THREAD];
+    u8* back_at[VECTORS_PER_THREAD];
+    i64 begin[VECTORS_PER_THREAD];
+    uint4 front[VECTORS_PER_THREAD], back[VECTORS_PER_THREAD];
+#pragma unroll
+    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+        const u64 item = first + k * THREADS;
+        front_at[k] = nullptr;
+        if (item >= p.r.items) continue;
+        const u32 row = divide(static_cast<u32>(item), p.vectors_per_row);
+        const u32 vector = static_cast<u32>(item) - row * p.vectors_per_row.divisor;
+        const Position at_row = locate(row, p.r);
+        const u32 length = lane_length(at_row.length, p.r);
+        begin[k] = static_cast<i64>(vector) * 16 - lead;
+        if (at_row.t >= length / 2 || begin[k] >= size) continue;
+        u8* const lane = static_cast<u8*>(p.r.out) + static_cast<u64>(at_row.out) * p.element_bytes + begin[k];
+        const u64 stride = static_cast<u64>(p.r.axis_out_stride) * p.element_bytes;
+        front_at[k] = lane + at_row.t * stride;
+        back_at[k] = lane + (length - 1 - at_row.t) * stride;
+        front[k] = load_vec16(front_at[k], bounds);
+        back[k] = load_vec16(back_at[k], bounds);
+    }
+#pragma unroll
+    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+        if (front_at[k] == nullptr) continue;
+        store_partial<1>(front_at[k], back[k], clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
+        store_partial<1>(back_at[k], front[k], clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
+    }
+}
+
+// ---- Packed rows --------------------------------------------------------------------------------------------
+// Blocks that lie adjacent in memory, staged whole. In place, a thread group takes one block, of which it reads, reverses
+// and writes no more than what is below the length.
+//
+// Why in place is right: a block belongs to one thread group, which reads all of it before a barrier and writes after it.
+
+template <class Unit>
+__device__ __forceinline__ void copy_packed_rows(const Segments& p) {
+    copy_segments<Unit, false>(p);
+}
+
+template <class Unit>
+__device__ __forceinline__ void reverse_packed_rows(const Segments& p) {
+    const ThreadGroup group = this_group(p.group_size_log2);
+    const u32 n = group.index;
+    uint4* const vectors = smem + group.in_block * p.vectors_per_segment;
+    u8* const block = static_cast<u8*>(p.r.out) + static_cast<u64>(n) * p.segment_bytes.divisor;
+    const int lead = static_cast<int>(reinterpret_cast<u64>(block) & 15);
+    int length = 0;
+    if (n < p.r.items) {
+        const u32 rows = lane_length(locate(n, p.r).length, p.r);
+        if (rows > 1) length = static_cast<int>(rows * p.row_bytes.divisor);  // one row stays where it is
+        const u32 count = length == 0 ? 0 : (lead + length + 15) / 16;
+        stage_run(vectors, block - lead, count, group, input_bounds(p.r));
+    }
+    sync(group);
+    ReverseInShared<Unit, false>(p.row_bytes, group.thread, group.size)(reinterpret_cast<u8*>(vectors) + lead, length);
+    sync(group);
+    for (int x = static_cast<int>(group.thread * 16) - lead; x < length; x += static_cast<int>(group.size * 16)) {
+        store_partial<sizeof(Unit)>(block + x, vectors[(x + lead) / 16], -x, length - x);
+    }
+}
+
+// ---- Row tiles ----------------------------------------------------------------------------------------------
+// The rows of a tile come from one run of bytes, whatever the length: the run is staged, its rows are reversed in shared
+// memory, and it is written with 16-byte stores.
+
+struct RowTiles {
+    Reverse r;  // dims: those outside the block; strides in elements
+    FastDiv tiles_per_block;
+    FastDiv parts_per_row;   // 1 where tiles are of whole rows
+    FastDiv row_bytes;
+    u32 rows_per_tile;       // 1 where tiles are parts of a row
+    u32 tile_row_bytes;      // of each row in the tile
+    u32 element_bytes;
+    u32 reserved;
+};
+static_assert(sizeof(RowTiles) == 384, "the host's RowTiles");
+
+// The tile of this thread block.
+struct RowTile {
+    Position block;
+    u32 row;     // the tile's first
+    u32 column;  // its first byte in the row
+    int bytes;   // of each row that are in the tile
+};
+
+__device__ __forceinline__ RowTile this_tile(const RowTiles& p) {
+    RowTile tile;
+    const u32 block = divide(blockIdx.x, p.tiles_per_block);
+    const u32 n = blockIdx.x - block * p.tiles_per_block.divisor;
+    const u32 rows = divide(n, p.parts_per_row);
+    tile.block = locate(block, p.r);
+    tile.row = rows * p.rows_per_tile;
+    tile.column = (n - rows * p.parts_per_row.divisor) * p.tile_row_bytes;
+    tile.bytes = static_cast<int>(min(p.tile_row_bytes, p.row_bytes.divisor - tile.column));
+    return tile;
+}
+
+// Writes a run of bytes from shared memory, where its first byte is `from`.
+template <u32 W>
+__device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thread, u32 threads) {
+    const int lead = static_cast<int>(reinterpret_cast<u64>(out) & 15);
+    for (int x = static_cast<int>(thread * 16) - lead; x < bytes; x += static_cast<int>(threads * 16)) {
+        store_partial<W>(out + x, smem_unaligned(from + x), -x, bytes - x);
+    }
+}
+
+// Copying, a tile has up to two runs: the rows below the length, and those that stay.
+template <class Unit>
+__device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
+    const RowTile tile = this_tile(p);
+    const Bounds bounds = input_bounds(p.r);
+    const u32 length = lane_length(tile.block.length, p.r);
+    const u32 rows = min(p.rows_per_tile, p.r.axis_size - tile.row);
+    const u32 reversed = length > tile.row ? min(rows, length - tile.row) : 0;
+    const auto in = [&](u32 row) {
+        return static_cast<const u8*>(p.r.in) + static_cast<u64>(tile.block.in) * p.element_bytes +
+               static_cast<u64>(row) * p.r.axis_in_stride * p.element_bytes + tile.column;
+    };
+    const auto out = [&](u32 row) {
+        return static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes +
+               static_cast<u64>(row) * p.r.axis_out_stride * p.element_bytes + tile.column;
+    };
+    // A vector is left before each run for unaligned reads that begin there.
+    u32 at_vector = 1;
+    const auto stage = [&](const u8* from, int bytes) {
+        const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+        const u32 count = bytes == 0 ? 0 : (lead + bytes + 15) / 16, begin = at_vector * 16 + lead;
+        stage_run(smem + at_vector, from - lead, count, whole_block(), bounds);
+        at_vector += count + 1;
+        return begin;
+    };
+    const int reversed_bytes = static_cast<int>(reversed) * tile.bytes;
+    const int same_bytes = static_cast<int>(rows - reversed) * tile.bytes;
+    const u32 reversed_at = stage(in(length - tile.row - reversed), reversed_bytes);
+    const u32 same_at = stage(in(tile.row + reversed), same_bytes);
+    __syncthreads();
+    if (reversed > 1) {
+        const ReverseInShared<Unit, false> reverse(p.row_bytes, threadIdx.x, THREADS);
+        reverse(reinterpret_cast<u8*>(smem) + reversed_at, reversed_bytes);
+    }
+    __syncthreads();
+    write_run<sizeof(Unit)>(out(tile.row), reversed_at, reversed_bytes, threadIdx.x, THREADS);
+    write_run<sizeof(Unit)>(out(tile.row + reversed), same_at, same_bytes, threadIdx.x, THREADS);
+}
+
+// In place, a thread block takes a tile of the first half of a length, and the rows that it changes places with: half of
+// the threads read the one and half the other, and each write what they read where the others read.
+//
+// Why in place is right: both runs belong to one thread block, which reads all of them before the barrier and writes after
+// it. Vectors at a run's ends are read whole; bytes beyond the run are not used.
+static constexpr u32 HALF = THREADS / 2;
+
+template <class Unit>
+__device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
+    const RowTile tile = this_tile(p);
+    const u32 length = lane_length(tile.block.length, p.r);
+    if (tile.row >= length / 2) return;  // the same for all threads
+    const u32 rows = min(p.rows_per_tile, length / 2 - tile.row);
+    const int bytes = static_cast<int>(rows) * tile.bytes;
+    u8* const block = static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes + tile.column;
+
+    const bool in_front = threadIdx.x < HALF;
+    const u32 thread = threadIdx.x & (HALF - 1);
+    const u32 mirror = length - tile.row - rows;
+    const u64 stride = static_cast<u64>(p.r.axis_out_stride) * p.element_bytes;
+    const u8* const from = block + (in_front ? tile.row : mirror) * stride;
+    u8* const to = block + (in_front ? mirror : tile.row) * stride;
+    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+    const u32 at_vector = 1 + (in_front ? 0 : p.rows_per_tile * p.tile_row_bytes / 16 + 3);
+    stage_run(smem + at_vector, from - lead, (lead + bytes + 15) / 16, ThreadGroup{HALF, thread, 0, 0}, input_bounds(p.r));
+    __syncthreads();
+    if (rows > 1) {
+        ReverseInShared<Unit, false>(p.row_bytes, thread, HALF)(reinterpret_cast<u8*>(smem + at_vector) + lead, bytes);
+    }
+    __syncthreads();
+    write_run<sizeof(Unit)>(to, at_vector * 16 + lead, bytes, thread, HALF);
+}
+
+REVERSE_ENTRY(Rows, reverse_rows, copy_rows)
+REVERSE_ENTRY(Rows, reverse_rows_in_place, swap_rows)
+REVERSE_ENTRY(Segments, reverse_packed_rows_1, copy_packed_rows<u8>)
+REVERSE_ENTRY(Segments, reverse_packed_rows_2, copy_packed_rows<u16>)
+REVERSE_ENTRY(Segments, reverse_packed_rows_4, copy_packed_rows<u32>)
+REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_1, reverse_packed_rows<u8>)
+REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_2, reverse_packed_rows<u16>)
+REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_4, reverse_packed_rows<u32>)
+REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_1, copy_row_tiles<u8>)
+REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_2, copy_row_tiles<u16>)
+REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_4, copy_row_tiles<u32>)
+REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_in_place_1, swap_row_tiles<u8>)
+REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_in_place_2, swap_row_tiles<u16>)
+REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_in_place_4, swap_row_tiles<u32>)

@@ -1,0 +1,112 @@
+// REVERSE_SUBSEQUENCES: shared memory, how runs are staged in it, and how a run is reversed there.
+#pragma once
+
+#include "reverse.cuh"
+
+// All dynamic shared memory of a block, as 16-byte vectors.
+extern __shared__ uint4 smem[];
+
+// The 16 bytes of shared memory from any byte on.
+__device__ __forceinline__ uint4 smem_unaligned(u32 byte) {
+    return shift_pair(smem[byte / 16], smem[byte / 16 + 1], byte & 15);
+}
+
+// A cooperative group of 2^size_log2 threads. One larger than a warp is a block of its own, so that groups never wait for
+// each other.
+struct ThreadGroup {
+    u32 size, thread;  // thread: its rank in the group
+    u32 in_block;      // which of the block's groups
+    u32 index;         // in the grid
+};
+
+__device__ __forceinline__ ThreadGroup this_group(u32 size_log2) {
+    const u32 size = 1u << size_log2, in_block = threadIdx.x >> size_log2;
+    return {size, threadIdx.x & (size - 1), in_block, blockIdx.x * (blockDim.x >> size_log2) + in_block};
+}
+
+__device__ __forceinline__ ThreadGroup whole_block() { return {THREADS, threadIdx.x, 0, 0}; }
+
+__device__ __forceinline__ void sync(const ThreadGroup& group) {
+    if (group.size <= 32) {
+        __syncwarp();
+    } else {
+        __syncthreads();
+    }
+}
+
+// Stages `count` vectors from the aligned address `from`, those that `wanted` accepts. A thread issues LOADS_IN_FLIGHT loads
+// before it stores the first. Vectors out of bounds are not read.
+template <u32 LOADS_IN_FLIGHT, class Wanted>
+__device__ __forceinline__ void stage_if(uint4* to, const u8* from, u32 count, const ThreadGroup& group,
+                                         const Bounds& bounds, Wanted wanted) {
+    const u32 first = group.thread, step = group.size;
+    if (from < bounds.begin || from + count * 16 > bounds.end) {  // the tensor's first run or its last
+        for (u32 v = first; v < count; v += step) {
+            if (wanted(v)) to[v] = load_vec16(from + v * 16, bounds);
+        }
+        return;
+    }
+    const uint4* const source = reinterpret_cast<const uint4*>(from);
+    for (u32 v = first; v < count; v += LOADS_IN_FLIGHT * step) {
+        uint4 loaded[LOADS_IN_FLIGHT];
+        bool is_loaded[LOADS_IN_FLIGHT];
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            is_loaded[k] = v + k * step < count && wanted(v + k * step);
+            if (is_loaded[k]) loaded[k] = source[v + k * step];
+        }
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            if (is_loaded[k]) to[v + k * step] = loaded[k];
+        }
+    }
+}
+
+template <u32 LOADS_IN_FLIGHT = 4>
+__device__ __forceinline__ void stage_run(uint4* to, const u8* from, u32 count, const ThreadGroup& group,
+                                          const Bounds& bounds) {
+    stage_if<LOADS_IN_FLIGHT>(to, from, count, group, bounds, [](u32) { return true; });
+}
+
+// Reverses a run of `length` bytes in shared memory: elements of a lane, or rows of a block unit by unit. A thread takes
+// every size-th unit of the first half, and the unit that it changes places with.
+//
+//   | row 0 | row 1 | ... | row R-1 |       byte x, in column c of its row, changes places with
+//     ^ x - c          x': same column      x' = length - row_bytes - x + 2c
+template <class Unit, bool LANES>
+struct ReverseInShared {
+    static constexpr int W = sizeof(Unit);
+    static constexpr u32 PAIRS_IN_FLIGHT = 2;
+    int row, first, first_column, step, step_columns;
+
+    __device__ __forceinline__ ReverseInShared(const FastDiv& row_bytes, u32 thread, u32 size) {
+        row = LANES ? W : static_cast<int>(row_bytes.divisor);
+        first = static_cast<int>(thread) * W;
+        step = static_cast<int>(size) * W;
+        first_column = LANES ? 0 : first - static_cast<int>(divide(first, row_bytes)) * row;
+        step_columns = LANES ? 0 : step - static_cast<int>(divide(step, row_bytes)) * row;
+    }
+    __device__ __forceinline__ void operator()(u8* run, int length) const {
+        int column = first_column;
+        int x = first;
+        while (2 * (x - column) + row < length) {
+            Unit *front[PAIRS_IN_FLIGHT], *back[PAIRS_IN_FLIGHT];
+            Unit from_front[PAIRS_IN_FLIGHT], from_back[PAIRS_IN_FLIGHT];
+            bool moves[PAIRS_IN_FLIGHT];
+#pragma unroll
+            for (u32 k = 0; k < PAIRS_IN_FLIGHT; ++k) {
+                moves[k] = 2 * (x - column) + row < length;
+                front[k] = reinterpret_cast<Unit*>(run + x);
+                back[k] = reinterpret_cast<Unit*>(run + (length - row - x + 2 * column));
+                if (moves[k]) from_front[k] = *front[k], from_back[k] = *back[k];
+                x += step;
+                column += step_columns;
+                if (!LANES && column >= row) column -= row;
+            }
+#pragma unroll
+            for (u32 k = 0; k < PAIRS_IN_FLIGHT; ++k) {
+                if (moves[k]) *front[k] = from_back[k], *back[k] = from_front[k];
+            }
+        }
+    }
+};

@@ -1,0 +1,193 @@
+//! A layout of REVERSE_SUBSEQUENCES as kernels see it, and the parameters that all of its kernels take.
+
+use std::mem::offset_of;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::fast_div::FastDiv;
+use super::Because;
+use crate::cuda::launch::Parameters;
+use crate::cuda::target::GpuTarget;
+use crate::layout::MAX_DIMENSIONS;
+use crate::plan::reverse_subsequences::{Axis, Dimension, Plan};
+
+/// `ReverseDim` of kernels/reverse.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct ReverseDim {
+    pub size: FastDiv,
+    pub in_stride: u32,
+    pub out_stride: u32,
+    pub length_stride: u32,
+    pub axis: u32,
+}
+
+/// `Reverse` of kernels/reverse.cuh: what every kernel gets. Strides count the kernel's units.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct Reverse {
+    pub input: u64,
+    pub lengths: u64,
+    pub out: u64,
+    pub items: u32,
+    pub gather: u32,
+    pub axis_size: u32,
+    pub axis_in_stride: u32,
+    pub axis_out_stride: u32,
+    pub wide_lengths: u32,
+    pub dims: [ReverseDim; MAX_DIMENSIONS],
+    pub in_bytes: u64,
+    pub rank: u32,
+    pub reserved: u32,
+}
+
+/// A parameter structure that is a [`Reverse`] or begins with one called `r`, and its size in the kernel file.
+macro_rules! reverse_parameters {
+    ($params:ident, $size:literal) => {
+        const _: () = assert!(size_of::<$params>() == $size && std::mem::offset_of!($params, r) == 0);
+
+        impl $crate::cuda::launch::Parameters for $params {
+            const POINTERS: [Option<usize>; 3] =
+                <$crate::cuda::select::layout::Reverse as $crate::cuda::launch::Parameters>::POINTERS;
+        }
+    };
+}
+pub(super) use reverse_parameters;
+
+const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
+
+impl Parameters for Reverse {
+    const POINTERS: [Option<usize>; 3] =
+        [Some(offset_of!(Reverse, input)), Some(offset_of!(Reverse, lengths)), Some(offset_of!(Reverse, out))];
+}
+
+pub(super) const NO_BLOCK: Because = "no contiguous block with one length lies behind the axis";
+pub(super) const NO_ROW: Because = "no contiguous lanes, each with a length of its own, lie side by side";
+
+/// A layout, and the GPU that kernels are selected for.
+pub(super) struct Layout<'a> {
+    /// Bytes of an element.
+    pub width: u32,
+    pub wide_lengths: bool,
+    pub axis: Axis,
+    /// Beside the axis, outermost in the output's memory first.
+    pub dimensions: &'a [Dimension],
+    pub input_bytes: u64,
+    pub target: &'a GpuTarget,
+}
+
+impl<'a> Layout<'a> {
+    pub fn new(plan: &'a Plan, target: &'a GpuTarget) -> Self {
+        let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
+        Self { width, wide_lengths, axis, dimensions, input_bytes, target }
+    }
+
+    /// The dimension, if any, of a contiguous block that moves as one: one length for all of it.
+    pub fn block(&self) -> Option<&Dimension> {
+        self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride == 0)
+    }
+
+    /// Whether the rows of that block are adjacent in both tensors.
+    pub fn rows_are_a_run(&self) -> bool {
+        let rows = [self.axis.in_stride, self.axis.out_stride];
+        self.block().is_some_and(|block| rows == [block.size; 2])
+    }
+
+    /// The dimension, if any, of contiguous lanes side by side.
+    pub fn row(&self) -> Option<&Dimension> {
+        self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride != 0)
+    }
+
+    /// Bytes of a row of lanes.
+    pub fn row_bytes(&self, row: &Dimension) -> u64 {
+        u64::from(row.size) * u64::from(self.width)
+    }
+
+    /// The dimensions without the one of a block or a row.
+    pub fn outside(&self) -> impl DoubleEndedIterator<Item = &Dimension> {
+        self.dimensions.iter().filter(|d| !is_contiguous(d))
+    }
+
+    /// Blocks, or rows of lanes, in all.
+    pub fn outside_count(&self) -> u64 {
+        self.outside().map(|d| u64::from(d.size)).product()
+    }
+
+    /// Lanes in all.
+    pub fn lane_count(&self) -> u64 {
+        self.dimensions.iter().map(|d| u64::from(d.size)).product()
+    }
+
+    /// Whether so many elements are a multiple of so many bytes.
+    pub fn divides(&self, elements: u32, bytes: u32) -> bool {
+        (u64::from(elements) * u64::from(self.width)) % u64::from(bytes) == 0
+    }
+
+    /// Whether rows of lanes are multiples of so many bytes long, and of so many apart.
+    pub fn rows_divide(&self, row: &Dimension, long: u32, apart: u32) -> bool {
+        let strides = |size: u32, a: u32, b: u32| size == 1 || (self.divides(a, apart) && self.divides(b, apart));
+        self.divides(row.size, long)
+            && strides(self.axis.size, self.axis.in_stride, self.axis.out_stride)
+            && self.outside().all(|d| strides(d.size, d.in_stride, d.out_stride))
+    }
+
+    /// Puts the axis among dimensions ordered by output stride, so that neighbouring threads write neighbouring memory.
+    pub fn insert_axis(&self, dims: &mut Vec<ReverseDim>, steps: u32, out_stride: u32) {
+        let at = dims.iter().position(|dim| dim.out_stride < out_stride).unwrap_or(dims.len());
+        dims.insert(at, self.axis_dim(steps));
+    }
+
+    /// The axis as a dimension of so many steps.
+    pub fn axis_dim(&self, steps: u32) -> ReverseDim {
+        ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
+    }
+
+    /// 0 to 3 for elements of 1 to 8 bytes: which entry point of a family.
+    pub fn width_index(&self) -> usize {
+        self.width.trailing_zeros() as usize
+    }
+
+    /// Parameters with strides in elements; `list` has the outermost dimension first. Items are at most as many as elements.
+    pub fn parameters(&self, items: u64, list: impl DoubleEndedIterator<Item = ReverseDim>) -> Reverse {
+        let mut dims = [ReverseDim::zeroed(); MAX_DIMENSIONS];
+        let mut rank = 0;
+        for (place, dim) in dims.iter_mut().zip(list.rev()) {
+            *place = dim;
+            rank += 1;
+        }
+        Reverse {
+            input: 0,
+            lengths: 0,
+            out: 0,
+            items: items as u32,
+            gather: 0,
+            axis_size: self.axis.size,
+            axis_in_stride: self.axis.in_stride,
+            axis_out_stride: self.axis.out_stride,
+            wide_lengths: self.wide_lengths.into(),
+            dims,
+            in_bytes: self.input_bytes,
+            rank,
+            reserved: 0,
+        }
+    }
+}
+
+fn is_contiguous(d: &Dimension) -> bool {
+    d.in_stride == 1 && d.out_stride == 1
+}
+
+pub(super) fn dim(d: &Dimension) -> ReverseDim {
+    dim_in_units(d, d.size, 1)
+}
+
+/// A dimension of `size` steps, whose strides are counted in units of `elements`.
+pub(super) fn dim_in_units(d: &Dimension, size: u32, elements: u32) -> ReverseDim {
+    ReverseDim {
+        size: FastDiv::new(size),
+        in_stride: d.in_stride / elements,
+        out_stride: d.out_stride / elements,
+        length_stride: d.length_stride,
+        axis: 0,
+    }
+}

@@ -1,0 +1,96 @@
+//! segments.cuh: short lanes, or blocks of rows, that are adjacent in memory, staged whole.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::fast_div::FastDiv;
+use super::layout::{dim, reverse_parameters, Layout, Reverse};
+use super::Because;
+use crate::cuda::kernels::{self, Family};
+use crate::cuda::launch::Draft;
+use crate::cuda::tuning::segments::*;
+use crate::cuda::tuning::{THREADS, VEC16};
+
+/// `Segments` of kernels/segments.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct Segments {
+    pub r: Reverse,
+    pub segment_bytes: FastDiv,
+    pub row_bytes: FastDiv,
+    pub segments_per_block: u32,
+    pub vectors_per_segment: u32,
+    pub group_size_log2: u32,
+    pub reserved: u32,
+}
+reverse_parameters!(Segments, 368);
+
+pub(super) const TOO_LARGE: Because = "a segment does not fit shared memory";
+const LARGE: Because = "a segment is large enough for another kernel";
+const APART: Because = "segments are not adjacent in memory";
+
+/// Segments per thread block, at most so many, at least one: so that the device has enough thread blocks.
+pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
+    let share = segments.div_ceil(u64::from(layout.target.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR);
+    most.min(share).max(1)
+}
+
+/// Thread blocks of thread groups of that size: their threads, and groups per block. One group per block, if it is as large
+/// as the smallest block, so that no group waits for another.
+pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
+    let threads = group.max(MIN_BLOCK_THREADS);
+    (threads, threads / group)
+}
+
+/// Segments of at most so many bytes; the family's first entry point stands for the one that the caller chooses.
+pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) -> Result<Draft<Segments>, Because> {
+    let block = layout.block().map_or(1, |block| block.size);
+    if layout.axis.in_stride != block || layout.axis.out_stride != block {
+        return Err(APART);
+    }
+    let segment = u64::from(layout.axis.size) * u64::from(block);
+    let mut next = segment;
+    // Lanes of a row are no block: they are outside too.
+    let outside = || layout.dimensions.iter().filter(|d| block == 1 || d.in_stride != 1 || d.out_stride != 1);
+    for d in outside().rev() {
+        if u64::from(d.in_stride) != next || u64::from(d.out_stride) != next {
+            return Err(APART);
+        }
+        next *= u64::from(d.size);
+    }
+    let bytes = segment * u64::from(layout.width);
+    let segments: u64 = outside().map(|d| u64::from(d.size)).product();
+    let together = match per_block(layout, segments, (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS)) {
+        few @ 0..=4 => few,
+        many => many / 4 * 4, // the lengths of any thread block are read 4 at a time
+    };
+    // The lengths and one more, a vector before the segments, these at their alignment, and what an unaligned read may
+    // reach behind them.
+    let vec16 = u64::from(VEC16);
+    let shared =
+        ((together + 1) * 4).next_multiple_of(vec16) + vec16 + (together * bytes).next_multiple_of(vec16) + 3 * vec16;
+    if bytes > most {
+        return Err(LARGE);
+    }
+    if shared > u64::from(layout.target.shared_memory) {
+        return Err(TOO_LARGE);
+    }
+    let params = Segments {
+        r: layout.parameters(segments, outside().map(dim)),
+        segment_bytes: FastDiv::new(bytes as u32),
+        row_bytes: FastDiv::new(block * layout.width),
+        segments_per_block: together as u32,
+        vectors_per_segment: 0,
+        // As many threads per segment as keep a thread block busy.
+        group_size_log2: u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros(),
+        reserved: 0,
+    };
+    Ok(Draft {
+        entry: kernels::Family::entry(family, 0),
+        blocks: segments.div_ceil(together) as u32,
+        threads: THREADS,
+        shared: shared as u32,
+        alignment: layout.width,
+        access: VEC16,
+        params,
+    })
+}

@@ -1,0 +1,182 @@
+//! Tuning: every number that was chosen by measuring, and the constants that kernels share. What each was measured against
+//! stands in benches/TUNING.md under its name.
+
+// ---- Shared with the kernels, which a test compares ----
+
+/// Threads per block, except in cooperative-group and cluster kernels.
+pub const THREADS: u32 = 256;
+/// Bytes of the widest load and store of a thread.
+pub const VEC16: u32 = 16;
+/// Bytes that memory is written in.
+pub const SECTOR: u32 = 32;
+
+pub mod fill {
+    //! fill_value_sequence.cu
+
+    /// Shorter rows are mostly their two ends, which are stored in part.
+    pub const MIN_ROW_BYTES: u64 = 32;
+    /// Shorter rows are written as part of a dense run, unless they are whole sectors.
+    pub const LONG_ROW_BYTES: u64 = 1024;
+    /// Vectors of a dense run per thread (`DENSE_VECTORS` of the kernel).
+    pub const DENSE_VECTORS: u32 = 8;
+}
+
+pub mod elementwise {
+    //! reverse_elementwise.cu
+
+    /// Units per thread, copying (`ITEMS_PER_THREAD` of the kernel).
+    pub const ITEMS_PER_THREAD: u32 = 4;
+    /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
+    pub const PAIRS_PER_THREAD: u32 = 2;
+
+    /// Little work: up to so many units of 16 bytes.
+    pub const SMALL_VECTORS: u64 = 1 << 20;
+    /// The same, of narrower units.
+    pub const SMALL_UNITS: u64 = 1 << 18;
+    /// The same, of lanes side by side in place.
+    pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
+}
+
+pub mod segments {
+    //! segments.cuh: lanes of reverse_packed_lanes.cu, blocks of reverse_rows.cu
+
+    /// Bytes of segments that a thread block stages, unless one is larger, and the most segments.
+    pub const STAGED_BYTES: u64 = 16 << 10;
+    pub const MAX_SEGMENTS: u64 = 4096;
+    /// Thread blocks that a multiprocessor should have before they stage that much.
+    pub const BLOCKS_PER_MULTIPROCESSOR: u64 = 2;
+    /// Threads of the smallest block of thread groups: two warps.
+    pub const MIN_BLOCK_THREADS: u32 = 64;
+
+    /// Lanes of fewer bytes are packed, copying and in place.
+    pub const PACKED_LANE_BYTES: u64 = 512;
+    pub const PACKED_LANE_BYTES_IN_PLACE: u64 = 900;
+    /// Shorter lanes of 8-byte elements are swapped one by one in place.
+    pub const MIN_WIDE_LANE_IN_PLACE: u32 = 16;
+    /// Blocks of at most so many bytes are staged whole, copying and in place.
+    pub const PACKED_BLOCK_BYTES: u64 = 24 << 10;
+    pub const PACKED_BLOCK_BYTES_IN_PLACE: u64 = 40 << 10;
+    /// Vectors of a block per thread, in place.
+    pub const VECTORS_PER_THREAD_IN_PLACE: u32 = 6;
+}
+
+pub mod rows {
+    //! reverse_rows.cu
+
+    /// Vectors per thread (`VECTORS_PER_THREAD` of the kernel).
+    pub const VECTORS_PER_THREAD: u32 = 2;
+    /// Shorter rows are mostly their two ends.
+    pub const MIN_ROW_BYTES: u64 = 256;
+    /// The same where adjacent rows begin at different alignments.
+    pub const MIN_UNALIKE_ROW_BYTES: u64 = 2048;
+    /// Bytes of a tile; in place there are two.
+    pub const TILE_BYTES: u32 = 16 << 10;
+    pub const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
+    /// Rows of fewer elements are not moved one per thread block.
+    pub const MIN_LONE_ROW: u32 = 1000;
+}
+
+pub mod lanes {
+    //! reverse_lanes.cu
+
+    /// Vectors of a long lane per thread (`VECTORS_PER_THREAD` of the kernel).
+    pub const VECTORS_PER_THREAD: u32 = 2;
+    /// Tiles of a long lane in place per thread block (`TILES_PER_BLOCK` of the kernel).
+    pub const TILES_PER_BLOCK: u64 = 8;
+    /// Shorter lanes are mostly their two ends.
+    pub const MIN_LANE_BYTES: u64 = 32;
+    /// Vectors of a whole lane per thread; in place, of lanes of so many bytes; one where there are few in all.
+    pub const LANE_VECTORS: u32 = 4;
+    pub const LANE_VECTORS_IN_PLACE: u32 = 8;
+    pub const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
+    pub const FEW_VECTORS: u64 = 1 << 18;
+    /// In place, a thread has 8 loads in flight on lanes of so many bytes.
+    pub const WIDE_LANE_BYTES: u64 = 7500;
+    /// Lanes of more bytes are copied in tiles.
+    pub const LONG_LANE_BYTES: u64 = 16 << 10;
+    /// Lanes of more shared memory are reversed in place in tiles.
+    pub const SHARED_IN_PLACE: u64 = 100 << 10;
+}
+
+pub mod strips {
+    //! reverse_strips.cu
+
+    /// Widths of a strip, widest first.
+    pub const STRIP_BYTES: [u32; 6] = [128, 64, 32, 16, 8, 4];
+    /// Strips narrower than a sector pay in place only, for elements narrower than a word.
+    pub const MIN_STRIP_BYTES: u32 = 32;
+    pub const MIN_NARROW_STRIP_BYTES: u32 = 4;
+    /// Shorter rows are not cut into aligned strips.
+    pub const MIN_ROW_BYTES: u64 = 32;
+    /// Shared memory per block with which several blocks fit a multiprocessor of compute capability 8.0 or 9.0.
+    pub const SHARED: u32 = 75 << 10;
+    /// The same for unaligned strips in place, of elements narrower than a word.
+    pub const SHARED_NARROW_IN_PLACE: u32 = 36 << 10;
+    /// With fewer thread blocks strips are made narrower; in quarters of the multiprocessors, copying and in place.
+    pub const FEW_BLOCKS: u64 = 3;
+    pub const FEW_BLOCKS_IN_PLACE: u64 = 2;
+}
+
+pub mod clusters {
+    //! reverse_clusters.cu
+
+    /// Blocks per cluster, the most that every GPU with clusters has; rows that a block gets at a time; threads per block
+    /// (constants of the kernel).
+    pub const CLUSTER: u32 = 8;
+    pub const DEAL: u32 = 64;
+    pub const CLUSTER_THREADS: u32 = 512;
+    /// Widths of a strip, widest first.
+    pub const STRIP_BYTES: [u32; 2] = [32, 16];
+    /// Elements of at most so many bytes are reversed in strips of 16 bytes, copying and in place.
+    pub const MAX_NARROW_WIDTH: u32 = 1;
+    pub const MAX_NARROW_WIDTH_IN_PLACE: u32 = 4;
+}
+
+pub mod columns {
+    //! reverse_columns.cu
+
+    /// Rows that are a multiple of so many bytes are cut into strips without a rest.
+    pub const WHOLE_STRIP_BYTES: u64 = 32;
+    /// Bytes of groups that a thread block stages, unless one is larger, and the most of one.
+    pub const STAGED_BYTES: u64 = 16 << 10;
+    pub const MAX_GROUP_BYTES: u64 = 100 << 10;
+}
+
+pub mod transposed {
+    //! reverse_transposed.cu
+
+    /// Elements of a tile along each dimension (`TILE` of the kernel).
+    pub const TILE: u32 = 64;
+    /// Shorter dimensions leave most of a tile empty.
+    pub const MIN_DIMENSION: u32 = 16;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds that a kernel file has `static constexpr u32 NAME = VALUE;` with that value.
+    fn assert_shared(file: &str, name: &str, host: impl Into<u64>) {
+        let text = std::fs::read_to_string(crate::common::repository("kernels").join(file)).expect("a kernel file");
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("static constexpr u32 {name} = ")));
+        let line = line.unwrap_or_else(|| panic!("{file} has no {name}"));
+        let value: Option<u64> = line.split(';').next().and_then(|value| value.parse().ok());
+        assert_eq!(value, Some(host.into()), "{name} of {file}");
+    }
+
+    #[test]
+    fn constants_that_kernels_share_are_the_same_there() {
+        assert_shared("common.cuh", "THREADS", THREADS);
+        assert_shared("common.cuh", "MAX_DIMS", crate::layout::MAX_DIMENSIONS as u64);
+        assert_shared("fill_value_sequence.cu", "DENSE_VECTORS", fill::DENSE_VECTORS);
+        assert_shared("reverse_elementwise.cu", "ITEMS_PER_THREAD", elementwise::ITEMS_PER_THREAD);
+        assert_shared("reverse_elementwise.cu", "PAIRS_PER_THREAD", elementwise::PAIRS_PER_THREAD);
+        assert_shared("reverse_rows.cu", "VECTORS_PER_THREAD", rows::VECTORS_PER_THREAD);
+        assert_shared("reverse_lanes.cu", "VECTORS_PER_THREAD", lanes::VECTORS_PER_THREAD);
+        assert_shared("reverse_lanes.cu", "TILES_PER_BLOCK", lanes::TILES_PER_BLOCK);
+        assert_shared("reverse_clusters.cu", "CLUSTER", clusters::CLUSTER);
+        assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);
+        assert_shared("reverse_clusters.cu", "CLUSTER_THREADS", clusters::CLUSTER_THREADS);
+        assert_shared("reverse_transposed.cu", "TILE", transposed::TILE);
+    }
+}

@@ -24,7 +24,7 @@ struct Strips {
     u32 row_lanes;
     u32 strip_bytes;    // of each row, a power of two
     u32 length_stride;  // from one lane of a row to the next
-    u32 unaligned;      // 1 where rows are no whole words (copying)
+    u32 unaligned;      // copying narrow elements: 1 where rows are no whole words
 };
 static_assert(sizeof(Strips) == 352, "the host's Strips");
 
@@ -400,17 +400,22 @@ __device__ __forceinline__ void write_lane(const Strips& p, const Strip& strip, 
 
 // ---- Kernels ------------------------------------------------------------------------------------------------
 
+template <class Element>
+__device__ __forceinline__ void copy_unaligned_strips(const Strips& p) {
+    const Strip strip = this_strip(p);
+    stage_unaligned<Element, false>(p, strip);
+    __syncthreads();
+    write_unaligned_words<Element, u32>(p, strip);
+}
+
+// Narrow elements have both forms in one kernel. Those of 4 bytes do not: the compiler would keep fewer loads of aligned
+// strips in flight (tuning: UNALIGNED_STRIPS). Those of 8 bytes have no unaligned form.
 template <class Element, class Word>
 __device__ __forceinline__ void copy_strips(const Strips& p) {
-    const Strip strip = this_strip(p);
-    if constexpr (sizeof(Element) < 8) {
-        if (p.unaligned) {
-            stage_unaligned<Element, false>(p, strip);
-            __syncthreads();
-            write_unaligned_words<Element, Word>(p, strip);
-            return;
-        }
+    if constexpr (sizeof(Element) < 4) {
+        if (p.unaligned) return copy_unaligned_strips<Element>(p);
     }
+    const Strip strip = this_strip(p);
     const auto column = column_of<Element, Word>(p, strip);
     if (!stage_vectors<Element, false>(p, strip)) stage_words<Element, Word, false>(p, strip, column);
     __syncthreads();
@@ -460,6 +465,7 @@ REVERSE_ENTRY(Strips, reverse_strips_1, (copy_strips<u8, u32>))
 REVERSE_ENTRY(Strips, reverse_strips_2, (copy_strips<u16, u32>))
 REVERSE_ENTRY(Strips, reverse_strips_4, (copy_strips<u32, u32>))
 REVERSE_ENTRY(Strips, reverse_strips_8, (copy_strips<u64, u64>))
+REVERSE_ENTRY(Strips, reverse_unaligned_strips_4, copy_unaligned_strips<u32>)
 REVERSE_ENTRY(Strips, reverse_strips_in_place_1, (reverse_strips<u8, u32>))
 REVERSE_ENTRY(Strips, reverse_strips_in_place_2, (reverse_strips<u16, u32>))
 REVERSE_ENTRY(Strips, reverse_strips_in_place_4, (reverse_strips<u32, u32>))

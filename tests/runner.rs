@@ -532,12 +532,9 @@ Dispatchable 'sequence'
     let output = run(&["--explain", "--target", "h100", path.to_str().expect("UTF-8")]);
     assert!(!output.status.success());
     let text = stdout(&output);
-    for line in [
-        "(tensor.sizes.nonzero)",
-        "    fill_elements: 1-byte stores",
-        "    not fill_packed: ",
-        "    not fill_dense: ",
-    ] {
+    for line in
+        ["(tensor.sizes.nonzero)", "    fill_elements: 1-byte stores", "    not fill_packed: ", "    not fill_dense: "]
+    {
         assert!(text.contains(line), "{line}\n{text}");
     }
 

@@ -110,6 +110,7 @@ kernels! {
     }
     "reverse_strips" {
         STRIPS: "reverse_strips" "_1" "_2" "_4" "_8";
+        UNALIGNED_STRIPS: "reverse_unaligned_strips" "_4";
         STRIPS_IN_PLACE: "reverse_strips_in_place" "_1" "_2" "_4" "_8";
         UNALIGNED_STRIPS_IN_PLACE: "reverse_unaligned_strips_in_place" "_1" "_2" "_4" "_8";
     }

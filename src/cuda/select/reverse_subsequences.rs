@@ -52,7 +52,7 @@ const NO_ROWS: Order = &[("reverse_strips", "reverse_strips_in_place", |_, _, _|
 const COLUMNS: (&str, &str, Kernel) = ("reverse_columns", "reverse_columns_in_place", columns::columns);
 const STRIPS: (&str, &str, Kernel) = ("reverse_strips", "reverse_strips_in_place", strips::aligned);
 const UNALIGNED_STRIPS: (&str, &str, Kernel) =
-    ("reverse_strips, unaligned", "reverse_unaligned_strips_in_place", strips::unaligned);
+    ("reverse_unaligned_strips", "reverse_unaligned_strips_in_place", strips::unaligned);
 const CLUSTERS: (&str, &str, Kernel) = ("reverse_clusters", "reverse_clusters_in_place", clusters::clusters);
 
 /// Anything else.

@@ -63,9 +63,13 @@ pub(super) fn unaligned(layout: &Layout<'_>, in_place: bool, found: &mut Candida
     // One strip that is partly empty, not two of which one is.
     let (strip, blocks, mut params) = cut(layout, in_place, shared, row, layout.row_bytes(row) * 2 - 1)?;
     params.unaligned = 1;
-    let kernel = if in_place { &kernels::UNALIGNED_STRIPS_IN_PLACE } else { &kernels::STRIPS };
+    let entry = match (in_place, layout.width) {
+        (true, _) => kernels::UNALIGNED_STRIPS_IN_PLACE.entry(layout.width_index()),
+        (false, 4) => kernels::UNALIGNED_STRIPS.entry(0),
+        (false, _) => kernels::STRIPS.entry(layout.width_index()),
+    };
     found.push(Draft {
-        entry: kernel.entry(layout.width_index()),
+        entry,
         blocks,
         threads: THREADS,
         shared: layout.axis.size * strip,

@@ -49,14 +49,14 @@ pub enum DeviceError {
 /// A buffer could not be made, written or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BufferError {
-    /// The memory is not to be had.
+    /// Allocation failed.
     #[error("{backend}: allocating {size_in_bytes} bytes failed: {reason}; use smaller tensors or free memory")]
     OutOfMemory {
         /// `cpu` or `cuda`.
         backend: &'static str,
         /// What was asked for.
         size_in_bytes: u64,
-        /// Why it is not to be had.
+        /// Why it failed.
         reason: String,
     },
     /// The range to read or write leaves the buffer.

@@ -1,4 +1,4 @@
-//! The binding rules: what does not fit is refused with its reason before anything is queued, what fits runs.
+//! The binding rules: what does not fit is rejected with its reason before anything is queued, what fits runs.
 
 mod common;
 
@@ -36,43 +36,43 @@ fn bind(
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_its_reason() {
-    for device in devices("what_does_not_fit_is_refused_with_its_reason") {
+fn what_does_not_fit_is_rejected_with_its_reason() {
+    for device in devices("what_does_not_fit_is_rejected_with_its_reason") {
         let buffer = poisoned(&device, 4096);
         let range = |offset, size| BufferBinding::range(&buffer, offset, size);
         let right = [range(0, TOTAL), range(64, 8)];
-        let refused = |inputs: &[BufferBinding], output: BufferBinding| {
-            bind(&device, desc(), inputs, &output).expect_err("must be refused").to_string()
+        let rejected = |inputs: &[BufferBinding], output: BufferBinding| {
+            bind(&device, desc(), inputs, &output).expect_err("must be rejected").to_string()
         };
         assert_eq!(bind(&device, desc(), &right, &range(128, TOTAL)), Ok(()));
 
-        assert_eq!(refused(&right[..1], range(128, TOTAL)), "the number of inputs is 1, must be 2 (binding.count)");
+        assert_eq!(rejected(&right[..1], range(128, TOTAL)), "the number of inputs is 1, must be 2 (binding.count)");
         assert_eq!(
-            refused(&[range(0, TOTAL - 1), range(64, 8)], range(128, TOTAL)),
+            rejected(&[range(0, TOTAL - 1), range(64, 8)], range(128, TOTAL)),
             "the binding of InputTensor is 31 bytes, must be at least 32, its TotalTensorSizeInBytes (binding.size)"
         );
         assert_eq!(
-            refused(&right, range(4080, TOTAL)),
+            rejected(&right, range(4080, TOTAL)),
             "the binding of OutputTensor is 32 bytes at offset 4080, must be within the 4096 bytes of its buffer (binding.range)"
         );
         assert_eq!(
-            refused(&right, range(u64::MAX - 15, TOTAL)),
+            rejected(&right, range(u64::MAX - 15, TOTAL)),
             "the binding of OutputTensor is 32 bytes at offset 18446744073709551600, must be within the 4096 bytes of its buffer (binding.range)"
         );
         assert_eq!(
-            refused(&[range(0, TOTAL), range(72, 8)], range(128, TOTAL)),
+            rejected(&[range(0, TOTAL), range(72, 8)], range(128, TOTAL)),
             "the offset of SequenceLengthsTensor is 0x48, must be a multiple of 16 (binding.alignment)"
         );
         assert_eq!(
-            refused(&right, range(16, TOTAL)),
+            rejected(&right, range(16, TOTAL)),
             "the range of OutputTensor overlaps that of InputTensor from offset 0x10 on, must be the same range, to run in place, or lie apart (binding.overlap)"
         );
         assert_eq!(
-            refused(&right, range(64, TOTAL)),
+            rejected(&right, range(64, TOTAL)),
             "the range of OutputTensor overlaps that of SequenceLengthsTensor from offset 0x40 on, must lie apart (binding.overlap)"
         );
         assert_eq!(
-            refused(&[range(0, TOTAL), range(16, 8)], range(0, TOTAL)),
+            rejected(&[range(0, TOTAL), range(16, 8)], range(0, TOTAL)),
             "the range of OutputTensor overlaps that of SequenceLengthsTensor from offset 0x10 on, must lie apart (binding.overlap)"
         );
         // Nothing was written by any of them.
@@ -95,14 +95,14 @@ fn a_guaranteed_alignment_is_held_to() {
 }
 
 #[test]
-fn aliasing_that_may_not_run_in_place_is_refused() {
-    for device in devices("aliasing_that_may_not_run_in_place_is_refused") {
+fn aliasing_that_may_not_run_in_place_is_rejected() {
+    for device in devices("aliasing_that_may_not_run_in_place_is_rejected") {
         let buffer = poisoned(&device, 4096);
         let mut desc = desc();
         // A broadcast input: its lanes share their elements.
         desc.input_tensor = BufferTensorDesc::strided(TensorDataType::Float16, &[2, 8], &[0, 1]);
         let inputs = [BufferBinding::range(&buffer, 0, TOTAL), BufferBinding::range(&buffer, 64, 8)];
-        let error = bind(&device, desc.clone(), &inputs, &inputs[0]).expect_err("refused").to_string();
+        let error = bind(&device, desc.clone(), &inputs, &inputs[0]).expect_err("rejected").to_string();
         assert_eq!(
             error,
             "the layout of OutputTensor differs from that of InputTensor, must have the same strides to run in place (binding.in_place)"
@@ -135,12 +135,12 @@ fn ranges_of_one_buffer_that_lie_apart_run() {
 }
 
 #[test]
-fn buffers_and_streams_of_another_device_are_refused() {
-    let Some(gpu) = common::cuda("buffers_and_streams_of_another_device_are_refused") else { return };
+fn buffers_and_streams_of_another_device_are_rejected() {
+    let Some(gpu) = common::cuda("buffers_and_streams_of_another_device_are_rejected") else { return };
     let cpu = Device::cpu();
     let (here, there) = (poisoned(&cpu, 256), poisoned(&gpu, 256));
     let inputs = |buffer: &Buffer| [BufferBinding::range(buffer, 0, TOTAL), BufferBinding::range(buffer, 64, 8)];
-    let error = bind(&cpu, desc(), &inputs(&here), &BufferBinding::range(&there, 128, TOTAL)).expect_err("refused");
+    let error = bind(&cpu, desc(), &inputs(&here), &BufferBinding::range(&there, 128, TOTAL)).expect_err("rejected");
     assert!(error.to_string().ends_with("must be of CPU, the operator's device (binding.device)"), "{error}");
     assert!(matches!(
         bind(&gpu, desc(), &inputs(&here), &BufferBinding::range(&there, 128, TOTAL)),
@@ -149,8 +149,8 @@ fn buffers_and_streams_of_another_device_are_refused() {
 
     let operator = common::compile(&cpu, &desc().into());
     let table = operator.bind(&inputs(&here), &BufferBinding::range(&here, 128, TOTAL)).expect("right");
-    let refused = table.dispatch(&gpu.create_stream().expect("streams are to be had"));
-    assert!(matches!(refused, Err(DispatchError::Device { .. })), "{refused:?}");
+    let rejected = table.dispatch(&gpu.create_stream().expect("streams are to be had"));
+    assert!(matches!(rejected, Err(DispatchError::Device { .. })), "{rejected:?}");
 }
 
 #[test]

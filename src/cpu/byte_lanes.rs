@@ -30,9 +30,8 @@ pub(super) struct Workspace {
 /// Reverses the first `lengths[j]` bytes of each lane j. The strip is of whole blocks.
 ///
 /// The memory of a lane is a constant, so that one check of a word's place serves all lanes; and no power of two, so that
-/// lanes lie in different sets of a cache. There are two sizes because a dispatch of 64 lanes of 64 bytes takes 5.7 µs with the
-/// large one and 2.3 with the small one. Strips of 16 rows take longer than swaps, of 32 less: 730 and 425 ns a KiB, swaps 548
-/// and 526; 210 for 512 rows and 266 for 16384, swaps 472 and 702 (a harness of its own, AMD EPYC, 2026-11-21).
+/// lanes lie in different sets of a cache. There are two sizes, as a small dispatch would wait for the large one to be
+/// cleared; strips of fewer rows are faster swapped (benches/TUNING.md).
 pub(super) fn reverse<const LANES: usize>(
     strip: &mut [Line<u8, LANES>],
     lengths: &[usize; LANES],
@@ -110,7 +109,7 @@ fn group<const LANES: usize>(row: &Line<u8, LANES>, g: usize) -> [u8; GROUP] {
     bytes
 }
 
-/// Each byte of the first half, then its counterpart of the second: the seven bits of a byte's place turned by one.
+/// Each byte of the first half, then its counterpart of the second: the seven bits of a byte's place rotated by one.
 fn interleave(bytes: [u8; GROUP * BLOCK]) -> [u8; GROUP * BLOCK] {
     let (first, second) = bytes.split_at(GROUP * BLOCK / 2);
     let mut both = [0; GROUP * BLOCK];

@@ -1,4 +1,4 @@
-//! Neighbouring lanes in memory of their own, where they are turned around.
+//! Neighbouring lanes, copied to a buffer of their own and reversed there.
 
 use std::ops::Range;
 
@@ -7,10 +7,8 @@ use bytemuck::Pod;
 use super::byte_lanes;
 use super::line::{swap, Line};
 
-/// Bytes of a row of neighbouring lanes that are reversed together, and of a tile where those of a row are more than the least:
-/// wide pieces are read and written faster. Lanes of 512 elements, copying, GiB/s on an
-/// AMD EPYC, 2026-11-21, other work beside: of 4096 bytes u8 1.60, f16 1.58, f32 2.03, i64 2.36; of 1024 bytes 1.32, 1.41, 1.88,
-/// 1.85; of 8192 no better.
+/// Bytes of a row of neighbouring lanes that are reversed together, at most and at least, and of a tile where the row has more
+/// than the least. Wide rows are read and written faster (benches/TUNING.md).
 const MOST_ROW_BYTES: usize = 4096;
 const LEAST_ROW_BYTES: usize = 1024;
 const TILE_BYTES: usize = 2 << 20;
@@ -50,7 +48,7 @@ impl Element for u64 {
     type Workspace = ();
 }
 
-/// Neighbouring lanes, strip by strip: a strip is a cache line of every row, one behind the other. A lane is turned around
+/// Neighbouring lanes, strip by strip: a strip is a cache line of every row, one behind the other. A lane is reversed
 /// within its strip, which the nearest caches hold; in the tensor, where rows are a power of two apart, lines of many rows
 /// would drive each other out.
 pub(super) struct Tile<T: Element, const LANES: usize> {

@@ -58,7 +58,7 @@ pub(crate) struct Selection {
     pub in_place: Option<Candidates>,
 }
 
-/// Thread blocks for `items` items, so many per thread.
+/// Thread blocks for `items` items, `items_per_thread` of them per thread.
 fn blocks(items: u64, items_per_thread: u32) -> u32 {
     // Items number at most 2³² − 1, so the quotient fits.
     items.div_ceil(u64::from(THREADS * items_per_thread)) as u32

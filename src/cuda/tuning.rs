@@ -29,7 +29,7 @@ pub mod elementwise {
     /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
     pub const PAIRS_PER_THREAD: u32 = 2;
 
-    /// Little work: up to so many units of 16 bytes.
+    /// Little work: the most units of 16 bytes.
     pub const SMALL_VECTORS: u64 = 1 << 20;
     /// The same, of narrower units.
     pub const SMALL_UNITS: u64 = 1 << 18;
@@ -53,7 +53,7 @@ pub mod segments {
     pub const PACKED_LANE_BYTES_IN_PLACE: u64 = 900;
     /// Shorter lanes of 8-byte elements are swapped one by one in place.
     pub const MIN_WIDE_LANE_IN_PLACE: u32 = 16;
-    /// Blocks of at most so many bytes are staged whole, copying and in place.
+    /// The largest block that is staged whole, copying and in place.
     pub const PACKED_BLOCK_BYTES: u64 = 24 << 10;
     pub const PACKED_BLOCK_BYTES_IN_PLACE: u64 = 40 << 10;
     /// Vectors of a block per thread, in place.
@@ -85,12 +85,12 @@ pub mod lanes {
     pub const TILES_PER_BLOCK: u64 = 8;
     /// Shorter lanes are mostly their two ends.
     pub const MIN_LANE_BYTES: u64 = 32;
-    /// Vectors of a whole lane per thread; in place, of lanes of so many bytes; one where there are few in all.
+    /// Vectors of a whole lane per thread: copying; in place, from that lane size on; one up to that many vectors in all.
     pub const LANE_VECTORS: u32 = 4;
     pub const LANE_VECTORS_IN_PLACE: u32 = 8;
     pub const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
     pub const FEW_VECTORS: u64 = 1 << 18;
-    /// In place, a thread has 8 loads in flight on lanes of so many bytes.
+    /// From this lane size on, a thread has 8 loads in flight in place.
     pub const WIDE_LANE_BYTES: u64 = 7500;
     /// Lanes of more bytes are copied in tiles.
     pub const LONG_LANE_BYTES: u64 = 16 << 10;
@@ -127,7 +127,7 @@ pub mod clusters {
     pub const CLUSTER_THREADS: u32 = 512;
     /// Widths of a strip, widest first.
     pub const STRIP_BYTES: [u32; 2] = [32, 16];
-    /// Elements of at most so many bytes are reversed in strips of 16 bytes, copying and in place.
+    /// The widest elements that are reversed in strips of 16 bytes, copying and in place.
     pub const MAX_NARROW_WIDTH: u32 = 1;
     pub const MAX_NARROW_WIDTH_IN_PLACE: u32 = 4;
 }
@@ -135,7 +135,7 @@ pub mod clusters {
 pub mod columns {
     //! reverse_columns.cu
 
-    /// Rows that are a multiple of so many bytes are cut into strips without a rest.
+    /// Rows of a multiple of this are cut into strips without a rest.
     pub const WHOLE_STRIP_BYTES: u64 = 32;
     /// Bytes of groups that a thread block stages, unless one is larger, and the most of one.
     pub const STAGED_BYTES: u64 = 16 << 10;

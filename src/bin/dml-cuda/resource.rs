@@ -137,7 +137,7 @@ fn sequence(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
         T::UInt64 | T::Int64 => run!(u64, u64::wrapping_add),
         T::UInt32 | T::Int32 => run!(u32, u32::wrapping_add),
         T::UInt16 | T::Int16 => run!(u16, u16::wrapping_add),
-        // Types of less than a byte are refused by `element_bytes`.
+        // Types of less than a byte are rejected by `element_bytes`.
         T::UInt8 | T::Int8 | T::UInt4 | T::Int4 => run!(u8, u8::wrapping_add),
     }
     Ok(bytes)

@@ -33,8 +33,7 @@ impl Context {
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let (name, properties) = describe(ordinal)?;
         let cuda = CudaContext::new(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
-        let read =
-            |which| attribute(cuda.cu_device(), which).map_err(explain("reading what blocks of threads can have"));
+        let read = |which| attribute(cuda.cu_device(), which).map_err(explain("reading the limits of thread blocks"));
         let target = GpuTarget {
             shared_memory: read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             multiprocessors: properties.multiprocessors,

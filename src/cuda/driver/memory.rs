@@ -26,7 +26,7 @@ impl Memory {
         if size_in_bytes > total as u64 {
             return Err(failed(format!("the GPU has {total} bytes, of which {free} are free")));
         }
-        // The driver refuses to allocate nothing.
+        // The driver rejects an allocation of 0 bytes.
         let bytes = (size_in_bytes as usize).max(1);
         // SAFETY: the context is current.
         let address = unsafe { result::malloc_sync(bytes) }.map_err(|error| match error {

@@ -118,12 +118,12 @@ impl<'a> Layout<'a> {
         self.dimensions.iter().map(|d| u64::from(d.size)).product()
     }
 
-    /// Whether so many elements are a multiple of so many bytes.
+    /// Whether the bytes of that many elements are a multiple of `bytes`.
     pub fn divides(&self, elements: u32, bytes: u32) -> bool {
         (u64::from(elements) * u64::from(self.width)) % u64::from(bytes) == 0
     }
 
-    /// Whether rows of lanes are multiples of so many bytes long, and of so many apart.
+    /// Whether rows of lanes are multiples of `long` bytes long, and multiples of `apart` bytes apart.
     pub fn rows_divide(&self, row: &Dimension, long: u32, apart: u32) -> bool {
         let strides = |size: u32, a: u32, b: u32| size == 1 || (self.divides(a, apart) && self.divides(b, apart));
         self.divides(row.size, long)
@@ -137,7 +137,7 @@ impl<'a> Layout<'a> {
         dims.insert(at, self.axis_dim(steps));
     }
 
-    /// The axis as a dimension of so many steps.
+    /// The axis as a dimension of `steps` steps.
     pub fn axis_dim(&self, steps: u32) -> ReverseDim {
         ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
     }

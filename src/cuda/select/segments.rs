@@ -41,7 +41,7 @@ pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
     (threads, threads / group)
 }
 
-/// Segments of at most so many bytes; the family's first entry point stands for the one that the caller chooses.
+/// Segments of at most `most` bytes; the family's first entry point stands for the one that the caller chooses.
 pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) -> Result<Draft<Segments>, Because> {
     let block = layout.block().map_or(1, |block| block.size);
     if layout.axis.in_stride != block || layout.axis.out_stride != block {

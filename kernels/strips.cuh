@@ -1,0 +1,274 @@
+// REVERSE_SUBSEQUENCES: strips of lanes side by side, and how one is staged in shared memory. The layout is in
+// reverse_strips.cu.
+//
+//   shared memory: | row 0 of the strip | row 1 | ... |      strip_bytes each; interleaved: see below
+#pragma once
+
+#include "staging.cuh"
+
+struct Strips {
+    Reverse r;  // dims: those outside the row; items: strips
+    FastDiv strips_per_row;
+    u32 row_lanes;
+    u32 strip_bytes;    // of each row, a power of two
+    u32 length_stride;  // from one lane of a row to the next
+    u32 unaligned;      // copying narrow elements: 1 where rows are no whole words
+};
+static_assert(sizeof(Strips) == 352, "the host's Strips");
+
+// Loads that a thread issues before it stores the first.
+static constexpr u32 LOADS_IN_FLIGHT = 8;
+static constexpr u32 LOADS_IN_FLIGHT_IN_PLACE = 16;
+static constexpr u32 LOADS_IN_FLIGHT_UNALIGNED = 4;
+
+// The strip of this thread block.
+struct Strip {
+    Position outer;
+    u32 n;  // in the row
+};
+
+__device__ __forceinline__ Strip this_strip(const Strips& p) {
+    const u32 outer = divide(blockIdx.x, p.strips_per_row);
+    return {locate(outer, p.r), blockIdx.x - outer * p.strips_per_row.divisor};
+}
+
+// The length of a lane of the row.
+__device__ __forceinline__ u32 length_of(u32 lane, const Strips& p, const Strip& strip) {
+    return lane_length(strip.outer.length + lane * p.length_stride, p.r);
+}
+
+// The largest length of `N` neighbouring lanes.
+template <u32 N>
+__device__ __forceinline__ u32 longest_of(u32 lane, const Strips& p, const Strip& strip) {
+    u32 longest = 0;
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) longest = max(longest, length_of(lane + k, p, strip));
+    return longest;
+}
+
+// Whether the strip is all there, and its rows are aligned to so many bytes, from address `in` on.
+__device__ __forceinline__ bool is_whole(const u8* in, u64 stride, u32 lanes, u32 alignment, const Strips& p,
+                                         const Strip& strip) {
+    return (strip.n + 1) * lanes <= p.row_lanes && ((reinterpret_cast<u64>(in) | stride) & (alignment - 1)) == 0;
+}
+
+template <class Element>
+__device__ __forceinline__ const u8* input_of(const Strips& p, const Strip& strip) {
+    return reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), strip.outer.in)) +
+           static_cast<u64>(strip.n) * p.strip_bytes;
+}
+
+// ---- Staging, aligned ---------------------------------------------------------------------------------------
+
+// Stages the strip as vectors; in place, those that hold an element below its length. False, the same for all threads, where
+// the strip is no whole aligned vectors.
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& strip) {
+    constexpr u32 W = sizeof(Element), N = 16 / W, READ = IN_PLACE ? LOADS_IN_FLIGHT_IN_PLACE : LOADS_IN_FLIGHT;
+    const u8* in = input_of<Element>(p, strip);
+    const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
+    if (!is_whole(in, stride, p.strip_bytes / W, 16, p, strip)) return false;
+    const u32 log = log2_of(p.strip_bytes / 16), row_vectors = 1u << log;
+    const u32 column = threadIdx.x & (row_vectors - 1);
+    const u32 rows_at_once = THREADS >> log;
+    u32 rows = p.r.axis_size;
+    if (IN_PLACE) rows = longest_of<N>(strip.n * (p.strip_bytes / W) + column * N, p, strip);
+    // The threads take as many rows at once as there are threads' worth of vectors. Copying, the same place is computed from
+    // the row: the compiler then keeps more loads in flight; in place it does not (tuning: STRIP_PLACES).
+    u32 place = threadIdx.x;
+    for (u32 first = threadIdx.x >> log; first < rows; first += READ * rows_at_once, place += READ * THREADS) {
+        uint4 loaded[READ];
+#pragma unroll
+        for (u32 k = 0; k < READ; ++k) {
+            const u32 t = first + k * rows_at_once;
+            if (t < rows) loaded[k] = *reinterpret_cast<const uint4*>(in + t * stride + column * 16);
+        }
+#pragma unroll
+        for (u32 k = 0; k < READ; ++k) {
+            const u32 t = first + k * rows_at_once;
+            if (t < rows) smem[IN_PLACE ? place + k * THREADS : t * row_vectors + column] = loaded[k];
+        }
+    }
+    return true;
+}
+
+// In place, elements narrower than a word are interleaved in shared memory: word w of a row of C words holds the elements of
+// lanes w, w + C, w + 2C, ..., so that neighbouring lanes are in banks of their own.
+
+// 4 elements narrower than a word.
+template <u32 W>
+struct FourOf;
+template <>
+struct FourOf<1> {
+    using type = u32;
+};
+template <>
+struct FourOf<2> {
+    using type = uint2;
+};
+
+// 4 words, of which the first holds the first element of each piece, and so on.
+__device__ __forceinline__ uint4 interleave(const u32 (&piece)[4]) { return transpose_bytes(piece); }
+__device__ __forceinline__ uint4 interleave(const uint2 (&piece)[2]) {
+    return make_uint4(__byte_perm(piece[0].x, piece[1].x, 0x5410), __byte_perm(piece[0].x, piece[1].x, 0x7632),
+                      __byte_perm(piece[0].y, piece[1].y, 0x5410), __byte_perm(piece[0].y, piece[1].y, 0x7632));
+}
+
+// Stages the strip interleaved. A thread loads 4 elements each of the lanes that its 4 words hold. False, the same for all
+// threads, where the strip is no whole aligned pieces of 4 elements.
+template <class Element>
+__device__ __forceinline__ bool stage_interleaved(const Strips& p, const Strip& strip) {
+    constexpr u32 W = sizeof(Element), N = 4 / W;
+    using Piece = typename FourOf<W>::type;
+    const u8* in = input_of<Element>(p, strip);
+    const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
+    if (!is_whole(in, stride, p.strip_bytes / W, 4 * W, p, strip)) return false;
+    const u32 log = log2_of(p.strip_bytes / 16), row_vectors = 1u << log;
+    const u32 column = threadIdx.x & (row_vectors - 1);
+    const u32 rows_at_once = THREADS >> log;
+    u32 rows[N], most = 0;
+#pragma unroll
+    for (u32 n = 0; n < N; ++n) {
+        rows[n] = longest_of<4>(strip.n * (p.strip_bytes / W) + n * row_vectors * 4 + column * 4, p, strip);
+        most = max(most, rows[n]);
+    }
+    in += column * 4 * W;
+    for (u32 first = threadIdx.x >> log; first < most; first += LOADS_IN_FLIGHT_IN_PLACE * rows_at_once) {
+        Piece loaded[LOADS_IN_FLIGHT_IN_PLACE][N];
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT_IN_PLACE; ++k) {
+            const u32 t = first + k * rows_at_once;
+#pragma unroll
+            for (u32 n = 0; n < N; ++n) {
+                loaded[k][n] = Piece();
+                if (t < rows[n]) loaded[k][n] = *reinterpret_cast<const Piece*>(in + t * stride + n * (p.strip_bytes / N));
+            }
+        }
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT_IN_PLACE; ++k) {
+            const u32 t = first + k * rows_at_once;
+            if (t < most) smem[t * row_vectors + column] = interleave(loaded[k]);
+        }
+    }
+    return true;
+}
+
+// A thread's words of the strip.
+template <class Element, class Word>
+struct Column {
+    u32 words;         // of a row of the strip
+    u32 column;
+    u32 first_row;
+    u32 rows_at_once;
+    u32 lane;          // the first, in the row
+    u32 length[sizeof(Word) / sizeof(Element)];  // 0 beyond the row's end
+    bool active;
+};
+
+template <class Element, class Word>
+__device__ __forceinline__ Column<Element, Word> column_of(const Strips& p, const Strip& strip) {
+    constexpr u32 N = sizeof(Word) / sizeof(Element);
+    Column<Element, Word> c;
+    const u32 log = log2_of(p.strip_bytes / sizeof(Word));
+    c.words = 1u << log;
+    c.column = threadIdx.x & (c.words - 1);
+    c.first_row = threadIdx.x >> log;
+    c.rows_at_once = THREADS >> log;
+    c.lane = (strip.n * c.words + c.column) * N;
+    c.active = c.lane < p.row_lanes;
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) c.length[k] = c.active ? length_of(c.lane + k, p, strip) : 0;
+    return c;
+}
+
+// Stages the strip word by word: at any alignment of words, and where the row ends.
+template <class Element, class Word, bool IN_PLACE>
+__device__ __forceinline__ void stage_words(const Strips& p, const Strip& strip, const Column<Element, Word>& c) {
+    constexpr u32 N = sizeof(Word) / sizeof(Element);
+    Word* const words = reinterpret_cast<Word*>(smem);
+    const Element* const in = at(static_cast<const Element*>(p.r.in), strip.outer.in + c.lane);
+    u32 rows = c.active ? p.r.axis_size : 0;
+    if (IN_PLACE) {
+        rows = 0;
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) rows = max(rows, c.length[k]);
+    }
+    for (u32 first = c.first_row; first < rows; first += LOADS_IN_FLIGHT * c.rows_at_once) {
+        Word loaded[LOADS_IN_FLIGHT];
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            const u32 t = first + k * c.rows_at_once;
+            const Element* row = in + static_cast<u64>(t) * p.r.axis_in_stride;
+            if (t < rows) loaded[k] = *reinterpret_cast<const Word*>(row);
+        }
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            const u32 t = first + k * c.rows_at_once;
+            if (t < rows) words[t * c.words + c.column] = loaded[k];
+        }
+    }
+}
+
+// ---- Staging, unaligned -------------------------------------------------------------------------------------
+
+// As much of 16 bytes as a row of the strip has.
+__device__ __forceinline__ void store_in_strip(u32 place, uint4 v, u32 strip_bytes) {
+    if (strip_bytes >= 16) {
+        smem[place] = v;
+    } else if (strip_bytes == 8) {
+        reinterpret_cast<uint2*>(smem)[place] = {v.x, v.y};
+    } else {
+        reinterpret_cast<u32*>(smem)[place] = v.x;
+    }
+}
+
+// Stages the strip 16 bytes at a time; in place, those that hold an element below its length.
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& strip) {
+    constexpr u32 W = sizeof(Element), N = 16 / W;
+    const u32 log = p.strip_bytes < 16 ? 0 : log2_of(p.strip_bytes / 16), row_vectors = 1u << log;
+    const u32 column = threadIdx.x & (row_vectors - 1);
+    const u32 rows_at_once = THREADS >> log;
+    const u32 lane = strip.n * (p.strip_bytes / W) + column * N;
+    const u32 end = min((strip.n + 1) * (p.strip_bytes / W), p.row_lanes);
+    const u8* const in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), strip.outer.in + lane));
+    const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
+    const Bounds bounds = input_bounds(p.r);
+    u32 rows = lane < end ? p.r.axis_size : 0;
+    if (IN_PLACE) {
+        rows = 0;
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            if (lane + k < end) rows = max(rows, length_of(lane + k, p, strip));
+        }
+    }
+    u32 t = threadIdx.x >> log;
+    if (t >= rows) return;
+    // All but those at the tensor's ends have both of their vectors in it.
+    if (in - 15 >= bounds.begin && in + (rows - 1) * stride + 32 <= bounds.end) {
+        for (; t < rows; t += LOADS_IN_FLIGHT_UNALIGNED * rows_at_once) {
+            uint4 low[LOADS_IN_FLIGHT_UNALIGNED], high[LOADS_IN_FLIGHT_UNALIGNED];
+            u32 shift[LOADS_IN_FLIGHT_UNALIGNED];
+#pragma unroll
+            for (u32 k = 0; k < LOADS_IN_FLIGHT_UNALIGNED; ++k) {
+                if (t + k * rows_at_once >= rows) continue;
+                const u8* const from = in + (t + k * rows_at_once) * stride;
+                shift[k] = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+                low[k] = reinterpret_cast<const uint4*>(from - shift[k])[0];
+                high[k] = reinterpret_cast<const uint4*>(from - shift[k])[1];
+            }
+#pragma unroll
+            for (u32 k = 0; k < LOADS_IN_FLIGHT_UNALIGNED; ++k) {
+                const u32 row = t + k * rows_at_once;
+                if (row < rows) {
+                    store_in_strip(row * row_vectors + column, shift_pair(low[k], high[k], shift[k]), p.strip_bytes);
+                }
+            }
+        }
+        return;
+    }
+#pragma unroll 1
+    for (; t < rows; t += rows_at_once) {
+        store_in_strip(t * row_vectors + column, load_unaligned(in + t * stride, bounds), p.strip_bytes);
+    }
+}

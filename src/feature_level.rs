@@ -130,21 +130,19 @@ const fn reverse(
     Row { operator: OperatorType::ReverseSubsequences, role, level, dimension_counts, data_types }
 }
 
-/// The tables of the two pages. Of the rows of one tensor, the last whose level is reached applies.
+/// The tables of the two pages, except that a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0, where the page
+/// says from 3_0 on. Of the rows of one tensor, the last whose level is reached applies.
 const TABLE: &[Row] = &[
     fill(V2_1, 4..=4, UP_TO_32_BITS),
     fill(V4_0, 1..=8, UP_TO_32_BITS),
     fill(V5_0, 1..=8, AND_64_BIT_INTEGERS),
-    reverse(TensorRole::Input, V2_1, 4..=4, UP_TO_32_BITS),
-    reverse(TensorRole::Input, V3_0, 4..=5, UP_TO_32_BITS),
+    reverse(TensorRole::Input, V2_1, 4..=5, UP_TO_32_BITS),
     reverse(TensorRole::Input, V4_0, 1..=8, UP_TO_32_BITS),
     reverse(TensorRole::Input, V5_0, 1..=8, AND_ALL_64_BITS),
-    reverse(TensorRole::SequenceLengths, V2_1, 4..=4, LENGTHS_32),
-    reverse(TensorRole::SequenceLengths, V3_0, 4..=5, LENGTHS_32),
+    reverse(TensorRole::SequenceLengths, V2_1, 4..=5, LENGTHS_32),
     reverse(TensorRole::SequenceLengths, V4_0, 1..=8, LENGTHS_32),
     reverse(TensorRole::SequenceLengths, V5_0, 1..=8, LENGTHS_32_64),
-    reverse(TensorRole::Output, V2_1, 4..=4, UP_TO_32_BITS),
-    reverse(TensorRole::Output, V3_0, 4..=5, UP_TO_32_BITS),
+    reverse(TensorRole::Output, V2_1, 4..=5, UP_TO_32_BITS),
     reverse(TensorRole::Output, V4_0, 1..=8, UP_TO_32_BITS),
     reverse(TensorRole::Output, V5_0, 1..=8, AND_ALL_64_BITS),
 ];

@@ -55,9 +55,11 @@ pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use feature_level::{FeatureLevel, TensorSupport};
 pub use operator::{BindingProperties, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
-pub use registry::validate;
+pub use registry::{validate, validate_as};
 pub use stream::{Event, Stream};
-pub use validate::{Requirement, Rule, ValidationError, ValidationErrors};
+pub use validate::{
+    Caveat, DirectMlVersion, ParseDirectMlVersionError, Requirement, Rule, ValidationError, ValidationErrors,
+};
 
 // Unit tests use the integration tests' cases and oracles, which name the crate.
 #[cfg(test)]

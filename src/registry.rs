@@ -7,7 +7,7 @@ use crate::cuda::select::{self, Selection};
 use crate::cuda::GpuTarget;
 use crate::desc::OperatorDesc;
 use crate::feature_level::{minimum_feature_level, FeatureLevel};
-use crate::validate::{operator_feature_level, ValidationErrors};
+use crate::validate::{operator_feature_level, Caveat, DirectMlVersion, RuleSet, ValidationErrors};
 use crate::{cpu, plan};
 
 macro_rules! operators {
@@ -18,14 +18,14 @@ macro_rules! operators {
             $($operator(plan::$module::Plan),)*
         }
 
-        /// Checks a descriptor against every rule of its operator at `level`.
-        pub fn validate(desc: &OperatorDesc, level: FeatureLevel) -> Result<(), ValidationErrors> {
+        /// The rules that a descriptor breaks.
+        fn check(desc: &OperatorDesc, rules: &RuleSet) -> Result<(), ValidationErrors> {
             let operator = desc.operator_type();
             ValidationErrors::check(match desc {
-                _ if level < minimum_feature_level(operator) => {
-                    vec![operator_feature_level(operator, level)]
+                _ if rules.level < minimum_feature_level(operator) => {
+                    vec![operator_feature_level(operator, rules.level)]
                 }
-                $(OperatorDesc::$operator(desc) => crate::validate::$module::check(desc, level),)*
+                $(OperatorDesc::$operator(desc) => crate::validate::$module::check(desc, rules),)*
             })
         }
 
@@ -67,6 +67,33 @@ macro_rules! operators {
             }
         }
     };
+}
+
+/// Checks a descriptor against every rule of its operator at `level`.
+pub fn validate(desc: &OperatorDesc, level: FeatureLevel) -> Result<(), ValidationErrors> {
+    check(desc, &RuleSet::at(level))
+}
+
+/// What a version of DirectML answers: the rules that it finds broken, its wrap-arounds and its blindness to overlapping
+/// outputs included; or, where it accepts the descriptor, what it then gets wrong.
+///
+/// ```
+/// use dml_cuda::{validate_as, BufferTensorDesc, DirectMlVersion, FillValueSequenceDesc, ScalarUnion, TensorDataType};
+/// let desc = FillValueSequenceDesc {
+///     output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[2, 3]),
+///     value_data_type: TensorDataType::Float32,
+///     value_start: ScalarUnion::Float32(0.0),
+///     value_delta: ScalarUnion::Float32(1.0),
+/// };
+/// let accepting: Vec<String> = DirectMlVersion::recorded()
+///     .filter(|version| validate_as(&desc.clone().into(), version).is_ok())
+///     .map(|version| version.to_string())
+///     .collect();
+/// assert_eq!(accepting[0], "1.7.0"); // before, a fill has 4 dimensions
+/// ```
+pub fn validate_as(desc: &OperatorDesc, version: &DirectMlVersion) -> Result<Vec<Caveat>, ValidationErrors> {
+    check(desc, &version.rules())?;
+    Ok(version.caveats(desc))
 }
 
 operators! {

@@ -1,17 +1,21 @@
 //! Validation: a descriptor and a feature level in, every broken rule out.
 //!
 //! Nothing here knows a device, a pointer or a backend. Sources: Microsoft's pages of the two operators and
-//! of `DML_BUFFER_TENSOR_DESC`, and verdicts recorded from DirectML 1.13 (`docs/directml.md` has the table).
+//! of `DML_BUFFER_TENSOR_DESC`, and verdicts recorded from thirteen versions of DirectML (`docs/directml.md` has the tables).
 
 pub(crate) mod fill_value_sequence;
 pub(crate) mod reverse_subsequences;
+mod rule_set;
 mod rules;
 mod tensor;
+mod version;
 
 use std::fmt;
 
+pub(crate) use rule_set::RuleSet;
 pub(crate) use rules::operator_feature_level;
 pub use rules::{Requirement, Rule, ValidationError};
+pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 
 /// Every rule that a descriptor breaks, in the order of its fields; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,15 +1,18 @@
-//! Every descriptor of which DirectML's verdict was recorded gets the same verdict here, but for outputs whose
-//! elements truly overlap.
+//! Every descriptor of which DirectML's verdict was recorded gets the same verdict here, but for outputs whose elements
+//! truly overlap; and of each of the thirteen recorded versions, exactly that version's.
 
 mod common;
 
 use common::{oracle, recorded};
-use dml_cuda::{validate, FeatureLevel, Rule};
+use dml_cuda::{
+    validate, validate_as, BufferTensorDesc, Caveat, DirectMlVersion, FeatureLevel, OperatorDesc,
+    ReverseSubsequencesDesc, Rule, TensorDataType,
+};
 
 #[test]
-fn every_recorded_verdict_is_reproduced() {
+fn every_verdict_of_the_last_directml_is_reproduced() {
     let records = recorded::verdicts();
-    assert_eq!(records.len(), 2423);
+    assert_eq!(records.len(), 2442);
     let mut wrong = Vec::new();
     for record in &records {
         let verdict = validate(&record.desc, FeatureLevel::HIGHEST);
@@ -27,6 +30,87 @@ fn every_recorded_verdict_is_reproduced() {
 }
 
 #[test]
+fn every_verdict_of_every_recorded_version_is_reproduced() {
+    let records = recorded::verdicts();
+    let versions: Vec<DirectMlVersion> = DirectMlVersion::recorded().collect();
+    assert_eq!(versions.len(), 13);
+    for version in &versions {
+        let name = version.to_string();
+        let mut accepted = 0;
+        for record in &records {
+            let answer = validate_as(&record.desc, version);
+            assert_eq!(answer.is_ok(), record.accepted_by().contains(&name), "{name}, {}: {answer:?}", record.id);
+            accepted += usize::from(answer.is_ok());
+        }
+        assert!(accepted > 450, "{name} accepts {accepted}");
+    }
+    // No version of the records is left out, and the last one's verdict is the one above.
+    for record in &records {
+        assert!(record.accepted_by().iter().all(|name| versions.iter().any(|version| version.to_string() == *name)));
+        assert_eq!(record.accepted_by().contains(&"1.15.4".to_owned()), record.flag("accepted"), "{}", record.id);
+    }
+}
+
+#[test]
+fn at_its_feature_level_the_library_answers_as_each_version_but_for_three_explained_families() {
+    let mut explained = [0; 3];
+    for version in DirectMlVersion::recorded() {
+        for record in recorded::verdicts() {
+            let Ok(caveats) = validate_as(&record.desc, &version) else {
+                assert!(validate(&record.desc, version.feature_level()).is_err(), "{version}, {}", record.id);
+                continue;
+            };
+            let Err(errors) = validate(&record.desc, version.feature_level()) else { continue };
+            let only = |rule| errors.errors().iter().all(|error| error.rule == rule);
+            if only(Rule::OutputOverlap) && caveats.contains(&Caveat::OutputOverlaps) {
+                explained[0] += 1; // true overlaps are rejected here
+            } else if only(Rule::TensorTotalSizeMax) {
+                explained[1] += 1; // up to 1.13.1 a total may be a few bytes larger
+            } else {
+                assert!(caveats.contains(&Caveat::SpanWraps), "{version}, {}: {errors}", record.id);
+                explained[2] += 1; // up to 1.12.0 the span wraps
+            }
+        }
+    }
+    assert!(explained.iter().all(|&count| count > 0), "{explained:?}");
+}
+
+#[test]
+fn other_versions_answer_by_their_documented_level() {
+    let version = |text: &str| text.parse::<DirectMlVersion>().unwrap_or_else(|error| panic!("{error}"));
+    for (text, level) in [
+        ("1.0.0", "1_0"),
+        ("1.1.0", "2_0"),
+        ("1.4.3", "3_0"),
+        ("1.6.0", "4_0"),
+        ("1.6", "4_0"),
+        ("1.11.0", "6_0"),
+        ("1.13.0", "6_2"),
+        ("1.16.0", "6_4"),
+        ("2.0.0", "6_4"),
+    ] {
+        let version = version(text);
+        assert!(version.is_inferred() && version.to_string().ends_with(" (inferred)"), "{version}");
+        assert_eq!(version.feature_level().name(), level, "{text}");
+    }
+    assert_eq!(version("1.6").to_string(), "1.6.0 (inferred)");
+    assert_eq!(version("1.15.4").to_string(), "1.15.4");
+    // 1.16 answers as 1.15.4, and what is below 2_1 has neither operator.
+    for record in recorded::verdicts() {
+        let answer = |text: &str| validate_as(&record.desc, &version(text)).is_ok();
+        assert_eq!(answer("1.16.0"), record.flag("accepted"), "{}", record.id);
+        assert!(!answer("1.0.0") && !answer("1.1.0"), "{}", record.id);
+    }
+    for text in ["", "1", "1.x", "one", "1.0.0.0", "0.9.0", "+1.2", "1.3.0-dev3", "99999999999.0"] {
+        let error = text.parse::<DirectMlVersion>().expect_err(text).to_string();
+        let start = format!(
+            "`{text}` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on; recorded are 1.0.200610, "
+        );
+        assert!(error.starts_with(&start), "{error}");
+    }
+}
+
+#[test]
 fn the_oracle_agrees_with_the_recorded_verdicts() {
     let records = recorded::verdicts();
     let walkable = |record: &&recorded::Record| {
@@ -40,4 +124,51 @@ fn the_oracle_agrees_with_the_recorded_verdicts() {
         looked_at += 1;
     }
     assert!(looked_at > 2000, "{looked_at}");
+}
+
+/// A reversal along axis 3 of a FLOAT32 tensor, whose input has those strides and TotalTensorSizeInBytes.
+fn reversal(sizes: [u32; 4], strides: Option<[u32; 4]>, total: u64) -> OperatorDesc {
+    let output_tensor = BufferTensorDesc::packed(TensorDataType::Float32, &sizes);
+    let mut input_tensor = output_tensor.clone();
+    input_tensor.strides = strides.map(Vec::from);
+    input_tensor.total_tensor_size_in_bytes = total;
+    let [a, b, c, _] = sizes;
+    let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &[a, b, c, 1]);
+    ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis: 3 }.into()
+}
+
+#[test]
+fn the_documented_table_of_versions_is_what_they_answer() {
+    let text = std::fs::read_to_string(common::repository("docs/directml.md")).expect("the document");
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| line.starts_with("| 1."))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    let recorded: Vec<String> = DirectMlVersion::recorded().map(|version| version.to_string()).collect();
+    assert_eq!(names, recorded);
+    // Spans of 2³² + 2 elements; of 2³⁰ + 1, whose bytes wrap; and a total two bytes past those of 2³² − 1 elements.
+    let elements_wrap = reversal([2, 1, 1, 2], Some([u32::MAX, 0, 0, 2]), 16);
+    let bytes_wrap = reversal([2, 1, 1, 1], Some([1 << 30, 0, 0, 1]), 8);
+    let large = reversal([1, 1, 1, 4], None, u64::from(u32::MAX) * 4 + 2);
+    let usual = reversal([1, 1, 1, 4], None, 16);
+    for (row, version) in rows.iter().zip(DirectMlVersion::recorded()) {
+        let accepts = |desc: &OperatorDesc| validate_as(desc, &version).is_ok();
+        let span = match (accepts(&elements_wrap), accepts(&bytes_wrap)) {
+            (true, true) => "bytes modulo 2³²",
+            (true, false) => "elements modulo 2³²",
+            (false, _) => "exact",
+        };
+        let total = if accepts(&large) {
+            "a whole element short of 2³² elements"
+        } else {
+            "the bytes of 2³² − 1 elements"
+        };
+        let caveats = validate_as(&usual, &version).expect("accepted by all");
+        let lengths =
+            if caveats.contains(&Caveat::LengthsUnclamped) { "not clamped" } else { "clamped index by index" };
+        assert!(caveats.contains(&Caveat::InPlace), "{version}");
+        assert_eq!(row[2..], [version.feature_level().name(), span, total, lengths], "{version}");
+    }
 }

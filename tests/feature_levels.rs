@@ -26,7 +26,7 @@ fn from_pages(
     };
     let count_from = match count {
         4 => Some("2_1"),
-        5 if !fill => Some("3_0"),
+        5 if !fill => Some("2_1"), // the page says 3_0, DirectML 1.0 takes it
         1..=8 => Some("4_0"),
         _ => None,
     };

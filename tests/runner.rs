@@ -117,6 +117,110 @@ fn validate_reproduces_every_recorded_verdict_in_the_files_order() {
 }
 
 #[test]
+fn validate_by_version_reproduces_every_recorded_verdict() {
+    let records = recorded::verdicts();
+    let dispatchables: serde_json::Map<String, Value> =
+        records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("verdicts.json");
+    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    for version in ["1.0.200610", "1.8.0", "1.15.4"] {
+        let text = stdout(&run(&["--validate", "--directml", version, path]));
+        let lines: std::collections::HashSet<&str> = text.lines().collect();
+        for record in &records {
+            let accepted = record.accepted_by().iter().any(|name| name == version);
+            let verdict = if accepted { "accepted" } else { "rejected" };
+            let line = format!("Dispatchable '{}': {verdict} by DirectML {version}", record.id);
+            assert!(lines.contains(line.as_str()), "{line}");
+        }
+    }
+    // By all: the versions in the line are those that accept.
+    let output = run(&["--validate", "--directml", "all", path]);
+    assert!(output.status.success());
+    let text = stdout(&output);
+    let lines: std::collections::HashSet<&str> = text.lines().collect();
+    let names: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
+    for record in &records {
+        let accepting = record.accepted_by();
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for n in (0..names.len()).filter(|&n| accepting.contains(&names[n])) {
+            match ranges.last_mut().filter(|(_, last)| *last + 1 == n) {
+                Some((_, last)) => *last = n,
+                None => ranges.push((n, n)),
+            }
+        }
+        let span =
+            |&(a, b): &(usize, usize)| if a == b { names[a].clone() } else { format!("{} to {}", names[a], names[b]) };
+        let spans: Vec<String> = ranges.iter().map(span).collect();
+        let spans = if spans.is_empty() { "none".to_owned() } else { spans.join(" and ") };
+        let line = format!("Dispatchable '{}': accepted by {spans}", record.id);
+        assert!(lines.contains(line.as_str()), "{line}");
+    }
+}
+
+#[test]
+fn a_version_of_directml_answers_in_words() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let model = json!({ "dispatchables": {
+        "six": fill("FLOAT32", json!([1, 1, 1, 2, 2, 2]), json!(0), json!(1)),
+        "lengths": {
+            "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+            "desc": {
+                "InputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 3, 4] },
+                "SequenceLengthsTensor": { "DataType": "UINT64", "Sizes": [1, 1, 3, 1] },
+                "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 3, 4] },
+                "Axis": 3
+            }
+        }
+    }});
+    fs::write(&path, model.to_string()).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let answer = |version: &str| run(&["--validate", "--directml", version, path]);
+    let output = answer("1.6.0");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        stdout(&output),
+        "\
+Dispatchable 'lengths': rejected by DirectML 1.6.0 (inferred)
+  ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+Dispatchable 'six': accepted by DirectML 1.6.0 (inferred)
+"
+    );
+    let output = answer("1.12.0");
+    assert!(output.status.success());
+    assert_eq!(
+        stdout(&output),
+        "\
+Dispatchable 'lengths': accepted by DirectML 1.12.0
+  note: a length above the axis size is not clamped: elements of other lanes are read, or 0 outside the buffer; dml-cuda clamps it
+  note: only the low 32 bits of a UINT64 length are read; dml-cuda reads all
+  note: OutputTensor bound to InputTensor's range is accepted and gives wrong data; dml-cuda runs it right
+Dispatchable 'six': accepted by DirectML 1.12.0
+"
+    );
+    assert_eq!(
+        stdout(&answer("all")),
+        "\
+Dispatchable 'lengths': accepted by 1.8.0 to 1.15.4
+  1.0.200610 to 1.7.0: ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+Dispatchable 'six': accepted by 1.7.0 to 1.15.4
+  1.0.200610 to 1.5.1: FillValueSequenceDesc.OutputTensor.DimensionCount is 6, needs DML_FEATURE_LEVEL_4_0 (tensor.dimension_count)
+"
+    );
+    for (arguments, text) in [
+        (&["--validate", "--directml", "new"][..], "`new` is not a version of DirectML, must be such as 1.8.0"),
+        (&["--validate", "--directml", "1.8.0", "--feature-level", "5_0"], "cannot be used with"),
+        (&["--directml", "1.8.0"], "--validate"),
+    ] {
+        let output = run(&[arguments, &[path]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(text), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn models_reproduce_every_recorded_output() {
     let scratch = tempfile::tempdir().expect("a folder");
     let (mut resources, mut dispatchables, mut commands) = (serde_json::Map::new(), serde_json::Map::new(), Vec::new());
@@ -183,6 +287,12 @@ fn ten_thousand_dispatchables_take_well_under_a_second() {
     assert_eq!(stdout(&output).matches(": accepted").count(), 5_000);
     assert_eq!(stdout(&output).matches("Axis is \"two\", must be an integer").count(), 5_000);
     assert!(elapsed.as_secs_f64() < 1.0, "{elapsed:?}");
+
+    let started = std::time::Instant::now();
+    let output = run(&["--validate", "--directml", "all", path.to_str().expect("UTF-8")]);
+    let elapsed = started.elapsed();
+    assert_eq!(stdout(&output).matches("accepted by 1.0.200610 to 1.15.4\n").count(), 5_000);
+    assert!(elapsed.as_secs_f64() < 3.0, "13 versions: {elapsed:?}");
 }
 
 fn fill(data_type: &str, sizes: Value, start: Value, delta: Value) -> Value {

@@ -1,20 +1,20 @@
 //! The rules of `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
 
+use super::rule_set::RuleSet;
 use super::rules::{self, ValidationError};
 use super::tensor::Tensor;
 use crate::desc::{FillValueSequenceDesc, OperatorType, TensorRole};
-use crate::feature_level::FeatureLevel;
 
 const PLACE: &str = OperatorType::FillValueSequence.desc_name();
 
 /// Every rule the descriptor breaks.
-pub(crate) fn check(desc: &FillValueSequenceDesc, level: FeatureLevel) -> Vec<ValidationError> {
+pub(crate) fn check(desc: &FillValueSequenceDesc, rules: &RuleSet) -> Vec<ValidationError> {
     let mut errors = Vec::new();
     Tensor {
         place: "FillValueSequenceDesc.OutputTensor",
         operator: OperatorType::FillValueSequence,
         role: TensorRole::Output,
-        level,
+        rules,
         desc: &desc.output_tensor,
     }
     .check(&mut errors);

@@ -1,14 +1,14 @@
 //! The rules of `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
 
+use super::rule_set::RuleSet;
 use super::rules::{self, ValidationError};
 use super::tensor::Tensor;
 use crate::desc::{BufferTensorDesc, OperatorType, ReverseSubsequencesDesc, TensorRole};
-use crate::feature_level::FeatureLevel;
 
 const PLACE: &str = OperatorType::ReverseSubsequences.desc_name();
 
 /// Every rule the descriptor breaks. Rules between tensors stand with the later of the two.
-pub(crate) fn check(desc: &ReverseSubsequencesDesc, level: FeatureLevel) -> Vec<ValidationError> {
+pub(crate) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet) -> Vec<ValidationError> {
     let mut errors = Vec::new();
     let tensor = |role: TensorRole, desc: &BufferTensorDesc, errors: &mut Vec<ValidationError>| {
         let place = match role {
@@ -16,7 +16,7 @@ pub(crate) fn check(desc: &ReverseSubsequencesDesc, level: FeatureLevel) -> Vec<
             TensorRole::SequenceLengths => "ReverseSubsequencesDesc.SequenceLengthsTensor",
             TensorRole::Output => "ReverseSubsequencesDesc.OutputTensor",
         };
-        Tensor { place, operator: OperatorType::ReverseSubsequences, role, level, desc }.check(errors);
+        Tensor { place, operator: OperatorType::ReverseSubsequences, role, rules, desc }.check(errors);
     };
     tensor(TensorRole::Input, &desc.input_tensor, &mut errors);
     tensor(TensorRole::SequenceLengths, &desc.sequence_lengths_tensor, &mut errors);

@@ -56,7 +56,7 @@ rules! {
     OutputOverlap => "output.overlap",
     /// TotalTensorSizeInBytes reaches from the first element to the last, rounded up to 4 bytes.
     TensorTotalSizeMin => "tensor.total_size.min",
-    /// TotalTensorSizeInBytes holds at most 2³² − 1 whole elements.
+    /// TotalTensorSizeInBytes is at most the bytes of 2³² − 1 elements.
     TensorTotalSizeMax => "tensor.total_size.max",
     /// GuaranteedBaseOffsetAlignment is 0 or a power of two from 16 up.
     TensorAlignment => "tensor.alignment",
@@ -238,7 +238,7 @@ pub(super) fn tensor_total_size_max(
     data_type: TensorDataType,
     maximum: u128,
 ) -> ValidationError {
-    let required = format!("at most {maximum}, because it may hold at most 4294967295 whole elements of {data_type}");
+    let required = format!("at most {maximum}, the bytes of 4294967295 elements of {data_type}");
     broken(Rule::TensorTotalSizeMax, place, ".TotalTensorSizeInBytes", found, required)
 }
 

@@ -1,8 +1,9 @@
 //! The rules of one tensor, whichever operator it belongs to.
 
+use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
 use super::rules::{self, ValidationError};
 use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
-use crate::feature_level::{lowest_level, tensor_support, FeatureLevel};
+use crate::feature_level::{lowest_level, tensor_support};
 use crate::layout;
 
 /// DirectML holds element counts in 32 bits.
@@ -13,7 +14,7 @@ pub(super) struct Tensor<'a> {
     pub place: &'static str,
     pub operator: OperatorType,
     pub role: TensorRole,
-    pub level: FeatureLevel,
+    pub rules: &'a RuleSet,
     pub desc: &'a BufferTensorDesc,
 }
 
@@ -38,7 +39,7 @@ impl Tensor<'_> {
     /// The operator takes the tensor's data type at the device's feature level.
     fn data_type(&self) -> Option<ValidationError> {
         let found = self.desc.data_type;
-        let support = tensor_support(self.operator, self.role, self.level)?;
+        let support = tensor_support(self.operator, self.role, self.rules.level)?;
         if support.data_types.contains(&found) {
             return None;
         }
@@ -55,7 +56,7 @@ impl Tensor<'_> {
     /// The operator takes that many dimensions at the device's feature level; never more than 8, never 0.
     fn dimension_count(&self) -> Option<ValidationError> {
         let found = self.desc.sizes.len();
-        let support = tensor_support(self.operator, self.role, self.level)?;
+        let support = tensor_support(self.operator, self.role, self.rules.level)?;
         if support.dimension_counts.contains(&found) {
             return None;
         }
@@ -100,12 +101,16 @@ impl Tensor<'_> {
                 errors.push(rules::output_strides_distinct(self.place, d, stride, earlier));
             }
         }
-        let (Some(elements), Some(span)) = (layout::element_count(sizes), layout::span(sizes, Some(strides))) else {
+        let (Some(elements), Some(span)) = (layout::element_count(sizes), self.span()) else {
             return errors;
         };
         if elements > span {
             errors.push(rules::output_strides_span(self.place, strides, span, elements));
-        } else if errors.is_empty() && self.overlap_search_is_bounded(span) && layout::has_overlap(sizes, strides) {
+        } else if self.rules.rejects_overlap
+            && errors.is_empty()
+            && self.overlap_search_is_bounded(span)
+            && layout::has_overlap(sizes, strides)
+        {
             errors.push(rules::output_overlap(self.place, strides, sizes));
         }
         errors
@@ -116,23 +121,37 @@ impl Tensor<'_> {
         span <= MAX_ELEMENTS && self.desc.sizes.len() <= layout::MAX_DIMENSIONS
     }
 
+    /// Elements from the first to the last, as the rules compute them.
+    fn span(&self) -> Option<u128> {
+        let span = layout::span(&self.desc.sizes, self.desc.strides.as_deref())?;
+        let wraps = self.rules.span != SpanArithmetic::Exact && self.desc.strides.is_some();
+        Some(if wraps { span & MAX_ELEMENTS } else { span })
+    }
+
     /// TotalTensorSizeInBytes reaches from the first element to the last, rounded up to 4 bytes.
     fn total_size_min(&self) -> Option<ValidationError> {
         let desc = self.desc;
-        let span = layout::span(&desc.sizes, desc.strides.as_deref());
-        let minimum = span.and_then(|span| layout::bytes_of_span(desc.data_type, span));
+        let minimum = self.span().and_then(|span| {
+            if self.rules.span == SpanArithmetic::BytesWrap && desc.strides.is_some() {
+                let bits = span.checked_mul(u128::from(desc.data_type.size_in_bits()))?;
+                return Some((bits.div_ceil(8) & MAX_ELEMENTS).next_multiple_of(4));
+            }
+            layout::bytes_of_span(desc.data_type, span)
+        });
         let found = desc.total_tensor_size_in_bytes;
         let enough = minimum.is_some_and(|minimum| u128::from(found) >= minimum);
         (!enough).then(|| rules::tensor_total_size_min(self.place, found, minimum))
     }
 
-    /// TotalTensorSizeInBytes holds at most 2³² − 1 whole elements.
+    /// TotalTensorSizeInBytes is at most the bytes of 2³² − 1 elements.
     fn total_size_max(&self) -> Option<ValidationError> {
         let (found, data_type) = (self.desc.total_tensor_size_in_bytes, self.desc.data_type);
         let bits = u128::from(data_type.size_in_bits());
-        let maximum = ((MAX_ELEMENTS + 1) * bits - 1) / 8;
-        (u128::from(found) * 8 / bits > MAX_ELEMENTS)
-            .then(|| rules::tensor_total_size_max(self.place, found, data_type, maximum))
+        let maximum = match self.rules.total {
+            TotalLimit::Bytes => MAX_ELEMENTS * bits / 8,
+            TotalLimit::WholeElements => ((MAX_ELEMENTS + 1) * bits - 1) / 8,
+        };
+        (u128::from(found) > maximum).then(|| rules::tensor_total_size_max(self.place, found, data_type, maximum))
     }
 
     /// GuaranteedBaseOffsetAlignment is 0 or a power of two from 16 up.

@@ -55,7 +55,7 @@ fn tensor(t: &BufferTensorDesc, types: &[TensorDataType], output: bool) -> bool 
         return false;
     }
     let total = u128::from(t.total_tensor_size_in_bytes);
-    if total / width > MAX || total < (span * width).div_ceil(4) * 4 {
+    if total > MAX * width || total < (span * width).div_ceil(4) * 4 {
         return false;
     }
     let alignment = t.guaranteed_base_offset_alignment;

@@ -1,4 +1,4 @@
-//! What the real DirectML was recorded to do: tests/data/directml-1.13.1.
+//! What the real DirectML was recorded to do: tests/data/directml.
 
 use std::io::Read;
 
@@ -20,6 +20,12 @@ impl Record {
     /// A flag, false where absent.
     pub fn flag(&self, name: &str) -> bool {
         self.json[name].as_bool().unwrap_or(false)
+    }
+
+    /// The versions of DirectML that accept it.
+    pub fn accepted_by(&self) -> Vec<String> {
+        let versions = self.json["accepted_by"].as_array().expect("versions");
+        versions.iter().map(|version| version.as_str().expect("a version").to_owned()).collect()
     }
 
     /// Bytes in hexadecimal.
@@ -81,7 +87,7 @@ pub fn outputs() -> Vec<Record> {
 }
 
 fn read(name: &str) -> Vec<Record> {
-    let path = super::repository(&format!("tests/data/directml-1.13.1/{name}.jsonl.gz"));
+    let path = super::repository(&format!("tests/data/directml/{name}.jsonl.gz"));
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = String::new();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip of text");

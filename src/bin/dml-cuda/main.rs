@@ -8,6 +8,7 @@ mod model;
 mod npy;
 mod resource;
 mod timing;
+mod validate;
 mod value;
 
 use std::io::Write;
@@ -67,6 +68,10 @@ pub struct Options {
     #[arg(long, requires = "explain", conflicts_with = "adapter")]
     target: Option<dml_cuda::GpuTarget>,
 
+    /// With --validate, the version of DirectML that answers, such as 1.8.0; or `all`: which recorded versions accept
+    #[arg(long, value_name = "VERSION", requires = "validate", conflicts_with = "feature_level")]
+    directml: Option<validate::Versions>,
+
     /// The feature level whose rules apply, such as 5_0
     #[arg(long = "feature-level", alias = "feature_level", value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
     feature_level: FeatureLevel,
@@ -95,7 +100,12 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let document = json::parse(text).map_err(in_file)?;
     let level = options.feature_level;
     if options.validate {
-        return validate(&document, level).map_err(in_file);
+        return match &options.directml {
+            None => validate::at_level(&document, level),
+            Some(validate::Versions::One(version)) => validate::as_version(&document, version),
+            Some(validate::Versions::All) => validate::by_version(&document),
+        }
+        .map_err(in_file);
     }
     let directory = path.parent().unwrap_or(Path::new(""));
     if options.explain {
@@ -116,28 +126,6 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     println!("Running on '{}'", device.name());
     execute::Executor::run(model, &device, options)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Prints one line for each dispatchable, and one for each rule it breaks.
-fn validate(document: &json::Document, level: FeatureLevel) -> Result<ExitCode, String> {
-    let mut all_accepted = true;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut lines = String::new();
-    for (name, desc) in model::read_dispatchables(document)? {
-        let broken: Vec<String> = match desc.map(|desc| dml_cuda::validate(&desc, level)) {
-            Ok(Ok(())) => Vec::new(),
-            Ok(Err(errors)) => errors.errors().iter().map(ToString::to_string).collect(),
-            Err(unreadable) => vec![unreadable],
-        };
-        all_accepted &= broken.is_empty();
-        let verdict = if broken.is_empty() { "accepted" } else { "rejected" };
-        lines.push_str(&format!("Dispatchable '{name}': {verdict}\n"));
-        broken.iter().for_each(|line| lines.push_str(&format!("  {line}\n")));
-    }
-    out.write_all(lines.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| format!("writing the verdicts failed: {error}"))?;
-    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Prints the plan of each dispatchable, or the rules it breaks.

@@ -1,0 +1,115 @@
+//! `--validate`: verdicts on the dispatchables of a model.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use dml_cuda::{validate, validate_as, DirectMlVersion, FeatureLevel, OperatorDesc, ParseDirectMlVersionError};
+
+use crate::json::Document;
+use crate::model;
+
+/// What `--directml` takes.
+#[derive(Clone, Debug)]
+pub enum Versions {
+    One(DirectMlVersion),
+    All,
+}
+
+impl FromStr for Versions {
+    type Err = ParseDirectMlVersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            version => version.parse().map(Self::One),
+        }
+    }
+}
+
+/// A line for each dispatchable, and one for each rule it breaks at that level. Fails where one breaks any.
+pub fn at_level(document: &Document, level: FeatureLevel) -> Result<ExitCode, String> {
+    verdicts(document, "", |desc| validate(desc, level).map(|()| Vec::new()))
+}
+
+/// The same by a version of DirectML, with a line for each thing that it accepts and gets wrong.
+pub fn as_version(document: &Document, version: &DirectMlVersion) -> Result<ExitCode, String> {
+    let by = format!(" by DirectML {version}");
+    verdicts(document, &by, |desc| {
+        let caveats = validate_as(desc, version)?;
+        Ok(caveats.iter().map(|caveat| format!("note: {caveat}")).collect())
+    })
+}
+
+fn verdicts(
+    document: &Document,
+    by: &str,
+    answer: impl Fn(&OperatorDesc) -> Result<Vec<String>, dml_cuda::ValidationErrors>,
+) -> Result<ExitCode, String> {
+    let mut all_accepted = true;
+    let mut text = String::new();
+    for (name, desc) in model::read_dispatchables(document)? {
+        let (verdict, lines) = match desc.map(|desc| answer(&desc)) {
+            Ok(Ok(notes)) => ("accepted", notes),
+            Ok(Err(errors)) => ("rejected", errors.errors().iter().map(ToString::to_string).collect()),
+            Err(unreadable) => ("rejected", vec![unreadable]),
+        };
+        all_accepted &= verdict == "accepted";
+        let _ = writeln!(text, "Dispatchable '{name}': {verdict}{by}");
+        lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    print(&text)?;
+    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A line for each dispatchable with the recorded versions that accept it, and one for each range of versions that does not,
+/// with the first rule that it finds broken.
+pub fn by_version(document: &Document) -> Result<ExitCode, String> {
+    let versions: Vec<DirectMlVersion> = DirectMlVersion::recorded().collect();
+    let mut text = String::new();
+    for (name, desc) in model::read_dispatchables(document)? {
+        let desc = match desc {
+            Ok(desc) => desc,
+            Err(unreadable) => {
+                let _ = writeln!(text, "Dispatchable '{name}': accepted by none\n  {unreadable}");
+                continue;
+            }
+        };
+        // Neighbouring versions with one answer: the first rule broken, none where it is accepted.
+        let mut ranges: Vec<(Option<String>, Vec<&DirectMlVersion>)> = Vec::new();
+        for version in &versions {
+            let broken = validate_as(&desc, version).err().map(|errors| errors.errors()[0].to_string());
+            match ranges.last_mut().filter(|(answer, _)| *answer == broken) {
+                Some((_, range)) => range.push(version),
+                None => ranges.push((broken, vec![version])),
+            }
+        }
+        let accepting: Vec<String> =
+            ranges.iter().filter(|(broken, _)| broken.is_none()).map(|(_, range)| span(range)).collect();
+        let accepting = if accepting.is_empty() { "none".to_owned() } else { accepting.join(" and ") };
+        let _ = writeln!(text, "Dispatchable '{name}': accepted by {accepting}");
+        for (broken, range) in &ranges {
+            if let Some(broken) = broken {
+                let _ = writeln!(text, "  {}: {broken}", span(range));
+            }
+        }
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn span(range: &[&DirectMlVersion]) -> String {
+    match range {
+        [first, .., last] => format!("{first} to {last}"),
+        [one] => one.to_string(),
+        [] => String::new(),
+    }
+}
+
+fn print(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("writing the verdicts failed: {error}"))
+}

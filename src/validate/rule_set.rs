@@ -1,0 +1,43 @@
+//! What differs between the DirectMLs that rules are held for: a feature level, and how sizes are computed.
+
+use crate::feature_level::FeatureLevel;
+
+/// The rules of one DirectML, or of this library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RuleSet {
+    /// The level whose support tables apply.
+    pub level: FeatureLevel,
+    /// How the span of a strided tensor is computed.
+    pub span: SpanArithmetic,
+    /// What TotalTensorSizeInBytes is limited to.
+    pub total: TotalLimit,
+    /// Whether outputs with two coordinates that truly share an element are rejected: by this library only.
+    pub rejects_overlap: bool,
+}
+
+/// How the span of a strided tensor is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpanArithmetic {
+    /// Exactly.
+    Exact,
+    /// In elements modulo 2³².
+    ElementsWrap,
+    /// In elements and in bytes modulo 2³², before it is rounded up to 4 bytes.
+    BytesWrap,
+}
+
+/// What TotalTensorSizeInBytes is limited to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TotalLimit {
+    /// At most 2³² − 1 whole elements, and a few bytes more.
+    WholeElements,
+    /// The bytes of 2³² − 1 elements.
+    Bytes,
+}
+
+impl RuleSet {
+    /// This library's, at a level: the last DirectML's, computed exactly, and no true overlaps.
+    pub const fn at(level: FeatureLevel) -> Self {
+        Self { level, span: SpanArithmetic::Exact, total: TotalLimit::Bytes, rejects_overlap: true }
+    }
+}

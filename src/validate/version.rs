@@ -1,0 +1,238 @@
+//! Versions of DirectML: what each of them accepts, as rows of a table.
+//!
+//! Source: verdicts of 22,069 descriptors by the thirteen versions of the table, of which 2,442 are part of the tests;
+//! Microsoft's version history for the levels of others. `docs/directml.md` has the same table for people.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
+use crate::data_type::TensorDataType;
+use crate::desc::{OperatorDesc, OperatorType, TensorRole};
+use crate::feature_level::FeatureLevel::{self, *};
+use crate::layout;
+
+/// Major, minor and patch.
+type Number = (u32, u32, u32);
+
+/// A version that was recorded.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    name: &'static str,
+    number: Number,
+    level: FeatureLevel,
+    span: SpanArithmetic,
+    total: TotalLimit,
+    lengths: OverLong,
+}
+
+/// What a reversal does with a length above the axis size, which Microsoft's page clamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OverLong {
+    /// Reads `in[L − 1 − i]` wherever that lies.
+    Unclamped,
+    /// Clamps each index.
+    IndexClamped,
+}
+
+const fn row(
+    name: &'static str,
+    number: Number,
+    level: FeatureLevel,
+    span: SpanArithmetic,
+    total: TotalLimit,
+    lengths: OverLong,
+) -> Row {
+    Row { name, number, level, span, total, lengths }
+}
+
+use OverLong::{IndexClamped, Unclamped};
+use SpanArithmetic::{BytesWrap, ElementsWrap, Exact};
+use TotalLimit::{Bytes, WholeElements};
+
+/// The recorded versions, oldest first.
+static RECORDED: [Row; 13] = [
+    row("1.0.200610", (1, 0, 200610), V2_1, BytesWrap, WholeElements, Unclamped),
+    row("1.3.0-dev2", (1, 3, 0), V3_0, BytesWrap, WholeElements, Unclamped),
+    row("1.4.0", (1, 4, 0), V3_0, BytesWrap, WholeElements, Unclamped),
+    row("1.5.1", (1, 5, 1), V3_1, BytesWrap, WholeElements, Unclamped),
+    row("1.7.0", (1, 7, 0), V4_1, BytesWrap, WholeElements, Unclamped),
+    row("1.8.0", (1, 8, 0), V5_0, BytesWrap, WholeElements, Unclamped),
+    row("1.9.0", (1, 9, 0), V5_0, ElementsWrap, WholeElements, Unclamped),
+    row("1.10.1", (1, 10, 1), V5_2, ElementsWrap, WholeElements, Unclamped),
+    row("1.12.0", (1, 12, 0), V6_1, ElementsWrap, WholeElements, Unclamped),
+    row("1.13.1", (1, 13, 1), V6_2, Exact, WholeElements, IndexClamped),
+    row("1.14.1", (1, 14, 1), V6_3, Exact, Bytes, IndexClamped),
+    row("1.15.1", (1, 15, 1), V6_4, Exact, Bytes, IndexClamped),
+    row("1.15.4", (1, 15, 4), V6_4, Exact, Bytes, IndexClamped),
+];
+
+/// The highest level from each version on, by Microsoft's version history and, for 1.0.200610, 1.3 and 1.14, by what was
+/// recorded.
+const LEVELS: &[(Number, FeatureLevel)] = &[
+    ((1, 0, 0), V1_0),
+    ((1, 0, 200610), V2_1),
+    ((1, 1, 0), V2_0),
+    ((1, 3, 0), V3_0),
+    ((1, 5, 0), V3_1),
+    ((1, 6, 0), V4_0),
+    ((1, 7, 0), V4_1),
+    ((1, 8, 0), V5_0),
+    ((1, 9, 0), V5_1),
+    ((1, 10, 0), V5_2),
+    ((1, 11, 0), V6_0),
+    ((1, 12, 0), V6_1),
+    ((1, 13, 0), V6_2),
+    ((1, 14, 0), V6_3),
+    ((1, 15, 0), V6_4),
+];
+
+/// A version of DirectML, such as a Windows machine has or an application ships.
+///
+/// A recorded version answers as it was recorded to. Any other answers by its documented highest feature level, with
+/// the arithmetic of the nearest recorded version, and is marked as inferred.
+///
+/// ```
+/// use dml_cuda::DirectMlVersion;
+/// let version: DirectMlVersion = "1.8.0".parse()?;
+/// assert!(!version.is_inferred());
+/// assert_eq!("1.6.0".parse::<DirectMlVersion>()?.to_string(), "1.6.0 (inferred)");
+/// # Ok::<(), dml_cuda::ParseDirectMlVersionError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectMlVersion {
+    number: Number,
+    level: FeatureLevel,
+    /// The recorded version whose arithmetic applies.
+    row: &'static Row,
+    inferred: bool,
+}
+
+impl DirectMlVersion {
+    /// The recorded versions, oldest first.
+    pub fn recorded() -> impl Iterator<Item = Self> {
+        RECORDED.iter().map(|row| Self { number: row.number, level: row.level, row, inferred: false })
+    }
+
+    /// Its highest feature level.
+    pub fn feature_level(&self) -> FeatureLevel {
+        self.level
+    }
+
+    /// Whether it is not a recorded version.
+    pub fn is_inferred(&self) -> bool {
+        self.inferred
+    }
+
+    pub(crate) fn rules(&self) -> RuleSet {
+        RuleSet { level: self.level, span: self.row.span, total: self.row.total, rejects_overlap: false }
+    }
+
+    /// What it gets wrong about a descriptor that it accepts.
+    pub(crate) fn caveats(&self, desc: &OperatorDesc) -> Vec<Caveat> {
+        let signature = desc.signature();
+        let tensors = signature.inputs().iter().map(|(_, desc)| *desc).chain([signature.output]);
+        let wraps = tensors.into_iter().any(|tensor| {
+            let exact = layout::minimum_size_in_bytes(tensor.data_type, &tensor.sizes, tensor.strides.as_deref());
+            exact.is_none_or(|exact| exact > tensor.total_tensor_size_in_bytes)
+        });
+        let mut caveats = Vec::new();
+        if wraps {
+            caveats.push(Caveat::SpanWraps);
+        }
+        let output = signature.output;
+        let span = layout::span(&output.sizes, output.strides.as_deref());
+        let bounded = span.is_some_and(|span| span <= u128::from(u32::MAX));
+        if bounded && output.strides.as_ref().is_some_and(|strides| layout::has_overlap(&output.sizes, strides)) {
+            caveats.push(Caveat::OutputOverlaps);
+        }
+        if desc.operator_type() == OperatorType::ReverseSubsequences {
+            caveats.push(match self.row.lengths {
+                Unclamped => Caveat::LengthsUnclamped,
+                IndexClamped => Caveat::LengthsIndexClamped,
+            });
+            let lengths = signature.inputs().iter().find(|(role, _)| *role == TensorRole::SequenceLengths);
+            if lengths.is_some_and(|(_, lengths)| lengths.data_type == TensorDataType::UInt64) {
+                caveats.push(Caveat::LengthsTruncated);
+            }
+            caveats.push(Caveat::InPlace);
+        }
+        caveats
+    }
+}
+
+/// Writes the version, and `(inferred)` behind one that was not recorded.
+impl fmt::Display for DirectMlVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.inferred {
+            let (major, minor, patch) = self.number;
+            write!(f, "{major}.{minor}.{patch} (inferred)")
+        } else {
+            f.write_str(self.row.name)
+        }
+    }
+}
+
+/// The text is not a version of DirectML.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on; recorded are {known}", known = recorded_names())]
+pub struct ParseDirectMlVersionError(String);
+
+fn recorded_names() -> String {
+    RECORDED.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for DirectMlVersion {
+    type Err = ParseDirectMlVersionError;
+
+    /// Reads a recorded version as it is spelled, or `major.minor` or `major.minor.patch`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(recorded) = Self::recorded().find(|version| version.row.name == text) {
+            return Ok(recorded);
+        }
+        let failed = || ParseDirectMlVersionError(text.to_owned());
+        let digits = |part: &str| part.parse().ok().filter(|_| part.bytes().all(|byte| byte.is_ascii_digit()));
+        let parts: Option<Vec<u32>> = text.split('.').map(digits).collect();
+        let number = match parts.as_deref() {
+            Some(&[major, minor]) => (major, minor, 0),
+            Some(&[major, minor, patch]) => (major, minor, patch),
+            _ => return Err(failed()),
+        };
+        let &(_, level) = LEVELS.iter().rfind(|(from, _)| *from <= number).ok_or_else(failed)?;
+        // The nearest: of the same minor version, else the last one before it, else the first.
+        let same = RECORDED.iter().rfind(|row| (row.number.0, row.number.1) == (number.0, number.1));
+        let row = same.or_else(|| RECORDED.iter().rfind(|row| row.number <= number)).unwrap_or(&RECORDED[0]);
+        Ok(Self { number, level, row, inferred: true })
+    }
+}
+
+/// Something that a DirectML accepts and then gets wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Caveat {
+    /// A tensor's span was computed modulo 2³².
+    SpanWraps,
+    /// Two coordinates of the output share an element.
+    OutputOverlaps,
+    /// A length above the axis size is not clamped.
+    LengthsUnclamped,
+    /// A length above the axis size is clamped index by index.
+    LengthsIndexClamped,
+    /// A UINT64 length is read as its low 32 bits.
+    LengthsTruncated,
+    /// Running in place gives wrong data.
+    InPlace,
+}
+
+impl fmt::Display for Caveat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SpanWraps => "TotalTensorSizeInBytes is smaller than a tensor's span, which this version computes modulo 2^32: it reads or writes past the tensor",
+            Self::OutputOverlaps => "coordinates of OutputTensor share elements, which are written in no order; dml-cuda rejects this",
+            Self::LengthsUnclamped => "a length above the axis size is not clamped: elements of other lanes are read, or 0 outside the buffer; dml-cuda clamps it",
+            Self::LengthsIndexClamped => "a length above the axis size is clamped index by index, not as a length; dml-cuda clamps the length",
+            Self::LengthsTruncated => "only the low 32 bits of a UINT64 length are read; dml-cuda reads all",
+            Self::InPlace => "OutputTensor bound to InputTensor's range is accepted and gives wrong data; dml-cuda runs it right",
+        })
+    }
+}

@@ -212,6 +212,13 @@ operators! {
         [Input input_tensor, SequenceLengths sequence_lengths_tensor] -> output_tensor;
 }
 
+impl OperatorDesc {
+    /// The tensor that is written.
+    pub fn output_tensor(&self) -> &BufferTensorDesc {
+        self.signature().output
+    }
+}
+
 impl OperatorType {
     /// Reads DirectML's name, with or without `DML_OPERATOR_`.
     pub fn from_name(name: &str) -> Option<Self> {

@@ -27,7 +27,7 @@ pub fn fill_value_sequence<T: Element>(
     let desc = fill_desc(tensor, start, delta);
     // Rejected descriptors must not allocate.
     let operator = device.create_operator(desc.clone())?;
-    let output = device.create_buffer(operator.desc().signature().output.total_tensor_size_in_bytes)?;
+    let output = device.create_buffer(operator.desc().output_tensor().total_tensor_size_in_bytes)?;
     run(device, desc, &[], &output)?;
     Ok(output.read_elements(count as usize)?)
 }

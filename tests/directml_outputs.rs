@@ -8,7 +8,7 @@ use dml_cuda::{BufferBinding, Device};
 
 /// Runs a record exactly as it was recorded: inputs from offset 0, the output at `out_offset`.
 fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
-    let output = common::output_of(&record.desc);
+    let output = record.desc.output_tensor();
     let total = output.total_tensor_size_in_bytes;
     let offset = record.out_offset();
     let out = device.create_buffer(offset + total + GUARD as u64).expect("the records are small");

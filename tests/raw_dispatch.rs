@@ -73,7 +73,7 @@ fn the_case_table_is_right_at_every_alignment() {
     let Some(device) = cuda("the_case_table_is_right_at_every_alignment") else { return };
     let (_context, stream) = foreign_stream();
     for (n, case) in cases::all().iter().enumerate() {
-        let output = common::output_of(&case.desc);
+        let output = case.desc.output_tensor();
         let width = oracle::width(output);
         // Elements that input and output begin past a multiple of 16 bytes.
         let (input_lead, output_lead) = ((n * 5 % 16) * width, (n * 3 % 16) * width);

@@ -92,14 +92,20 @@ fn dispatchable(record: &recorded::Record) -> Value {
     json!({ "type": record.json["type"], "desc": desc })
 }
 
+/// A file with a dispatchable for each record.
+fn model_of(records: &[recorded::Record], folder: &Path) -> std::path::PathBuf {
+    let dispatchables: serde_json::Map<String, Value> =
+        records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
+    let path = folder.join("verdicts.json");
+    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
+    path
+}
+
 #[test]
 fn validate_reproduces_every_recorded_verdict_in_the_files_order() {
     let records = recorded::verdicts();
-    let dispatchables: serde_json::Map<String, Value> =
-        records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("verdicts.json");
-    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
+    let path = model_of(&records, scratch.path());
     let output = run(&["--validate", path.to_str().expect("UTF-8")]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
@@ -119,11 +125,8 @@ fn validate_reproduces_every_recorded_verdict_in_the_files_order() {
 #[test]
 fn validate_by_version_reproduces_every_recorded_verdict() {
     let records = recorded::verdicts();
-    let dispatchables: serde_json::Map<String, Value> =
-        records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("verdicts.json");
-    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
+    let path = model_of(&records, scratch.path());
     let path = path.to_str().expect("UTF-8");
     for version in ["1.0.200610", "1.8.0", "1.15.4"] {
         let text = stdout(&run(&["--validate", "--directml", version, path]));

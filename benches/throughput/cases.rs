@@ -48,10 +48,7 @@ impl Case {
     }
 
     pub fn output(&self) -> &BufferTensorDesc {
-        match &self.desc {
-            OperatorDesc::FillValueSequence(desc) => &desc.output_tensor,
-            OperatorDesc::ReverseSubsequences(desc) => &desc.output_tensor,
-        }
+        self.desc.output_tensor()
     }
 
     pub fn data_type(&self) -> &'static str {

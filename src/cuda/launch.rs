@@ -10,9 +10,9 @@ pub(crate) trait Parameters: Pod {
     const POINTERS: [Option<usize>; 3];
 }
 
-/// A launch whose parameters are still typed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Draft<P> {
+/// A launch, with parameters of a kernel's own type until they are erased.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Launch<P = Erased> {
     pub entry: Entry,
     /// Thread blocks of the grid.
     pub blocks: u32,
@@ -27,22 +27,11 @@ pub(crate) struct Draft<P> {
     pub params: P,
 }
 
-/// A launch.
+/// A parameter structure as bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Launch {
-    pub entry: Entry,
-    /// Thread blocks of the grid.
-    pub blocks: u32,
-    /// Threads per block.
-    pub threads: u32,
-    /// Bytes of dynamic shared memory per block.
-    pub shared: u32,
-    /// What the pointers of the big tensors must be multiples of.
-    pub alignment: u32,
-    /// Bytes of the widest store of a thread.
-    pub access: u32,
-    /// The parameter structure, without its pointers.
-    parameters: Box<[u64]>,
+pub(crate) struct Erased {
+    /// The structure, without its pointers.
+    words: Box<[u64]>,
     /// Where in it the pointers to the input, the lengths and the output go.
     pointers: [Option<usize>; 3],
 }
@@ -58,13 +47,13 @@ pub(crate) struct Addresses {
 /// Words of the largest parameter structure.
 const MAX_WORDS: usize = 80;
 
-impl<P: Parameters> From<Draft<P>> for Launch {
-    fn from(draft: Draft<P>) -> Self {
+impl<P: Parameters> Launch<P> {
+    pub fn erase(self) -> Launch {
         const { assert!(size_of::<P>() % 8 == 0 && size_of::<P>() <= MAX_WORDS * 8) }
-        let Draft { entry, blocks, threads, shared, alignment, access, params } = draft;
-        let mut parameters = vec![0u64; size_of::<P>() / 8].into_boxed_slice();
-        bytemuck::cast_slice_mut(&mut parameters).copy_from_slice(bytemuck::bytes_of(&params));
-        Self { entry, blocks, threads, shared, alignment, access, parameters, pointers: P::POINTERS }
+        let Self { entry, blocks, threads, shared, alignment, access, params } = self;
+        let mut words = vec![0u64; size_of::<P>() / 8].into_boxed_slice();
+        bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&params));
+        Launch { entry, blocks, threads, shared, alignment, access, params: Erased { words, pointers: P::POINTERS } }
     }
 }
 
@@ -72,9 +61,10 @@ impl Launch {
     /// Hands the parameters, pointers filled in, to `launch`. Nothing is allocated.
     pub fn with_parameters<R>(&self, addresses: &Addresses, launch: impl FnOnce(&[u64]) -> R) -> R {
         let mut words = [0; MAX_WORDS];
-        let words = &mut words[..self.parameters.len()];
-        words.copy_from_slice(&self.parameters);
-        for (offset, address) in self.pointers.iter().zip([addresses.input, addresses.lengths, addresses.output]) {
+        let words = &mut words[..self.params.words.len()];
+        words.copy_from_slice(&self.params.words);
+        for (offset, address) in self.params.pointers.iter().zip([addresses.input, addresses.lengths, addresses.output])
+        {
             if let Some(offset) = offset {
                 words[offset / 8] = address;
             }
@@ -90,12 +80,12 @@ impl Launch {
     /// The parameter structure, without its pointers.
     #[cfg(test)]
     pub fn parameters(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.parameters)
+        bytemuck::cast_slice(&self.params.words)
     }
 
     /// Where in it the pointers to the input, the lengths and the output go, in bytes.
     #[cfg(test)]
     pub fn pointers(&self) -> [Option<usize>; 3] {
-        self.pointers
+        self.params.pointers
     }
 }

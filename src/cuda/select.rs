@@ -19,7 +19,7 @@ mod transposed;
 #[cfg(test)]
 mod tests;
 
-use super::launch::Launch;
+use super::launch::{Launch, Parameters};
 use super::tuning::{THREADS, VEC16};
 
 /// Why a kernel cannot run a layout.
@@ -39,8 +39,8 @@ impl Candidates {
         Self { launches: Vec::with_capacity(4), rejected: Vec::with_capacity(8) }
     }
 
-    fn push(&mut self, launch: impl Into<Launch>) {
-        self.launches.push(launch.into());
+    fn push(&mut self, launch: Launch<impl Parameters>) {
+        self.launches.push(launch.erase());
     }
 
     fn reject(&mut self, kernel: &'static str, because: Because) {

@@ -48,14 +48,6 @@ pub const POISON: u8 = 0xCD;
 /// Bytes before and after every tensor.
 pub const GUARD: usize = 64;
 
-/// The output tensor of a descriptor.
-pub fn output_of(desc: &OperatorDesc) -> &BufferTensorDesc {
-    match desc {
-        OperatorDesc::FillValueSequence(desc) => &desc.output_tensor,
-        OperatorDesc::ReverseSubsequences(desc) => &desc.output_tensor,
-    }
-}
-
 /// Creates and compiles a descriptor that must be accepted.
 pub fn compile(device: &Device, desc: &OperatorDesc) -> CompiledOperator {
     let operator = device.create_operator(desc.clone()).unwrap_or_else(|errors| panic!("{desc:?}\n{errors}"));
@@ -73,7 +65,7 @@ fn lead(desc: &BufferTensorDesc) -> usize {
 /// as the first input. Panics where a guard was written, or an input changed.
 pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
     let operator = compile(device, desc);
-    let output_desc = output_of(desc);
+    let output_desc = desc.output_tensor();
     let place = |desc: &BufferTensorDesc, bytes: &[u8]| {
         let total = desc.total_tensor_size_in_bytes as usize;
         let mut memory = vec![POISON; lead(desc) + total + GUARD];
@@ -119,8 +111,8 @@ pub fn difference(desc: &OperatorDesc, found: &[u8], required: &[u8]) -> Option<
     if found == required {
         return None;
     }
-    let width = (output_of(desc).data_type.size_in_bits() / 8) as usize;
-    let float = matches!(desc, OperatorDesc::FillValueSequence(_)) && output_of(desc).data_type.is_float();
+    let width = (desc.output_tensor().data_type.size_in_bits() / 8) as usize;
+    let float = matches!(desc, OperatorDesc::FillValueSequence(_)) && desc.output_tensor().data_type.is_float();
     let nan = |bytes: &[u8]| match bytes {
         [a, b] => half::f16::from_le_bytes([*a, *b]).is_nan(),
         [a, b, c, d] => f32::from_le_bytes([*a, *b, *c, *d]).is_nan(),

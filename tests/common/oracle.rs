@@ -141,7 +141,7 @@ pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out
 
 /// What a run must leave in the output tensor, which begins as poison or, in place, as the input.
 pub fn expected(desc: &OperatorDesc, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
-    let total = super::output_of(desc).total_tensor_size_in_bytes as usize;
+    let total = desc.output_tensor().total_tensor_size_in_bytes as usize;
     let mut out = vec![super::POISON; total];
     match desc {
         OperatorDesc::FillValueSequence(desc) => fill(desc, &mut out),

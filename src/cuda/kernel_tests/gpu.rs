@@ -2,7 +2,7 @@
 
 use super::{check, Machine, Wanted};
 use crate::common::cases::{self, Case};
-use crate::common::{self, output_of, GUARD, POISON};
+use crate::common::{self, GUARD, POISON};
 use crate::cuda::select::{Candidates, Selection};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
 use crate::{Buffer, Device};
@@ -55,7 +55,7 @@ impl Machine for Gpu {
         let [first, second, third] = &self.buffers;
         let inputs = case.inputs.iter().zip([(first, past), (second, 0)]);
         let inputs: Vec<Tensor> = inputs.map(|(bytes, (buffer, past))| Tensor::new(buffer, past, bytes)).collect();
-        let poison = vec![POISON; output_of(&case.desc).total_tensor_size_in_bytes as usize];
+        let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let output = (!case.in_place).then(|| Tensor::new(third, past, &poison));
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
         let address = |n: usize| inputs.get(n).map_or(0, Tensor::address);

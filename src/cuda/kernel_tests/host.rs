@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::{check, Machine, Tally, Wanted};
 use crate::common::cases::{self, Case};
-use crate::common::{output_of, POISON};
+use crate::common::POISON;
 use crate::cuda::kernels::{CLUSTERS, CLUSTERS_IN_PLACE};
 use crate::cuda::tuning::clusters::CLUSTER;
 use crate::cuda::{GpuTarget, Launch};
@@ -98,7 +98,7 @@ impl Machine for Emulator {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let name = launch.entry.name().to_bytes();
         let parameters = launch.parameters();
-        let poison = vec![POISON; output_of(&case.desc).total_tensor_size_in_bytes as usize];
+        let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let input = case.inputs.first().map_or(&[][..], Vec::as_slice);
         let lengths = case.inputs.get(1).map_or(&[][..], Vec::as_slice);
         let output = if case.in_place { input } else { &poison };

@@ -6,7 +6,7 @@ use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
 use super::{grid, Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
 use crate::cuda::tuning::VEC16;
 
@@ -53,7 +53,7 @@ pub(super) fn clusters(layout: &Layout<'_>, in_place: bool, found: &mut Candidat
     let outer = layout.outside_count();
     let blocks = grid(outer * strips * u64::from(CLUSTER))?;
     let kernel = if in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
-    found.push(Draft {
+    found.push(Launch {
         entry: kernel.entry(layout.width_index()),
         blocks,
         threads: CLUSTER_THREADS,

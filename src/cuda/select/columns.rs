@@ -7,7 +7,7 @@ use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
 use super::segments::per_block;
 use super::{Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 
@@ -61,7 +61,7 @@ pub(super) fn columns(layout: &Layout<'_>, in_place: bool, found: &mut Candidate
         return Err("a group does not fit shared memory");
     }
     let kernel = if in_place { &kernels::COLUMNS_IN_PLACE } else { &kernels::COLUMNS };
-    found.push(Draft {
+    found.push(Launch {
         entry: kernel.entry(layout.width_index()),
         blocks: groups.div_ceil(together) as u32,
         threads: THREADS,

@@ -3,7 +3,7 @@
 use super::layout::{dim_in_units, Layout, Reverse, ReverseDim};
 use super::{blocks, Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::layout::MAX_DIMENSIONS;
@@ -28,7 +28,7 @@ pub(super) fn small(layout: &Layout<'_>, in_place: bool, found: &mut Candidates)
     Ok(())
 }
 
-fn of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Result<Draft<Reverse>, Because> {
+fn of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Result<Launch<Reverse>, Because> {
     let params = parameters(layout, in_place, unit)?;
     let (kernel, per_thread) = if in_place {
         (&kernels::ELEMENTWISE_IN_PLACE, PAIRS_PER_THREAD)
@@ -37,10 +37,10 @@ fn of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Result<Draft<Rever
     };
     let entry = kernel.entry(unit.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), per_thread);
-    Ok(Draft { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
+    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
 }
 
-fn small_of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Option<Draft<Reverse>> {
+fn small_of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Option<Launch<Reverse>> {
     /// Dimensions that the kernels take, the axis among them; the flat ones take UINT32 lengths only.
     const DIMENSIONS: u32 = 3;
     const FLAT_DIMENSIONS: u32 = 2;
@@ -66,7 +66,7 @@ fn small_of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Option<Draft
     };
     let entry = kernel.entry(unit.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), 1);
-    Some(Draft { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
+    Some(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
 }
 
 /// Items are units, or in place pairs of them, in dimensions with the axis among them.

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::{blocks, vectors_of_run, Because, Candidates, Selection};
 use crate::cuda::kernels;
-use crate::cuda::launch::{Draft, Launch, Parameters};
+use crate::cuda::launch::{Launch, Parameters};
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
@@ -102,7 +102,7 @@ pub(crate) fn select(plan: &Plan, _: &GpuTarget) -> Selection {
         if found.launches.is_empty() {
             found.rejected.extend_from_slice(kind.rejected());
         }
-        found.push(launch);
+        found.launches.push(launch);
     };
     if let [] | [Dimension { stride: 1, .. }] = &plan.dimensions[..] {
         add(packed(plan));
@@ -120,7 +120,7 @@ fn packed(plan: &Plan) -> (Kind, Launch) {
     let &Plan { arithmetic, start, delta, .. } = plan;
     let width = arithmetic.width();
     let count = plan.dimensions.first().map_or(1, |d| d.size);
-    let draft = Draft {
+    let launch = Launch {
         entry: kernels::FILL_PACKED.entry(arithmetic as usize),
         blocks: blocks(vectors_of_run(count, width, false).into(), 1),
         threads: THREADS,
@@ -129,7 +129,7 @@ fn packed(plan: &Plan) -> (Kind, Launch) {
         access: VEC16,
         params: Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) },
     };
-    (Kind::Packed, draft.into())
+    (Kind::Packed, launch.erase())
 }
 
 fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
@@ -184,7 +184,7 @@ fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
     };
     let alignment = if aligned { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    (kind, Draft { entry, blocks, threads: THREADS, shared, alignment, access, params }.into())
+    (kind, Launch { entry, blocks, threads: THREADS, shared, alignment, access, params }.erase())
 }
 
 /// What the elements of a vector, `step` apart in the index, add to its first.

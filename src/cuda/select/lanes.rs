@@ -7,7 +7,7 @@ use super::layout::{dim, reverse_parameters, Layout, Reverse};
 use super::segments::block_of_groups;
 use super::{grid, vectors_of_run, Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::lanes::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 
@@ -43,7 +43,7 @@ fn alignments(layout: &Layout<'_>) -> &'static [bool] {
 fn each(
     layout: &Layout<'_>,
     found: &mut Candidates,
-    launch: impl Fn(bool) -> Result<Draft<Lanes>, Because>,
+    launch: impl Fn(bool) -> Result<Launch<Lanes>, Because>,
 ) -> Result<(), Because> {
     alignments(layout).iter().try_for_each(|&aligned| {
         found.push(launch(aligned)?);
@@ -80,7 +80,7 @@ pub(super) fn whole(layout: &Layout<'_>, in_place: bool, found: &mut Candidates)
             (true, false) => &kernels::LANES_IN_PLACE,
             (false, _) => &kernels::LANES,
         };
-        Ok(Draft {
+        Ok(Launch {
             entry: kernel.entry(layout.width_index()),
             blocks: layout.lane_count().div_ceil(together.into()) as u32,
             threads,
@@ -107,7 +107,7 @@ pub(super) fn long(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) 
         // Where shared memory does not hold whole lanes, short ones may come here, and be too many.
         let blocks = grid(items)?;
         let kernel = if in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
-        Ok(Draft {
+        Ok(Launch {
             entry: kernel.entry(layout.width_index()),
             blocks,
             threads: THREADS,

@@ -4,7 +4,7 @@ use super::layout::{dim, Layout};
 use super::segments::staged;
 use super::{blocks, Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::{PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
 use crate::cuda::tuning::{THREADS, VEC16};
 
@@ -28,7 +28,7 @@ pub(super) fn in_registers(layout: &Layout<'_>, in_place: bool, found: &mut Cand
     }
     let items = u64::from(lanes.size);
     let lanes_per_vector = u64::from(VEC16) / bytes;
-    found.push(Draft {
+    found.push(Launch {
         entry: kernels::PACKED_LANES_IN_REGISTERS.entry(layout.width_index()),
         blocks: blocks(items.div_ceil(lanes_per_vector), 1),
         threads: THREADS,

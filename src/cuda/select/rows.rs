@@ -7,7 +7,7 @@ use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim, NO_BLO
 use super::segments::{block_of_groups, staged, TOO_LARGE};
 use super::{blocks, grid, vectors_of_run, Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::rows::*;
 use crate::cuda::tuning::segments::{PACKED_BLOCK_BYTES, PACKED_BLOCK_BYTES_IN_PLACE, VECTORS_PER_THREAD_IN_PLACE};
 use crate::cuda::tuning::{THREADS, VEC16};
@@ -67,7 +67,7 @@ pub(super) fn rows(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) 
     let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
     layout.insert_axis(&mut dims, if in_place { axis.size / 2 } else { axis.size }, axis.out_stride);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>() * u64::from(vectors);
-    found.push(Draft {
+    found.push(Launch {
         entry: if in_place { kernels::ROWS_IN_PLACE.entry(0) } else { kernels::ROWS.entry(0) },
         blocks: blocks(items, VECTORS_PER_THREAD),
         threads: THREADS,
@@ -114,7 +114,7 @@ pub(super) fn packed_rows(layout: &Layout<'_>, in_place: bool, found: &mut Candi
     }
     let row = launch.params.row_bytes.divisor;
     for unit in [4, 2, 1].into_iter().filter(|&unit| unit >= layout.width && row % unit == 0) {
-        found.push(Draft { entry: family.entry(unit.trailing_zeros() as usize), alignment: unit, ..launch });
+        found.push(Launch { entry: family.entry(unit.trailing_zeros() as usize), alignment: unit, ..launch });
     }
     Ok(())
 }
@@ -166,7 +166,7 @@ pub(super) fn row_tiles(layout: &Layout<'_>, in_place: bool, found: &mut Candida
     };
     for unit in [4, 2, 1].into_iter().filter(fits) {
         let entry = family.entry(unit.trailing_zeros() as usize);
-        found.push(Draft { entry, blocks, threads: THREADS, shared, alignment: unit, access: VEC16, params });
+        found.push(Launch { entry, blocks, threads: THREADS, shared, alignment: unit, access: VEC16, params });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse};
 use super::Because;
 use crate::cuda::kernels::{self, Family};
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 
@@ -42,7 +42,7 @@ pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
 }
 
 /// Segments of at most `most` bytes; the family's first entry point stands for the one that the caller chooses.
-pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) -> Result<Draft<Segments>, Because> {
+pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) -> Result<Launch<Segments>, Because> {
     let block = layout.block().map_or(1, |block| block.size);
     if layout.axis.in_stride != block || layout.axis.out_stride != block {
         return Err(APART);
@@ -84,7 +84,7 @@ pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) ->
         group_size_log2: u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros(),
         reserved: 0,
     };
-    Ok(Draft {
+    Ok(Launch {
         entry: kernels::Family::entry(family, 0),
         blocks: segments.div_ceil(together) as u32,
         threads: THREADS,

@@ -6,7 +6,7 @@ use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
 use super::{grid, Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::strips::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::plan::reverse_subsequences::Dimension;
@@ -48,7 +48,7 @@ pub(super) fn aligned(layout: &Layout<'_>, in_place: bool, found: &mut Candidate
     let kernel = if in_place { &kernels::STRIPS_IN_PLACE } else { &kernels::STRIPS };
     let entry = kernel.entry(layout.width_index());
     let shared = layout.axis.size * strip;
-    found.push(Draft { entry, blocks, threads: THREADS, shared, alignment: word, access: word, params });
+    found.push(Launch { entry, blocks, threads: THREADS, shared, alignment: word, access: word, params });
     Ok(())
 }
 
@@ -68,7 +68,7 @@ pub(super) fn unaligned(layout: &Layout<'_>, in_place: bool, found: &mut Candida
         (false, 4) => kernels::UNALIGNED_STRIPS.entry(0),
         (false, _) => kernels::STRIPS.entry(layout.width_index()),
     };
-    found.push(Draft {
+    found.push(Launch {
         entry,
         blocks,
         threads: THREADS,

@@ -6,7 +6,7 @@ use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim};
 use super::{grid, Because, Candidates};
 use crate::cuda::kernels;
-use crate::cuda::launch::Draft;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
 use crate::cuda::tuning::THREADS;
 use crate::plan::reverse_subsequences::Dimension;
@@ -57,7 +57,7 @@ pub(super) fn transposed(layout: &Layout<'_>, in_place: bool, found: &mut Candid
     let pitch = TILE * layout.width + layout.width.max(4);
     let scatter = along_out.axis == 1 && along_in.length_stride != 0;
     let kernel = if scatter { &kernels::TRANSPOSED_SCATTER } else { &kernels::TRANSPOSED };
-    found.push(Draft {
+    found.push(Launch {
         entry: kernel.entry(layout.width_index()),
         blocks,
         threads: THREADS,

@@ -69,6 +69,20 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
                 out[at_out + t * out_step] = input[at_in + source(t, length) * in_step];
             }
         }),
+        // Copied as they are, and then reversed in place.
+        Inner::Row(outer, row, _) if !Tile::<T, LANES>::pays(size, row) => {
+            if let Some(count) = dense_count(plan) {
+                out[..count].copy_from_slice(&input[..count]);
+            } else {
+                for_each(&outer, |[at_in, at_out, _]| {
+                    for t in 0..size {
+                        let (from, to) = (at_in + t * in_step, at_out + t * out_step);
+                        out[to..to + row].copy_from_slice(&input[from..from + row]);
+                    }
+                });
+            }
+            swap::<T, LANES>(plan, lengths, out);
+        }
         Inner::Row(outer, row, length_step) => {
             let mut tile = Tile::<T, LANES>::new(size, row);
             for_each(&outer, |[at_in, at_out, at_length]| {
@@ -83,9 +97,23 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     }
 }
 
+/// Reverses in place; only the strides of the output count.
 fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T]) {
     let (size, step) = (plan.axis.size as usize, plan.axis.out_stride as usize);
     match inner(plan) {
+        Inner::Row(outer, row, length_step) if !Tile::<T, LANES>::pays(size, row) => {
+            for_each(&outer, |[_, at, at_length]| {
+                for j in 0..row {
+                    let length = length(plan, lengths, at_length + j * length_step);
+                    let (mut front, mut back) = (at + j, at + j + length.saturating_sub(1) * step);
+                    while front < back {
+                        out.swap(front, back);
+                        front += step;
+                        back -= step;
+                    }
+                }
+            });
+        }
         Inner::Lane(outer) if step == 1 => for_each(&outer, |[_, at, at_length]| {
             out[at..at + length(plan, lengths, at_length)].reverse();
         }),
@@ -118,6 +146,21 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer:
             low[front..front + block].swap_with_slice(&mut high[..block]);
         }
     });
+}
+
+/// The elements of the tensors where both have the same strides and no gaps, so that all can be copied at once.
+fn dense_count(plan: &Plan) -> Option<usize> {
+    let axis = (plan.axis.size, plan.axis.out_stride);
+    let mut all: Vec<(u32, u32)> = plan.dimensions.iter().map(|d| (d.size, d.out_stride)).chain([axis]).collect();
+    all.retain(|(size, _)| *size > 1);
+    all.sort_by_key(|(_, stride)| *stride);
+    let mut count = 1u64;
+    let dense = all.iter().all(|&(size, stride)| {
+        let follows = u64::from(stride) == count;
+        count *= u64::from(size);
+        follows
+    });
+    (plan.in_place && dense).then_some(count as usize)
 }
 
 /// Sizes of dimensions, and their strides in the input, the output and the lengths.

@@ -13,6 +13,13 @@ const MOST_ROW_BYTES: usize = 4096;
 const LEAST_ROW_BYTES: usize = 1024;
 const TILE_BYTES: usize = 2 << 20;
 
+/// The most memory of a tile. Longer lanes are reversed where they lie.
+const MAX_TILE_BYTES: usize = 64 << 20;
+
+/// Narrower rows, and shorter lanes, would leave most of a tile empty.
+const MIN_ROW_BYTES: usize = 64;
+const MIN_LANE: usize = 8;
+
 /// An element of a lane, and how a strip of lanes is reversed.
 pub(super) trait Element: Pod {
     /// What is beside a strip meanwhile; it serves all strips of a tile.
@@ -59,11 +66,19 @@ pub(super) struct Tile<T: Element, const LANES: usize> {
 }
 
 impl<T: Element, const LANES: usize> Tile<T, LANES> {
-    /// For lanes of `size` elements, `row` of them side by side.
+    /// Whether lanes of `size` elements, `row` of them side by side, are reversed faster in a tile, and it is no larger than
+    /// the most.
+    pub fn pays(size: usize, row: usize) -> bool {
+        let bytes = size.next_multiple_of(byte_lanes::BLOCK) * size_of::<Line<T, LANES>>();
+        size >= MIN_LANE && row * size_of::<T>() >= MIN_ROW_BYTES && bytes <= MAX_TILE_BYTES
+    }
+
+    /// For lanes of `size` elements, `row` of them side by side, for which a tile pays.
     pub fn new(size: usize, row: usize) -> Self {
         let size = size.next_multiple_of(byte_lanes::BLOCK);
-        let strips = (TILE_BYTES / size).clamp(LEAST_ROW_BYTES, MOST_ROW_BYTES) / size_of::<Line<T, LANES>>();
-        let strips = row.div_ceil(LANES).min(strips);
+        let line = size_of::<Line<T, LANES>>();
+        let strips = (TILE_BYTES / size).clamp(LEAST_ROW_BYTES, MOST_ROW_BYTES) / line;
+        let strips = row.div_ceil(LANES).min(strips).min(MAX_TILE_BYTES / (size * line)).max(1);
         Self { size, lines: vec![Line([T::zeroed(); LANES]); size * strips], workspace: T::Workspace::default() }
     }
 
@@ -131,6 +146,18 @@ mod tests {
             assert_eq!(*found, elements[from * row + j], "element {t} of lane {j}, {size} and {row}");
         }
         pieces.len()
+    }
+
+    #[test]
+    fn tiles_are_no_larger_than_the_most() {
+        assert!(!Tile::<u8, 64>::pays(1 << 29, 1 << 10));
+        assert!(!Tile::<u64, 8>::pays((1 << 20) + 1, 8));
+        for (size, row) in [(1 << 20, 1 << 20), (100_000, 70_000), (512, 768)] {
+            assert!(Tile::<u16, 32>::pays(size, row));
+            let tile = Tile::<u16, 32>::new(size, row);
+            assert!(tile.lines.len() * 64 <= MAX_TILE_BYTES, "{size}, {row}");
+            assert!(tile.pieces(row).map(|lanes| lanes.len()).sum::<usize>() == row, "{size}, {row}");
+        }
     }
 
     #[test]

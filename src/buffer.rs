@@ -11,16 +11,15 @@ use crate::error::BufferError;
 
 /// Host memory aligned to 16 bytes, as the binding rules promise.
 #[derive(Debug)]
-pub(crate) struct HostBytes(Vec<u128>);
+pub(crate) struct HostBytes(Box<[u128]>);
 
 impl HostBytes {
     fn new(size_in_bytes: u64) -> Result<Self, BufferError> {
         let failed = |reason: String| BufferError::OutOfMemory { backend: "cpu", size_in_bytes, reason };
         let words = usize::try_from(size_in_bytes.div_ceil(16)).map_err(|error| failed(error.to_string()))?;
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(words).map_err(|error| failed(error.to_string()))?;
-        memory.resize(words, 0);
-        Ok(Self(memory))
+        // Zero pages of the system, which are not touched until they are written.
+        let memory = bytemuck::allocation::try_zeroed_slice_box(words);
+        memory.map(Self).map_err(|()| failed("the system has no more memory".to_owned()))
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {

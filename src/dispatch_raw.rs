@@ -45,13 +45,16 @@ impl CompiledOperator {
             return Err(BindingError::Count { found: inputs.len(), required: roles.len() }.into());
         }
         let Some(launcher) = self.launcher() else {
-            return Err(DispatchError::Device { found: "a CUDA stream".into(), required: self.device().to_string() });
+            return Err(DispatchError::Backend { found: self.device().to_string() });
         };
         let mut aliasing = Aliasing::new(self, output);
         let tensors = roles.iter().copied().zip(inputs.iter().copied());
         for ((tensor, desc), pointer) in tensors.clone().chain([((TensorRole::Output, output_desc), output)]) {
             let required = u64::from(desc.data_type.size_in_bits() / 8);
-            if pointer == 0 || pointer % required != 0 {
+            if pointer == 0 {
+                return Err(BindingError::Null { tensor }.into());
+            }
+            if pointer % required != 0 {
                 return Err(BindingError::Alignment { tensor, what: "pointer", found: pointer, required }.into());
             }
         }

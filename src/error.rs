@@ -2,6 +2,7 @@
 //! again. [`Error`] is for the short paths, which take all steps at once.
 
 use crate::desc::TensorRole;
+use crate::feature_level::FeatureLevel;
 use crate::validate::ValidationErrors;
 
 /// A call of the CUDA driver failed.
@@ -20,6 +21,7 @@ pub struct CudaError {
 
 /// A device could not be opened, or one of its streams or events failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeviceError {
     /// The crate was built without its feature `cuda`.
     #[error("cuda: opening a device failed: this build has no CUDA backend; build with the feature `cuda`, or use the CPU device")]
@@ -48,6 +50,7 @@ pub enum DeviceError {
 
 /// A buffer could not be made, written or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BufferError {
     /// Allocation failed.
     #[error("{backend}: allocating {size_in_bytes} bytes failed: {reason}; use smaller tensors or free memory")]
@@ -84,7 +87,16 @@ pub enum BufferError {
 
 /// A validated operator could not be made ready to run on the device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CompileError {
+    /// The operator was created at a higher feature level than the device's, which rejects it.
+    #[error("the device is held to {level}, which rejects the operator:\n{errors}")]
+    FeatureLevel {
+        /// The device's level.
+        level: FeatureLevel,
+        /// The rules that are broken there.
+        errors: ValidationErrors,
+    },
     /// The driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),
@@ -92,6 +104,7 @@ pub enum CompileError {
 
 /// Buffers do not fit the operator. DirectML removes the device for these; here nothing has been queued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BindingError {
     /// Too few inputs, or too many.
     #[error("the number of inputs is {found}, must be {required} (binding.count)")]
@@ -145,6 +158,12 @@ pub enum BindingError {
         /// What it must be a multiple of.
         required: u64,
     },
+    /// A raw pointer is null.
+    #[error("the pointer of {} is null, must be the address of its first element (binding.null)", .tensor.name())]
+    Null {
+        /// Which tensor.
+        tensor: TensorRole,
+    },
     /// The output overlaps an input that it may not overlap.
     #[error("the range of OutputTensor overlaps that of {} from offset {found:#x} on, must {required} (binding.overlap)", .tensor.name())]
     Overlap {
@@ -162,6 +181,7 @@ pub enum BindingError {
 
 /// A bound operator could not be queued. Nothing has been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DispatchError {
     /// The stream belongs to another device.
     #[error("the stream is of {found}, must be of {required}, the operator's device (dispatch.device)")]
@@ -170,6 +190,12 @@ pub enum DispatchError {
         found: String,
         /// The operator's device.
         required: String,
+    },
+    /// Raw device pointers need an operator of a GPU.
+    #[error("the operator is of {found}, must be of a GPU to run on raw device pointers (dispatch.backend)")]
+    Backend {
+        /// The operator's device.
+        found: String,
     },
     /// A raw pointer does not fit the operator.
     #[error(transparent)]
@@ -181,6 +207,7 @@ pub enum DispatchError {
 
 /// Any error of the short paths.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The tensors break rules of the operator.
     #[error(transparent)]

@@ -7,6 +7,7 @@ use crate::cuda::Launcher;
 use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
+use crate::feature_level::FeatureLevel;
 use crate::registry::{validate, Plan};
 use crate::validate::ValidationErrors;
 
@@ -19,11 +20,20 @@ impl Device {
     pub fn create_operator(&self, desc: impl Into<OperatorDesc>) -> Result<Operator, ValidationErrors> {
         let desc = desc.into();
         validate(&desc, self.feature_level())?;
-        Ok(Operator { desc: Arc::new(desc) })
+        Ok(Operator { desc: Arc::new(desc), level: self.feature_level() })
     }
 
     /// Plans an operator for this device and looks up its kernels, loading those that are used for the first time.
+    ///
+    /// # Errors
+    ///
+    /// [`CompileError`]: the device's feature level is below the one that the operator was created at, and rejects it; the
+    /// driver failed.
     pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
+        let level = self.feature_level();
+        if level < operator.level {
+            validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })?;
+        }
         CompiledOperator::new(operator, self)
     }
 }
@@ -32,6 +42,8 @@ impl Device {
 #[derive(Clone, Debug)]
 pub struct Operator {
     desc: Arc<OperatorDesc>,
+    /// The level it was validated at.
+    level: FeatureLevel,
 }
 
 impl Operator {

@@ -131,5 +131,15 @@ fn levels_have_names_and_an_order() {
     assert!("7_0".parse::<FeatureLevel>().is_err());
     assert_eq!(Device::cpu().feature_level(), FeatureLevel::V6_4);
     assert_eq!(Device::cpu().max_supported_feature_level(), FeatureLevel::V6_4);
+    // An operator created at a higher level does not slip through.
+    let desc = desc(OperatorType::FillValueSequence, TensorRole::Output, Int64, 4);
+    let operator = Device::cpu().create_operator(desc).expect("right at the highest level");
+    let held = Device::cpu().with_feature_level(FeatureLevel::V4_1);
+    let error = held.compile_operator(&operator).expect_err("rejected").to_string();
+    assert_eq!(
+        error,
+        "the device is held to DML_FEATURE_LEVEL_4_1, which rejects the operator:\n\
+         FillValueSequenceDesc.OutputTensor.DataType is INT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)"
+    );
     assert_eq!(Device::cpu().check_tensor_support(OperatorType::FillValueSequence, TensorRole::Input), None);
 }

@@ -519,31 +519,121 @@ fn bad_input_gets_one_clear_message() {
 }
 
 #[test]
+fn what_would_be_left_out_or_lost_is_said() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let expect = |what: &str, change: &dyn Fn(&mut Value)| {
+        let mut model = small();
+        change(&mut model);
+        let output = run_model(scratch.path(), &model);
+        assert_eq!(output.status.code(), Some(1), "{what}: {}", stdout(&output));
+        assert!(stderr(&output).contains(what), "{}", stderr(&output));
+    };
+    // A number that its type cannot hold, a name in another case, a type of half bytes.
+    let desc = |m: &mut Value, field: &str, value: Value| m["dispatchables"]["fill"]["desc"][field] = value;
+    for (data_type, value) in [("FLOAT32", 1e39), ("FLOAT32", -1e39), ("FLOAT16", 65520.0)] {
+        expect(&format!("a number that {data_type} can hold, \"inf\" or \"-inf\""), &|m| {
+            m["dispatchables"]["fill"] = fill(data_type, json!([4]), json!(0), json!(value));
+        });
+    }
+    expect(
+        "Desc.strides is spelled \"strides\", must be spelled \"Strides\", or left out".trim_start_matches("Desc."),
+        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["strides"] = json!([1]),
+    );
+    expect("is spelled \"valueStart\", must be spelled \"ValueStart\"", &|m| desc(m, "valueStart", json!(7)));
+    expect("initialValuesDataType is UINT4, must be a type of whole bytes", &|m| {
+        m["resources"]["Out"]["initialValuesDataType"] = json!("UINT4")
+    });
+    // A member given twice, which JSON writers cannot make.
+    let text = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
+    let path = scratch.path().join("twice.json");
+    fs::write(&path, text).expect("written");
+    let output = run(&[path.to_str().expect("UTF-8")]);
+    assert!(stderr(&output).contains("ValueDelta is given a second time, must be given once"), "{}", stderr(&output));
+    // A header that claims more than the file has, and a source that never ends.
+    fs::write(scratch.path().join("huge.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}").expect("written");
+    expect("its header (version 2) claims 4294967295 bytes, more than the file's", &|m| {
+        m["resources"]["Out"]["initialValues"] = json!({ "sourcePath": "huge.npy" })
+    });
+    #[cfg(unix)]
+    expect("\"/dev/zero\", which cannot be read (it is no regular file)", &|m| {
+        m["resources"]["Out"]["initialValues"] = json!({ "sourcePath": "/dev/zero" })
+    });
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_is_an_error_and_a_reader_that_has_gone_is_none() {
+    use std::process::Stdio;
+    let model = common::repository("models/reverse_subsequences.json");
+    if let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") {
+        let output = runner().arg(&model).stdout(full).stderr(Stdio::piped()).output().expect("the runner starts");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("writing to standard output failed: "), "{}", stderr(&output));
+    }
+    let mut child = runner()
+        .args([model.to_str().expect("UTF-8"), "-v", "2", "-i", "20000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
+}
+
+#[test]
+fn very_many_dimensions_and_resources_take_no_time() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("many.json");
+    let sizes: Vec<u32> = vec![2; 160_000];
+    let mut model = json!({ "dispatchables": { "deep": fill("FLOAT32", json!(sizes), json!(0), json!(1)) } });
+    let strides: Vec<u32> = (1..=160_000).collect();
+    model["dispatchables"]["deep"]["desc"]["OutputTensor"]["Strides"] = json!(strides);
+    fs::write(&path, model.to_string()).expect("written");
+    let started = std::time::Instant::now();
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    assert!(stdout(&output).contains("DimensionCount is 160000, must be from 1 to 8"), "{}", stderr(&output));
+    assert!(started.elapsed().as_secs_f64() < 3.0, "{:?}", started.elapsed());
+
+    let resources: serde_json::Map<String, Value> = (0..40_000)
+        .map(|n| (format!("{n}"), json!({ "initialValuesDataType": "FLOAT32", "initialValues": [n] })))
+        .collect();
+    let commands: Vec<Value> =
+        (0..40_000).rev().take(200).map(|n| json!({ "type": "print", "resource": n.to_string() })).collect();
+    let model = json!({ "resources": resources, "dispatchables": {}, "commands": commands });
+    fs::write(&path, model.to_string()).expect("written");
+    let started = std::time::Instant::now();
+    let output = run(&["-a", "cpu", path.to_str().expect("UTF-8")]);
+    assert!(stdout(&output).ends_with("Resource '39800': 39800\n"), "{}", stderr(&output));
+    assert!(started.elapsed().as_secs_f64() < 3.0, "{:?}", started.elapsed());
+}
+
+#[test]
 fn broken_files_and_options_get_one_clear_message() {
     let scratch = tempfile::tempdir().expect("a folder");
     let path = scratch.path().join("broken.json");
     let path = path.to_str().expect("UTF-8");
-    let refused = |arguments: &[&str], what: &str| {
+    let rejected = |arguments: &[&str], what: &str| {
         let output = run(arguments);
         assert!(!output.status.success(), "{arguments:?}");
         assert!(stderr(&output).contains(what) && !stderr(&output).contains("panicked"), "{}", stderr(&output));
     };
     fs::write(path, "{\n  \"resources\": {},\n  \"x\" 1\n}").expect("written");
-    refused(&[path], "broken.json: line 3, column 7: ");
+    rejected(&[path], "broken.json: line 3, column 7: ");
     fs::write(path, "").expect("written");
-    refused(&[path], "line 1, column 1: the document is empty");
+    rejected(&[path], "line 1, column 1: the document is empty");
     fs::write(path, [0xFF, 0xFE, 0]).expect("written");
-    refused(&[path], "the model is not UTF-8 text");
-    refused(&["absent.json"], "absent.json: the model cannot be read");
+    rejected(&[path], "the model is not UTF-8 text");
+    rejected(&["absent.json"], "absent.json: the model cannot be read");
     fs::write(path, "{ \"resources\": {}, \"dispatchables\": { \"a\": 1, \"a\": 2 }, \"commands\": [] }")
         .expect("written");
-    refused(&[path], "a second \"a\", must be the only one of its name in dispatchables");
+    rejected(&[path], "a second \"a\", must be the only one of its name in dispatchables");
     fs::write(path, small().to_string()).expect("written");
-    refused(&[path, "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU");
-    refused(&[path, "-a", "99"], "cuda: ");
-    refused(&[path, "-i", "0"], "0");
-    refused(&[path, "--feature-level", "9_9"], "`9_9` is not a feature level");
-    refused(&[path, "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate");
+    rejected(&[path, "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU");
+    rejected(&[path, "-a", "99"], "cuda: ");
+    rejected(&[path, "-i", "0"], "invalid value '0' for '--dispatch_iterations");
+    rejected(&[path, "--feature-level", "9_9"], "`9_9` is not a feature level");
+    rejected(&[path, "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate");
 }
 
 #[test]

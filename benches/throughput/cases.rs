@@ -186,7 +186,7 @@ fn touched(shape: &Shape, data_type: TensorDataType, lengths: &[u32]) -> u64 {
             sectors(begin, begin + moved(lengths[(n / shared) as usize]) * behind * width)
         };
         (0..before).map(run).sum()
-    } else if shape.each.contains(&last) && behind * width % SECTOR != 0 {
+    } else if shape.each.contains(&last) && !(behind * width).is_multiple_of(SECTOR) {
         // Side by side, in rows that are no whole sectors: sector by sector.
         let (mut sum, mut last) = (0, u64::MAX);
         for (n, lengths) in lengths.chunks(behind as usize).enumerate() {
@@ -208,7 +208,7 @@ fn touched(shape: &Shape, data_type: TensorDataType, lengths: &[u32]) -> u64 {
         // Blocks of whole sectors, as many with one length as share it.
         let elements: u64 = shape.sizes.iter().map(|&size| u64::from(size)).product();
         let shared = elements / axis / lengths.len() as u64;
-        assert!(u64::from(shape.sizes[last]) * width % SECTOR == 0, "rows of whole sectors");
+        assert!((u64::from(shape.sizes[last]) * width).is_multiple_of(SECTOR), "rows of whole sectors");
         lengths.iter().map(|&length| moved(length)).sum::<u64>() * shared * width / SECTOR
     };
     sum * SECTOR

@@ -49,7 +49,7 @@ const MAX_WORDS: usize = 80;
 
 impl<P: Parameters> Launch<P> {
     pub fn erase(self) -> Launch {
-        const { assert!(size_of::<P>() % 8 == 0 && size_of::<P>() <= MAX_WORDS * 8) }
+        const { assert!(size_of::<P>().is_multiple_of(8) && size_of::<P>() <= MAX_WORDS * 8) }
         let Self { entry, blocks, threads, shared, alignment, access, params } = self;
         let mut words = vec![0u64; size_of::<P>() / 8].into_boxed_slice();
         bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&params));
@@ -74,7 +74,7 @@ impl Launch {
 
     /// Whether it takes these pointers.
     pub fn takes(&self, addresses: &Addresses) -> bool {
-        (addresses.input | addresses.output) % u64::from(self.alignment) == 0
+        (addresses.input | addresses.output).is_multiple_of(u64::from(self.alignment))
     }
 
     /// The parameter structure, without its pointers.

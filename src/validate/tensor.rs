@@ -90,7 +90,8 @@ impl Tensor<'_> {
         let (sizes, Some(strides)) = (&self.desc.sizes, self.desc.strides.as_deref()) else {
             return Vec::new();
         };
-        if self.role != TensorRole::Output || sizes.contains(&0) {
+        // More dimensions than there can be are rejected by a rule of their own.
+        if self.role != TensorRole::Output || sizes.contains(&0) || sizes.len() > layout::MAX_DIMENSIONS {
             return Vec::new();
         }
         let mut errors = Vec::new();

@@ -34,6 +34,7 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
 }
 
 fn fill_value_sequence(desc: &Node) -> Result<FillValueSequenceDesc> {
+    desc.check_case(&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"])?;
     let value_data_type = data_type(&desc.require("ValueDataType")?)?;
     Ok(FillValueSequenceDesc {
         output_tensor: tensor(&desc.require("OutputTensor")?)?,
@@ -44,6 +45,7 @@ fn fill_value_sequence(desc: &Node) -> Result<FillValueSequenceDesc> {
 }
 
 fn reverse_subsequences(desc: &Node) -> Result<ReverseSubsequencesDesc> {
+    desc.check_case(&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"])?;
     Ok(ReverseSubsequencesDesc {
         input_tensor: tensor(&desc.require("InputTensor")?)?,
         sequence_lengths_tensor: tensor(&desc.require("SequenceLengthsTensor")?)?,
@@ -68,6 +70,15 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
         }
     }
     let desc = node.get("Desc")?.unwrap_or_else(|| node.clone());
+    desc.check_case(&[
+        "DataType",
+        "Flags",
+        "DimensionCount",
+        "Sizes",
+        "Strides",
+        "TotalTensorSizeInBytes",
+        "GuaranteedBaseOffsetAlignment",
+    ])?;
     let sizes_node = desc.require("Sizes")?;
     let sizes = numbers(&sizes_node)?;
     if let Some(count) = desc.get("DimensionCount")? {

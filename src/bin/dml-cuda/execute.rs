@@ -10,6 +10,7 @@ use dml_cuda::{Buffer, BufferBinding, CompiledOperator, Device, Stream, TensorRo
 use crate::command::{Bindings, Command, Source};
 use crate::model::Model;
 use crate::npy;
+use crate::out::{self, say};
 use crate::resource::Resource;
 use crate::timing::{report, Samples};
 use crate::value::print_element;
@@ -45,7 +46,7 @@ impl<'a> Executor<'a> {
             })?;
             let compiled = device.compile_operator(&operator).map_err(|error| failed(&error))?;
             if options.timing_verbosity >= 1 {
-                println!("Initialize '{name}': {:.4} ms", started.elapsed().as_secs_f64() * 1e3);
+                say!("Initialize '{name}': {:.4} ms", started.elapsed().as_secs_f64() * 1e3)?;
             }
             operators.insert(name, (compiled, dispatchable.bindings));
         }
@@ -122,8 +123,7 @@ impl<'a> Executor<'a> {
                 samples.gpu.push(last.milliseconds_since(&first).map_err(|error| error.to_string())? / repeat);
             }
         }
-        report(name, &samples, options);
-        Ok(())
+        report(name, &samples, options)
     }
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
@@ -150,23 +150,20 @@ impl<'a> Executor<'a> {
         let mut bytes = vec![0; placed.initial_length as usize / width * width];
         placed.buffer.read(0, &mut bytes).map_err(|error| error.to_string())?;
         let elements = bytes.chunks_exact(width);
-        if !verbose {
-            let values: Vec<String> = elements.map(|element| print_element(element, data_type)).collect();
-            println!("Resource '{name}': {}", values.join(", "));
-            return Ok(());
-        }
-        println!("Resource '{name}':");
         let index_width = elements.len().to_string().len();
-        for (n, element) in elements.enumerate() {
-            let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
-            println!(
-                "[{n:index_width$}] {} (0x{bits:digits$X})",
-                print_element(element, data_type),
-                digits = width * 2
-            );
-        }
-        println!();
-        Ok(())
+        out::with(|out| {
+            write!(out, "Resource '{name}':{}", if verbose { "\n" } else { " " })?;
+            for (n, element) in elements.enumerate() {
+                let text = print_element(element, data_type);
+                if verbose {
+                    let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
+                    writeln!(out, "[{n:index_width$}] {text} (0x{bits:digits$X})", digits = width * 2)?;
+                } else {
+                    write!(out, "{}{text}", if n == 0 { "" } else { ", " })?;
+                }
+            }
+            writeln!(out)
+        })
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
@@ -202,8 +199,7 @@ impl<'a> Executor<'a> {
             bytes = npy::write(data_type, &shape, &bytes)?;
         }
         write_whole(path, &bytes).map_err(|error| error.to_string())?;
-        println!("Resource '{name}' written to '{target_path}'");
-        Ok(())
+        say!("Resource '{name}' written to '{target_path}'")
     }
 }
 

@@ -99,10 +99,25 @@ impl<'a> Node<'a> {
 
     /// A member of an object, unless absent or null.
     pub fn get(&self, name: &str) -> Result<Option<Node<'a>>> {
-        let property = self.object()?.properties.iter().find(|property| property.name.as_str() == name);
+        let mut found = self.object()?.properties.iter().filter(|property| property.name.as_str() == name);
+        let property = found.next();
+        if let Some(second) = found.next() {
+            let second = self.child(&second.value, name);
+            return Err(second.error("given a second time", "given once"));
+        }
         Ok(property
             .filter(|property| property.value.as_null_keyword().is_none())
             .map(|property| self.child(&property.value, name)))
+    }
+
+    /// An error where a member is one of `names` but for its case: DxDispatch would leave it out without a word.
+    pub fn check_case(&self, names: &[&str]) -> Result<()> {
+        for (found, member) in self.members()? {
+            if let Some(name) = names.iter().find(|name| **name != found && name.eq_ignore_ascii_case(found)) {
+                return Err(member.error(format!("spelled \"{found}\""), format!("spelled \"{name}\", or left out")));
+            }
+        }
+        Ok(())
     }
 
     /// A member of an object that must be there.

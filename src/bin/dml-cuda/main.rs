@@ -6,6 +6,7 @@ mod execute;
 mod json;
 mod model;
 mod npy;
+mod out;
 mod resource;
 mod timing;
 mod validate;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use dml_cuda::{Device, Explanation, FeatureLevel, Operator};
+use out::say;
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
 /// on an NVIDIA GPU or on the CPU.
@@ -123,7 +125,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let model = model::read(&document, directory).map_err(in_file)?;
     drop(document);
     let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
-    println!("Running on '{}'", device.name());
+    say!("Running on '{}'", device.name())?;
     execute::Executor::run(model, &device, options)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -145,10 +147,7 @@ fn explain(
         let lines = explained.unwrap_or_else(|error| error);
         lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| format!("writing the plans failed: {error}"))?;
+    out::with(|out| out.write_all(text.as_bytes()))?;
     Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -198,14 +197,14 @@ fn show_adapters() -> Result<ExitCode, String> {
     for adapter in Device::cuda_adapters().map_err(|error| error.to_string())? {
         let properties = adapter.properties;
         let (major, minor) = properties.compute_capability;
-        println!("{}", adapter.name);
-        println!("-Ordinal: {}", adapter.ordinal);
-        println!("-Driver: CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10);
-        println!("-Compute Capability: {major}.{minor}");
-        println!("-Multiprocessors: {}", properties.multiprocessors);
-        println!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30));
+        say!("{}", adapter.name)?;
+        say!("-Ordinal: {}", adapter.ordinal)?;
+        say!("-Driver: CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10)?;
+        say!("-Compute Capability: {major}.{minor}")?;
+        say!("-Multiprocessors: {}", properties.multiprocessors)?;
+        say!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30))?;
     }
-    println!("CPU");
-    println!("-Hardware: false");
+    say!("CPU")?;
+    say!("-Hardware: false")?;
     Ok(ExitCode::SUCCESS)
 }

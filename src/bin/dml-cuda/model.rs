@@ -1,5 +1,6 @@
 //! A model: resources, dispatchables and commands, each in the file's order.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use dml_cuda::OperatorDesc;
@@ -24,12 +25,14 @@ pub struct Model {
 
 /// Reads a whole model: whatever can be wrong in the file or in files it names is found here, before anything
 /// runs.
-pub fn read(document: &Document, model_directory: &Path) -> Result<Model> {
+pub fn read<'a>(document: &'a Document, model_directory: &Path) -> Result<Model> {
     let root = document.root();
     let resource_nodes = members(&root, "resources")?;
     let dispatchable_nodes = members(&root, "dispatchables")?;
-    let has_resource = |name: &str| resource_nodes.iter().any(|(resource, _)| *resource == name);
-    let has_dispatchable = |name: &str| dispatchable_nodes.iter().any(|(dispatchable, _)| *dispatchable == name);
+    let names = |nodes: &[(&'a str, Node)]| nodes.iter().map(|(name, _)| *name).collect::<HashSet<&'a str>>();
+    let (resource_names, dispatchable_names) = (names(&resource_nodes), names(&dispatchable_nodes));
+    let has_resource = |name: &str| resource_names.contains(name);
+    let has_dispatchable = |name: &str| dispatchable_names.contains(name);
 
     let commands = root.require("commands")?.elements()?;
     let commands =
@@ -53,7 +56,7 @@ pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<Ope
 /// The members of an object of the root, whose names must differ.
 fn members<'a>(root: &Node<'a>, name: &str) -> Result<Vec<(&'a str, Node<'a>)>> {
     let members = root.require(name)?.members()?;
-    let mut names = std::collections::HashSet::new();
+    let mut names = HashSet::new();
     match members.iter().find(|(name, _)| !names.insert(*name)) {
         Some((twice, node)) => {
             Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")))

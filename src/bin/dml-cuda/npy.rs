@@ -6,6 +6,16 @@ use npyz::{DType, Deserialize, NpyFile, Order, TypeChar, WriteOptions, WriterBui
 
 /// The data type and the elements, little endian, of a .npy file in C order.
 pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
+    // npyz allocates as many bytes as the header claims to have.
+    if let [0x93, b'N', b'U', b'M', b'P', b'Y', major @ 2..=255, _, a, b, c, d, ..] = *bytes {
+        let claimed = u32::from_le_bytes([a, b, c, d]);
+        if u64::from(claimed) > bytes.len() as u64 {
+            return Err(format!(
+                "its header (version {major}) claims {claimed} bytes, more than the file's {}",
+                bytes.len()
+            ));
+        }
+    }
     let file = NpyFile::new(bytes).map_err(|error| format!("it is not a .npy file: {error}"))?;
     let DType::Plain(type_str) = file.dtype() else {
         return Err("its dtype is structured, must be one of plain numbers".to_owned());

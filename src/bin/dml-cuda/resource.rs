@@ -25,7 +25,12 @@ pub struct Resource {
 pub fn read(node: &Node, model_directory: &Path) -> Result<Resource> {
     let declared = match node.get("initialValuesDataType")? {
         Some(name) if matches!(name.string()?, "UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN") => None,
-        Some(name) => Some(data_type(&name)?),
+        Some(name) => match data_type(&name)? {
+            found @ (TensorDataType::UInt4 | TensorDataType::Int4) => {
+                return Err(name.error(found, "a type of whole bytes"));
+            }
+            found => Some(found),
+        },
         None => None,
     };
     let values = node.require("initialValues")?;
@@ -160,7 +165,11 @@ fn file(
             source.error(format!("\"{name}\", an image"), "a .npy, .dat or .bin file: this runner reads no images")
         );
     }
-    let bytes = fs::read(&path)
+    let regular = |path: &Path| match fs::metadata(path)?.is_file() {
+        true => fs::read(path),
+        false => Err(std::io::Error::other("it is no regular file")),
+    };
+    let bytes = regular(&path)
         .map_err(|error| source.error(format!("\"{name}\", which cannot be read ({error})"), "a file"))?;
     if extension.as_deref() != Some("npy") {
         let data_type = typed()?;

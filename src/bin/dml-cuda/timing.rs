@@ -1,5 +1,6 @@
 //! What a dispatch took, in DxDispatch's words.
 
+use crate::out::say;
 use crate::Options;
 
 /// One sample an iteration, in milliseconds. There are no GPU samples on the CPU.
@@ -41,17 +42,16 @@ fn cold_and_hot(samples: &[f64], warmup: u32) -> (&[f64], &[f64]) {
 }
 
 /// Prints the timings of a dispatch.
-pub fn report(name: &str, samples: &Samples, options: &Options) {
+pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), String> {
     let iterations = samples.count();
     let (cpu_cold, cpu_hot) = cold_and_hot(&samples.cpu, options.warmup_samples);
     let (gpu_cold, gpu_hot) = cold_and_hot(&samples.gpu, options.warmup_samples);
     if options.timing_verbosity == 0 {
         let cpu = statistics(cpu_hot).map_or(0.0, |cpu| cpu.median);
         let gpu = statistics(gpu_hot).map_or_else(String::new, |gpu| format!(", {:.6} ms median (GPU)", gpu.median));
-        println!("Dispatch '{name}': {iterations} iterations, {cpu:.4} ms median (CPU){gpu}");
-        return;
+        return say!("Dispatch '{name}': {iterations} iterations, {cpu:.4} ms median (CPU){gpu}");
     }
-    println!("Dispatch '{name}': {iterations} iterations");
+    say!("Dispatch '{name}': {iterations} iterations")?;
     let kinds = [
         ("CPU Timings (Cold) ", cpu_cold),
         ("GPU Timings (Cold) ", gpu_cold),
@@ -60,14 +60,15 @@ pub fn report(name: &str, samples: &Samples, options: &Options) {
     ];
     for (kind, samples) in kinds {
         if let Some(Statistics { count, average, min, median, max }) = statistics(samples) {
-            println!("{kind}: {count} samples, {average:.4} ms average, {min:.4} ms min, {median:.4} ms median, {max:.4} ms max");
+            say!("{kind}: {count} samples, {average:.4} ms average, {min:.4} ms min, {median:.4} ms median, {max:.4} ms max")?;
         }
     }
     if options.timing_verbosity >= 2 {
-        println!("The timings of each iteration: ");
+        say!("The timings of each iteration: ")?;
         for (n, cpu) in samples.cpu.iter().enumerate() {
             let gpu = samples.gpu.get(n).map_or_else(String::new, |gpu| format!(", {gpu:.4} ms (GPU)"));
-            println!("iteration {n}: {cpu:.4} ms (CPU){gpu}");
+            say!("iteration {n}: {cpu:.4} ms (CPU){gpu}")?;
         }
     }
+    Ok(())
 }

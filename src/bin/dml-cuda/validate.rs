@@ -1,7 +1,6 @@
 //! `--validate`: verdicts on the dispatchables of a model.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -9,6 +8,7 @@ use dml_cuda::{validate, validate_as, DirectMlVersion, FeatureLevel, OperatorDes
 
 use crate::json::Document;
 use crate::model;
+use crate::out;
 
 /// What `--directml` takes.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ fn verdicts(
         let _ = writeln!(text, "Dispatchable '{name}': {verdict}{by}");
         lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    print(&text)?;
+    out::with(|out| out.write_all(text.as_bytes()))?;
     Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -95,7 +95,7 @@ pub fn by_version(document: &Document) -> Result<ExitCode, String> {
             }
         }
     }
-    print(&text)?;
+    out::with(|out| out.write_all(text.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,11 +105,4 @@ fn span(range: &[&DirectMlVersion]) -> String {
         [one] => one.to_string(),
         [] => String::new(),
     }
-}
-
-fn print(text: &str) -> Result<(), String> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| format!("writing the verdicts failed: {error}"))
 }

@@ -9,8 +9,16 @@ use crate::json::{Node, Result};
 pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
     use TensorDataType as T;
     Ok(match data_type {
-        T::Float16 => f16::from_f32(node.float()? as f32).to_le_bytes().to_vec(),
-        T::Float32 => (node.float()? as f32).to_le_bytes().to_vec(),
+        T::Float16 => {
+            let value = f16::from_f32(node.float()? as f32);
+            within(node, data_type, f64::from(value))?;
+            value.to_le_bytes().to_vec()
+        }
+        T::Float32 => {
+            let value = node.float()? as f32;
+            within(node, data_type, f64::from(value))?;
+            value.to_le_bytes().to_vec()
+        }
         T::Float64 => node.float()?.to_le_bytes().to_vec(),
         T::UInt4 | T::Int4 => {
             return Err(node.error(format!("of type {data_type}"), "of a type of whole bytes"));
@@ -22,8 +30,16 @@ pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> 
     })
 }
 
+/// An error where a finite number became an infinity of the type.
+fn within(node: &Node, data_type: TensorDataType, value: f64) -> Result<()> {
+    if value.is_infinite() && node.float()?.is_finite() {
+        return Err(node.error(node.kind(), format!("a number that {data_type} can hold, \"inf\" or \"-inf\"")));
+    }
+    Ok(())
+}
+
 /// An integer of that type; a negative value for an unsigned type counts modulo 2^width, which DxDispatch
-/// refuses and Microsoft's own UINT8 example needs.
+/// rejects and Microsoft's own UINT8 example needs.
 fn integer(node: &Node, data_type: TensorDataType) -> Result<i128> {
     use TensorDataType as T;
     let value = node.integer()?;

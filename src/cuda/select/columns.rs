@@ -27,7 +27,7 @@ reverse_parameters!(Columns, 376);
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
     let row = layout.row().ok_or(NO_ROW)?;
-    if layout.row_bytes(row) % WHOLE_STRIP_BYTES == 0 {
+    if layout.row_bytes(row).is_multiple_of(WHOLE_STRIP_BYTES) {
         return Err("rows of lanes are whole strips");
     }
     if !in_place && layout.width == 8 {

@@ -73,7 +73,7 @@ fn small_of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Option<Launc
 fn parameters(layout: &Layout<'_>, in_place: bool, unit: u32) -> Result<Reverse, Because> {
     let axis = &layout.axis;
     let elements = unit / layout.width;
-    let divides = |value: u32| value % elements == 0;
+    let divides = |value: u32| value.is_multiple_of(elements);
     let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a) && divides(b));
     let fits = elements == 1
         || (elements > 1

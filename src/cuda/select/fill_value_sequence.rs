@@ -176,7 +176,7 @@ fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
         outer_step: step(2),
         rank: outer.len() as u32,
         group_size_log2: threads.trailing_zeros(),
-        whole: (aligned && row_size * width % SECTOR == 0).into(),
+        whole: (aligned && u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0).into(),
         arithmetic: arithmetic as u32,
         pattern: pattern(arithmetic, delta, step(0)),
         tables,

@@ -1,0 +1,26 @@
+//! Standard output: a full disk is an error, a reader that has gone is none.
+
+use std::fmt::Arguments;
+use std::io::{self, Write};
+
+/// Writes a line.
+pub fn line(text: Arguments<'_>) -> Result<(), String> {
+    with(|out| writeln!(out, "{text}"))
+}
+
+/// Hands standard output to `write`, buffered.
+pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(format!("writing to standard output failed: {error}")),
+    }
+}
+
+/// `println!` that returns its error.
+macro_rules! say {
+    ($($argument:tt)*) => { crate::out::line(format_args!($($argument)*)) };
+}
+pub(crate) use say;

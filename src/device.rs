@@ -55,20 +55,39 @@ impl Device {
         device
     }
 
-    /// How many GPUs there are: 0 where there is no driver or no CUDA backend.
+    /// How many GPUs there are: 0 where there is no driver, no CUDA backend, or a driver that fails; [`Device::cuda_status`]
+    /// says which.
     pub fn cuda_count() -> usize {
-        #[cfg(feature = "cuda")]
-        let count = cuda::device_count().unwrap_or(0);
-        #[cfg(not(feature = "cuda"))]
-        let count = 0;
-        count
+        Self::cuda_status().unwrap_or(0)
     }
 
-    /// The GPUs of this machine, without opening them: empty where there is no driver or no CUDA backend.
+    /// How many GPUs the driver reports, or why it reports none.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NotCompiled`] where this build has no CUDA backend, [`DeviceError::NoDriver`] where the machine has no
+    /// driver library; [`DeviceError::Cuda`] where there is one and it fails, as with a kernel module of another version, or
+    /// in a container without the device.
+    pub fn cuda_status() -> Result<usize, DeviceError> {
+        #[cfg(feature = "cuda")]
+        let status = cuda::device_count();
+        #[cfg(not(feature = "cuda"))]
+        let status = Err(DeviceError::NotCompiled);
+        status
+    }
+
+    /// The GPUs of this machine, without opening them: empty where there is no driver library.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError`]: the driver failed.
     #[cfg(feature = "cuda")]
     pub fn cuda_adapters() -> Result<Vec<Adapter>, DeviceError> {
         let adapter = |ordinal| cuda::describe(ordinal).map(|(name, properties)| Adapter { ordinal, name, properties });
-        (0..Self::cuda_count()).map(adapter).collect()
+        match Self::cuda_status() {
+            Err(DeviceError::NoDriver) => Ok(Vec::new()),
+            status => (0..status?).map(adapter).collect(),
+        }
     }
 
     /// The same device, held to a lower feature level than the highest, which is the default.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use dml_cuda::{Device, Explanation, FeatureLevel, Operator};
+use dml_cuda::{Device, DeviceError, Explanation, FeatureLevel, Operator};
 use out::say;
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
@@ -154,8 +154,14 @@ fn explain(
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
     let open = |ordinal| Device::cuda(ordinal).map_err(|error| error.to_string());
     match adapter {
-        None if Device::cuda_count() > 0 => open(0),
-        None => Ok(Device::cpu()),
+        None => match Device::cuda_status() {
+            Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => Ok(Device::cpu()),
+            Ok(_) => open(0),
+            Err(error) => {
+                eprintln!("WARNING: {error}; running on the CPU");
+                Ok(Device::cpu())
+            }
+        },
         Some(name) if name.eq_ignore_ascii_case("cpu") => Ok(Device::cpu()),
         Some(name) => match name.parse() {
             Ok(ordinal) => open(ordinal),

@@ -32,8 +32,7 @@ fn build(folder: &Path) -> bool {
 
 /// Runs a model with `cuInit` answering `code`.
 fn run(folder: &Path, code: u32, arguments: &[&str]) -> Output {
-    let path = std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
-    Command::new(path)
+    common::runner()
         .args(arguments)
         .arg(common::repository("models/reverse_subsequences.json"))
         .env("LD_LIBRARY_PATH", folder)

@@ -6,15 +6,10 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use common::recorded;
+use common::{recorded, runner};
 use serde_json::{json, Value};
-
-fn runner() -> Command {
-    let path = std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
-    Command::new(path)
-}
 
 fn run(arguments: &[&str]) -> Output {
     runner().args(arguments).output().expect("the runner starts")

@@ -42,6 +42,12 @@ pub fn repository(path: &str) -> PathBuf {
     PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join(path)
 }
 
+/// The command-line runner: that of this build, or `DML_CUDA_BIN` where the tests run elsewhere.
+pub fn runner() -> std::process::Command {
+    let path = std::env::var_os("DML_CUDA_BIN").or_else(|| option_env!("CARGO_BIN_EXE_dml-cuda").map(Into::into));
+    std::process::Command::new(path.expect("built with the feature `runner`"))
+}
+
 /// Before every run the output holds this; DirectML was recorded with the same.
 pub const POISON: u8 = 0xCD;
 

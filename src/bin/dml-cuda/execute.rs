@@ -1,7 +1,6 @@
 //! Running a model: resources are made, dispatchables compiled, commands carried out in order.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
@@ -14,6 +13,7 @@ use crate::out::{self, say};
 use crate::resource::Resource;
 use crate::timing::{report, Samples};
 use crate::value::print_element;
+use crate::whole_file;
 use crate::Options;
 
 type Result<T> = std::result::Result<T, String>;
@@ -198,19 +198,7 @@ impl<'a> Executor<'a> {
         if let (true, Some(data_type)) = (is_npy, data_type) {
             bytes = npy::write(data_type, &shape, &bytes)?;
         }
-        write_whole(path, &bytes).map_err(|error| error.to_string())?;
+        whole_file::write(path, &bytes)?;
         say!("Resource '{name}' written to '{target_path}'")
     }
-}
-
-/// Writes a file so that it is there whole or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::create_dir_all(parent)?;
-    }
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(format!(".{}.partial", std::process::id()));
-    fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&partial);
-    })
 }

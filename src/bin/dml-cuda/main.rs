@@ -11,6 +11,7 @@ mod resource;
 mod timing;
 mod validate;
 mod value;
+mod whole_file;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

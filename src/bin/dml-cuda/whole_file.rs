@@ -1,0 +1,89 @@
+//! Files that are there whole or not at all, even where writing fails or a signal ends the process.
+
+use std::fs::{self, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use tempfile::NamedTempFile;
+
+/// The file that is being written beside its target.
+static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Writes a file, or replaces the bytes of one: through a link, and with the mode it has.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let target = linked(path)?;
+    let replaced = match fs::metadata(&target) {
+        Ok(metadata) if !metadata.is_file() => return Err("it is not a regular file".to_owned()),
+        Ok(metadata) if metadata.permissions().readonly() => return Err("it is read-only".to_owned()),
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.to_string()),
+    };
+    replace(&target, replaced, bytes).map_err(|error| error.to_string())
+}
+
+/// Where a path leads, a link followed.
+fn linked(path: &Path) -> Result<PathBuf, String> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))
+        }
+        _ => Ok(path.to_owned()),
+    }
+}
+
+fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(folder)?;
+    remove_on_signals();
+    let mut file = begin(folder)?;
+    let written = file.write_all(bytes).and_then(|()| match replaced {
+        Some(metadata) => file.as_file().set_permissions(metadata.permissions()),
+        None => Ok(()),
+    });
+    // From here on no signal removes it: it is renamed, or removed by its own drop.
+    let mut partial = partial();
+    *partial = None;
+    written?;
+    file.persist(target)?;
+    Ok(())
+}
+
+/// A file that is known to the signal handler as soon as it exists.
+fn begin(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    // The process's mask is applied to it, as to any new file.
+    #[cfg(unix)]
+    builder.permissions(mode);
+    let mut partial = partial();
+    let file = builder.prefix(".dml-cuda-").tempfile_in(folder)?;
+    *partial = Some(file.path().to_owned());
+    Ok(file)
+}
+
+fn partial() -> MutexGuard<'static, Option<PathBuf>> {
+    PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the signals that end a process (SIGINT, SIGTERM, SIGHUP) remove the file first.
+fn remove_on_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let handler = || {
+            // Held until the end, so that no other file is begun.
+            let mut partial = partial();
+            if let Some(path) = partial.take() {
+                let _ = fs::remove_file(path);
+            }
+            std::process::exit(130);
+        };
+        // Without a handler a signal ends the process as it always does.
+        let _ = ctrlc::set_handler(handler);
+    });
+}

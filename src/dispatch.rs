@@ -13,6 +13,10 @@ impl BindingTable {
     ///
     /// On the GPU this returns once the kernel is queued: it allocates nothing, copies nothing, waits for
     /// nothing. On the CPU it returns when the work is done. Order on one stream is the order of the calls.
+    ///
+    /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. A CUDA graph, which a call
+    /// becomes part of while the stream is being captured, may not: keep the table, or its operator and buffers, until the
+    /// last replay is done.
     pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
         let device = self.operator().device();
         if !stream.device().same_as(device) {

@@ -62,6 +62,11 @@ impl Stream {
     }
 
     /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.
+    ///
+    /// While it is being captured into a CUDA graph, no thread may read, write, make or drop a [`Buffer`](crate::Buffer) of
+    /// the GPU, nor call [`synchronize`](Self::synchronize): reading, writing and dropping one waits for all streams that this
+    /// crate made on the GPU, which the driver answers with an error and by invalidating the capture. Streams that the
+    /// caller made, with [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw), know no such limit.
     #[cfg(feature = "cuda")]
     pub fn raw(&self) -> Option<cudarc::driver::sys::CUstream> {
         match &self.queue {

@@ -58,8 +58,10 @@ impl Kernel {
 impl Drop for Kernel {
     fn drop(&mut self) {
         if make_current(&self.cuda).is_ok() {
-            // The driver waits for the module's kernels itself. A module that cannot be unloaded is leaked.
-            // SAFETY: `module` was loaded by `new` and is unloaded here only.
+            // A module that cannot be unloaded is leaked.
+            // SAFETY: `module` was loaded by `new` and is unloaded here only. None of its kernels runs any more: the context,
+            // which holds the kernel, outlives the streams and the memory, whose drops wait; and whoever queued work on
+            // raw pointers keeps the operator until it is done.
             let _ = unsafe { result::module::unload(self.module) };
         }
     }

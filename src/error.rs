@@ -29,6 +29,12 @@ pub enum DeviceError {
     /// The driver library is not on this machine.
     #[error("cuda: loading the driver library (libcuda.so.1, nvcuda.dll) failed: it is not on this machine; install NVIDIA's driver, or use the CPU device")]
     NoDriver,
+    /// The driver library lacks a function that drivers for CUDA 12.0 have.
+    #[error("cuda: loading the driver library failed: it has no {function}; install an NVIDIA driver for CUDA 12.0 or newer, or use the CPU device")]
+    DriverTooOld {
+        /// What it lacks.
+        function: &'static str,
+    },
     /// There is no GPU, or none with that ordinal.
     #[error("cuda: opening device {ordinal} failed: the driver reports {count} devices; choose an ordinal below that, or use the CPU device")]
     NoSuchDevice {

@@ -619,6 +619,9 @@ fn broken_files_and_options_get_one_clear_message() {
     rejected(&[path], "line 1, column 1: the document is empty");
     fs::write(path, [0xFF, 0xFE, 0]).expect("written");
     rejected(&[path], "the model is not UTF-8 text");
+    let endless = fs::File::create(path).expect("made");
+    endless.set_len((256 << 20) + 1).expect("a hole");
+    rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
     rejected(&["absent.json"], "absent.json: the model cannot be read");
     fs::write(path, "{ \"resources\": {}, \"dispatchables\": { \"a\": 1, \"a\": 2 }, \"commands\": [] }")
         .expect("written");

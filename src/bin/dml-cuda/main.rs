@@ -13,7 +13,7 @@ mod validate;
 mod value;
 mod whole_file;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -91,12 +91,22 @@ fn main() -> ExitCode {
     })
 }
 
+/// Reads a model, which may come through a pipe, but must end.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    const MOST: u64 = 256 << 20;
+    let mut text = Vec::new();
+    match std::fs::File::open(path)?.take(MOST + 1).read_to_end(&mut text)? as u64 {
+        ..=MOST => Ok(text),
+        _ => Err(std::io::Error::other("it is longer than 256 MiB; large data belongs in .npy files")),
+    }
+}
+
 fn run(options: &Options) -> Result<ExitCode, String> {
     let Some(path) = &options.model else {
         return Err("no model is given".to_owned());
     };
     let in_file = |error: String| format!("{}: {error}", path.display());
-    let text = std::fs::read(path).map_err(|error| in_file(format!("the model cannot be read: {error}")))?;
+    let text = read(path).map_err(|error| in_file(format!("the model cannot be read: {error}")))?;
     let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

@@ -45,13 +45,15 @@ fn create_and_compile(c: &mut Criterion) {
 /// A dispatch beside a bare cuLaunchKernel of the same kind. The queue is drained now and then, outside the
 /// measured calls.
 fn dispatch(c: &mut Criterion) {
-    use cudarc::driver::{result, sys};
+    use cudarc::driver::{result, sys, CudaContext};
     let Ok(device) = Device::cuda(0) else {
         println!("SKIPPED: there is no GPU to dispatch to");
         return;
     };
     let stream = device.create_stream().expect("streams are to be had");
-    let raw = stream.raw().expect("a GPU's stream");
+    let raw: sys::CUstream = stream.raw().expect("a GPU's stream").cast();
+    let context = CudaContext::new(0).expect("a GPU is there");
+    context.bind_to_thread().expect("the context is live");
     let compile = |desc: dml_cuda::OperatorDesc| {
         device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled")
     };
@@ -64,7 +66,7 @@ fn dispatch(c: &mut Criterion) {
 
     const EMPTY: &std::ffi::CStr =
         c".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry empty(.param .u64 a) { ret; }\n";
-    // SAFETY: the PTX ends in a NUL; the device's context is current on this thread after the calls above.
+    // SAFETY: the PTX ends in a NUL; the device's context was made current on this thread.
     let empty = unsafe {
         let module = result::module::load_data(EMPTY.as_ptr().cast()).expect("the PTX is right");
         result::module::get_function(module, c"empty".to_owned()).expect("the entry is there")

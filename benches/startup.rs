@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use dml_cuda::{
-    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion,
-    TensorDataType as T,
+    BufferBinding, BufferTensorDesc, CompileOptions, Device, FillValueSequenceDesc, OperatorDesc,
+    ReverseSubsequencesDesc, ScalarUnion, TensorDataType as T,
 };
 
 /// Processes of each kind; the median is printed.
@@ -37,7 +37,7 @@ fn reversal(lanes: u32) -> OperatorDesc {
 }
 
 /// What the child prints: microseconds of each phase.
-fn time(desc: OperatorDesc) {
+fn time(desc: OperatorDesc, options: CompileOptions) {
     let inputs: Vec<u64> = match &desc {
         OperatorDesc::ReverseSubsequences(desc) => {
             [&desc.input_tensor, &desc.sequence_lengths_tensor].map(|tensor| tensor.total_tensor_size_in_bytes).to_vec()
@@ -48,7 +48,8 @@ fn time(desc: OperatorDesc) {
     let mut marks = vec![Instant::now()];
     let device = Device::cuda(0).expect("a GPU");
     marks.push(Instant::now());
-    let operator = device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled");
+    let operator = device.create_operator(desc).expect("right");
+    let operator = device.compile_operator_with(&operator, options).expect("compiled");
     marks.push(Instant::now());
     for _ in 0..2 {
         let input: Vec<_> = inputs.iter().map(|&size| device.create_buffer(size).expect("small")).collect();
@@ -66,14 +67,19 @@ fn time(desc: OperatorDesc) {
 
 fn main() {
     let argument = |name: &str| std::env::args().any(|argument| argument == name);
+    let options = if argument("--promised") {
+        CompileOptions { pointer_alignment: 16, in_place: Some(false) }
+    } else {
+        CompileOptions::default()
+    };
     if argument("--fill") {
-        return time(fill());
+        return time(fill(), options);
     }
     if argument("--reversal") {
-        return time(reversal(4));
+        return time(reversal(4), options);
     }
     if argument("--large-reversal") {
-        return time(reversal(4096));
+        return time(reversal(4096), options);
     }
     if Device::cuda_count() == 0 {
         println!("SKIPPED: there is no GPU to start");
@@ -81,15 +87,17 @@ fn main() {
     }
     let program = std::env::current_exe().expect("a running program has a file");
     println!("microseconds, medians of {PROCESSES} processes: {}", PHASES.join(", "));
-    for kind in ["--fill", "--reversal", "--large-reversal"] {
+    let kinds = ["--fill", "--reversal", "--large-reversal"];
+    let promises = [None, Some("--promised")];
+    for (kind, promised) in kinds.into_iter().flat_map(|kind| promises.map(|promised| (kind, promised))) {
         for warm in [false, true] {
             let cache = tempfile::tempdir().expect("a temporary folder");
             let mut runs: Vec<Vec<u64>> = Vec::new();
             for n in 0..=PROCESSES {
                 // Cold: a cache of its own for each process. Warm: the first, which fills it, is not counted.
                 let folder = if warm { cache.path().join("shared") } else { cache.path().join(n.to_string()) };
-                let output =
-                    Command::new(&program).arg(kind).env("CUDA_CACHE_PATH", folder).output().expect("it starts again");
+                let output = Command::new(&program).arg(kind).args(promised).env("CUDA_CACHE_PATH", folder).output();
+                let output = output.expect("it starts again");
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
                 if n > 0 {
@@ -103,7 +111,8 @@ fn main() {
             };
             let times: Vec<String> = (0..PHASES.len()).map(median).collect();
             let cache = if warm { "warm" } else { "cold" };
-            println!("{} {cache} driver cache: {}", &kind[2..], times.join(", "));
+            let promised = if promised.is_some() { ", aligned and copying" } else { "" };
+            println!("{}{promised}, {cache} driver cache: {}", &kind[2..], times.join(", "));
         }
     }
 }

@@ -79,12 +79,13 @@ impl BindingTable {
         }
         check_range(operator, TensorRole::Output, output_desc, output)?;
 
-        let mut aliasing = Aliasing::new(operator, output.offset);
+        let mut aliasing = Aliasing::new(operator, output.offset, |desc| desc.total_tensor_size_in_bytes);
         for (&(role, desc), binding) in roles.iter().zip(inputs) {
             if binding.buffer.same_as(&output.buffer) {
                 aliasing.check(role, desc, binding.offset)?;
             }
         }
+        aliasing.check_promise()?;
         Ok(Self {
             operator: operator.clone(),
             in_place: aliasing.in_place,
@@ -127,7 +128,9 @@ fn check_range(
     if offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
         return Err(BindingError::Range { tensor, offset, length, size_in_bytes });
     }
-    let required = u64::from(desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT));
+    let required =
+        desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT).max(operator.options().alignment_of(tensor));
+    let required = u64::from(required);
     if offset % required != 0 {
         return Err(BindingError::Alignment { tensor, what: "offset", found: offset, required });
     }
@@ -142,20 +145,21 @@ fn check_range(
 pub(crate) struct Aliasing<'a> {
     operator: &'a CompiledOperator,
     output: u64,
+    /// The bytes of a tensor that nothing else may lie in.
+    extent: fn(&BufferTensorDesc) -> u64,
     /// Set by `check`: the output is the input.
     pub in_place: bool,
 }
 
 impl<'a> Aliasing<'a> {
-    pub fn new(operator: &'a CompiledOperator, output: u64) -> Self {
-        Self { operator, output, in_place: false }
+    pub fn new(operator: &'a CompiledOperator, output: u64, extent: fn(&BufferTensorDesc) -> u64) -> Self {
+        Self { operator, output, extent, in_place: false }
     }
 
-    /// Looks at an input that lies at `address` of the output's memory. The range of a tensor is its
-    /// TotalTensorSizeInBytes; bytes bound beyond it belong to nobody.
+    /// Looks at an input that lies at `address` of the output's memory.
     pub fn check(&mut self, tensor: TensorRole, desc: &BufferTensorDesc, address: u64) -> Result<(), BindingError> {
         let output_desc = self.operator.signature().output;
-        let end = |address: u64, desc: &BufferTensorDesc| address.saturating_add(desc.total_tensor_size_in_bytes);
+        let end = |address: u64, desc: &BufferTensorDesc| address.saturating_add((self.extent)(desc));
         if address >= end(self.output, output_desc) || self.output >= end(address, desc) {
             return Ok(());
         }
@@ -172,6 +176,14 @@ impl<'a> Aliasing<'a> {
             Ok(())
         } else {
             Err(BindingError::InPlace)
+        }
+    }
+
+    /// Once all inputs were looked at: whether the operator was compiled for this.
+    pub fn check_promise(&self) -> Result<(), BindingError> {
+        match self.operator.options().in_place {
+            Some(promised) if promised != self.in_place => Err(BindingError::Promise { promised }),
+            _ => Ok(()),
         }
     }
 }

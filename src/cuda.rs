@@ -13,8 +13,8 @@ mod tuning;
 #[cfg(test)]
 mod kernel_tests;
 
-pub(crate) use driver::{describe, device_count, Context, Event, Memory, RawStream, Stream, StreamHandle};
-pub use driver::{DevicePointer, Properties};
+pub use driver::Properties;
+pub(crate) use driver::{describe, device_count, Context, Event, Memory, Stream, StreamHandle};
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::Launcher;
 pub use target::{GpuTarget, ParseGpuTargetError};

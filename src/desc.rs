@@ -73,6 +73,12 @@ impl BufferTensorDesc {
     pub fn minimum_size_in_bytes(&self) -> Option<u64> {
         layout::minimum_size_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
     }
+
+    /// The bytes from the first element to the last: what a dispatch may touch. At most TotalTensorSizeInBytes, which is
+    /// rounded up to a multiple of 4.
+    pub(crate) fn span_in_bytes(&self) -> u64 {
+        layout::span_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
+    }
 }
 
 /// `DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC`: element i of the output, in row-major order of its coordinates,

@@ -48,8 +48,8 @@ impl Device {
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub fn cuda(ordinal: usize) -> Result<Self, DeviceError> {
         #[cfg(feature = "cuda")]
-        let device = cuda::Context::new(ordinal)
-            .map(|context| Self { backend: Backend::Cuda(Arc::new(context)), feature_level: FeatureLevel::HIGHEST });
+        let device = cuda::Context::of(ordinal)
+            .map(|context| Self { backend: Backend::Cuda(context), feature_level: FeatureLevel::HIGHEST });
         #[cfg(not(feature = "cuda"))]
         let device = Err(DeviceError::NotCompiled);
         device

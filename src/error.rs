@@ -180,6 +180,13 @@ pub enum BindingError {
         /// What would be right.
         required: &'static str,
     },
+    /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not keep.
+    #[error("the dispatch is {}in place, must {}be, as the operator was compiled with in_place {promised} (binding.promise)",
+        if *.promised { "not " } else { "" }, if *.promised { "" } else { "not " })]
+    Promise {
+        /// What was promised.
+        promised: bool,
+    },
     /// The output is bound to the input's range, but the two tensors place their elements differently.
     #[error("the layout of OutputTensor differs from that of InputTensor, must have the same strides to run in place (binding.in_place)")]
     InPlace,
@@ -197,11 +204,11 @@ pub enum DispatchError {
         /// The operator's device.
         required: String,
     },
-    /// Raw device pointers need an operator of a GPU.
-    #[error("the operator is of {found}, must be of a GPU to run on raw device pointers (dispatch.backend)")]
-    Backend {
-        /// The operator's device.
-        found: String,
+    /// The CPU device has no streams of the driver.
+    #[error("the stream of the dispatch is {found:#x}, must be null: the operator is of CPU, which has no streams (dispatch.stream)")]
+    Stream {
+        /// The handle given.
+        found: u64,
     },
     /// A raw pointer does not fit the operator.
     #[error(transparent)]

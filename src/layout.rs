@@ -27,6 +27,12 @@ pub(crate) fn span(sizes: &[u32], strides: Option<&[u32]>) -> Option<u128> {
     Some(1 + sizes.iter().zip(strides).map(distance).sum::<u128>())
 }
 
+/// The bytes from the first element of a validated tensor to the last, neither rounded up nor past 2^64.
+pub(crate) fn span_in_bytes(data_type: TensorDataType, sizes: &[u32], strides: Option<&[u32]>) -> u64 {
+    let bytes = span(sizes, strides).map(|span| span * u128::from(data_type.size_in_bits()) / 8);
+    bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(u64::MAX)
+}
+
 /// The bytes of `span` elements, rounded up to a multiple of 4.
 pub(crate) fn bytes_of_span(data_type: TensorDataType, span: u128) -> Option<u128> {
     let bits = span.checked_mul(u128::from(data_type.size_in_bits()))?;

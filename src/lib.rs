@@ -10,10 +10,7 @@
 //! | bind | [`CompiledOperator::bind`] with [`BufferBinding`]s → [`BindingTable`] | [`BindingError`] |
 //! | dispatch | [`BindingTable::dispatch`] on a [`Stream`] | [`DispatchError`] |
 //! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
-#![cfg_attr(
-    feature = "cuda",
-    doc = "| raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |"
-)]
+//! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod binding;
@@ -25,7 +22,6 @@ mod data_type;
 mod desc;
 mod device;
 mod dispatch;
-#[cfg(feature = "cuda")]
 mod dispatch_raw;
 mod error;
 mod explain;
@@ -34,6 +30,7 @@ mod layout;
 mod operator;
 mod ops;
 mod plan;
+mod raw;
 mod registry;
 mod stream;
 mod validate;
@@ -41,7 +38,7 @@ mod validate;
 pub use binding::{BindingTable, BufferBinding};
 pub use buffer::Buffer;
 #[cfg(feature = "cuda")]
-pub use cuda::{DevicePointer, GpuTarget, ParseGpuTargetError, Properties};
+pub use cuda::{GpuTarget, ParseGpuTargetError, Properties};
 pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
 pub use desc::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
@@ -53,8 +50,9 @@ pub use device::Device;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use feature_level::{FeatureLevel, TensorSupport};
-pub use operator::{BindingProperties, CompiledOperator, Operator};
+pub use operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
+pub use raw::{Address, RawStream};
 pub use registry::{validate, validate_as};
 pub use stream::{Event, Stream};
 pub use validate::{

@@ -30,11 +30,27 @@ impl Device {
     /// [`CompileError`]: the device's feature level is below the one that the operator was created at, and rejects it; the
     /// driver failed.
     pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
+        self.compile_operator_with(operator, CompileOptions::default())
+    }
+
+    /// The same, but for what [`CompileOptions`] rule out: its kernels are not loaded, and dispatches of it are errors.
+    ///
+    /// Where the driver has not seen a kernel before it compiles it, which takes milliseconds; most layouts have two or more, by
+    /// the alignment of the pointers and by whether the output is the input.
+    ///
+    /// # Errors
+    ///
+    /// As [`compile_operator`](Self::compile_operator).
+    pub fn compile_operator_with(
+        &self,
+        operator: &Operator,
+        options: CompileOptions,
+    ) -> Result<CompiledOperator, CompileError> {
         let level = self.feature_level();
         if level < operator.level {
             validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })?;
         }
-        CompiledOperator::new(operator, self)
+        CompiledOperator::new(operator, self, options)
     }
 }
 
@@ -63,6 +79,26 @@ impl Operator {
     }
 }
 
+/// What every dispatch of a compiled operator keeps to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileOptions {
+    /// What the addresses of the input's and the output's first elements are multiples of, in bytes; 0 or 1 where nothing is
+    /// known but that they are aligned to their elements. 16 always holds for bound buffers.
+    pub pointer_alignment: u32,
+    /// Whether the output is the input: always, never, or `None` for either.
+    pub in_place: Option<bool>,
+}
+
+impl CompileOptions {
+    pub(crate) fn alignment_of(&self, tensor: TensorRole) -> u32 {
+        if tensor == TensorRole::SequenceLengths {
+            1
+        } else {
+            self.pointer_alignment.max(1)
+        }
+    }
+}
+
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BindingProperties {
@@ -84,23 +120,28 @@ struct Inner {
     operator: Operator,
     device: Device,
     plan: Plan,
+    options: CompileOptions,
     #[cfg(feature = "cuda")]
     launcher: Option<Launcher>,
 }
 
 impl CompiledOperator {
-    fn new(operator: &Operator, device: &Device) -> Result<Self, CompileError> {
+    fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
         let plan = operator.plan();
         Ok(Self {
             inner: Arc::new(Inner {
                 #[cfg(feature = "cuda")]
                 launcher: match device.cuda_context() {
-                    Some(context) => Some(Launcher::new(context, plan.select(&context.target()))?),
+                    Some(context) => {
+                        let selection = plan.select(&context.target());
+                        Some(Launcher::new(context, selection.keep(options.pointer_alignment, options.in_place))?)
+                    }
                     None => None,
                 },
                 operator: operator.clone(),
                 device: device.clone(),
                 plan,
+                options,
             }),
         })
     }
@@ -126,6 +167,10 @@ impl CompiledOperator {
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.inner.plan
+    }
+
+    pub(crate) fn options(&self) -> CompileOptions {
+        self.inner.options
     }
 
     /// What launches it; `None` on the CPU.

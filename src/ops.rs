@@ -7,6 +7,7 @@ use crate::data_type::{Delta, Element, Length};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
 use crate::device::Device;
 use crate::error::Error;
+use crate::operator::CompileOptions;
 
 /// A new packed tensor of those sizes, element i of which is `start + i·delta`.
 ///
@@ -120,7 +121,9 @@ fn check_slice(tensor: TensorRole, found: usize, sizes: &[u32]) -> Result<(), Er
 }
 
 fn run(device: &Device, desc: impl Into<OperatorDesc>, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
-    let operator = device.compile_operator(&device.create_operator(desc)?)?;
+    let in_place = inputs.first().is_some_and(|input| input.same_as(output));
+    let options = CompileOptions { pointer_alignment: 16, in_place: Some(in_place) };
+    let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
     let inputs: Vec<BufferBinding> = inputs.iter().map(|&buffer| buffer.into()).collect();
     let stream = device.create_stream()?;
     operator.bind(&inputs, &output.into())?.dispatch(&stream)?;

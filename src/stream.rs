@@ -4,6 +4,8 @@
 use crate::cuda;
 use crate::device::Device;
 use crate::error::DeviceError;
+#[cfg(feature = "cuda")]
+use crate::raw::RawStream;
 
 /// An order of work on a device.
 #[derive(Debug)]
@@ -68,10 +70,10 @@ impl Stream {
     /// crate made on the GPU, which the driver answers with an error and by invalidating the capture. Streams that the
     /// caller made, with [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw), know no such limit.
     #[cfg(feature = "cuda")]
-    pub fn raw(&self) -> Option<cudarc::driver::sys::CUstream> {
+    pub fn raw(&self) -> Option<RawStream> {
         match &self.queue {
             Queue::Cpu => None,
-            Queue::Cuda(stream) => Some(stream.raw()),
+            Queue::Cuda(stream) => Some(stream.raw().cast()),
         }
     }
 

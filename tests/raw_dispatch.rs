@@ -49,7 +49,7 @@ fn wait(stream: sys::CUstream) {
 fn read(address: u64, size: usize, stream: sys::CUstream) -> Vec<u8> {
     let mut bytes = vec![0; size];
     // SAFETY: callers read inside their allocations; the slice outlives the copy.
-    unsafe { result::memcpy_dtoh_async(&mut bytes, address, stream) }.expect("the memory is there");
+    unsafe { result::memcpy_dtoh_async(&mut bytes, address, stream.cast()) }.expect("the memory is there");
     wait(stream);
     bytes
 }
@@ -91,7 +91,8 @@ fn the_case_table_is_right_at_every_alignment() {
         let (out, lead) = if case.in_place { (&inputs[0], input_lead) } else { (&separate, output_lead) };
         let operator = common::compile(&device, &case.desc);
         // SAFETY: the memory is as large as the tensors, nothing else uses it, `read` waits for the device.
-        unsafe { operator.dispatch_raw(&pointers, out.address + lead as u64, stream) }.expect("the pointers are right");
+        unsafe { operator.dispatch_raw(&pointers, out.address + lead as u64, stream.cast()) }
+            .expect("the pointers are right");
         let bytes = out.read();
         assert!(
             bytes[..lead].iter().all(|&byte| byte == POISON),
@@ -130,7 +131,7 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     let graph = unsafe {
         result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
             .expect("idle");
-        operator.dispatch_raw(&[from.address, lengths.address], to.address, stream).expect("capturable");
+        operator.dispatch_raw(&[from.address, lengths.address], to.address, stream.cast()).expect("capturable");
         let graph = result::stream::end_capture(stream).expect("captured");
         let mut nodes = 0;
         sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &mut nodes).result().expect("a graph");
@@ -144,7 +145,7 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     for these in [[8u32, 0, 3], [1, 8, 100], [5, 5, 5]] {
         lengths.write(bytemuck::cast_slice(&these));
         // SAFETY: the graph and its stream are live, and so is all its memory.
-        unsafe { result::graph::launch(graph, stream) }.expect("launched");
+        unsafe { result::graph::launch(graph, stream.cast()) }.expect("launched");
         let required = reverse_subsequences(&Device::cpu(), &input, &[3, 8], 1, &these).expect("right");
         assert_eq!(bytemuck::pod_collect_to_vec::<u8, f32>(&to.read()), required);
     }
@@ -158,7 +159,7 @@ fn wrong_pointers_are_refused_before_launch() {
     let memory = Foreign::new(&[POISON; 512], stream);
     let at = |offset: u64| memory.address + offset;
     // SAFETY: every call is refused, so nothing is queued; this is what the test shows.
-    let dispatch = |inputs: &[u64], output: u64| unsafe { operator.dispatch_raw(inputs, output, stream) };
+    let dispatch = |inputs: &[u64], output: u64| unsafe { operator.dispatch_raw(inputs, output, stream.cast()) };
     let binding = |result: Result<(), DispatchError>| match result {
         Err(DispatchError::Binding(error)) => error,
         other => panic!("{other:?}"),
@@ -172,13 +173,60 @@ fn wrong_pointers_are_refused_before_launch() {
     assert!(memory.read().iter().all(|&byte| byte == POISON));
 }
 
+/// The context that is current on this thread.
+fn current() -> Option<sys::CUcontext> {
+    result::ctx::get_current().expect("the driver is initialized")
+}
+
 #[test]
-fn a_cpu_operator_takes_no_device_pointers() {
-    let operator = common::compile(&Device::cpu(), &lanes(2, 8).into());
-    // SAFETY: the call is rejected before it looks at a pointer's memory.
-    let rejected = unsafe { operator.dispatch_raw(&[256, 512], 1024, std::ptr::null_mut()) };
-    let error = rejected.expect_err("rejected").to_string();
-    assert_eq!(error, "the operator is of CPU, must be of a GPU to run on raw device pointers (dispatch.backend)");
+fn the_callers_context_stays_current() {
+    let Some(device) = cuda("the_callers_context_stays_current") else { return };
+    let everything = |device: &Device| {
+        let stream = device.create_stream().expect("streams are to be had");
+        let buffer = device.create_buffer_from(&[1.0f32; 16]).expect("small");
+        let lengths = device.create_buffer_from(&[8u32; 2]).expect("small");
+        let operator = common::compile(device, &lanes(2, 8).into());
+        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &(&buffer).into()).expect("right");
+        table.dispatch(&stream).expect("queued");
+        let events = [(); 2].map(|()| stream.record_event().expect("recorded"));
+        events[1].milliseconds_since(&events[0]).expect("timed");
+        assert_eq!(buffer.to_vec::<f32>().expect("read"), [1.0; 16]);
+    };
+    // A thread of its own, since the driver keeps a context for each.
+    std::thread::spawn(move || {
+        everything(&device);
+        assert_eq!(current(), None);
+        drop(device);
+        assert_eq!(current(), None);
+        let last = Device::cuda_count() - 1;
+        let mine = CudaContext::new(last).expect("a GPU is there");
+        mine.bind_to_thread().expect("the context is live");
+        for ordinal in 0..=last {
+            everything(&Device::cuda(ordinal).expect("a GPU is there"));
+            assert_eq!(current(), Some(mine.cu_ctx()), "after work on GPU {ordinal} of {}", last + 1);
+        }
+    })
+    .join()
+    .expect("no assertion failed");
+}
+
+#[test]
+fn default_streams_are_taken_by_their_handles() {
+    let Some(device) = cuda("default_streams_are_taken_by_their_handles") else { return };
+    let (_context, stream) = foreign_stream();
+    let operator = common::compile(&device, &lanes(1, 4).into());
+    let input = Foreign::new(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]), stream);
+    let lengths = Foreign::new(bytemuck::cast_slice(&[3u32]), stream);
+    for handle in 0..3 {
+        let output = Foreign::new(&[POISON; 16], stream);
+        let handle: usize = handle;
+        // SAFETY: the memory is as large as the tensors; the handles are those of the default streams, waited for below.
+        unsafe {
+            operator.dispatch_raw(&[input.address, lengths.address], output.address, handle as *mut _).expect("queued");
+            result::stream::synchronize(handle as sys::CUstream).expect("no kernel failed");
+        }
+        assert_eq!(bytemuck::pod_collect_to_vec::<u8, f32>(&output.read()), [3.0, 2.0, 1.0, 4.0], "{handle}");
+    }
 }
 
 /// The most elements there can be: 2³² − 1, and 2³² − 4 bytes, as TotalTensorSizeInBytes is rounded up to 4 and
@@ -202,7 +250,7 @@ fn the_largest_tensors_are_right() {
     let operator =
         common::compile(&device, &fill(TensorDataType::UInt32, count, ScalarUnion::UInt32(7), ScalarUnion::UInt32(3)));
     // SAFETY: 4·(2³² − 1) bytes lie inside 16 GiB; `read` waits.
-    unsafe { operator.dispatch_raw(&[], big, stream) }.expect("dispatched");
+    unsafe { operator.dispatch_raw(&[], big, stream.cast()) }.expect("dispatched");
     for first in windows {
         let required: Vec<u32> =
             (0..64).map(|k| (first as u32).wrapping_add(k).wrapping_mul(3).wrapping_add(7)).collect();
@@ -214,7 +262,7 @@ fn the_largest_tensors_are_right() {
     let operator =
         common::compile(&device, &fill(TensorDataType::UInt8, count, ScalarUnion::UInt8(1), ScalarUnion::UInt8(77)));
     // SAFETY: 2³² − 4 bytes lie inside 16 GiB.
-    unsafe { operator.dispatch_raw(&[], big, stream) }.expect("dispatched");
+    unsafe { operator.dispatch_raw(&[], big, stream.cast()) }.expect("dispatched");
     let lane = ReverseSubsequencesDesc {
         input_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[count]),
         sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[1]),
@@ -228,7 +276,7 @@ fn the_largest_tensors_are_right() {
     let reversed = |i: u64| value(if i < u64::from(length) { u64::from(length) - 1 - i } else { i });
     for (input, output) in [(big, other), (big, big)] {
         // SAFETY: both hold 2³² − 4 bytes; `read` waits before anything else uses them.
-        unsafe { operator.dispatch_raw(&[input, lengths.address], output, stream) }.expect("dispatched");
+        unsafe { operator.dispatch_raw(&[input, lengths.address], output, stream.cast()) }.expect("dispatched");
         for first in windows {
             let required: Vec<u8> = (first..first + 128).map(reversed).collect();
             assert_eq!(read(output + first, 128), required, "at {first}");

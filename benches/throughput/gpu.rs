@@ -356,7 +356,7 @@ impl Gpu {
             let output = if case.in_place { at(&inputs) } else { at(&outputs) };
             let pointers: &[u64] = if case.is_fill() { &[] } else { &[at(&inputs), length_memory.address] };
             // SAFETY: the memory is as large as the tensors and lives until `time` has waited.
-            unsafe { operator.dispatch_raw(pointers, output, self.stream) }.expect("queued");
+            unsafe { operator.dispatch_raw(pointers, output, self.stream.cast()) }.expect("queued");
         });
         (time, plain)
     }
@@ -380,7 +380,8 @@ impl Gpu {
         };
         let OperatorDesc::ReverseSubsequences(reverse) = &case.desc else {
             // SAFETY: as in `time_case`.
-            unsafe { operator.dispatch_raw(pointers, output.address + case.misaligned, self.stream) }.expect("queued");
+            unsafe { operator.dispatch_raw(pointers, output.address + case.misaligned, self.stream.cast()) }
+                .expect("queued");
             return self.check_fill(case, &|at, bytes| read(&output, at, bytes));
         };
         // Coordinates at the ends, in the middle, and anywhere.
@@ -414,7 +415,8 @@ impl Gpu {
         }
         let target = if case.in_place { &input } else { &output };
         // SAFETY: as in `time_case`.
-        unsafe { operator.dispatch_raw(pointers, target.address + case.misaligned, self.stream) }.expect("queued");
+        unsafe { operator.dispatch_raw(pointers, target.address + case.misaligned, self.stream.cast()) }
+            .expect("queued");
         for (at, required) in expected {
             assert_eq!(
                 read(target, at, width),

@@ -10,7 +10,9 @@ mod event;
 mod failure;
 mod handle;
 mod kernel;
+mod library;
 mod memory;
+mod primary;
 mod stream;
 
 pub(crate) use context::{launch, Context};
@@ -21,9 +23,3 @@ pub(crate) use handle::StreamHandle;
 pub(crate) use kernel::Kernel;
 pub(crate) use memory::Memory;
 pub(crate) use stream::Stream;
-
-/// An address in device memory: `CUdeviceptr`.
-pub type DevicePointer = cudarc::driver::sys::CUdeviceptr;
-
-/// A stream of the driver: `CUstream`.
-pub(crate) type RawStream = cudarc::driver::sys::CUstream;

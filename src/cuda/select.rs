@@ -58,6 +58,21 @@ pub(crate) struct Selection {
     pub in_place: Option<Candidates>,
 }
 
+impl Selection {
+    /// The candidates for pointers that are multiples of `alignment`, in the modes that are possible.
+    pub fn keep(mut self, alignment: u32, in_place: Option<bool>) -> Self {
+        for (mode, this_in_place) in [(Some(&mut self.out_of_place), false), (self.in_place.as_mut(), true)] {
+            let Some(Candidates { launches, .. }) = mode else { continue };
+            let taken = launches.iter().position(|launch| alignment.max(1).is_multiple_of(launch.alignment));
+            match in_place {
+                Some(promised) if promised != this_in_place => launches.clear(),
+                _ => launches.truncate(taken.map_or(launches.len(), |taken| taken + 1)),
+            }
+        }
+        self
+    }
+}
+
 /// Thread blocks for `items` items, `items_per_thread` of them per thread.
 fn blocks(items: u64, items_per_thread: u32) -> u32 {
     // Items number at most 2³² − 1, so the quotient fits.

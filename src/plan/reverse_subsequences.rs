@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub dimensions: Vec<Dimension>,
     /// Whether the output may be the input: both tensors have the same strides.
     pub in_place: bool,
-    /// TotalTensorSizeInBytes of the input: what may be read.
+    /// Bytes from the input's first element to its last: what may be read.
     pub input_bytes: u64,
 }
 
@@ -59,7 +59,7 @@ impl Plan {
             axis,
             in_place: same_axis && dimensions.iter().all(|d| d.in_stride == d.out_stride),
             dimensions,
-            input_bytes: input.total_tensor_size_in_bytes,
+            input_bytes: input.span_in_bytes(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-use dml_cuda::{Buffer, BufferBinding, CompiledOperator, Device, Stream, TensorRole};
+use dml_cuda::{Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Stream, TensorRole};
 
 use crate::command::{Bindings, Command, Source};
 use crate::model::Model;
@@ -44,7 +44,9 @@ impl<'a> Executor<'a> {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
                 format!("dispatchable '{name}' is rejected:{}", lines.concat())
             })?;
-            let compiled = device.compile_operator(&operator).map_err(|error| failed(&error))?;
+            // Bound buffers are aligned to 16 bytes.
+            let bound = CompileOptions { pointer_alignment: 16, in_place: None };
+            let compiled = device.compile_operator_with(&operator, bound).map_err(|error| failed(&error))?;
             if options.timing_verbosity >= 1 {
                 say!("Initialize '{name}': {:.4} ms", started.elapsed().as_secs_f64() * 1e3)?;
             }

@@ -1,25 +1,28 @@
-//! Primary contexts, the kernels loaded into them, and launches.
+//! What this process keeps of a GPU: its primary context and the kernels loaded into it. And launches.
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
-use cudarc::driver::CudaContext;
 
 use super::device::{attribute, describe, Properties};
 use super::failure::explain;
-use super::handle::{make_current, new_stream, StreamHandle};
+use super::handle::{new_stream, StreamHandle};
 use super::kernel::Kernel;
+use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
 use crate::cuda::launch::{Addresses, Launch};
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
 
+/// The contexts that are in use, one for each GPU, so that all its devices share the loaded kernels.
+static CONTEXTS: Mutex<Vec<(usize, Weak<Context>)>> = Mutex::new(Vec::new());
+
 /// A GPU's primary context, and the kernels loaded into it.
 #[derive(Debug)]
 pub(crate) struct Context {
-    cuda: Arc<CudaContext>,
+    primary: Arc<PrimaryContext>,
     ordinal: usize,
     name: String,
     properties: Properties,
@@ -30,10 +33,24 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
+    /// The context of a GPU: the one that is in use, or a new one.
+    pub fn of(ordinal: usize) -> Result<Arc<Self>, DeviceError> {
+        let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_use = contexts.iter().find(|(of, _)| *of == ordinal).and_then(|(_, context)| context.upgrade());
+        if let Some(context) = in_use {
+            return Ok(context);
+        }
+        let context = Arc::new(Self::new(ordinal)?);
+        contexts.retain(|(of, _)| *of != ordinal);
+        contexts.push((ordinal, Arc::downgrade(&context)));
+        Ok(context)
+    }
+
+    fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let (name, properties) = describe(ordinal)?;
-        let cuda = CudaContext::new(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
-        let read = |which| attribute(cuda.cu_device(), which).map_err(explain("reading the limits of thread blocks"));
+        let primary = PrimaryContext::retain(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
+        let _current = primary.enter()?;
+        let read = |which| attribute(primary.device(), which).map_err(explain("reading the limits of thread blocks"));
         let target = GpuTarget {
             shared_memory: read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             multiprocessors: properties.multiprocessors,
@@ -41,7 +58,7 @@ impl Context {
                 && read(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0,
         };
         let copies = new_stream()?;
-        Ok(Self { cuda, ordinal, name, properties, target, copies, kernels: Mutex::default() })
+        Ok(Self { primary: Arc::new(primary), ordinal, name, properties, target, copies, kernels: Mutex::default() })
     }
 
     pub fn ordinal(&self) -> usize {
@@ -66,19 +83,20 @@ impl Context {
         if let Some((_, kernel)) = kernels.iter().find(|(loaded, _)| *loaded == entry) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(Kernel::new(&self.cuda, entry, self.target.shared_memory)?);
+        let kernel = Arc::new(Kernel::new(&self.primary, entry, self.target.shared_memory)?);
         kernels.push((entry, kernel.clone()));
         Ok(kernel)
     }
 
-    pub(super) fn make_current(&self) -> Result<(), CudaError> {
-        make_current(&self.cuda)
+    /// Makes it current on the calling thread, until the answer is dropped.
+    pub(super) fn enter(&self) -> Result<Entered, CudaError> {
+        self.primary.enter()
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        if self.make_current().is_ok() {
+        if let Ok(_current) = self.enter() {
             // SAFETY: the stream was created by `new`, is destroyed here only, and every copy was waited for.
             let _ = unsafe { result::stream::destroy(self.copies.raw()) };
         }
@@ -97,7 +115,7 @@ pub(crate) fn launch(
     addresses: &Addresses,
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
-    context.make_current()?;
+    let _current = context.enter()?;
     let Launch { blocks, threads, shared, .. } = *launch;
     launch.with_parameters(addresses, |words| {
         let mut arguments = [words.as_ptr().cast_mut().cast::<c_void>()];

@@ -4,6 +4,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 
 use super::failure::explain;
+use super::library;
 use crate::error::DeviceError;
 
 /// What is known of a GPU.
@@ -21,52 +22,9 @@ pub struct Properties {
     pub l2_cache: u64,
 }
 
-/// The driver's functions that this crate calls, of which cudarc would panic if one were missing.
-const FUNCTIONS: [&str; 31] = [
-    "cuCtxGetCurrent",
-    "cuCtxSetCurrent",
-    "cuDeviceGet",
-    "cuDeviceGetAttribute",
-    "cuDeviceGetCount",
-    "cuDeviceGetName",
-    "cuDevicePrimaryCtxRelease_v2",
-    "cuDevicePrimaryCtxRetain",
-    "cuDeviceTotalMem_v2",
-    "cuDriverGetVersion",
-    "cuEventCreate",
-    "cuEventDestroy_v2",
-    "cuEventRecord",
-    "cuEventSynchronize",
-    "cuFuncSetAttribute",
-    "cuGetErrorString",
-    "cuGetProcAddress_v2",
-    "cuInit",
-    "cuLaunchKernel",
-    "cuMemAlloc_v2",
-    "cuMemFree_v2",
-    "cuMemGetInfo_v2",
-    "cuMemcpyDtoHAsync_v2",
-    "cuMemcpyHtoDAsync_v2",
-    "cuMemsetD8Async",
-    "cuModuleGetFunction",
-    "cuModuleLoadData",
-    "cuModuleUnload",
-    "cuStreamCreate",
-    "cuStreamDestroy_v2",
-    "cuStreamSynchronize",
-];
-
 /// How many GPUs the driver reports.
 pub(crate) fn device_count() -> Result<usize, DeviceError> {
-    // SAFETY: the call looks for a library by name and closes it again.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(DeviceError::NoDriver);
-    }
-    // SAFETY: the library is there; its functions are looked up, not called.
-    let has = |name: &str| unsafe { sys::culib().get::<unsafe extern "C" fn()>(name.as_bytes()).is_ok() };
-    if let Some(function) = FUNCTIONS.into_iter().find(|name| !has(name)) {
-        return Err(DeviceError::DriverTooOld { function });
-    }
+    library::check()?;
     match result::init().and_then(|()| result::device::get_count()) {
         Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),

@@ -26,7 +26,7 @@ unsafe impl Sync for Event {}
 impl Event {
     /// An event behind all work queued so far on a stream of the context.
     pub(super) fn record(context: &Arc<Context>, stream: StreamHandle) -> Result<Self, CudaError> {
-        context.make_current()?;
+        let _current = context.enter()?;
         let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(explain("creating an event"))?;
         let event = Event { context: context.clone(), raw };
         // SAFETY: both handles are live and of one context.
@@ -35,7 +35,7 @@ impl Event {
     }
 
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, CudaError> {
-        self.context.make_current()?;
+        let _current = self.context.enter()?;
         let failed = explain("timing two events");
         for event in [earlier, self] {
             // SAFETY: both events were created and recorded by `record` and live as long as `self`.
@@ -67,7 +67,7 @@ fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if self.context.make_current().is_ok() {
+        if let Ok(_current) = self.context.enter() {
             // SAFETY: `raw` was created by `record` and is destroyed here only.
             let _ = unsafe { result::event::destroy(self.raw) };
         }

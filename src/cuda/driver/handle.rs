@@ -2,14 +2,10 @@
 
 use cudarc::driver::result;
 use cudarc::driver::sys;
-use cudarc::driver::CudaContext;
 
 use super::failure::explain;
 use crate::error::CudaError;
-
-pub(super) fn make_current(cuda: &CudaContext) -> Result<(), CudaError> {
-    cuda.bind_to_thread().map_err(explain("making the device current"))
-}
+use crate::raw::RawStream;
 
 /// A live stream of the context that a launch is for.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +25,8 @@ impl StreamHandle {
     /// # Safety
     ///
     /// `raw` is null, or a live stream of the context it is used with, until the handle is last used.
-    pub unsafe fn borrow(raw: sys::CUstream) -> Self {
-        Self(raw)
+    pub unsafe fn borrow(raw: RawStream) -> Self {
+        Self(raw.cast())
     }
 }
 

@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
-use cudarc::driver::CudaContext;
 
 use super::failure::explain;
-use super::handle::make_current;
+use super::primary::PrimaryContext;
 use crate::cuda::kernels::Entry;
 use crate::error::CudaError;
 
 /// A loaded kernel; unloaded when the context and the last operator that uses it are gone.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    cuda: Arc<CudaContext>,
+    context: Arc<PrimaryContext>,
     module: sys::CUmodule,
     pub(super) function: sys::CUfunction,
 }
@@ -29,8 +28,8 @@ unsafe impl Sync for Kernel {}
 impl Kernel {
     /// Loads one entry point out of the PTX of a kernel file, as a module of its own: the driver compiles PTX when it
     /// is loaded, and the file's others are not wanted.
-    pub(super) fn new(cuda: &Arc<CudaContext>, entry: Entry, shared_memory: u32) -> Result<Self, CudaError> {
-        make_current(cuda)?;
+    pub(super) fn new(context: &Arc<PrimaryContext>, entry: Entry, shared_memory: u32) -> Result<Self, CudaError> {
+        let _current = context.enter()?;
         let name = entry.name().to_string_lossy();
         let verb = format!("loading {name}");
         let failed = explain(&verb);
@@ -38,7 +37,7 @@ impl Kernel {
             .map_err(|_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX)))?;
         // SAFETY: the image is PTX text that ends in a NUL and outlives the call.
         let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
-        let mut kernel = Self { cuda: cuda.clone(), module, function: std::ptr::null_mut() };
+        let mut kernel = Self { context: context.clone(), module, function: std::ptr::null_mut() };
         // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
         kernel.function = unsafe { result::module::get_function(module, entry.name().to_owned()) }.map_err(&failed)?;
         // A plan may give a block all the shared memory there is; without this it would get 48 KiB.
@@ -57,7 +56,7 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        if make_current(&self.cuda).is_ok() {
+        if let Ok(_current) = self.context.enter() {
             // A module that cannot be unloaded is leaked.
             // SAFETY: `module` was loaded by `new` and is unloaded here only. None of its kernels runs any more: the context,
             // which holds the kernel, outlives the streams and the memory, whose drops wait; and whoever queued work on

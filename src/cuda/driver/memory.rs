@@ -8,6 +8,7 @@ use cudarc::driver::sys;
 use super::context::Context;
 use super::failure::explain;
 use super::handle::wait;
+use super::primary::Entered;
 use super::stream::settle;
 use crate::error::{BufferError, CudaError};
 
@@ -21,7 +22,7 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn new(context: &Arc<Context>, size_in_bytes: u64) -> Result<Self, BufferError> {
         let failed = |reason: String| BufferError::OutOfMemory { backend: "cuda", size_in_bytes, reason };
-        context.make_current()?;
+        let _current = context.enter()?;
         let (free, total) = result::mem_get_info().map_err(explain("asking for free memory"))?;
         if size_in_bytes > total as u64 {
             return Err(failed(format!("the GPU has {total} bytes, of which {free} are free")));
@@ -50,7 +51,7 @@ impl Memory {
     /// Writes bytes that the caller has checked to lie inside, after all work queued before and before any
     /// that is queued later.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        self.settle()?;
+        let _current = self.settle()?;
         let copies = self.context.copies;
         // SAFETY: the range lies inside the allocation (Buffer::check_range), no queued work uses it, and `bytes`
         // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
@@ -61,7 +62,7 @@ impl Memory {
 
     /// Reads bytes that the caller has checked to lie inside, after all work queued before.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
-        self.settle()?;
+        let _current = self.settle()?;
         let copies = self.context.copies;
         // SAFETY: as for `write`; the destination is a live slice of the length copied.
         unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.raw()) }
@@ -69,9 +70,11 @@ impl Memory {
         wait(copies)
     }
 
-    fn settle(&self) -> Result<(), CudaError> {
-        self.context.make_current()?;
-        settle(self.context.ordinal())
+    /// Makes the context current and waits for all work queued on this crate's streams.
+    fn settle(&self) -> Result<Entered, CudaError> {
+        let current = self.context.enter()?;
+        settle(self.context.ordinal())?;
+        Ok(current)
     }
 }
 
@@ -79,7 +82,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // Queued work may still use the memory: wait for it. Where waiting fails, as while a stream of this
         // thread is being captured, the memory is leaked rather than pulled from under a kernel.
-        if self.settle().is_ok() {
+        if let Ok(_current) = self.settle() {
             // SAFETY: `address` was allocated by `new`, is freed here only, and no work uses it any more.
             let _ = unsafe { result::free_sync(self.address) };
         }

@@ -30,7 +30,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
-        context.make_current()?;
+        let _current = context.enter()?;
         let handle = new_stream()?;
         STREAMS.write().unwrap_or_else(PoisonError::into_inner).push((context.ordinal(), handle));
         Ok(Self { context: context.clone(), handle })
@@ -45,7 +45,7 @@ impl Stream {
     }
 
     pub fn synchronize(&self) -> Result<(), CudaError> {
-        self.context.make_current()?;
+        let _current = self.context.enter()?;
         wait(self.handle)
     }
 
@@ -59,13 +59,13 @@ impl Drop for Stream {
         // Memory may be freed once its streams are gone from the list, so their work must be done. Where waiting
         // fails, as while the stream is being captured, it stays in the list and is leaked, with the context that
         // keeps its handle live.
-        if self.synchronize().is_err() {
+        let (Ok(_current), Ok(())) = (self.context.enter(), self.synchronize()) else {
             std::mem::forget(self.context.clone());
-        } else {
-            let mut streams = STREAMS.write().unwrap_or_else(PoisonError::into_inner);
-            streams.retain(|(_, stream)| stream.raw() != self.handle.raw());
-            // SAFETY: the stream was created by `new`, is destroyed here only, and is in the list no more.
-            let _ = unsafe { result::stream::destroy(self.handle.raw()) };
-        }
+            return;
+        };
+        let mut streams = STREAMS.write().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|(_, stream)| stream.raw() != self.handle.raw());
+        // SAFETY: the stream was created by `new`, is destroyed here only, and is in the list no more.
+        let _ = unsafe { result::stream::destroy(self.handle.raw()) };
     }
 }

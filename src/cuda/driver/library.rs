@@ -1,0 +1,68 @@
+//! The driver library, looked for before cudarc does: it panics where the library, or one of its functions, is missing.
+
+use std::sync::OnceLock;
+
+use libloading::Library;
+
+use crate::error::DeviceError;
+
+/// What cudarc looks for, too.
+const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
+
+/// The driver's functions that this crate calls, of which cudarc would panic if one were missing.
+const FUNCTIONS: [&str; 31] = [
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxRetain",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuFuncSetAttribute",
+    "cuGetErrorString",
+    "cuGetProcAddress_v2",
+    "cuInit",
+    "cuLaunchKernel",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuMemGetInfo_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemsetD8Async",
+    "cuModuleGetFunction",
+    "cuModuleLoadData",
+    "cuModuleUnload",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamSynchronize",
+];
+
+/// Whether the driver is there, with all of its functions that this crate calls.
+///
+/// # Errors
+///
+/// [`DeviceError::NoDriver`], [`DeviceError::DriverTooOld`].
+pub(super) fn check() -> Result<(), DeviceError> {
+    /// Never closed, as the driver's functions are called until the process ends. A library that is missing is looked for
+    /// again, since a driver may be installed.
+    static COMPLETE: OnceLock<Library> = OnceLock::new();
+    if COMPLETE.get().is_some() {
+        return Ok(());
+    }
+    // SAFETY: what the library does when it is loaded is the driver's own, and is what every user of CUDA in the process loads.
+    let library = NAMES.iter().find_map(|&name| unsafe { Library::new(name) }.ok()).ok_or(DeviceError::NoDriver)?;
+    // SAFETY: the functions are looked up, not called.
+    let has = |name: &str| unsafe { library.get::<unsafe extern "C" fn()>(name).is_ok() };
+    if let Some(function) = FUNCTIONS.into_iter().find(|name| !has(name)) {
+        return Err(DeviceError::DriverTooOld { function });
+    }
+    let _ = COMPLETE.set(library);
+    Ok(())
+}

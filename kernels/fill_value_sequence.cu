@@ -16,7 +16,7 @@
 
 // ---- Arithmetic ---------------------------------------------------------------------------------------
 // Integers wrap modulo 2^width; signed and unsigned share. FLOAT32 rounds the index to the nearest float,
-// then one fused multiply-add. FLOAT16 does the same on widened scalars and rounds once more, at the end.
+// then one fused multiply-add, FLOAT64 the same in double. FLOAT16 does it on widened scalars and rounds once more, at the end.
 //
 // `vector` makes 16 bytes of elements `step` apart in the index, from index `first` on, which is below 0 where the vector
 // begins before the run. Integers add a pattern to the vector's first element: the distances of its elements, which the
@@ -123,6 +123,22 @@ struct Float16 {
         const u32 i = static_cast<u32>(first);
         const uint4 a = table[0], b = table[1];
         return make_uint4(pair(i + a.x, i + a.y), pair(i + a.z, i + a.w), pair(i + b.x, i + b.y), pair(i + b.z, i + b.w));
+    }
+};
+
+// Of no DirectML descriptor: the values of ONNX's Range. Packed outputs only.
+struct Float64 {
+    using Element = u64;
+    double start, delta;
+    __device__ Float64(u64 s, u64 d)
+        : start(__longlong_as_double(static_cast<i64>(s))), delta(__longlong_as_double(static_cast<i64>(d))) {}
+    __device__ u64 operator()(i64 i) const {
+        return static_cast<u64>(__double_as_longlong(__fma_rn(__uint2double_rn(static_cast<u32>(i)), delta, start)));
+    }
+    __device__ uint4 vector(i64 first, u32 step, uint4) const {
+        const u64 low = (*this)(first), high = (*this)(first + step);
+        return make_uint4(static_cast<u32>(low), static_cast<u32>(low >> 32), static_cast<u32>(high),
+                          static_cast<u32>(high >> 32));
     }
 };
 
@@ -392,6 +408,7 @@ FILL_ENTRY(FillPacked, fill_packed_i32, fill_packed<Wrapping<u32>>)
 FILL_ENTRY(FillPacked, fill_packed_i64, fill_packed<Wrapping<u64>>)
 FILL_ENTRY(FillPacked, fill_packed_f32, fill_packed<Float32>)
 FILL_ENTRY(FillPacked, fill_packed_f16, fill_packed<Float16>)
+FILL_ENTRY(FillPacked, fill_packed_f64, fill_packed<Float64>)
 FILL_ENTRY(FillStrided, fill_rows_i8, fill_rows<Wrapping<u8>>)
 FILL_ENTRY(FillStrided, fill_rows_i16, fill_rows<Wrapping<u16>>)
 FILL_ENTRY(FillStrided, fill_rows_i32, fill_rows<Wrapping<u32>>)

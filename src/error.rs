@@ -140,6 +140,16 @@ pub enum BindingError {
         /// Bytes of the tensor.
         required: u64,
     },
+    /// The slice of another library is smaller than the tensor.
+    #[error("the slice of {} is {found} bytes, must be at least {required}, from its first element to its last (binding.slice)", .tensor.name())]
+    Slice {
+        /// Which tensor.
+        tensor: TensorRole,
+        /// Bytes of the slice.
+        found: u64,
+        /// Bytes of the tensor.
+        required: u64,
+    },
     /// The range leaves the buffer.
     #[error("the binding of {} is {length} bytes at offset {offset}, must be within the {size_in_bytes} bytes of its buffer (binding.range)", .tensor.name())]
     Range {

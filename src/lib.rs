@@ -11,6 +11,10 @@
 //! | dispatch | [`BindingTable::dispatch`] on a [`Stream`] | [`DispatchError`] |
 //! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
 //! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
+#![cfg_attr(
+    feature = "cudarc-0_19",
+    doc = "| slices and streams of cudarc | [`CompiledOperator::dispatch_on`] | [`DispatchError`] |"
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod binding;
@@ -22,6 +26,8 @@ mod data_type;
 mod desc;
 mod device;
 mod dispatch;
+#[cfg(feature = "cudarc-0_19")]
+mod dispatch_cudarc;
 mod dispatch_raw;
 mod error;
 mod explain;
@@ -47,6 +53,8 @@ pub use desc::{
 #[cfg(feature = "cuda")]
 pub use device::Adapter;
 pub use device::Device;
+#[cfg(feature = "cudarc-0_19")]
+pub use dispatch_cudarc::{CudaBytes, CudaBytesMut};
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use feature_level::{FeatureLevel, TensorSupport};

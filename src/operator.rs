@@ -1,10 +1,12 @@
 //! Operators: a validated descriptor, and what a device makes of it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use crate::cuda::Launcher;
-use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
+use crate::data_type::{ScalarUnion, TensorDataType};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
 use crate::feature_level::FeatureLevel;
@@ -21,6 +23,19 @@ impl Device {
         let desc = desc.into();
         validate(&desc, self.feature_level())?;
         Ok(Operator { desc: Arc::new(desc), level: self.feature_level() })
+    }
+
+    /// An operator that no DirectML descriptor describes: element i of `count` FLOAT64 values, packed, becomes i·delta + start,
+    /// rounded once. These are the values of ONNX's `Range`, whose other types are those of a
+    /// [`FillValueSequenceDesc`]. It is compiled, bound and dispatched like any other.
+    pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
+        let desc = FillValueSequenceDesc {
+            output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
+            value_data_type: TensorDataType::Float64,
+            value_start: ScalarUnion::Float64(start),
+            value_delta: ScalarUnion::Float64(delta),
+        };
+        Operator { desc: Arc::new(desc.into()), level: FeatureLevel::ALL[0] }
     }
 
     /// Plans an operator for this device and looks up its kernels, loading those that are used for the first time.
@@ -75,7 +90,8 @@ impl Operator {
     }
 
     pub(crate) fn plan(&self) -> Plan {
-        Plan::new(&self.desc).expect("`create_operator` validates, and validated descriptors have a plan")
+        Plan::new(&self.desc)
+            .expect("`create_operator` validates, and validated descriptors and packed sequences have a plan")
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::num::NonZeroU32;
+
 use common::{devices, exact, Random};
 use dml_cuda::{
     BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, OperatorDesc, ScalarUnion, Stream, TensorDataType,
@@ -192,5 +194,31 @@ fn the_exact_model_is_right_where_the_answer_is_known() {
         let i = (random.next() as u32) >> random.below(32);
         let required = (i as f32).mul_add(f32::from_bits(delta), f32::from_bits(start)).to_bits();
         assert!(same_f32(exact::fill_f32(i, start, delta), required), "{i} · {delta:#x} + {start:#x}");
+    }
+}
+
+#[test]
+fn float64_sequences_are_rounded_once() {
+    let bits = |value: f64| value.to_bits();
+    // In exact arithmetic, rounded once: 3·0.1 − 0.3 is 2⁻⁵⁵, where two roundings would make 2⁻⁵⁴.
+    let cases: &[(f64, f64, &[u64])] = &[
+        (0.0, 0.1, &[bits(0.0), bits(0.1), bits(0.2), bits(0.30000000000000004), bits(0.4)]),
+        (-0.3, 0.1, &[bits(-0.3), bits(-0.19999999999999998), bits(-0.09999999999999998), 0x3C80_0000_0000_0000]),
+        (1e200, f64::MAX, &[bits(1e200), bits(f64::MAX), bits(f64::INFINITY)]),
+        (9007199254740992.0, 1.0, &[bits(9007199254740992.0), bits(9007199254740992.0), bits(9007199254740994.0)]),
+        (5e-324, 5e-324, &[1, 2, 3]),
+    ];
+    for device in devices("float64_sequences_are_rounded_once") {
+        let stream = device.create_stream().expect("streams are to be had");
+        for (start, delta, required) in cases {
+            let count = NonZeroU32::new(required.len() as u32).expect("there are some");
+            // A level at which a descriptor with FLOAT64 would be refused.
+            let device = device.clone().with_feature_level(dml_cuda::FeatureLevel::ALL[0]);
+            let operator = device.create_float64_sequence(count, *start, *delta);
+            let operator = device.compile_operator(&operator).expect("compiled");
+            let output = device.create_buffer(required.len() as u64 * 8).expect("small");
+            operator.bind(&[], &(&output).into()).expect("right").dispatch(&stream).expect("queued");
+            assert_eq!(output.to_vec::<u64>().expect("read"), *required, "{device}: {start} + i·{delta}");
+        }
     }
 }

@@ -32,6 +32,10 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
             let [start, delta] = [plan.start, plan.delta].map(|bits| f32::from_bits(bits as u32));
             fill(dimensions, typed(out), |first, step, run| fused(first, step, start, delta, run));
         }
+        Arithmetic::Float64 => {
+            let [start, delta] = [plan.start, plan.delta].map(f64::from_bits);
+            fill(dimensions, typed(out), |first, step, run| fused_f64(first, step, start, delta, run));
+        }
         Arithmetic::Float16 => {
             let [start, delta] = [plan.start, plan.delta].map(|bits| f16::from_bits(bits as u16).to_f32());
             let mut wide = [0.0; 1024];
@@ -53,6 +57,15 @@ fn fused(first: u32, step: u32, start: f32, delta: f32, run: &mut [f32]) {
     for (j, element) in run.iter_mut().enumerate() {
         let index = first.wrapping_add((j as u32).wrapping_mul(step));
         *element = (index as f32).mul_add(delta, start);
+    }
+}
+
+/// The same in double, where every index is exact.
+#[multiversion(targets("x86_64+avx+avx2+fma"))]
+fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
+    for (j, element) in run.iter_mut().enumerate() {
+        let index = first.wrapping_add((j as u32).wrapping_mul(step));
+        *element = f64::from(index).mul_add(delta, start);
     }
 }
 

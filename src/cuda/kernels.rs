@@ -76,7 +76,7 @@ macro_rules! kernels {
 
 kernels! {
     "fill_value_sequence" {
-        FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
+        FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16" "_f64";
         FILL_ROWS: "fill_rows" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_DENSE: "fill_dense" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_ELEMENTS: "fill_elements" "";

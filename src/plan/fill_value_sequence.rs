@@ -14,6 +14,8 @@ pub(crate) enum Arithmetic {
     Int64,
     Float32,
     Float16,
+    /// Of no DirectML descriptor: [`Device::create_float64_sequence`](crate::Device::create_float64_sequence), packed.
+    Float64,
 }
 
 /// A dimension of the output: `stride` elements apart in memory, `step` apart in the logical index.
@@ -34,7 +36,7 @@ pub(crate) struct Plan {
 }
 
 impl Arithmetic {
-    /// `None` for types that validation rejects.
+    /// `None` for types that there is no arithmetic for.
     fn of(data_type: TensorDataType) -> Option<Self> {
         use TensorDataType as T;
         Some(match data_type {
@@ -44,7 +46,8 @@ impl Arithmetic {
             T::Int64 | T::UInt64 => Self::Int64,
             T::Float32 => Self::Float32,
             T::Float16 => Self::Float16,
-            T::Float64 | T::UInt4 | T::Int4 => return None,
+            T::Float64 => Self::Float64,
+            T::UInt4 | T::Int4 => return None,
         })
     }
 
@@ -54,7 +57,7 @@ impl Arithmetic {
             Self::Int8 => 1,
             Self::Int16 | Self::Float16 => 2,
             Self::Int32 | Self::Float32 => 4,
-            Self::Int64 => 8,
+            Self::Int64 | Self::Float64 => 8,
         }
     }
 }
@@ -64,6 +67,9 @@ impl Plan {
     pub fn new(desc: &FillValueSequenceDesc) -> Option<Self> {
         let output = &desc.output_tensor;
         let arithmetic = Arithmetic::of(output.data_type)?;
+        if arithmetic == Arithmetic::Float64 && output.strides.is_some() {
+            return None;
+        }
         let (start, delta) = (desc.value_start.to_bits(), desc.value_delta.to_bits());
         let steps = layout::packed_strides(&output.sizes);
         let strides = output.strides.as_ref().unwrap_or(&steps);

@@ -137,6 +137,13 @@ pub fn fills() -> Vec<Case> {
     cases
 }
 
+/// FLOAT64 sequences, which no DirectML descriptor describes: `Device::create_float64_sequence` makes these.
+#[allow(dead_code)] // not every test binary uses them
+pub fn float64_sequences() -> Vec<Case> {
+    let (start, delta) = (ScalarUnion::Float64(-0.7), ScalarUnion::Float64(0.1));
+    COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), start, delta)).into_iter().collect()
+}
+
 /// Lengths of every kind: nothing, one, the axis, near it, above it, beyond 32 bits, random.
 pub fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<u8> {
     let (axis, wide) = (u64::from(axis_size), desc.data_type == T::UInt64);

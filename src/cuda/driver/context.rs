@@ -1,6 +1,8 @@
 //! What this process keeps of a GPU: its primary context and the kernels loaded into it. And launches.
 
 use std::ffi::c_void;
+#[cfg(feature = "cudarc-0_19")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::result;
@@ -30,6 +32,8 @@ pub(crate) struct Context {
     /// Memory is copied and set on this stream.
     pub(super) copies: StreamHandle,
     kernels: Mutex<Vec<(Entry, Arc<Kernel>)>>,
+    #[cfg(feature = "cudarc-0_19")]
+    kept: AtomicBool,
 }
 
 impl Context {
@@ -58,7 +62,26 @@ impl Context {
                 && read(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0,
         };
         let copies = new_stream()?;
-        Ok(Self { primary: Arc::new(primary), ordinal, name, properties, target, copies, kernels: Mutex::default() })
+        Ok(Self {
+            primary: Arc::new(primary),
+            ordinal,
+            name,
+            properties,
+            target,
+            copies,
+            kernels: Mutex::default(),
+            #[cfg(feature = "cudarc-0_19")]
+            kept: AtomicBool::new(false),
+        })
+    }
+
+    /// Keeps it, and what is loaded into it, until the process ends.
+    #[cfg(feature = "cudarc-0_19")]
+    pub fn keep(self: &Arc<Self>) {
+        static KEPT: Mutex<Vec<Arc<Context>>> = Mutex::new(Vec::new());
+        if !self.kept.swap(true, Ordering::Relaxed) {
+            KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(self.clone());
+        }
     }
 
     pub fn ordinal(&self) -> usize {

@@ -76,7 +76,8 @@ fn every_launch_is_right_on_the_gpu() {
     let Some(device) = common::cuda("every_launch_is_right_on_the_gpu") else { return };
     let context = device.cuda_context().expect("a CUDA device");
     let stream = Stream::new(context).expect("a stream");
-    let table = cases::all();
+    let mut table = cases::all();
+    table.extend(cases::float64_sequences());
     let tensors = table.iter().flat_map(|case| case.inputs.iter().map(Vec::len).chain([case.expected().len()]));
     let largest = tensors.max().expect("cases") + 2 * GUARD + 16;
     let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));

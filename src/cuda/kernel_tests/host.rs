@@ -149,7 +149,8 @@ fn every_kernel_is_right_and_clean_on_the_host() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: there is no C++ compiler with sanitizers to run the kernels on");
         return;
     };
-    let table = cases::all();
+    let mut table = cases::all();
+    table.extend(cases::float64_sequences());
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(8));
     let tallies: Vec<Tally> = std::thread::scope(|scope| {
         let worker = |n: usize| {

@@ -189,7 +189,7 @@ fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
 
 /// What the elements of a vector, `step` apart in the index, add to its first.
 fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
-    if matches!(arithmetic, Arithmetic::Float32 | Arithmetic::Float16) {
+    if matches!(arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
         return [0; 4]; // computed from the index
     }
     distances(arithmetic, delta, |k| k.wrapping_mul(step))

@@ -1,0 +1,136 @@
+//! Dispatch on slices and streams of cudarc, safely. The only place where cudarc's types are public, behind a feature that names
+//! its version: a new cudarc is a new feature, and the crate's version stays.
+#![allow(unsafe_code)]
+
+use bytemuck::Pod;
+use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
+
+use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::error::{BindingError, DispatchError};
+use crate::operator::CompiledOperator;
+use crate::raw::Address;
+
+/// Device memory that can be read: a [`CudaSlice`], [`CudaView`] or [`CudaViewMut`] of any plain type.
+pub trait CudaBytes: sealed::Read {}
+
+/// Device memory that can be written, too: a [`CudaSlice`] or a [`CudaViewMut`].
+pub trait CudaBytesMut: CudaBytes + sealed::Write {}
+
+mod sealed {
+    use cudarc::driver::{CudaStream, SyncOnDrop};
+
+    use crate::raw::Address;
+
+    pub trait Read {
+        /// Bytes of the memory, and the ordinal of its GPU.
+        fn size_and_ordinal(&self) -> (u64, usize);
+        fn read_on<'a>(&'a self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>);
+    }
+
+    pub trait Write: Read {
+        fn write_on<'a>(&'a mut self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>);
+    }
+}
+
+macro_rules! cuda_bytes {
+    ($($memory:ty),*; mutable $($mutable:ty),*) => {
+        $(impl<T: Pod> sealed::Read for $memory {
+            fn size_and_ordinal(&self) -> (u64, usize) {
+                (self.num_bytes() as u64, DeviceSlice::stream(self).context().ordinal())
+            }
+            fn read_on<'a>(&'a self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>) {
+                self.device_ptr(stream)
+            }
+        }
+        impl<T: Pod> CudaBytes for $memory {})*
+        $(impl<T: Pod> sealed::Write for $mutable {
+            fn write_on<'a>(&'a mut self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>) {
+                self.device_ptr_mut(stream)
+            }
+        }
+        impl<T: Pod> CudaBytesMut for $mutable {})*
+    };
+}
+
+cuda_bytes!(CudaSlice<T>, CudaView<'_, T>, CudaViewMut<'_, T>; mutable CudaSlice<T>, CudaViewMut<'_, T>);
+
+impl CompiledOperator {
+    /// Queues the operator on a stream of cudarc: the inputs in the order of the descriptor's fields, each from its tensor's
+    /// first element on. cudarc orders it with what its slices' own streams do, where it tracks that.
+    ///
+    /// The kernels stay loaded, and the GPU's primary context retained, until the process ends.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError`], with nothing queued: as of [`dispatch_raw`](Self::dispatch_raw); a slice that is smaller than its
+    /// tensor; a slice or a stream of another GPU.
+    pub fn dispatch_on(
+        &self,
+        stream: &CudaStream,
+        inputs: &[&dyn CudaBytes],
+        output: &mut dyn CudaBytesMut,
+    ) -> Result<(), DispatchError> {
+        let signature = self.signature();
+        for (&(tensor, desc), input) in signature.inputs().iter().zip(inputs) {
+            self.check_slice(tensor, desc, input.size_and_ordinal())?;
+        }
+        self.check_slice(TensorRole::Output, signature.output, output.size_and_ordinal())?;
+        let guarded: Vec<(Address, SyncOnDrop<'_>)> = inputs.iter().map(|input| input.read_on(stream)).collect();
+        let addresses: Vec<Address> = guarded.iter().map(|(address, _)| *address).collect();
+        let (output, _guard) = output.write_on(stream);
+        self.dispatch_guarded(stream, &addresses, output)
+    }
+
+    /// The same in place: `data` is InputTensor and OutputTensor, `lengths` SequenceLengthsTensor.
+    ///
+    /// # Errors
+    ///
+    /// As of [`dispatch_on`](Self::dispatch_on).
+    pub fn dispatch_in_place_on(
+        &self,
+        stream: &CudaStream,
+        lengths: &dyn CudaBytes,
+        data: &mut dyn CudaBytesMut,
+    ) -> Result<(), DispatchError> {
+        let signature = self.signature();
+        let &[(_, _), (role, desc)] = signature.inputs() else {
+            return Err(BindingError::Count { found: 2, required: signature.inputs().len() }.into());
+        };
+        self.check_slice(role, desc, lengths.size_and_ordinal())?;
+        self.check_slice(TensorRole::Output, signature.output, data.size_and_ordinal())?;
+        let (lengths, _guard) = lengths.read_on(stream);
+        let (data, _guard) = data.write_on(stream);
+        self.dispatch_guarded(stream, &[data, lengths], data)
+    }
+
+    fn check_slice(
+        &self,
+        tensor: TensorRole,
+        desc: &BufferTensorDesc,
+        (found, ordinal): (u64, usize),
+    ) -> Result<(), BindingError> {
+        if self.device().ordinal() != Some(ordinal) {
+            let (found, required) = (format!("GPU {ordinal}"), self.device().to_string());
+            return Err(BindingError::Device { tensor, found, required });
+        }
+        let required = desc.span_in_bytes();
+        if found < required {
+            return Err(BindingError::Slice { tensor, found, required });
+        }
+        Ok(())
+    }
+
+    /// On addresses of slices that were checked, and are borrowed until the work is queued.
+    fn dispatch_guarded(&self, stream: &CudaStream, inputs: &[Address], output: Address) -> Result<(), DispatchError> {
+        let ordinal = stream.context().ordinal();
+        let Some(context) = self.device().cuda_context().filter(|context| context.ordinal() == ordinal) else {
+            let (found, required) = (format!("GPU {ordinal}"), self.device().to_string());
+            return Err(DispatchError::Device { found, required });
+        };
+        context.keep();
+        // SAFETY: 1: the slices are as large as their tensors (`check_slice`), and cudarc frees memory in stream order, behind
+        // this. 2: they are borrowed, exclusively where they are written, and cudarc orders streams. 3: the stream is
+        // borrowed, and of the GPU's primary context, the only one that cudarc opens. 4: the context keeps its kernels.
+        unsafe { self.dispatch_raw(inputs, output, stream.cu_stream().cast()) }
+    }
+}

@@ -1,0 +1,155 @@
+//! Descriptors of C as those of the crate. Pointers are followed where they are not null; numbers are looked at before they are
+//! believed.
+
+use dml::{
+    BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc,
+    ScalarUnion, TensorDataType, TensorFlags, TensorRole,
+};
+
+use crate::status::{level_value, Failure};
+use crate::types::*;
+
+/// The most dimensions that are read. The rules name what they allow, which is less.
+const MAX_DIMENSIONS: u32 = 1 << 10;
+
+pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLevel, Failure> {
+    if value == DML_CUDA_FEATURE_LEVEL_HIGHEST {
+        return Ok(FeatureLevel::HIGHEST);
+    }
+    let known = FeatureLevel::ALL.into_iter().find(|level| level_value(*level) == value);
+    known.ok_or_else(|| {
+        Failure::argument(format!("the feature level is {value:#x}, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"))
+    })
+}
+
+pub(crate) fn operator_type(value: DML_CUDA_OPERATOR_TYPE) -> Result<OperatorType, Failure> {
+    match value {
+        DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE => Ok(OperatorType::FillValueSequence),
+        DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES => Ok(OperatorType::ReverseSubsequences),
+        _ => Err(Failure::argument(format!(
+            "the operator type is {value}, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)"
+        ))),
+    }
+}
+
+pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Failure> {
+    match value {
+        DML_CUDA_TENSOR_ROLE_INPUT => Ok(TensorRole::Input),
+        DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS => Ok(TensorRole::SequenceLengths),
+        DML_CUDA_TENSOR_ROLE_OUTPUT => Ok(TensorRole::Output),
+        _ => Err(Failure::argument(format!("the tensor role is {value}, must be one of DML_CUDA_TENSOR_ROLE_*"))),
+    }
+}
+
+pub(crate) fn in_place(value: DML_CUDA_IN_PLACE) -> Result<Option<bool>, Failure> {
+    match value {
+        DML_CUDA_IN_PLACE_EITHER => Ok(None),
+        DML_CUDA_IN_PLACE_NEVER => Ok(Some(false)),
+        DML_CUDA_IN_PLACE_ALWAYS => Ok(Some(true)),
+        _ => Err(Failure::argument(format!("CompileOptions.InPlace is {value}, must be one of DML_CUDA_IN_PLACE_*"))),
+    }
+}
+
+/// What a pointer points to.
+///
+/// # Safety
+///
+/// `pointer` is null, or points to a `T` that stays as it is for `'a`.
+pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a T, Failure> {
+    if pointer.is_null() {
+        return Err(Failure::argument(format!("{place} is NULL, must be a pointer")));
+    }
+    if !pointer.is_aligned() {
+        let required = align_of::<T>();
+        return Err(Failure::argument(format!("{place} is {pointer:p}, must be a multiple of {required}")));
+    }
+    // SAFETY: the caller's promise, and aligned.
+    Ok(unsafe { &*pointer })
+}
+
+fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result<TensorDataType, Failure> {
+    let known = (value as usize).checked_sub(1).and_then(|at| TensorDataType::ALL.get(at));
+    known.copied().ok_or_else(|| Failure::argument(format!("{place} is {value}, must be 1 (FLOAT32) to 13 (INT4)")))
+}
+
+/// # Safety
+///
+/// As of [`follow`], of all that the descriptor points to.
+unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<BufferTensorDesc, Failure> {
+    // SAFETY: the caller's promise.
+    let desc = unsafe { follow(pointer, place) }?;
+    if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
+        return Err(Failure::argument(format!("{place}.Type is {}, must be 1 (BUFFER)", desc.Type)));
+    }
+    // SAFETY: the caller's promise: of this type, `Desc` is a buffer tensor's descriptor.
+    let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
+    let count = desc.DimensionCount;
+    if count > MAX_DIMENSIONS {
+        return Err(Failure::argument(format!("{place}.DimensionCount is {count}, must be at most {MAX_DIMENSIONS}")));
+    }
+    let numbers = |pointer: *const u32, field: &str| -> Result<Vec<u32>, Failure> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the caller's promise: not null, it points to `DimensionCount` numbers.
+        let first = unsafe { follow(pointer, &format!("{place}.{field}")) }?;
+        // SAFETY: as above.
+        Ok(unsafe { std::slice::from_raw_parts(first, count as usize) }.to_vec())
+    };
+    Ok(BufferTensorDesc {
+        data_type: data_type(desc.DataType, &format!("{place}.DataType"))?,
+        flags: match desc.Flags {
+            DML_CUDA_TENSOR_FLAG_NONE => TensorFlags::None,
+            DML_CUDA_TENSOR_FLAG_OWNED_BY_DML => TensorFlags::OwnedByDml,
+            flags => {
+                return Err(Failure::argument(format!("{place}.Flags is {flags:#x}, must be 0 or 1 (OWNED_BY_DML)")))
+            }
+        },
+        sizes: numbers(desc.Sizes, "Sizes")?,
+        strides: if desc.Strides.is_null() { None } else { Some(numbers(desc.Strides, "Strides")?) },
+        total_tensor_size_in_bytes: desc.TotalTensorSizeInBytes,
+        guaranteed_base_offset_alignment: desc.GuaranteedBaseOffsetAlignment,
+    })
+}
+
+fn scalar(union: DML_CUDA_SCALAR_UNION) -> ScalarUnion {
+    // SAFETY: any 8 bytes are 8 bytes. Those behind a narrower value that was written are the caller's, and are not used.
+    ScalarUnion::Bytes(unsafe { union.Bytes })
+}
+
+/// # Safety
+///
+/// As of [`follow`], of all that the descriptor points to; a scalar is written as wide as ValueDataType says.
+pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<OperatorDesc, Failure> {
+    // SAFETY: the caller's promise, here and below: `Desc` is a descriptor of the operator of this type.
+    let desc = unsafe { follow(pointer, "OperatorDesc") }?;
+    Ok(match operator_type(desc.Type)? {
+        OperatorType::FillValueSequence => {
+            let place = "FillValueSequenceDesc";
+            // SAFETY: as above.
+            let desc: &DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
+            FillValueSequenceDesc {
+                // SAFETY: as above.
+                output_tensor: unsafe { tensor(desc.OutputTensor, &format!("{place}.OutputTensor")) }?,
+                value_data_type: data_type(desc.ValueDataType, &format!("{place}.ValueDataType"))?,
+                value_start: scalar(desc.ValueStart),
+                value_delta: scalar(desc.ValueDelta),
+            }
+            .into()
+        }
+        OperatorType::ReverseSubsequences => {
+            let place = "ReverseSubsequencesDesc";
+            // SAFETY: as above.
+            let desc: &DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
+            // SAFETY: as above.
+            let tensor = |pointer, field: &str| unsafe { tensor(pointer, &format!("{place}.{field}")) };
+            ReverseSubsequencesDesc {
+                input_tensor: tensor(desc.InputTensor, "InputTensor")?,
+                sequence_lengths_tensor: tensor(desc.SequenceLengthsTensor, "SequenceLengthsTensor")?,
+                output_tensor: tensor(desc.OutputTensor, "OutputTensor")?,
+                axis: desc.Axis,
+            }
+            .into()
+        }
+    })
+}

@@ -1,0 +1,156 @@
+//! Status codes, and errors as objects that the caller owns.
+#![allow(non_camel_case_types)]
+
+use std::ffi::{c_char, CString};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use dml::{FeatureLevel, Requirement, ValidationError, ValidationErrors};
+
+use crate::types::{DML_CUDA_FEATURE_LEVEL, DML_CUDA_VIOLATION};
+
+/// What a function answers.
+pub type DML_CUDA_STATUS = u32;
+
+/// Success.
+pub const DML_CUDA_STATUS_OK: DML_CUDA_STATUS = 0;
+/// A pointer is NULL that may not be, or a value is none of its enumeration.
+pub const DML_CUDA_STATUS_INVALID_ARGUMENT: DML_CUDA_STATUS = 1;
+/// The descriptor breaks rules of its operator, which the error lists.
+pub const DML_CUDA_STATUS_VALIDATION: DML_CUDA_STATUS = 2;
+/// The device could not be opened: no driver, no such GPU.
+pub const DML_CUDA_STATUS_DEVICE: DML_CUDA_STATUS = 3;
+/// The operator could not be made ready for the device.
+pub const DML_CUDA_STATUS_COMPILE: DML_CUDA_STATUS = 4;
+/// The pointers do not fit the operator. Nothing was queued.
+pub const DML_CUDA_STATUS_BINDING: DML_CUDA_STATUS = 5;
+/// The work could not be queued.
+pub const DML_CUDA_STATUS_DISPATCH: DML_CUDA_STATUS = 6;
+/// A fault of this library, which says where.
+pub const DML_CUDA_STATUS_INTERNAL: DML_CUDA_STATUS = 7;
+
+/// Why a call failed. Owned by whoever received it, until `dml_cuda_destroy_error`.
+pub struct DML_CUDA_ERROR {
+    pub(crate) status: DML_CUDA_STATUS,
+    pub(crate) message: CString,
+    pub(crate) violations: Vec<Violation>,
+}
+
+/// The texts of a [`DML_CUDA_VIOLATION`].
+pub(crate) struct Violation {
+    rule: CString,
+    place: CString,
+    found: CString,
+    required: Option<CString>,
+    level: DML_CUDA_FEATURE_LEVEL,
+}
+
+impl Violation {
+    fn new(error: &ValidationError) -> Self {
+        let (required, level) = match &error.requirement {
+            Requirement::MustBe(required) => (Some(text(required)), 0),
+            Requirement::Needs(level) => (None, level_value(*level)),
+        };
+        Self { rule: text(error.rule.id()), place: text(&error.place), found: text(&error.found), required, level }
+    }
+
+    pub fn as_c(&self) -> DML_CUDA_VIOLATION {
+        DML_CUDA_VIOLATION {
+            Rule: self.rule.as_ptr(),
+            Place: self.place.as_ptr(),
+            Found: self.found.as_ptr(),
+            Required: self.required.as_ref().map_or(std::ptr::null::<c_char>(), |required| required.as_ptr()),
+            NeededFeatureLevel: self.level,
+        }
+    }
+}
+
+/// DirectML's number of a feature level: 0x5200 of 5_2.
+pub(crate) fn level_value(level: FeatureLevel) -> DML_CUDA_FEATURE_LEVEL {
+    let mut numbers = level.name().split('_').map(|number| number.parse::<u32>().unwrap_or(0));
+    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    major << 12 | minor << 8
+}
+
+/// A text for C: what comes before the first NUL, of which this library writes none.
+pub(crate) fn text(text: &str) -> CString {
+    let end = text.find('\0').unwrap_or(text.len());
+    CString::new(&text[..end]).unwrap_or_default()
+}
+
+/// A failure on its way out.
+pub(crate) struct Failure {
+    status: DML_CUDA_STATUS,
+    message: String,
+    violations: Vec<ValidationError>,
+}
+
+impl Failure {
+    pub fn new(status: DML_CUDA_STATUS, message: impl ToString) -> Self {
+        Self { status, message: message.to_string(), violations: Vec::new() }
+    }
+
+    pub fn argument(message: impl ToString) -> Self {
+        Self::new(DML_CUDA_STATUS_INVALID_ARGUMENT, message)
+    }
+}
+
+impl From<ValidationErrors> for Failure {
+    fn from(errors: ValidationErrors) -> Self {
+        let message = errors.to_string();
+        Self { status: DML_CUDA_STATUS_VALIDATION, message, violations: errors.into_iter().collect() }
+    }
+}
+
+impl From<dml::CompileError> for Failure {
+    fn from(error: dml::CompileError) -> Self {
+        Self::new(DML_CUDA_STATUS_COMPILE, error)
+    }
+}
+
+impl From<dml::DeviceError> for Failure {
+    fn from(error: dml::DeviceError) -> Self {
+        Self::new(DML_CUDA_STATUS_DEVICE, error)
+    }
+}
+
+impl From<dml::DispatchError> for Failure {
+    fn from(error: dml::DispatchError) -> Self {
+        let status = match error {
+            dml::DispatchError::Binding(_) | dml::DispatchError::Stream { .. } => DML_CUDA_STATUS_BINDING,
+            _ => DML_CUDA_STATUS_DISPATCH,
+        };
+        Self::new(status, error)
+    }
+}
+
+/// Runs the body of a function of the header: its failure, or its panic, becomes a status and an error object.
+///
+/// # Safety
+///
+/// `error` is null, or a pointer can be written there.
+pub(crate) unsafe fn run(
+    error: *mut *mut DML_CUDA_ERROR,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> DML_CUDA_STATUS {
+    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let what = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Failure::new(DML_CUDA_STATUS_INTERNAL, format!("a fault of dml-cuda: {what}; please report it")))
+    });
+    let (status, object) = match outcome {
+        Ok(()) => (DML_CUDA_STATUS_OK, std::ptr::null_mut()),
+        Err(Failure { status, message, violations }) => {
+            let object = DML_CUDA_ERROR {
+                status,
+                message: text(&message),
+                violations: violations.iter().map(Violation::new).collect(),
+            };
+            (status, if error.is_null() { std::ptr::null_mut() } else { Box::into_raw(Box::new(object)) })
+        }
+    };
+    if !error.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { error.write(object) };
+    }
+    status
+}

@@ -1,0 +1,260 @@
+/* Every function of dml_cuda.h, called rightly and wrongly. With a number as its argument it does the whole chain so many times, for
+   tools that look for leaks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dml_cuda.h"
+
+static int failures = 0;
+
+static void check(int holds, const char *what, int line) {
+    if (!holds) {
+        fprintf(stderr, "calls.c:%d: %s\n", line, what);
+        ++failures;
+    }
+}
+#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
+
+/* Whether a call failed with that status and those words; the error is destroyed. */
+static int failed(DML_CUDA_STATUS status, DML_CUDA_ERROR **slot, DML_CUDA_STATUS required, const char *words) {
+    DML_CUDA_ERROR *error = *slot;
+    int same = status == required && dml_cuda_error_status(error) == required && error != NULL &&
+               strcmp(dml_cuda_error_message(error), words) == 0;
+    if (!same) fprintf(stderr, "status %u: %s\nmust be %u: %s\n", status, error ? dml_cuda_error_message(error) : "no error", required, words);
+    dml_cuda_destroy_error(error);
+    return same;
+}
+
+static const uint32_t DATA_SIZES[] = {2, 4};
+static const uint32_t LENGTH_SIZES[] = {2, 1};
+
+struct reversal {
+    DML_CUDA_BUFFER_TENSOR_DESC data, lengths;
+    DML_CUDA_TENSOR_DESC input, sequence_lengths, output;
+    DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC reverse;
+    DML_CUDA_OPERATOR_DESC desc;
+};
+
+static void reversal(struct reversal *r) {
+    DML_CUDA_BUFFER_TENSOR_DESC data = {DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, 0, 2, DATA_SIZES, NULL, 32, 0};
+    DML_CUDA_BUFFER_TENSOR_DESC lengths = {DML_CUDA_TENSOR_DATA_TYPE_UINT32, 0, 2, LENGTH_SIZES, NULL, 8, 0};
+    r->data = data;
+    r->lengths = lengths;
+    r->input.Type = r->sequence_lengths.Type = r->output.Type = DML_CUDA_TENSOR_TYPE_BUFFER;
+    r->input.Desc = r->output.Desc = &r->data;
+    r->sequence_lengths.Desc = &r->lengths;
+    r->reverse.InputTensor = &r->input;
+    r->reverse.SequenceLengthsTensor = &r->sequence_lengths;
+    r->reverse.OutputTensor = &r->output;
+    r->reverse.Axis = 1;
+    r->desc.Type = DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES;
+    r->desc.Desc = &r->reverse;
+}
+
+/* Device, operator, a broken descriptor, compile, dispatch, explain, and all of it destroyed. */
+static int chain(void) {
+    struct reversal r, broken;
+    DML_CUDA_DEVICE *device = NULL;
+    DML_CUDA_OPERATOR *op = NULL;
+    DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
+    DML_CUDA_ERROR *error = NULL;
+    char *explanation = NULL;
+    float input[8] = {1, 2, 3, 4, 5, 6, 7, 8}, output[8];
+    uint32_t lengths[2] = {3, 100};
+    const void *inputs[2];
+    int right;
+    inputs[0] = input;
+    inputs[1] = lengths;
+    reversal(&r);
+    reversal(&broken);
+    broken.reverse.Axis = 2;
+    right = dml_cuda_create_cpu_device(0, &device, NULL) == 0;
+    right = right && dml_cuda_create_operator(device, &broken.desc, &op, &error) == DML_CUDA_STATUS_VALIDATION;
+    dml_cuda_destroy_error(error);
+    right = right && dml_cuda_create_operator(device, &r.desc, &op, NULL) == 0;
+    right = right && dml_cuda_explain(op, "h100", &explanation, NULL) == 0;
+    right = right && dml_cuda_compile_operator(device, op, NULL, &compiled, NULL) == 0;
+    right = right && dml_cuda_dispatch(compiled, inputs, 2, output, NULL, NULL) == 0;
+    right = right && dml_cuda_dispatch(compiled, inputs, 1, output, NULL, &error) == DML_CUDA_STATUS_BINDING;
+    dml_cuda_destroy_error(error);
+    dml_cuda_free_string(explanation);
+    dml_cuda_destroy_compiled_operator(compiled);
+    dml_cuda_destroy_operator(op);
+    dml_cuda_destroy_device(device);
+    return right && output[0] == 3 && output[3] == 4 && output[4] == 8 && output[7] == 5;
+}
+
+static void devices(void) {
+    DML_CUDA_DEVICE *device = NULL;
+    DML_CUDA_ERROR *error = NULL;
+    DML_CUDA_TENSOR_SUPPORT support;
+    uint32_t count = 77;
+    CHECK(strcmp(dml_cuda_version(), VERSION) == 0);
+    CHECK(dml_cuda_create_cpu_device(DML_CUDA_FEATURE_LEVEL_4_0, &device, &error) == 0 && error == NULL);
+    CHECK(strcmp(dml_cuda_device_name(device), "CPU") == 0);
+    CHECK(dml_cuda_device_feature_level(device) == DML_CUDA_FEATURE_LEVEL_4_0);
+    CHECK(dml_cuda_check_tensor_support(device, DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES, DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS,
+                                        &support, NULL) == 0);
+    CHECK(support.IsSupported == 1 && support.MinimumDimensionCount == 1 && support.MaximumDimensionCount == 8);
+    CHECK(support.DataTypeMask == 1u << DML_CUDA_TENSOR_DATA_TYPE_UINT32);
+    CHECK(dml_cuda_check_tensor_support(device, DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE, DML_CUDA_TENSOR_ROLE_INPUT, &support,
+                                        NULL) == 0);
+    CHECK(support.IsSupported == 0 && support.DataTypeMask == 0);
+    CHECK(failed(dml_cuda_check_tensor_support(device, 105, 0, &support, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "the operator type is 105, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)"));
+    CHECK(failed(dml_cuda_check_tensor_support(device, 106, 3, &support, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "the tensor role is 3, must be one of DML_CUDA_TENSOR_ROLE_*"));
+    dml_cuda_destroy_device(device);
+    CHECK(failed(dml_cuda_create_cpu_device(0x4200, &device, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "the feature level is 0x4200, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"));
+    CHECK(failed(dml_cuda_create_cpu_device(0, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "device is NULL, must be where the result goes"));
+    CHECK(dml_cuda_device_name(NULL) == NULL && dml_cuda_device_feature_level(NULL) == 0);
+    dml_cuda_destroy_device(NULL);
+    /* A machine without a driver says so; one with GPUs has no GPU 1000. */
+    if (dml_cuda_cuda_device_count(&count, &error) != 0) {
+        CHECK(count == 77 && dml_cuda_error_status(error) == DML_CUDA_STATUS_DEVICE);
+        CHECK(strstr(dml_cuda_error_message(error), "cuda: ") == dml_cuda_error_message(error));
+        dml_cuda_destroy_error(error);
+    }
+    CHECK(dml_cuda_create_cuda_device(1000, 0, &device, &error) == DML_CUDA_STATUS_DEVICE && error != NULL);
+    dml_cuda_destroy_error(error);
+}
+
+static void validation(void) {
+    struct reversal r;
+    DML_CUDA_ERROR *error = NULL;
+    DML_CUDA_VIOLATION violation;
+    DML_CUDA_BUFFER_TENSOR_DESC no_sizes;
+    reversal(&r);
+    CHECK(dml_cuda_validate(&r.desc, 0, &error) == 0 && error == NULL);
+    r.reverse.Axis = 7;
+    r.data.GuaranteedBaseOffsetAlignment = 24;
+    CHECK(dml_cuda_validate(&r.desc, DML_CUDA_FEATURE_LEVEL_6_4, &error) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_error_violation_count(error) == 3);
+    CHECK(dml_cuda_error_violation(error, 2, &violation) == 0);
+    CHECK(strcmp(violation.Rule, "reverse.axis.range") == 0 && strcmp(violation.Place, "ReverseSubsequencesDesc.Axis") == 0);
+    CHECK(strcmp(violation.Found, "7") == 0 && strstr(violation.Required, "below 2") != NULL && violation.NeededFeatureLevel == 0);
+    CHECK(dml_cuda_error_violation(error, 3, &violation) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_error_violation(error, 0, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(strstr(dml_cuda_error_message(error), "(tensor.alignment)\n") != NULL);
+    dml_cuda_destroy_error(error);
+    /* A level that is too low is named. */
+    reversal(&r);
+    CHECK(dml_cuda_validate(&r.desc, DML_CUDA_FEATURE_LEVEL_2_1, &error) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_error_violation(error, 0, &violation) == 0);
+    CHECK(violation.Required == NULL && violation.NeededFeatureLevel == DML_CUDA_FEATURE_LEVEL_4_0);
+    dml_cuda_destroy_error(error);
+    CHECK(dml_cuda_validate_as(&r.desc, "1.8.0", NULL) == 0);
+    CHECK(dml_cuda_validate_as(&r.desc, "1.0.0", NULL) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_validate_as(&r.desc, "eight", &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    dml_cuda_destroy_error(error);
+    CHECK(failed(dml_cuda_validate_as(&r.desc, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "directml_version is NULL, must be a text"));
+    /* What is no descriptor at all. */
+    CHECK(failed(dml_cuda_validate(NULL, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT, "OperatorDesc is NULL, must be a pointer"));
+    r.desc.Type = 1;
+    CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    reversal(&r);
+    r.desc.Desc = NULL;
+    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "ReverseSubsequencesDesc is NULL, must be a pointer"));
+    reversal(&r);
+    r.reverse.OutputTensor = NULL;
+    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "ReverseSubsequencesDesc.OutputTensor is NULL, must be a pointer"));
+    reversal(&r);
+    r.input.Type = 0;
+    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "ReverseSubsequencesDesc.InputTensor.Type is 0, must be 1 (BUFFER)"));
+    reversal(&r);
+    r.lengths.DataType = 14;
+    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is 14, must be 1 (FLOAT32) to 13 (INT4)"));
+    reversal(&r);
+    r.data.Flags = 2;
+    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "ReverseSubsequencesDesc.InputTensor.Flags is 0x2, must be 0 or 1 (OWNED_BY_DML)"));
+    reversal(&r);
+    r.data.DimensionCount = 4000000000u;
+    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, must be at most 1024"));
+    reversal(&r);
+    no_sizes = r.data;
+    no_sizes.Sizes = NULL;
+    r.input.Desc = &no_sizes;
+    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "ReverseSubsequencesDesc.InputTensor.Sizes is NULL, must be a pointer"));
+    no_sizes.DimensionCount = 0;
+    CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_error_violation_count(NULL) == 0 && dml_cuda_error_message(NULL) == NULL && dml_cuda_error_status(NULL) == 0);
+    dml_cuda_destroy_error(NULL);
+    dml_cuda_free_string(NULL);
+}
+
+static void dispatches(void) {
+    struct reversal r;
+    DML_CUDA_DEVICE *device = NULL;
+    DML_CUDA_OPERATOR *op = NULL;
+    DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
+    DML_CUDA_ERROR *error = NULL;
+    DML_CUDA_BINDING_PROPERTIES properties;
+    DML_CUDA_COMPILE_OPTIONS options = {16, DML_CUDA_IN_PLACE_ALWAYS};
+    float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    uint32_t lengths[2] = {2, 4};
+    const void *inputs[2];
+    char *text = NULL;
+    inputs[0] = data;
+    inputs[1] = lengths;
+    reversal(&r);
+    CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
+    CHECK(dml_cuda_create_operator(NULL, &r.desc, &op, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_create_operator(device, &r.desc, NULL, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_create_operator(device, &r.desc, &op, NULL) == 0);
+    CHECK(dml_cuda_explain(op, "h100", &text, NULL) == 0 && strstr(text, "merged shape") == text);
+    dml_cuda_free_string(text);
+    CHECK(dml_cuda_explain(op, "h1000", &text, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_compile_operator(device, op, NULL, &compiled, &error) == 0);
+    CHECK(dml_cuda_get_binding_properties(compiled, &properties, NULL) == 0);
+    CHECK(properties.RequiredDescriptorCount == 3 && properties.TemporaryResourceSize == 0 && properties.PersistentResourceSize == 0);
+    CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, &error) == 0 && error == NULL);
+    CHECK(data[0] == 2 && data[1] == 1 && data[2] == 3 && data[4] == 8 && data[7] == 5);
+    CHECK(failed(dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
+                 "the number of inputs is 8, must be 2 (binding.count)"));
+    CHECK(failed(dml_cuda_dispatch(compiled, NULL, 2, data, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "inputs is NULL, must be a pointer"));
+    CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, NULL, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
+                 "the pointer of OutputTensor is null, must be the address of its first element (binding.null)"));
+    CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, data, &error) == DML_CUDA_STATUS_BINDING);
+    CHECK(strstr(dml_cuda_error_message(error), "(dispatch.stream)") != NULL);
+    dml_cuda_destroy_error(error);
+    CHECK(failed(dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "compiled is NULL, must be a pointer"));
+    dml_cuda_destroy_compiled_operator(compiled);
+    options.PointerAlignment = 24;
+    CHECK(failed(dml_cuda_compile_operator(device, op, &options, &compiled, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "CompileOptions.PointerAlignment is 24, must be 0 or a power of two"));
+    options.PointerAlignment = 4;
+    CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
+    {
+        float other[8];
+        CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
+                     "the dispatch is not in place, must be, as the operator was compiled with in_place true (binding.promise)"));
+    }
+    /* In any order. */
+    dml_cuda_destroy_device(device);
+    dml_cuda_destroy_operator(op);
+    CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, NULL) == 0 && data[0] == 1 && data[4] == 5);
+    dml_cuda_destroy_compiled_operator(compiled);
+}
+
+int main(int argc, char **argv) {
+    long times = argc > 1 ? atol(argv[1]) : 1;
+    while (times-- > 0) CHECK(chain());
+    devices();
+    validation();
+    dispatches();
+    if (failures == 0) printf("all calls are right\n");
+    return failures != 0;
+}

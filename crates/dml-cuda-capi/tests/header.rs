@@ -1,0 +1,20 @@
+//! `include/dml_cuda.h` is what cbindgen makes of the sources. `UPDATE_HEADER=1 cargo test -p dml-cuda-capi --test header` writes it.
+
+#[test]
+fn the_header_is_made_from_the_sources() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("the configuration is right");
+    let sources = ["types", "status", "api"].map(|name| root.join(format!("src/{name}.rs")));
+    let builder =
+        sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, path| builder.with_src(path));
+    let mut made = Vec::new();
+    builder.generate().expect("the sources are readable").write(&mut made);
+    let made = String::from_utf8(made).expect("text");
+    let path = root.join("include/dml_cuda.h");
+    if std::env::var_os("UPDATE_HEADER").is_some() {
+        std::fs::write(&path, &made).expect("written");
+    }
+    let found = std::fs::read_to_string(&path).expect("the header is there");
+    assert!(found == made, "include/dml_cuda.h is stale: run this test with UPDATE_HEADER=1 and commit the result");
+    assert!(made.contains("dml_cuda_dispatch(") && made.contains("} DML_CUDA_BUFFER_TENSOR_DESC;"));
+}

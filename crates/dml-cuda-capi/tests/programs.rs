@@ -1,0 +1,282 @@
+//! C and C++ programs against the header and the library: they compile with all warnings, call every function, and leak nothing.
+//! Skipped, and counted, where there is no C compiler.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of libdml_cuda.so and .a, which cargo builds for the first test.
+fn library() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let target = root().join("../../target");
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or(target, PathBuf::from);
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["build", "--locked", "--release", "--quiet", "-p", "dml-cuda-capi", "--target-dir"])
+            .arg(&target)
+            .current_dir(root())
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "the library must build");
+        target.join("release").canonicalize().expect("it was built")
+    })
+}
+
+const C: [&str; 8] =
+    ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
+const CPP: [&str; 7] = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O1"];
+
+/// Compiles sources (below the crate) to a program; false where there is no compiler.
+fn compile(compiler: &str, arguments: &[&str], source: &str, more: &[&str], to: &Path) -> bool {
+    let fallback = if compiler == "CC" { "cc" } else { "c++" };
+    let program = std::env::var(compiler).unwrap_or_else(|_| fallback.to_owned());
+    if Command::new(&program).arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no {program} to compile {source} with");
+        return false;
+    }
+    let output = Command::new(&program)
+        .args(arguments)
+        .arg("-I")
+        .arg(root().join("include"))
+        .arg(root().join(source))
+        .args(["-o"])
+        .arg(to)
+        .arg("-L")
+        .arg(library())
+        .args(more)
+        .output()
+        .expect("the compiler starts");
+    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+fn run(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library());
+    command
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+const VERSION: &str = concat!("-DVERSION=\"", env!("CARGO_PKG_VERSION"), "\"");
+const LINK: &[&str] = &["-ldml_cuda"];
+
+#[test]
+fn the_header_has_directmls_layout_in_c_and_in_cpp() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("layout");
+    if compile("CC", &C, "tests/c/layout.c", &[], &program) {
+        compile("CXX", &[&CPP[..], &["-x", "c++"]].concat(), "tests/c/layout.c", &[], &program);
+    }
+}
+
+#[test]
+fn directml_h_may_come_before_or_after() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("both");
+    for first in [&["-DDIRECTML_FIRST"][..], &[]] {
+        if compile("CXX", &[&CPP, first].concat(), "tests/c/with_directml.cpp", LINK, &program) {
+            let output = run(&program).output().expect("it starts");
+            assert!(output.status.success(), "{}", text(&output));
+            assert_eq!(text(&output), "1 1.5 2 2.5 3 3.5 ");
+        }
+    }
+}
+
+#[test]
+fn every_function_is_called_rightly_and_wrongly() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("calls");
+    if compile("CC", &[&C[..], &[VERSION]].concat(), "tests/c/calls.c", LINK, &program) {
+        let output = run(&program).output().expect("it starts");
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(text(&output), "all calls are right\n");
+    }
+}
+
+/// A million devices, operators, compiled operators and errors under the address sanitizer, which looks for leaks at the end.
+#[test]
+fn a_million_times_the_whole_chain_leaks_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("calls");
+    let archive = library().join("libdml_cuda.a");
+    let archive = archive.to_string_lossy();
+    let sanitized = [&C[..], &[VERSION, "-fsanitize=address", "-g"]].concat();
+    if compile("CC", &sanitized, "tests/c/calls.c", &[&archive, "-lpthread", "-ldl", "-lm"], &program) {
+        let before = std::time::Instant::now();
+        let output = run(&program).arg("1000000").env("ASAN_OPTIONS", "detect_leaks=1").output().expect("it starts");
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(text(&output), "all calls are right\n");
+        eprintln!("1000000 times in {:?}", before.elapsed());
+    }
+}
+
+#[test]
+fn the_example_of_the_readme_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("reverse");
+    if compile("CC", &C, "examples/reverse.c", LINK, &program) {
+        let output = run(&program).output().expect("it starts");
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(text(&output), "3 2 1 4 6 5 7 8 \n");
+    }
+}
+
+/// Whether a tool is there; else that is said.
+fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("SKIPPED: there is no {tool}");
+    }
+    found
+}
+
+#[test]
+fn pkg_config_names_what_a_program_needs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("reverse");
+    if !has("pkg-config") || !has("cc") {
+        return;
+    }
+    library();
+    let ask = |what: &str| {
+        let output =
+            Command::new("pkg-config").args([what, "dml-cuda"]).env("PKG_CONFIG_PATH", root()).output().expect("there");
+        assert!(output.status.success(), "{}", text(&output));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert_eq!(ask("--modversion").trim(), env!("CARGO_PKG_VERSION"));
+    let (cflags, libs) = (ask("--cflags"), ask("--libs"));
+    let output = Command::new("cc")
+        .args(cflags.split_whitespace())
+        .arg(root().join("examples/reverse.c"))
+        .arg("-o")
+        .arg(&program)
+        .args(libs.split_whitespace())
+        .output()
+        .expect("there");
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(text(&run(&program).output().expect("it starts")), "3 2 1 4 6 5 7 8 \n");
+}
+
+#[test]
+fn cmake_finds_the_library_from_a_project_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    if !has("cmake") {
+        return;
+    }
+    library();
+    let source = folder.path().join("CMakeLists.txt");
+    std::fs::copy(root().join("tests/outside/CMakeLists.txt"), source).expect("copied");
+    let build = folder.path().join("build");
+    let cmake = |arguments: &[std::ffi::OsString]| {
+        let output = Command::new("cmake").args(arguments).output().expect("there");
+        assert!(output.status.success(), "{}", text(&output));
+    };
+    let define = |name: &str, value: &Path| std::ffi::OsString::from(format!("-D{name}={}", value.display()));
+    cmake(&[
+        "-S".into(),
+        folder.path().into(),
+        "-B".into(),
+        build.clone().into(),
+        define("dml-cuda_DIR", &root().join("cmake")),
+        define("DML_CUDA_LIBRARY_DIR", library()),
+        define("EXAMPLE", &root().join("examples/reverse.c")),
+    ]);
+    cmake(&["--build".into(), build.clone().into()]);
+    // CMake writes where the library is into the program.
+    let output = Command::new(build.join("reverse")).output().expect("it starts");
+    assert_eq!(text(&output), "3 2 1 4 6 5 7 8 \n");
+}
+
+mod verdicts {
+    use std::fmt::Write as _;
+    use std::io::{Read, Write as _};
+    use std::process::Stdio;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// DirectML's number of a name, by its place among the names.
+    fn code(name: &Value) -> usize {
+        const NAMES: [&str; 14] = [
+            "UNKNOWN", "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "FLOAT64",
+            "UINT64", "INT64", "UINT4", "INT4",
+        ];
+        let name = name.as_str().expect("a name");
+        NAMES.iter().position(|known| *known == name).unwrap_or_else(|| panic!("{name} is no data type"))
+    }
+
+    fn tensor(json: &Value) -> String {
+        let numbers = |field: &str| -> Vec<String> {
+            json[field].as_array().map_or(Vec::new(), |numbers| numbers.iter().map(Value::to_string).collect())
+        };
+        let (sizes, strides) = (numbers("Sizes"), numbers("Strides"));
+        let flags = u8::from(json["Flags"] == "OWNED_BY_DML");
+        let (has, strides) = if json["Strides"].is_array() { (1, strides.join(" ")) } else { (0, String::new()) };
+        format!(
+            "{} {flags} {} {} {has} {strides} {} {}",
+            code(&json["DataType"]),
+            sizes.len(),
+            sizes.join(" "),
+            json["TotalTensorSizeInBytes"],
+            json["GuaranteedBaseOffsetAlignment"]
+        )
+    }
+
+    #[test]
+    fn the_recorded_verdicts_come_out_of_the_c_library() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("replay");
+        if !compile("CC", &C, "tests/c/replay.c", LINK, &program) {
+            return;
+        }
+        let path = root().join("../../tests/data/directml/verdicts.jsonl.gz");
+        let mut records = String::new();
+        let file = std::fs::File::open(path).expect("the records are there");
+        flate2::read::GzDecoder::new(file).read_to_string(&mut records).expect("text");
+        let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let mut questions = String::new();
+        for record in &records {
+            let desc = &record["desc"];
+            if record["type"] == "DML_OPERATOR_FILL_VALUE_SEQUENCE" {
+                let output = tensor(&desc["OutputTensor"]);
+                writeln!(questions, "104 {output} {} 0 0", code(&desc["ValueDataType"])).expect("a string takes all");
+            } else {
+                let [input, lengths, output] =
+                    ["InputTensor", "SequenceLengthsTensor", "OutputTensor"].map(|name| tensor(&desc[name]));
+                writeln!(questions, "106 {input} {lengths} {output} {}", desc["Axis"]).expect("a string takes all");
+            }
+        }
+        let mut child = run(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("piped");
+        let writer = std::thread::spawn(move || stdin.write_all(questions.as_bytes()));
+        let output = child.wait_with_output().expect("it ends");
+        writer.join().expect("no panic").expect("it reads all");
+        assert!(output.status.success());
+        let answers = String::from_utf8(output.stdout).expect("text");
+        assert_eq!((answers.lines().count(), records.len()), (2442, 2442));
+        let (mut accepted, mut ids) = (0, std::collections::BTreeSet::new());
+        for (answer, record) in answers.lines().zip(&records) {
+            let (status, rules) = answer.split_once(' ').unwrap_or((answer, ""));
+            let overlaps = record["output_overlaps"] == true;
+            let required = record["accepted"] == true && !overlaps;
+            assert_eq!(status, if required { "0" } else { "2" }, "{record}: {answer}");
+            assert_eq!(rules.is_empty(), required, "{record}: {answer}");
+            if overlaps {
+                assert!(rules.split(' ').all(|rule| rule == "output.overlap"), "{record}: {answer}");
+            }
+            accepted += usize::from(required);
+            ids.extend(rules.split(' ').filter(|rule| !rule.is_empty()).map(str::to_owned));
+        }
+        eprintln!("{accepted} of {} accepted; rules that were broken: {ids:?}", records.len());
+        assert!(accepted > 400 && ids.len() > 10, "{accepted} {ids:?}");
+    }
+}

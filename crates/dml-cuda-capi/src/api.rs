@@ -458,3 +458,23 @@ pub unsafe extern "C" fn dml_cuda_destroy_error(error: *mut DML_CUDA_ERROR) {
     // SAFETY: the header's contract.
     unsafe { destroy(error) }
 }
+
+/// How many nodes ONNX Runtime's sessions of this process have handed to this library; 0 in a library without that feature.
+#[no_mangle]
+pub extern "C" fn dml_cuda_onnxruntime_kernel_count() -> u64 {
+    #[cfg(feature = "onnxruntime")]
+    let count = crate::onnxruntime::KERNELS.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(feature = "onnxruntime"))]
+    let count = 0;
+    count
+}
+
+/// How many times such nodes have run; 0 in a library without that feature.
+#[no_mangle]
+pub extern "C" fn dml_cuda_onnxruntime_run_count() -> u64 {
+    #[cfg(feature = "onnxruntime")]
+    let count = crate::onnxruntime::RUNS.load(std::sync::atomic::Ordering::Relaxed);
+    #[cfg(not(feature = "onnxruntime"))]
+    let count = 0;
+    count
+}

@@ -13,6 +13,8 @@
 
 pub mod api;
 mod input;
+#[cfg(feature = "onnxruntime")]
+mod onnxruntime;
 
 pub mod status;
 pub mod types;

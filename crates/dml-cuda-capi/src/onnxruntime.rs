@@ -1,0 +1,20 @@
+//! ONNX Runtime's door: `RegisterCustomOps`, by which a session loads this library.
+//!
+//! | file | |
+//! | --- | --- |
+//! | api | ONNX Runtime's functions, with results in place of statuses |
+//! | lower | shapes and lengths of tensors as descriptors; plain data |
+//! | kernel | a node of a session: its device, and its operators compiled so far |
+//! | reverse, sequence | what the two kinds of nodes do in a run |
+//! | op | the tables of callbacks that describe an operator to ONNX Runtime |
+//! | register | which operators there are, in which domains |
+
+mod api;
+mod kernel;
+mod lower;
+mod op;
+mod register;
+mod reverse;
+mod sequence;
+
+pub(crate) use kernel::{KERNELS, RUNS};

@@ -1,0 +1,251 @@
+//! ONNX Runtime's functions, with results in place of statuses. It is called through the table it hands over; nothing is linked.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ptr::{null, null_mut};
+
+use ort_sys::{
+    OrtApi, OrtApiBase, OrtErrorCode, OrtKernelContext, OrtKernelInfo, OrtLoggingLevel, OrtMemType, OrtSessionOptions,
+    OrtStatusPtr, OrtValue,
+};
+
+use crate::status::text;
+
+/// The version of the interface that this library is written for: of ONNX Runtime 1.18.
+pub const VERSION: u32 = 18;
+
+/// The version from which on a shape can be read without a copy.
+const SHAPES_BY_REFERENCE: u32 = 24;
+
+/// The most dimensions of a tensor.
+const MAX_RANK: usize = 32;
+
+/// A failure of this library, or of ONNX Runtime in its own words.
+pub enum Failure {
+    Text(String),
+    Status(OrtStatusPtr),
+}
+
+impl<T: std::fmt::Display> From<T> for Failure {
+    fn from(message: T) -> Self {
+        Self::Text(message.to_string())
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// ONNX Runtime's table of functions.
+#[derive(Clone, Copy)]
+pub struct Ort {
+    api: *const OrtApi,
+    shapes_by_reference: bool,
+}
+
+// SAFETY: the table is constant, and its functions may be called from any thread.
+unsafe impl Send for Ort {}
+// SAFETY: as for Send.
+unsafe impl Sync for Ort {}
+
+/// Calls a function of the table; a status becomes a failure. Contracts are argued where the wrappers are defined: what they take
+/// is ONNX Runtime's own, for the length of a callback.
+macro_rules! call {
+    ($ort:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        // SAFETY: the table is live (`Ort::new`), and of at least version 18, which has the function; the arguments are ONNX
+        // Runtime's own objects, valid during the callback they came with, and live variables of this thread.
+        let status = unsafe { ((*$ort.api).$function)($($argument),*) };
+        if status.0.is_null() { Ok(()) } else { Err(Failure::Status(status)) }
+    }};
+}
+
+impl Ort {
+    /// The table that a base has for this library; `None` of an ONNX Runtime before 1.18.
+    ///
+    /// # Safety
+    ///
+    /// `base` is what ONNX Runtime hands to `RegisterCustomOps`; its library is never unloaded.
+    pub unsafe fn new(base: *const OrtApiBase) -> Option<Self> {
+        // SAFETY: the caller's promise. The function answers null of versions it does not have; it would also print of it, so
+        // the version is asked for first.
+        let (get_api, version) = unsafe { ((*base).GetApi, CStr::from_ptr(((*base).GetVersionString)())) };
+        let mut numbers = version.to_str().ok()?.split('.').map(|number| number.parse::<u32>().ok());
+        let (major, minor) = (numbers.next()??, numbers.next()??);
+        let newest = if major > 1 { u32::MAX } else { minor };
+        let shapes_by_reference = newest >= SHAPES_BY_REFERENCE;
+        if newest < VERSION {
+            return None;
+        }
+        // SAFETY: as above.
+        let api = unsafe { get_api(if shapes_by_reference { SHAPES_BY_REFERENCE } else { VERSION }) };
+        (!api.is_null()).then_some(Self { api, shapes_by_reference })
+    }
+
+    /// The table that a callback of a kernel is given, known to be that of `new`.
+    pub fn status(self, failure: Failure) -> OrtStatusPtr {
+        match failure {
+            Failure::Status(status) => status,
+            Failure::Text(message) => {
+                let message = text(&message);
+                // SAFETY: as in `call`; the text is copied.
+                unsafe { ((*self.api).CreateStatus)(OrtErrorCode::ORT_INVALID_ARGUMENT, message.as_ptr()) }
+            }
+        }
+    }
+
+    pub fn create_domain(self, name: &'static CStr) -> Result<*mut ort_sys::OrtCustomOpDomain> {
+        let mut domain = null_mut();
+        call!(self, CreateCustomOpDomain(name.as_ptr(), &mut domain))?;
+        Ok(domain)
+    }
+
+    /// The operator lives for ever, as ONNX Runtime keeps its address.
+    pub fn add_op(self, domain: *mut ort_sys::OrtCustomOpDomain, op: &'static ort_sys::OrtCustomOp) -> Result<()> {
+        call!(self, CustomOpDomain_Add(domain, op))
+    }
+
+    pub fn add_domain(self, options: *mut OrtSessionOptions, domain: *mut ort_sys::OrtCustomOpDomain) -> Result<()> {
+        call!(self, AddCustomOpDomain(options, domain))
+    }
+
+    /// An entry of a session's configuration; `None` where there is none.
+    pub fn config_entry(self, options: *const OrtSessionOptions, key: &CStr) -> Result<Option<String>> {
+        let (mut has, mut size, mut value) = (0, 0, [0 as c_char; 64]);
+        call!(self, HasSessionConfigEntry(options, key.as_ptr(), &mut has))?;
+        if has == 0 {
+            return Ok(None);
+        }
+        call!(self, GetSessionConfigEntry(options, key.as_ptr(), null_mut(), &mut size))?;
+        if size > value.len() {
+            return Err(format!("{} is {size} bytes long, must be `0` or `1`", key.to_string_lossy()).into());
+        }
+        call!(self, GetSessionConfigEntry(options, key.as_ptr(), value.as_mut_ptr(), &mut size))?;
+        // SAFETY: ONNX Runtime has written a text with its NUL, which `value` has room for.
+        Ok(Some(unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned()))
+    }
+
+    pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr) -> Result<i64> {
+        let mut value = 0;
+        call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), &mut value))?;
+        Ok(value)
+    }
+
+    /// An attribute that has a default where a model does not write it.
+    pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> i64 {
+        self.attribute(info, name).unwrap_or_else(|failure| {
+            if let Failure::Status(status) = failure {
+                // SAFETY: a status is released once.
+                unsafe { ((*self.api).ReleaseStatus)(status.0) };
+            }
+            default
+        })
+    }
+
+    pub fn node_name(self, info: *const OrtKernelInfo) -> Result<String> {
+        let mut name = vec![0u8; 256];
+        let mut size = 0;
+        call!(self, KernelInfo_GetNodeName(info, null_mut(), &mut size))?;
+        name.resize(size.max(1), 0);
+        call!(self, KernelInfo_GetNodeName(info, name.as_mut_ptr().cast(), &mut size))?;
+        name.retain(|&byte| byte != 0);
+        Ok(String::from_utf8_lossy(&name).into_owned())
+    }
+
+    /// The ordinal of the device that a node's provider allocates on.
+    pub fn device_ordinal(self, info: *const OrtKernelInfo) -> Result<usize> {
+        let (mut allocator, mut memory, mut id): (_, _, c_int) = (null_mut(), null(), 0);
+        call!(self, KernelInfoGetAllocator(info, OrtMemType::OrtMemTypeDefault, &mut allocator))?;
+        let asked = call!(self, AllocatorGetInfo(allocator, &mut memory))
+            .and_then(|()| call!(self, MemoryInfoGetId(memory, &mut id)));
+        // SAFETY: the allocator was given to this call, and is released once.
+        unsafe { ((*self.api).ReleaseAllocator)(allocator) };
+        asked?;
+        usize::try_from(id).map_err(|_| format!("the device of the node is {id}, must be an ordinal").into())
+    }
+
+    /// Writes a line to the session's log, at the level of information.
+    pub fn log(self, info: *const OrtKernelInfo, message: &str) -> Result<()> {
+        let mut logger = null();
+        call!(self, KernelInfo_GetLogger(info, &mut logger))?;
+        let message = text(message);
+        #[cfg(not(windows))]
+        let file = c"dml_cuda".as_ptr();
+        #[cfg(windows)]
+        let file = [0u16].as_ptr();
+        let level = OrtLoggingLevel::ORT_LOGGING_LEVEL_INFO;
+        call!(self, Logger_LogMessage(logger, level, message.as_ptr(), file, 0, c"CreateKernel".as_ptr()))
+    }
+
+    pub fn input(self, context: *const OrtKernelContext, index: usize) -> Result<*const OrtValue> {
+        let mut value = null();
+        call!(self, KernelContext_GetInput(context, index, &mut value))?;
+        Ok(value)
+    }
+
+    /// The output of a run, allocated with that shape.
+    pub fn output(self, context: *mut OrtKernelContext, shape: &[i64]) -> Result<*mut OrtValue> {
+        let mut value = null_mut();
+        call!(self, KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), &mut value))?;
+        Ok(value)
+    }
+
+    pub fn stream(self, context: *const OrtKernelContext) -> Result<*mut c_void> {
+        let mut stream = null_mut();
+        call!(self, KernelContext_GetGPUComputeStream(context, &mut stream))?;
+        Ok(stream)
+    }
+
+    pub fn data(self, value: *const OrtValue) -> Result<*mut c_void> {
+        let mut data = null_mut();
+        call!(self, GetTensorMutableData(value.cast_mut(), &mut data))?;
+        Ok(data)
+    }
+
+    /// Hands a tensor's element type, as `ONNXTensorElementDataType` numbers them, and its shape to `look`.
+    pub fn shape<R>(self, value: *const OrtValue, look: impl FnOnce(i32, &[i64]) -> Result<R>) -> Result<R> {
+        // Not of ort_sys's type, which an element type that is newer than it would be no value of.
+        let mut element_type = 0i32;
+        let element_type_out = (&raw mut element_type).cast();
+        if self.shapes_by_reference {
+            let (mut dims, mut rank) = (null(), 0);
+            call!(self, GetTensorElementTypeAndShapeDataReference(value, element_type_out, &mut dims, &mut rank))?;
+            // SAFETY: the numbers belong to the value, which lives as long as the callback. Of rank 0 the pointer may be null.
+            let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank) } };
+            return look(element_type, dims);
+        }
+        let mut info = null_mut();
+        call!(self, GetTensorTypeAndShape(value, &mut info))?;
+        let (mut dims, mut rank) = ([0; MAX_RANK], 0);
+        let asked = call!(self, GetTensorElementType(info, element_type_out))
+            .and_then(|()| call!(self, GetDimensionsCount(info, &mut rank)))
+            .and_then(|()| match rank {
+                0..=MAX_RANK => call!(self, GetDimensions(info, dims.as_mut_ptr(), rank)),
+                _ => Err(format!("the tensor has {rank} dimensions, must have at most {MAX_RANK}").into()),
+            });
+        // SAFETY: the object was given to this call, and is released once.
+        unsafe { ((*self.api).ReleaseTensorTypeAndShapeInfo)(info) };
+        asked?;
+        look(element_type, &dims[..rank])
+    }
+
+    /// The texts of a tensor of strings, end to end, and where each begins.
+    pub fn strings(self, value: *const OrtValue, count: usize) -> Result<(Vec<u8>, Vec<usize>)> {
+        let mut length = 0;
+        call!(self, GetStringTensorDataLength(value, &mut length))?;
+        let (mut bytes, mut offsets) = (vec![0u8; length], vec![0usize; count]);
+        call!(self, GetStringTensorContent(value, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
+        Ok((bytes, offsets))
+    }
+
+    pub fn set_string(self, value: *mut OrtValue, index: usize, bytes: &[u8]) -> Result<()> {
+        let mut buffer = null_mut();
+        call!(self, GetResizedStringTensorElementBuffer(value, index, bytes.len(), &mut buffer))?;
+        // SAFETY: the buffer is the element's, of that many bytes; `bytes` is a copy of this library's.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len()) };
+        Ok(())
+    }
+
+    /// Says that an output has the type and shape of the first input, as far as they are known.
+    pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
+        let mut info = null_mut();
+        call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
+        call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
+    }
+}

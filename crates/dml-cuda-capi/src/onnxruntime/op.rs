@@ -1,0 +1,267 @@
+//! The tables of callbacks that describe an operator to ONNX Runtime.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::null_mut;
+
+use dml::{Device, TensorDataType};
+use ort_sys::{
+    ONNXTensorElementDataType as Type, OrtApi, OrtCustomOp, OrtCustomOpInputOutputCharacteristic, OrtKernelContext,
+    OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
+};
+
+use super::api::{Ort, Result, VERSION};
+use super::kernel::{Kernel, Work};
+use super::reverse::Reverse;
+
+/// What an operator is.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    ReverseSequence,
+    Range,
+    ReverseSubsequences { lengths: TensorDataType },
+    FillValueSequence,
+}
+
+/// Who runs it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    Cpu,
+    /// By the name that ONNX Runtime gives it.
+    Cuda(&'static CStr),
+}
+
+/// An operator for one provider, with its types. The callbacks are given the address of the first field.
+#[repr(C)]
+pub struct Op {
+    callbacks: OrtCustomOp,
+    name: &'static CStr,
+    kind: Kind,
+    provider: Provider,
+    inputs: &'static [Type],
+    output: Type,
+    ort: Ort,
+}
+
+// SAFETY: everything in it is constant.
+unsafe impl Sync for Op {}
+
+impl Op {
+    /// Leaks it: ONNX Runtime keeps its address.
+    pub fn leak(
+        ort: Ort,
+        name: &'static CStr,
+        kind: Kind,
+        provider: Provider,
+        inputs: Vec<Type>,
+        output: Type,
+    ) -> &'static OrtCustomOp {
+        let reverses = matches!(kind, Kind::ReverseSequence | Kind::ReverseSubsequences { .. });
+        let callbacks = OrtCustomOp {
+            version: VERSION,
+            CreateKernel: None,
+            GetName: Some(name_of),
+            GetExecutionProviderType: Some(provider_of),
+            GetInputType: Some(input_type),
+            GetInputTypeCount: Some(input_count),
+            GetOutputType: Some(output_type),
+            GetOutputTypeCount: Some(output_count),
+            KernelCompute: None,
+            KernelDestroy: Some(destroy),
+            GetInputCharacteristic: Some(required),
+            GetOutputCharacteristic: Some(required),
+            GetInputMemoryType: Some(memory_type),
+            GetVariadicInputMinArity: Some(none),
+            GetVariadicInputHomogeneity: Some(none),
+            GetVariadicOutputMinArity: Some(none),
+            GetVariadicOutputHomogeneity: Some(none),
+            CreateKernelV2: Some(create),
+            KernelComputeV2: Some(compute),
+            InferOutputShapeFn: if reverses { Some(infer) } else { None },
+            GetStartVersion: Some(start_version),
+            GetEndVersion: Some(end_version),
+            GetMayInplace: if reverses { Some(may_in_place) } else { None },
+            ReleaseMayInplace: if reverses { Some(release_in_place) } else { None },
+            GetAliasMap: None,
+            ReleaseAliasMap: None,
+        };
+        let op: &'static Op =
+            Box::leak(Box::new(Op { callbacks, name, kind, provider, inputs: inputs.leak(), output, ort }));
+        &op.callbacks
+    }
+
+    /// The operator whose first field a callback is given.
+    ///
+    /// # Safety
+    ///
+    /// `op` is an address that `leak` gave out.
+    unsafe fn of<'a>(op: *const OrtCustomOp) -> &'a Op {
+        // SAFETY: the caller's promise; `callbacks` is the first field of a `repr(C)` structure that is never freed.
+        unsafe { &*op.cast::<Op>() }
+    }
+
+    fn kernel(&self, info: *const OrtKernelInfo) -> Result<Kernel> {
+        let ort = self.ort;
+        let device = match self.provider {
+            Provider::Cpu => Device::cpu(),
+            Provider::Cuda(_) => crate::api::cuda_device(ort.device_ordinal(info)?)?,
+        };
+        let work = match self.kind {
+            Kind::ReverseSequence => {
+                let (batch, time) = (ort.attribute_or(info, c"batch_axis", 1), ort.attribute_or(info, c"time_axis", 0));
+                match (batch, time) {
+                    (0, 1) => Work::Reverse(Reverse::Sequence { batch: 0, time: 1 }),
+                    (1, 0) => Work::Reverse(Reverse::Sequence { batch: 1, time: 0 }),
+                    _ => {
+                        return Err(format!(
+                            "batch_axis and time_axis are {batch} and {time}, must be 0 and 1, or 1 and 0"
+                        )
+                        .into())
+                    }
+                }
+            }
+            Kind::ReverseSubsequences { lengths } => {
+                Work::Reverse(Reverse::Subsequences { axis: ort.attribute(info, c"axis")?, lengths })
+            }
+            Kind::Range => Work::Range,
+            Kind::FillValueSequence => Work::Fill,
+        };
+        let (name, node) = (self.name.to_string_lossy(), ort.node_name(info)?);
+        ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}"))?;
+        Ok(Kernel::new(ort, device, work))
+    }
+}
+
+/// Runs a callback's body; a failure or a panic becomes a status, with the operator's name before it.
+fn guarded(ort: Ort, name: &str, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
+    use super::api::Failure;
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => OrtStatusPtr(null_mut()),
+        Ok(Err(Failure::Text(message))) => ort.status(Failure::Text(format!("dml_cuda {name}: {message}"))),
+        Ok(Err(failure)) => ort.status(failure),
+        Err(_) => ort.status(Failure::Text(format!("dml_cuda {name}: a fault of the library; please report it"))),
+    }
+}
+
+unsafe extern "system" fn create(
+    op: *const OrtCustomOp,
+    _: *const OrtApi,
+    info: *const OrtKernelInfo,
+    kernel: *mut *mut c_void,
+) -> OrtStatusPtr {
+    // SAFETY: ONNX Runtime gives callbacks of an operator the operator's address.
+    let op = unsafe { Op::of(op) };
+    let name = op.name.to_string_lossy();
+    guarded(op.ort, &name, || {
+        let made = Box::new(Node { kernel: op.kernel(info)?, name: op.name });
+        // SAFETY: ONNX Runtime gives the address of a live pointer.
+        unsafe { kernel.write(Box::into_raw(made).cast()) };
+        Ok(())
+    })
+}
+
+/// What ONNX Runtime keeps of a node.
+struct Node {
+    kernel: Kernel,
+    name: &'static CStr,
+}
+
+unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelContext) -> OrtStatusPtr {
+    // SAFETY: what `create` made, not yet destroyed; it is shared by concurrent runs, and `Kernel` is `Sync`.
+    let Node { kernel, name } = unsafe { &*node.cast::<Node>() };
+    guarded(kernel.ort, &name.to_string_lossy(), || kernel.run(context))
+}
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Kernel>();
+};
+
+unsafe extern "system" fn destroy(node: *mut c_void) {
+    // SAFETY: what `create` made, destroyed once. A panic may not leave; there is none to be expected.
+    let node = unsafe { Box::from_raw(node.cast::<Node>()) };
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(node)));
+}
+
+unsafe extern "system" fn name_of(op: *const OrtCustomOp) -> *const c_char {
+    // SAFETY: as in `create`, here and below.
+    unsafe { Op::of(op) }.name.as_ptr()
+}
+
+unsafe extern "system" fn provider_of(op: *const OrtCustomOp) -> *const c_char {
+    // SAFETY: as in `create`.
+    match unsafe { Op::of(op) }.provider {
+        Provider::Cpu => c"CPUExecutionProvider".as_ptr(),
+        Provider::Cuda(name) => name.as_ptr(),
+    }
+}
+
+unsafe extern "system" fn input_type(op: *const OrtCustomOp, index: usize) -> Type {
+    // SAFETY: as in `create`.
+    unsafe { Op::of(op) }.inputs.get(index).copied().unwrap_or(Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
+}
+
+unsafe extern "system" fn input_count(op: *const OrtCustomOp) -> usize {
+    // SAFETY: as in `create`.
+    unsafe { Op::of(op) }.inputs.len()
+}
+
+unsafe extern "system" fn output_type(op: *const OrtCustomOp, _: usize) -> Type {
+    // SAFETY: as in `create`.
+    unsafe { Op::of(op) }.output
+}
+
+unsafe extern "system" fn output_count(_: *const OrtCustomOp) -> usize {
+    1
+}
+
+unsafe extern "system" fn required(_: *const OrtCustomOp, _: usize) -> OrtCustomOpInputOutputCharacteristic {
+    OrtCustomOpInputOutputCharacteristic::INPUT_OUTPUT_REQUIRED
+}
+
+/// Shapes and scalars are on the host, tensors and lengths where the provider's memory is.
+unsafe extern "system" fn memory_type(op: *const OrtCustomOp, _: usize) -> OrtMemType {
+    // SAFETY: as in `create`.
+    match unsafe { Op::of(op) }.kind {
+        Kind::Range | Kind::FillValueSequence => OrtMemType::OrtMemTypeCPUInput,
+        Kind::ReverseSequence | Kind::ReverseSubsequences { .. } => OrtMemType::OrtMemTypeDefault,
+    }
+}
+
+unsafe extern "system" fn none(_: *const OrtCustomOp) -> c_int {
+    0
+}
+
+unsafe extern "system" fn start_version(_: *const OrtCustomOp) -> c_int {
+    1
+}
+
+unsafe extern "system" fn end_version(_: *const OrtCustomOp) -> c_int {
+    c_int::MAX
+}
+
+unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeInferContext) -> OrtStatusPtr {
+    // SAFETY: as in `create`.
+    let op = unsafe { Op::of(op) };
+    guarded(op.ort, &op.name.to_string_lossy(), || op.ort.same_shape(context))
+}
+
+/// The output may be the first input.
+unsafe extern "system" fn may_in_place(inputs: *mut *mut c_int, outputs: *mut *mut c_int) -> usize {
+    let first = || Box::into_raw(Box::new(0));
+    // SAFETY: ONNX Runtime gives the addresses of two live pointers.
+    unsafe {
+        inputs.write(first());
+        outputs.write(first());
+    }
+    1
+}
+
+unsafe extern "system" fn release_in_place(inputs: *mut c_int, outputs: *mut c_int) {
+    for index in [inputs, outputs] {
+        if !index.is_null() {
+            // SAFETY: what `may_in_place` made, given back once.
+            drop(unsafe { Box::from_raw(index) });
+        }
+    }
+}

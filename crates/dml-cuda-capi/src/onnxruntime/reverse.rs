@@ -1,0 +1,180 @@
+//! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
+
+use dml::{Address, TensorDataType};
+use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
+
+use super::api::Result;
+use super::kernel::{Kernel, Lowered};
+use super::lower::Reversal;
+
+/// What the lengths' type and shape are, and what becomes of those outside [0, T].
+pub enum Reverse {
+    /// ONNX's: lengths int64 [B]; above T they are an error on the host, and act as T on a GPU, where they cannot be read.
+    Sequence { batch: usize, time: usize },
+    /// DirectML's: lengths of any of its types, as many as lanes or fewer; above T they act as T.
+    Subsequences { axis: i64, lengths: TensorDataType },
+}
+
+/// Bytes of an element by ONNX's number of its type; `None` of types that are no bytes of their own.
+fn width(element_type: i32) -> Option<usize> {
+    const fn is(element_type: i32, of: Type) -> bool {
+        element_type == of as i32
+    }
+    use Type::*;
+    let any = |types: &[Type]| types.iter().any(|of| is(element_type, *of));
+    if any(&[
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FNUZ,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2FNUZ,
+    ]) {
+        Some(1)
+    } else if any(&[
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16,
+    ]) {
+        Some(2)
+    } else if any(&[
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+    ]) {
+        Some(4)
+    } else if any(&[
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX64,
+    ]) {
+        Some(8)
+    } else {
+        None
+    }
+}
+
+impl Reverse {
+    pub fn run(&self, kernel: &Kernel, context: *mut OrtKernelContext) -> Result<()> {
+        let ort = kernel.ort;
+        let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
+        ort.shape(input, |element_type, shape| {
+            let output = ort.output(context, shape)?;
+            let lowered = ort.shape(lengths, |_, of_lengths| {
+                if shape.contains(&0) {
+                    return Ok(None);
+                }
+                // Strings are moved one by one; the rest is as for elements of any width.
+                let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
+                let width = if strings { Some(1) } else { width(element_type) };
+                let width = width.ok_or_else(|| {
+                    format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
+                })?;
+                Ok(Some((self.lower(shape, of_lengths, width)?, strings)))
+            })?;
+            let Some((reversal, strings)) = lowered else { return Ok(()) };
+            let of_lengths = ort.data(lengths)?;
+            if kernel.is_on_host() {
+                self.check(of_lengths as Address, lengths, kernel, &reversal)?;
+            }
+            if strings {
+                return reverse_strings(kernel, context, input, output, of_lengths as Address, reversal, shape);
+            }
+            let (from, to) = (ort.data(input)? as Address, ort.data(output)? as Address);
+            // SAFETY: ONNX Runtime's tensors of the shapes that were lowered, in memory of the node's device.
+            unsafe { kernel.dispatch(Lowered::Reversal(reversal), &[from, of_lengths as Address], to, context) }
+        })
+    }
+
+    fn lower(&self, shape: &[i64], of_lengths: &[i64], width: usize) -> std::result::Result<Reversal, String> {
+        match *self {
+            Self::Sequence { batch, time } => {
+                if shape.len() < 2 {
+                    return Err(format!("input has {} dimensions, must have at least 2", shape.len()));
+                }
+                let lanes = shape[batch];
+                if of_lengths != [lanes] {
+                    return Err(format!(
+                        "the shape of sequence_lens is {of_lengths:?}, must be [{lanes}], the batch size"
+                    ));
+                }
+                // As many dimensions as the input, of which the batch's is not 1.
+                let mut broadcast = [1; 32];
+                broadcast[batch] = lanes;
+                let broadcast = broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?;
+                Reversal::new(shape, broadcast, time, width, TensorDataType::UInt64)
+            }
+            Self::Subsequences { axis, lengths } => {
+                let rank = shape.len() as i64;
+                let found = if axis < 0 { axis + rank } else { axis };
+                if !(0..rank).contains(&found) {
+                    return Err(format!(
+                        "axis is {axis}, must be from {} to {}, of an input of {rank} dimensions",
+                        -rank,
+                        rank - 1
+                    ));
+                }
+                Reversal::new(shape, of_lengths, found as usize, width, lengths)
+            }
+        }
+    }
+
+    /// Looks at lengths on the host. int64 ones pass as UINT64, in which negative ones would be huge.
+    fn check(&self, address: Address, lengths: *const OrtValue, kernel: &Kernel, reversal: &Reversal) -> Result<()> {
+        let (signed, count) = kernel.ort.shape(lengths, |element_type, shape| {
+            Ok((element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 as i32, super::lower::element_count(shape)?))
+        })?;
+        if !signed {
+            return Ok(());
+        }
+        let most = match self {
+            Self::Sequence { .. } => i64::from(reversal.axis_size()),
+            Self::Subsequences { .. } => i64::MAX,
+        };
+        // SAFETY: an int64 tensor of ONNX Runtime's of that many elements, on the host, that nobody writes during the run.
+        let lengths = unsafe { std::slice::from_raw_parts(address as *const i64, count as usize) };
+        match lengths.iter().position(|length| !(0..=most).contains(length)) {
+            None => Ok(()),
+            Some(at) => {
+                let (name, required) = match self {
+                    Self::Sequence { .. } => ("sequence_lens", format!("from 0 to {most}, the size of the time axis")),
+                    Self::Subsequences { .. } => ("sequence_lengths", "at least 0".to_owned()),
+                };
+                Err(format!("{name}[{at}] is {}, must be {required}", lengths[at]).into())
+            }
+        }
+    }
+}
+
+/// Strings have no bytes to move: their places are reversed as numbers, on the CPU, and the texts follow.
+fn reverse_strings(
+    kernel: &Kernel,
+    context: *mut OrtKernelContext,
+    input: *const OrtValue,
+    output: *mut OrtValue,
+    lengths: Address,
+    reversal: Reversal,
+    shape: &[i64],
+) -> Result<()> {
+    if !kernel.is_on_host() {
+        return Err("strings are reversed on the CPU only".into());
+    }
+    let count = super::lower::element_count(shape)?;
+    let (bytes, offsets) = kernel.ort.strings(input, count as usize)?;
+    let places: Vec<u32> = (0..count).collect();
+    let mut reversed = vec![0u32; count as usize];
+    let lowered = Lowered::Reversal(reversal.of_width(4));
+    // SAFETY: as many numbers as the shape has elements; the lengths are ONNX Runtime's, on the host.
+    unsafe {
+        kernel.dispatch(lowered, &[places.as_ptr() as Address, lengths], reversed.as_mut_ptr() as Address, context)
+    }?;
+    for (at, &from) in reversed.iter().enumerate() {
+        let from = from as usize;
+        let end = offsets.get(from + 1).copied().unwrap_or(bytes.len());
+        kernel.ort.set_string(output, at, &bytes[offsets[from]..end])?;
+    }
+    Ok(())
+}

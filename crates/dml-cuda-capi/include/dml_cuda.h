@@ -95,6 +95,16 @@ typedef struct {
   DML_CUDA_FEATURE_LEVEL NeededFeatureLevel;
 } DML_CUDA_VIOLATION;
 
+// What ONNX Runtime's sessions of this process have had the library do; zeros in a library without that feature.
+typedef struct {
+  // Nodes of sessions that this library runs, those of sessions that are gone included.
+  uint64_t Nodes;
+  // Runs of such nodes.
+  uint64_t Runs;
+  // Those of them whose output was their input.
+  uint64_t InPlaceRuns;
+} DML_CUDA_ONNXRUNTIME_COUNTERS;
+
 // `DML_TENSOR_DATA_TYPE`.
 typedef uint32_t DML_CUDA_TENSOR_DATA_TYPE;
 
@@ -391,6 +401,9 @@ DML_CUDA_STATUS dml_cuda_error_violation(const DML_CUDA_ERROR *error, uint32_t i
 
 // Destroys an error; NULL is none.
 void dml_cuda_destroy_error(DML_CUDA_ERROR *error);
+
+// What ONNX Runtime's sessions of this process have had this library do: a way to see that it is in use.
+DML_CUDA_STATUS dml_cuda_onnxruntime_counters(DML_CUDA_ONNXRUNTIME_COUNTERS *counters, DML_CUDA_ERROR **error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -459,22 +459,21 @@ pub unsafe extern "C" fn dml_cuda_destroy_error(error: *mut DML_CUDA_ERROR) {
     unsafe { destroy(error) }
 }
 
-/// How many nodes ONNX Runtime's sessions of this process have handed to this library; 0 in a library without that feature.
+/// What ONNX Runtime's sessions of this process have had this library do: a way to see that it is in use.
 #[no_mangle]
-pub extern "C" fn dml_cuda_onnxruntime_kernel_count() -> u64 {
+pub unsafe extern "C" fn dml_cuda_onnxruntime_counters(
+    counters: *mut DML_CUDA_ONNXRUNTIME_COUNTERS,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
     #[cfg(feature = "onnxruntime")]
-    let count = crate::onnxruntime::KERNELS.load(std::sync::atomic::Ordering::Relaxed);
+    let counts = {
+        use crate::onnxruntime::{IN_PLACE_RUNS, KERNELS, RUNS};
+        [&KERNELS, &RUNS, &IN_PLACE_RUNS].map(|count| count.load(std::sync::atomic::Ordering::Relaxed))
+    };
     #[cfg(not(feature = "onnxruntime"))]
-    let count = 0;
-    count
-}
-
-/// How many times such nodes have run; 0 in a library without that feature.
-#[no_mangle]
-pub extern "C" fn dml_cuda_onnxruntime_run_count() -> u64 {
-    #[cfg(feature = "onnxruntime")]
-    let count = crate::onnxruntime::RUNS.load(std::sync::atomic::Ordering::Relaxed);
-    #[cfg(not(feature = "onnxruntime"))]
-    let count = 0;
-    count
+    let counts = [0; 3];
+    let [nodes, runs, in_place_runs] = counts;
+    let counts = DML_CUDA_ONNXRUNTIME_COUNTERS { Nodes: nodes, Runs: runs, InPlaceRuns: in_place_runs };
+    // SAFETY: the header's contract.
+    unsafe { run(error, || give(counters, "counters", counts)) }
 }

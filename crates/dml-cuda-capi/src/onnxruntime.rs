@@ -17,4 +17,4 @@ mod register;
 mod reverse;
 mod sequence;
 
-pub(crate) use kernel::{KERNELS, RUNS};
+pub(crate) use kernel::{IN_PLACE_RUNS, KERNELS, RUNS};

@@ -206,3 +206,15 @@ pub struct DML_CUDA_VIOLATION {
     /// That level; 0 where there is none.
     pub NeededFeatureLevel: DML_CUDA_FEATURE_LEVEL,
 }
+
+/// What ONNX Runtime's sessions of this process have had the library do; zeros in a library without that feature.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DML_CUDA_ONNXRUNTIME_COUNTERS {
+    /// Nodes of sessions that this library runs, those of sessions that are gone included.
+    pub Nodes: u64,
+    /// Runs of such nodes.
+    pub Runs: u64,
+    /// Those of them whose output was their input.
+    pub InPlaceRuns: u64,
+}

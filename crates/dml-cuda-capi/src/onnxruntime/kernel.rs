@@ -10,9 +10,10 @@ use super::api::{Ort, Result};
 use super::lower::{Reversal, Sequence};
 use super::reverse::Reverse;
 
-/// Kernels that sessions made, and runs of them, in this process.
+/// Kernels that sessions made, runs of them, and runs whose output was the input, in this process.
 pub(crate) static KERNELS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static RUNS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static IN_PLACE_RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// Operators that a node keeps. A model with more shapes than that compiles again, which takes microseconds.
 const KEPT: usize = 32;
@@ -85,6 +86,9 @@ impl Kernel {
         let aligned = (input.unwrap_or(0) | output) % 16 == 0;
         let options =
             CompileOptions { pointer_alignment: if aligned { 16 } else { 0 }, in_place: Some(input == Some(output)) };
+        if options.in_place == Some(true) {
+            IN_PLACE_RUNS.fetch_add(1, Ordering::Relaxed);
+        }
         let operator = self.operator(Key { lowered, options })?;
         let stream = if self.is_on_host() { std::ptr::null_mut() } else { self.ort.stream(context)? };
         // SAFETY: the caller's promise; the stream is the run's; kernels stay loaded (`api::cuda_device`).

@@ -89,7 +89,12 @@ static void devices(void) {
     DML_CUDA_DEVICE *device = NULL;
     DML_CUDA_ERROR *error = NULL;
     DML_CUDA_TENSOR_SUPPORT support;
+    DML_CUDA_ONNXRUNTIME_COUNTERS counters;
     uint32_t count = 77;
+    CHECK(dml_cuda_onnxruntime_counters(&counters, NULL) == 0);
+    CHECK(counters.Nodes == 0 && counters.Runs == 0 && counters.InPlaceRuns == 0);
+    CHECK(failed(dml_cuda_onnxruntime_counters(NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
+                 "counters is NULL, must be where the result goes"));
     CHECK(strcmp(dml_cuda_version(), VERSION) == 0);
     CHECK(dml_cuda_create_cpu_device(DML_CUDA_FEATURE_LEVEL_4_0, &device, &error) == 0 && error == NULL);
     CHECK(strcmp(dml_cuda_device_name(device), "CPU") == 0);

@@ -1,0 +1,84 @@
+"""What the tests of ONNX Runtime share: models of one node, sessions with and without the library, and a slow model of both
+operators. DML_CUDA_LIBRARY names the library."""
+
+import ctypes
+import os
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper
+
+LIBRARY = os.path.abspath(os.environ["DML_CUDA_LIBRARY"])
+ONNX_TYPES = {
+    np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.float64): TensorProto.DOUBLE,
+    np.dtype(np.float16): TensorProto.FLOAT16,
+    np.dtype(np.bool_): TensorProto.BOOL,
+    np.dtype(np.object_): TensorProto.STRING,
+    **{np.dtype(f"{sign}{bits}"): getattr(TensorProto, f"{sign}{bits}".upper()) for sign in ("int", "uint") for bits in (8, 16, 32, 64)},
+}
+ort.set_default_logger_severity(4)
+
+
+def model(nodes, inputs, outputs, opset=17):
+    """inputs and outputs: (name, dtype or ONNX type, shape)."""
+    info = lambda name, dtype, shape: helper.make_tensor_value_info(name, dtype if isinstance(dtype, int) else ONNX_TYPES[np.dtype(dtype)], shape)
+    graph = helper.make_graph(nodes, "graph", [info(*i) for i in inputs], [info(*o) for o in outputs])
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("dml_cuda", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def session(serialized, library=True, replace=True, providers=("CPUExecutionProvider",), **entries):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    if library:
+        if replace is not None:
+            options.add_session_config_entry("dml_cuda.replace_onnx", {True: "1", False: "0"}.get(replace, replace))
+        options.register_custom_ops_library(LIBRARY)
+    for name, value in entries.items():
+        setattr(options, name, value)
+    return ort.InferenceSession(serialized, options, providers=list(providers))
+
+
+class Counters(ctypes.Structure):
+    _fields_ = [("nodes", ctypes.c_uint64), ("runs", ctypes.c_uint64), ("in_place_runs", ctypes.c_uint64)]
+
+
+def counters():
+    """nodes, runs, in_place_runs of this process so far."""
+    found = Counters()
+    status = ctypes.CDLL(LIBRARY).dml_cuda_onnxruntime_counters(ctypes.byref(found), None)
+    assert status == 0
+    return found.nodes, found.runs, found.in_place_runs
+
+
+def reverse(x, lengths, axis):
+    """Reverses the first `length` elements of every lane; lengths have x's shape with 1 at the axis, or broadcast to it."""
+    x = np.asarray(x)
+    shape = list(x.shape)
+    shape[axis] = 1
+    lengths = np.minimum(np.broadcast_to(lengths, shape).astype(np.uint64), np.uint64(x.shape[axis])).astype(np.int64)
+    t = np.arange(x.shape[axis]).reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    return np.take_along_axis(x, np.where(t < lengths, lengths - 1 - t, t), axis)
+
+
+def same(found, required):
+    """Equal types, shapes and bits; NaN equals NaN."""
+    assert found.dtype == required.dtype and found.shape == required.shape, (found.dtype, found.shape, required.dtype, required.shape)
+    if found.dtype.kind == "O":
+        assert found.tolist() == required.tolist()
+    else:
+        assert np.array_equal(found, required, equal_nan=found.dtype.kind == "f"), (found, required)
+
+
+def values(random, dtype, shape):
+    dtype = np.dtype(dtype)
+    count = int(np.prod(shape))
+    if dtype == np.object_:
+        texts = ["", "a", "ä€", "with\0nul", "long " * 50]
+        return np.array([texts[k % len(texts)] + str(k) for k in range(count)], dtype=object).reshape(shape)
+    if dtype == np.bool_:
+        return random.integers(0, 2, shape).astype(bool)
+    bits = random.integers(0, 256, count * dtype.itemsize, dtype=np.uint8)
+    return bits.view(dtype).reshape(shape)

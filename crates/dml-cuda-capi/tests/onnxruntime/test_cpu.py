@@ -1,0 +1,311 @@
+"""The library in ONNX Runtime on the CPU: bytes beside ONNX Runtime's own kernels and a slow model, errors, threads, in place.
+
+    DML_CUDA_LIBRARY=target/release/libdml_cuda.so python -m unittest discover crates/dml-cuda-capi/tests/onnxruntime -v
+"""
+
+import concurrent.futures
+import fractions
+import os
+import unittest
+import warnings
+
+os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
+import numpy as np
+import onnxruntime as ort
+from common import LIBRARY, ONNX_TYPES, counters, model, reverse, same, session, values
+from onnx import TensorProto, helper
+
+EVERY_TYPE = list(ONNX_TYPES)
+LENGTH_TYPES = [np.uint32, np.uint64, np.int64]
+
+
+def reverse_sequence(dtype, shape, time=0, opset=17, dynamic=False):
+    node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], time_axis=time, batch_axis=1 - time, name="node")
+    dims = [f"d{k}" for k in range(len(shape))] if dynamic else list(shape)
+    return model([node], [("x", dtype, dims), ("l", np.int64, [dims[1 - time]])], [("y", dtype, dims)], opset)
+
+
+def run_range(dtype, start, limit, delta, **options):
+    node = helper.make_node("Range", ["a", "b", "c"], ["y"], name="node")
+    made = session(model([node], [(name, dtype, []) for name in "abc"], [("y", dtype, ["n"])]), **options)
+    return made.run(None, dict(zip("abc", (np.array(value, dtype) for value in (start, limit, delta)))))[0]
+
+
+def subsequences(dtype, shape, lengths_dtype, lengths_shape, axis):
+    node = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], axis=axis, domain="dml_cuda", name="node")
+    return model([node], [("x", dtype, list(shape)), ("l", lengths_dtype, list(lengths_shape))], [("y", dtype, list(shape))])
+
+
+class ReverseSequence(unittest.TestCase):
+    def test_every_type_and_layout_has_onnxruntimes_bytes(self):
+        random = np.random.default_rng(1)
+        before = counters()
+        runs = compared = 0
+        for dtype in EVERY_TYPE:
+            for shape in [(5, 3), (3, 5), (1, 1), (7, 2, 3), (2, 9, 33), (4, 3, 2, 5), (2, 3) + (2,) * 8, (64, 5, 17)]:
+                for time in (0, 1):
+                    x = values(random, dtype, shape)
+                    lengths = random.integers(0, shape[time] + 1, shape[1 - time])
+                    serialized = reverse_sequence(dtype, shape, time, dynamic=len(shape) == 3)
+                    feeds = {"x": x, "l": lengths}
+                    # Results of older versions live no longer than their sessions.
+                    made, alone = session(serialized), session(serialized, library=False)
+                    found = made.run(None, feeds)[0]
+                    of_lanes = lengths.reshape([-1 if d == 1 - time else 1 for d in range(len(shape))])
+                    same(found, reverse(x, of_lanes, time))
+                    # ONNX Runtime 1.18's own kernel leaves parts of lanes of length 0 unwritten.
+                    if ort.__version__ >= "1.30" or lengths.min() > 0:
+                        same(found, alone.run(None, feeds)[0])
+                        compared += 1
+                    runs += 1
+        self.assertEqual(counters()[1] - before[1], runs)
+        self.assertGreater(runs, 200)
+        self.assertGreater(compared, 100)
+
+    def test_every_opset_is_replaced(self):
+        x, lengths = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([3, 2])
+        newest = 0
+        for opset in range(10, 30):
+            serialized = reverse_sequence(np.float32, (3, 2), opset=opset)
+            try:
+                alone = session(serialized, library=False)
+            except Exception:
+                continue  # newer than this ONNX Runtime
+            before = counters()[1]
+            same(session(serialized).run(None, {"x": x, "l": lengths})[0], alone.run(None, {"x": x, "l": lengths})[0])
+            self.assertEqual(counters()[1] - before, 1, opset)
+            newest = opset
+        self.assertGreaterEqual(newest, 21)
+
+    def test_without_the_entry_onnxruntime_runs_its_own(self):
+        x, lengths = np.zeros((3, 2), np.float32), np.array([3, 2])
+        for replace in (False, None):
+            before = counters()
+            session(reverse_sequence(np.float32, (3, 2)), replace=replace).run(None, {"x": x, "l": lengths})
+            self.assertEqual(counters(), before)
+        with self.assertRaisesRegex(Exception, "dml_cuda.replace_onnx is `yes`, must be `0` or `1`"):
+            session(reverse_sequence(np.float32, (3, 2)), replace="yes")
+
+    def test_empty_tensors(self):
+        for shape, time in [((0, 3), 0), ((3, 0), 0), ((0, 3), 1), ((2, 3, 0), 0), ((0, 0, 0), 1)]:
+            found = session(reverse_sequence(np.float32, shape, time, dynamic=True))
+            feeds = {"x": np.zeros(shape, np.float32), "l": np.zeros(shape[1 - time], np.int64)}
+            same(found.run(None, feeds)[0], feeds["x"])
+
+    def test_lengths_out_of_range_are_named(self):
+        made = session(reverse_sequence(np.int32, (4, 3), dynamic=True))
+        x = np.arange(12, dtype=np.int32).reshape(4, 3)
+        for lengths, words in [
+            ([1, 5, 2], r"dml_cuda ReverseSequence: sequence_lens\[1\] is 5, must be from 0 to 4, the size of the time axis"),
+            ([1, 2, -1], r"sequence_lens\[2\] is -1, must be from 0 to 4"),
+        ]:
+            with self.assertRaisesRegex(Exception, words):
+                made.run(None, {"x": x, "l": np.array(lengths)})
+        with self.assertRaisesRegex(Exception, r"the shape of sequence_lens is \[2\], must be \[3\], the batch size"):
+            made.run(None, {"x": x, "l": np.array([1, 2])})
+
+    def test_attributes_and_ranks_that_cannot_be_are_named(self):
+        node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], time_axis=1, batch_axis=1)
+        with self.assertRaisesRegex(Exception, "batch_axis and time_axis are 1 and 1, must be 0 and 1, or 1 and 0"):
+            session(model([node], [("x", np.int8, [2, 2]), ("l", np.int64, [2])], [("y", np.int8, [2, 2])]))
+        node = helper.make_node("ReverseSequence", ["x", "l"], ["y"])
+        made = session(model([node], [("x", np.int8, ["a"]), ("l", np.int64, ["b"])], [("y", np.int8, ["a"])]))
+        with self.assertRaisesRegex(Exception, "input has 1 dimensions, must have at least 2"):
+            made.run(None, {"x": np.zeros(2, np.int8), "l": np.zeros(2, np.int64)})
+
+    def test_a_buffer_that_nobody_reads_again_is_reversed_in_place(self):
+        nodes = [
+            helper.make_node("Add", ["x", "one"], ["a"]),
+            helper.make_node("ReverseSequence", ["a", "l"], ["b"], time_axis=1, batch_axis=0),
+            helper.make_node("Mul", ["b", "one"], ["y"]),
+        ]
+        inputs = [("x", np.float32, [3, 8]), ("one", np.float32, [1]), ("l", np.int64, [3])]
+        made = session(model(nodes, inputs, [("y", np.float32, [3, 8])]))
+        x, lengths = np.arange(24, dtype=np.float32).reshape(3, 8), np.array([8, 1, 5])
+        before = counters()
+        found = made.run(None, {"x": x, "one": np.ones(1, np.float32), "l": lengths})[0]
+        same(found, reverse(x + 1, lengths[:, None], 1))
+        self.assertEqual(tuple(np.subtract(counters(), before)), (0, 1, 1))
+        # A second reader keeps its input.
+        nodes[2] = helper.make_node("Mul", ["b", "a"], ["y"])
+        made = session(model(nodes, inputs, [("y", np.float32, [3, 8])]))
+        before = counters()
+        found = made.run(None, {"x": x, "one": np.ones(1, np.float32), "l": lengths})[0]
+        same(found, reverse(x + 1, lengths[:, None], 1) * (x + 1))
+        self.assertEqual(tuple(np.subtract(counters(), before)), (0, 1, 0))
+
+    def test_shapes_are_inferred_through_the_node(self):
+        nodes = [
+            helper.make_node("ReverseSequence", ["x", "l"], ["b"], time_axis=1, batch_axis=0),
+            helper.make_node("Identity", ["b"], ["y"]),
+        ]
+        made = session(model(nodes, [("x", np.float32, ["N", 8, 2]), ("l", np.int64, ["N"])], [("y", np.float32, None)]))
+        self.assertEqual(made.get_outputs()[0].shape, ["N", 8, 2])
+
+
+class Range(unittest.TestCase):
+    def test_counts_are_onnxs_and_integers_have_onnxruntimes_bytes(self):
+        cases = 0
+        for dtype in (np.int16, np.int32, np.int64):
+            for start, limit, delta in [(0, 10, 3), (0, 9, 3), (10, 0, -3), (9, 0, -3), (0, 10, -1), (5, 5, 1), (-7, 8, 5), (7, -8, -5), (-5, 300, 1)]:
+                same(run_range(dtype, start, limit, delta), run_range(dtype, start, limit, delta, library=False))
+                cases += 1
+        self.assertEqual(run_range(np.int16, 32760, 32767, 3).tolist(), [32760, 32763, 32766])
+        for dtype in (np.float32, np.float64):
+            for start, limit, delta in [(0, 1, 0.1), (1, 0, -0.3), (0, 10, -1), (2.5, 2.5, 1), (-1, 1, 0.25), (0, 1e4, 0.1), (1e-3, 1, 1e-3)]:
+                found, alone = run_range(dtype, start, limit, delta), run_range(dtype, start, limit, delta, library=False)
+                self.assertEqual(found.shape, alone.shape, (start, limit, delta))
+                cases += 1
+        self.assertEqual(cases, 41)
+
+    def test_floats_are_rounded_once(self):
+        """Every element is the exact start + i * delta, rounded to the type: i * delta and start are exact fractions."""
+        for dtype in (np.float32, np.float64):
+            for start, limit, delta in [(0, 1e5, 0.1), (-3, 77, 0.7), (1e6, 1e6 + 300, 0.125), (1, -1000, -0.013)]:
+                start, limit, delta = (dtype(value) for value in (start, limit, delta))
+                found = run_range(dtype, start, limit, delta)
+                for i in list(range(min(50, len(found)))) + [len(found) // 3, len(found) - 1]:
+                    # Indices below 2^24 are exact in both types.
+                    exact = fractions.Fraction(float(start)) + i * fractions.Fraction(float(delta))
+                    # Python rounds a fraction to double once; float32 needs it to be compared exactly.
+                    here, beside = found[i], [np.nextafter(found[i], dtype(side)) for side in (-np.inf, np.inf)]
+                    distance = lambda value: abs(fractions.Fraction(float(value)) - exact)
+                    self.assertTrue(all(distance(here) <= distance(other) for other in beside), (start, delta, i, here))
+        self.assertEqual(run_range(np.float32, 0, 1e5, 0.1)[-1], np.float32(99999.9))
+
+    def test_what_gives_no_range_is_named(self):
+        for dtype in (np.float32, np.float64, np.int16, np.int32, np.int64):
+            with self.assertRaisesRegex(Exception, "dml_cuda Range: delta is 0, must not be"):
+                run_range(dtype, 0, 1, 0)
+        for start, limit, delta in [(np.nan, 1, 1), (0, np.nan, 1), (0, 1, np.nan), (np.inf, np.inf, 1)]:
+            with self.assertRaisesRegex(Exception, "give no number of elements"):
+                run_range(np.float32, start, limit, delta)
+        with self.assertRaisesRegex(Exception, "the output has 18446744073709551615 elements, must have fewer than 2³²"):
+            run_range(np.float32, 0, np.inf, 1)
+        with self.assertRaisesRegex(Exception, "the output has 10000000000 elements"):
+            run_range(np.int64, 0, 10**10, 1)
+
+
+class OwnDomain(unittest.TestCase):
+    def test_reversals_of_every_type_with_lengths_of_every_type(self):
+        random = np.random.default_rng(2)
+        cases = 0
+        for dtype in EVERY_TYPE:
+            for lengths_dtype in LENGTH_TYPES:
+                for shape, lengths_shape, axis in [
+                    ((4, 6), (4, 1), 1),
+                    ((4, 6), (1, 6), -2),
+                    ((3, 4, 5), (3, 1, 5), 1),
+                    ((3, 4, 5), (5,), 0),
+                    ((3, 4, 5), (), 2),
+                    ((2, 3, 2, 2, 3, 2), (2, 3, 2, 1, 3, 2), 3),
+                ]:
+                    x = values(random, dtype, shape)
+                    lengths = random.integers(0, shape[axis] + 3, lengths_shape).astype(lengths_dtype)
+                    made = session(subsequences(dtype, shape, lengths_dtype, lengths_shape, axis), replace=False)
+                    same(made.run(None, {"x": x, "l": np.array(lengths)})[0], reverse(x, lengths, axis))
+                    cases += 1
+        self.assertEqual(cases, 13 * 3 * 6)
+
+    def test_bfloat16_moves_as_bits(self):
+        node = helper.make_node("ReverseSubsequences", ["x", "l"], ["b"], axis=0, domain="dml_cuda")
+        nodes = [helper.make_node("Cast", ["f"], ["x"], to=TensorProto.BFLOAT16), node, helper.make_node("Cast", ["b"], ["y"], to=TensorProto.FLOAT)]
+        made = session(model(nodes, [("f", np.float32, [4]), ("l", np.uint32, [1])], [("y", np.float32, [4])]))
+        found = made.run(None, {"f": np.array([1, 2, 3, 4], np.float32), "l": np.array([3], np.uint32)})[0]
+        self.assertEqual(found.tolist(), [3, 2, 1, 4])
+
+    def test_fills_of_every_type(self):
+        node = helper.make_node("FillValueSequence", ["s", "a", "d"], ["y"], domain="dml_cuda")
+        for dtype in (np.float32, np.float16, *(f"{sign}{bits}" for sign in ("int", "uint") for bits in (8, 16, 32, 64))):
+            made = session(model([node], [("s", np.int64, ["r"]), ("a", dtype, []), ("d", dtype, [])], [("y", dtype, None)]))
+            run = lambda shape, start, delta: made.run(None, {"s": np.array(shape, np.int64), "a": np.array(start, dtype), "d": np.array(delta, dtype)})[0]
+            same(run([2, 3], 5, 2), np.array([[5, 7, 9], [11, 13, 15]], dtype))
+            same(run([], 5, 2), np.array(5, dtype))
+            same(run([0, 3], 5, 2), np.zeros((0, 3), dtype))
+            with self.assertRaisesRegex(Exception, r"the shape is \[-1, 2\], must have sizes of at least 0"):
+                run([-1, 2], 5, 2)
+            with self.assertRaisesRegex(Exception, "fewer than 2³² elements"):
+                run([1 << 16, 1 << 16], 5, 2)
+
+    def test_errors_name_what_does_not_fit(self):
+        for shape, lengths_shape, axis, words in [
+            ((4, 6), (3, 1), 1, "dimension 0 of sequence_lengths is 3, must be 1 or 4"),
+            ((4, 6), (4, 6), 1, "dimension 1 of sequence_lengths is 6, must be 1 or 1"),
+            ((4, 6), (1, 4, 1), 1, "sequence_lengths has 3 dimensions, must have at most 2"),
+            ((4, 6), (4, 1), 2, "axis is 2, must be from -2 to 1, of an input of 2 dimensions"),
+        ]:
+            made = session(subsequences(np.float32, shape, np.uint32, lengths_shape, axis))
+            with self.assertRaisesRegex(Exception, f"dml_cuda ReverseSubsequences: {words}"):
+                made.run(None, {"x": np.zeros(shape, np.float32), "l": np.zeros(lengths_shape, np.uint32)})
+        made = session(subsequences(np.float32, (2, 2), np.int64, (2, 1), 1))
+        with self.assertRaisesRegex(Exception, r"sequence_lengths\[1\] is -3, must be at least 0"):
+            made.run(None, {"x": np.zeros((2, 2), np.float32), "l": np.array([[1], [-3]])})
+
+
+class Concurrency(unittest.TestCase):
+    def test_eight_threads_on_one_session_with_many_shapes(self):
+        made = session(reverse_sequence(np.float32, (1, 1, 1), dynamic=True))
+        node = helper.make_node("Range", ["a", "b", "c"], ["y"])
+        ranges = session(model([node], [(name, np.int32, []) for name in "abc"], [("y", np.int32, ["n"])]))
+
+        def work(thread):
+            random = np.random.default_rng(thread)
+            for _ in range(150):
+                shape = tuple(random.integers(1, 40, 3))
+                x = random.standard_normal(shape).astype(np.float32)
+                lengths = random.integers(0, shape[0] + 1, shape[1])
+                same(made.run(None, {"x": x, "l": lengths})[0], reverse(x, lengths[None, :, None], 0))
+                start, count, delta = (int(random.integers(1, 300)) for _ in range(3))
+                feeds = zip("abc", (start, start + count * delta, delta))
+                same(ranges.run(None, {name: np.array(value, np.int32) for name, value in feeds})[0], np.arange(start, start + count * delta, delta, dtype=np.int32))
+            return True
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual(list(pool.map(work, range(8))), [True] * 8)
+
+    def test_sessions_come_and_go(self):
+        serialized = reverse_sequence(np.float32, (4, 3))
+        feeds = {"x": np.ones((4, 3), np.float32), "l": np.array([1, 2, 3])}
+        before = counters()[0]
+        kept = session(serialized)
+        for _ in range(100):
+            session(serialized).run(None, feeds)
+        kept.run(None, feeds)
+        self.assertEqual(counters()[0] - before, 101)
+
+
+class NodeTests(unittest.TestCase):
+    def test_no_node_test_of_onnx_that_passes_alone_fails_with_the_library(self):
+        from onnx.backend.test.case.node import collect_testcases
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cases = collect_testcases(None)
+        uses = lambda case: {node.op_type for node in case.model.graph.node} & {"Range", "ReverseSequence"}
+        cases = [case for case in cases if uses(case)]
+
+        def passes(case, library):
+            try:
+                made = session(case.model.SerializeToString(), library=library)
+                for inputs, outputs in case.data_sets:
+                    found = made.run(None, dict(zip([i.name for i in made.get_inputs()], inputs)))
+                    for ours, theirs in zip(found, outputs):
+                        np.testing.assert_allclose(ours, theirs, rtol=case.rtol, atol=case.atol)
+                return True
+            except Exception:
+                return False
+
+        before = counters()[0]
+        alone = [case.name for case in cases if passes(case, False)]
+        with_library = [case.name for case in cases if passes(case, True)]
+        print(f"\n{len(cases)} node tests of ONNX use these operators: {len(alone)} pass alone, {len(with_library)} with the library", flush=True)
+        self.assertEqual(set(alone) - set(with_library), set())
+        # Most are written for opsets that older versions do not have.
+        newest = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 30)
+        self.assertGreaterEqual(len(alone), 50 if newest else 4)
+        self.assertGreaterEqual(counters()[0] - before, len(alone) // 2)
+
+
+if __name__ == "__main__":
+    print("onnxruntime", ort.__version__, LIBRARY)
+    unittest.main()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Collects the test binaries, the benches and the runner into gpu-bundle/, stripped, to be run on a machine that
+# Collects the test binaries, the benches, the runner and the C library into gpu-bundle/, stripped, to be run on a machine that
 # has a GPU and its driver but no Rust: from the repository's root there, gpu-bundle/run-tests.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ for line in sys.stdin:
         print(message["target"]["name"], message["executable"])' "$1"
 }
 
-executables test --no-run --tests | while read -r name path; do cp "$path" "$out/tests/$name"; done
+executables test --no-run --tests --features cudarc-0_19 | while read -r name path; do cp "$path" "$out/tests/$name"; done
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo -dirty)
 export DML_CUDA_COMMIT
 executables bench --no-run --benches | while read -r name path; do
@@ -25,7 +25,9 @@ executables bench --no-run --benches | while read -r name path; do
 done
 cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
-strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda"
+cargo build --release --quiet -p dml-cuda-capi
+cp target/release/libdml_cuda.so "$out/"
+strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out/libdml_cuda.so"
 
 cat > "$out/run-tests.sh" <<'RUN'
 #!/usr/bin/env bash

@@ -82,5 +82,9 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 
 inline float __uint2float_rn(unsigned v) { return static_cast<float>(v); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline double __uint2double_rn(unsigned v) { return v; }
+inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+inline double __longlong_as_double(long long bits) { return __builtin_bit_cast(double, bits); }
+inline long long __double_as_longlong(double value) { return __builtin_bit_cast(long long, value); }
 inline unsigned __float_as_uint(float f) { return __builtin_bit_cast(unsigned, f); }
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }

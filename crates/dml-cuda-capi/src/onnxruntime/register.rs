@@ -13,6 +13,7 @@ use ort_sys::{
 
 use super::api::{Failure, Ort, Result, VERSION};
 use super::op::{Kind, Op, Provider};
+use super::reverse::BYTES;
 
 /// The entry of a session's configuration that asks for ONNX's own operators to be replaced.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
@@ -38,13 +39,16 @@ impl Domains {
     fn new(base: *const OrtApiBase, ort: Ort) -> Result<Self> {
         use Type::*;
         let (own, onnx) = (ort.create_domain(c"dml_cuda")?, ort.create_domain(c"")?);
-        let any = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
         let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
         for provider in PROVIDERS {
             let add = |domain, name, kind, inputs, output| {
                 ort.add_op(domain, Op::leak(ort, name, kind, provider, inputs, output))
             };
-            add(onnx, c"ReverseSequence", Kind::ReverseSequence, vec![any, int64], any)?;
+            let strings = (provider == Provider::Cpu).then_some(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING);
+            let moved = || BYTES.iter().map(|(data_type, _)| *data_type).chain(strings);
+            for data_type in moved() {
+                add(onnx, c"ReverseSequence", Kind::ReverseSequence, vec![data_type, int64], data_type)?;
+            }
             for data_type in [
                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
                 ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
@@ -54,13 +58,15 @@ impl Domains {
             ] {
                 add(onnx, c"Range", Kind::Range, vec![data_type; 3], data_type)?;
             }
-            for (lengths, data_type) in [
+            for (of_lengths, lengths) in [
                 (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, TensorDataType::UInt32),
                 (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, TensorDataType::UInt64),
                 (ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, TensorDataType::UInt64),
             ] {
-                let kind = Kind::ReverseSubsequences { lengths: data_type };
-                add(own, c"ReverseSubsequences", kind, vec![any, lengths], any)?;
+                let kind = Kind::ReverseSubsequences { lengths };
+                for data_type in moved() {
+                    add(own, c"ReverseSubsequences", kind, vec![data_type, of_lengths], data_type)?;
+                }
             }
             for data_type in [
                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,

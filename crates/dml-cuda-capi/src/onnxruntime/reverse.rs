@@ -15,46 +15,30 @@ pub enum Reverse {
     Subsequences { axis: i64, lengths: TensorDataType },
 }
 
-/// Bytes of an element by ONNX's number of its type; `None` of types that are no bytes of their own.
+/// The types that move as bytes, and how many those are.
+pub const BYTES: &[(Type, usize)] = &[
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, 1),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8, 1),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL, 1),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN, 1),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FNUZ, 1),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2, 1),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2FNUZ, 1),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16, 2),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16, 2),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16, 2),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16, 2),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, 4),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, 4),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 4),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, 8),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, 8),
+    (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE, 8),
+];
+
+/// Bytes of an element by ONNX's number of its type.
 fn width(element_type: i32) -> Option<usize> {
-    const fn is(element_type: i32, of: Type) -> bool {
-        element_type == of as i32
-    }
-    use Type::*;
-    let any = |types: &[Type]| types.iter().any(|of| is(element_type, *of));
-    if any(&[
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FNUZ,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2FNUZ,
-    ]) {
-        Some(1)
-    } else if any(&[
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16,
-    ]) {
-        Some(2)
-    } else if any(&[
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
-    ]) {
-        Some(4)
-    } else if any(&[
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX64,
-    ]) {
-        Some(8)
-    } else {
-        None
-    }
+    BYTES.iter().find_map(|&(known, width)| (known as i32 == element_type).then_some(width))
 }
 
 impl Reverse {

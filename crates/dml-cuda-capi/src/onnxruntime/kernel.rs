@@ -83,7 +83,7 @@ impl Kernel {
     ) -> Result<()> {
         // The lengths' alignment matters to no kernel.
         let input = inputs.first().copied();
-        let aligned = (input.unwrap_or(0) | output) % 16 == 0;
+        let aligned = (input.unwrap_or(0) | output).is_multiple_of(16);
         let options =
             CompileOptions { pointer_alignment: if aligned { 16 } else { 0 }, in_place: Some(input == Some(output)) };
         if options.in_place == Some(true) {

@@ -1,0 +1,26 @@
+"""DirectML's FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES on NumPy arrays, on arrays of NVIDIA GPUs, and in ONNX Runtime.
+
+PyTorch's functions are in :mod:`dml_cuda.torch`.
+"""
+
+from ._library import ValidationError, Violation, library
+from ._ops import (
+    cuda_device_count,
+    explain,
+    fill_value_sequence,
+    onnxruntime_library_path,
+    reverse_subsequences,
+    validate,
+)
+
+__version__ = library.dml_cuda_version().decode()
+__all__ = [
+    "ValidationError",
+    "Violation",
+    "cuda_device_count",
+    "explain",
+    "fill_value_sequence",
+    "onnxruntime_library_path",
+    "reverse_subsequences",
+    "validate",
+]

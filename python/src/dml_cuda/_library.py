@@ -1,0 +1,310 @@
+"""libdml_cuda.so through ctypes: dml_cuda.h's structures, errors as exceptions, operators that are kept."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import pathlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+PATH = pathlib.Path(__file__).parent / "_native" / "lib_native.so"
+
+# DML_TENSOR_DATA_TYPE.
+DATA_TYPES = {
+    "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "FLOAT64": 9,
+    "UINT64": 10, "INT64": 11, "UINT4": 12, "INT4": 13,
+}  # fmt: skip
+UNSIGNED = {1: DATA_TYPES["UINT8"], 2: DATA_TYPES["UINT16"], 4: DATA_TYPES["UINT32"], 8: DATA_TYPES["UINT64"]}
+FILL_VALUE_SEQUENCE, REVERSE_SUBSEQUENCES = 104, 106
+EITHER, NEVER, ALWAYS = 0, 1, 2
+
+
+class TensorDesc(ctypes.Structure):
+    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
+
+
+class BufferTensorDesc(ctypes.Structure):
+    _fields_ = [
+        ("DataType", ctypes.c_uint32),
+        ("Flags", ctypes.c_uint32),
+        ("DimensionCount", ctypes.c_uint32),
+        ("Sizes", ctypes.POINTER(ctypes.c_uint32)),
+        ("Strides", ctypes.POINTER(ctypes.c_uint32)),
+        ("TotalTensorSizeInBytes", ctypes.c_uint64),
+        ("GuaranteedBaseOffsetAlignment", ctypes.c_uint32),
+    ]
+
+
+class FillDesc(ctypes.Structure):
+    _fields_ = [
+        ("OutputTensor", ctypes.POINTER(TensorDesc)),
+        ("ValueDataType", ctypes.c_uint32),
+        ("ValueStart", ctypes.c_uint64),
+        ("ValueDelta", ctypes.c_uint64),
+    ]
+
+
+class ReverseDesc(ctypes.Structure):
+    _fields_ = [
+        ("InputTensor", ctypes.POINTER(TensorDesc)),
+        ("SequenceLengthsTensor", ctypes.POINTER(TensorDesc)),
+        ("OutputTensor", ctypes.POINTER(TensorDesc)),
+        ("Axis", ctypes.c_uint32),
+    ]
+
+
+class OperatorDesc(ctypes.Structure):
+    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
+
+
+class CompileOptions(ctypes.Structure):
+    _fields_ = [("PointerAlignment", ctypes.c_uint32), ("InPlace", ctypes.c_uint32)]
+
+
+class CViolation(ctypes.Structure):
+    _fields_ = [
+        ("Rule", ctypes.c_char_p),
+        ("Place", ctypes.c_char_p),
+        ("Found", ctypes.c_char_p),
+        ("Required", ctypes.c_char_p),
+        ("NeededFeatureLevel", ctypes.c_uint32),
+    ]
+
+
+class Violation(NamedTuple):
+    """A rule that a descriptor breaks."""
+
+    rule: str
+    """The rule's id, which never changes: ``reverse.axis.range``."""
+    place: str
+    """The field: ``ReverseSubsequencesDesc.Axis``."""
+    found: str
+    """What the field holds."""
+    required: str | None
+    """What it would have to hold; None where a higher feature level takes what was found."""
+    needed_feature_level: str | None
+    """That level, such as ``5_0``."""
+
+
+class ValidationError(ValueError):
+    """A descriptor breaks rules of its operator: a line for each in the message."""
+
+    violations: list[Violation]
+
+    def __init__(self, message: str, violations: list[Violation]):
+        super().__init__(message)
+        self.violations = violations
+
+
+def _load() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(PATH))
+    pointer, error = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
+    handle = ctypes.POINTER(ctypes.c_void_p)
+    status = ctypes.c_uint32
+    for name, result, arguments in [
+        ("version", ctypes.c_char_p, []),
+        ("cuda_device_count", status, [ctypes.POINTER(ctypes.c_uint32), error]),
+        ("create_cpu_device", status, [ctypes.c_uint32, handle, error]),
+        ("create_cuda_device", status, [ctypes.c_uint32, ctypes.c_uint32, handle, error]),
+        ("validate", status, [pointer, ctypes.c_uint32, error]),
+        ("validate_as", status, [pointer, ctypes.c_char_p, error]),
+        ("create_operator", status, [pointer, pointer, handle, error]),
+        ("destroy_operator", None, [pointer]),
+        ("compile_operator", status, [pointer, pointer, ctypes.POINTER(CompileOptions), handle, error]),
+        ("destroy_compiled_operator", None, [pointer]),
+        ("dispatch", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, error]),
+        ("explain", status, [pointer, ctypes.c_char_p, handle, error]),
+        ("free_string", None, [pointer]),
+        ("error_message", ctypes.c_char_p, [pointer]),
+        ("error_violation_count", ctypes.c_uint32, [pointer]),
+        ("error_violation", status, [pointer, ctypes.c_uint32, ctypes.POINTER(CViolation)]),
+        ("destroy_error", None, [pointer]),
+    ]:
+        function = getattr(library, f"dml_cuda_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+library = _load()
+_dispatch = library.dml_cuda_dispatch
+
+
+def raise_error(status: int, error: ctypes.c_void_p) -> None:
+    """Raises what an error object says, and destroys it."""
+    message = (library.dml_cuda_error_message(error) or b"").decode()
+    violations = []
+    found = CViolation()
+    for index in range(library.dml_cuda_error_violation_count(error)):
+        library.dml_cuda_error_violation(error, index, ctypes.byref(found))
+        level = found.NeededFeatureLevel
+        violations.append(
+            Violation(
+                found.Rule.decode(),
+                found.Place.decode(),
+                found.Found.decode(),
+                found.Required.decode() if found.Required is not None else None,
+                f"{level >> 12}_{level >> 8 & 15}" if level else None,
+            )
+        )
+    library.dml_cuda_destroy_error(error)
+    if status == 2:
+        raise ValidationError(message, violations)
+    raise (ValueError if status in (1, 5) else RuntimeError)(message)
+
+
+def check(function: Any, *arguments: Any) -> None:
+    """Calls a function whose last argument is an error."""
+    error = ctypes.c_void_p()
+    status = function(*arguments, ctypes.byref(error))
+    if status:
+        raise_error(status, error)
+
+
+@functools.lru_cache(maxsize=None)
+def device(ordinal: int | None) -> ctypes.c_void_p:
+    """The CPU, or a GPU by its ordinal; opened once."""
+    handle = ctypes.c_void_p()
+    if ordinal is None:
+        check(library.dml_cuda_create_cpu_device, 0, ctypes.byref(handle))
+    else:
+        check(library.dml_cuda_create_cuda_device, ordinal, 0, ctypes.byref(handle))
+    return handle
+
+
+class Tensor:
+    """A DML_TENSOR_DESC with what it points to."""
+
+    def __init__(
+        self,
+        data_type: int,
+        sizes: Sequence[int],
+        strides: Sequence[int] | None,
+        width: int = 1,
+        total: int | None = None,
+        flags: int = 0,
+        alignment: int = 0,
+    ):
+        count = len(sizes)
+        self.sizes = (ctypes.c_uint32 * count)(*sizes)
+        self.strides = (ctypes.c_uint32 * count)(*strides) if strides is not None else None
+        if total is None:
+            elements = 1
+            for d in range(count - 1, -1, -1):
+                elements = elements * sizes[d] if strides is None else elements + (sizes[d] - 1) * strides[d]
+            total = (elements * width + 3) // 4 * 4
+        numbers = ctypes.POINTER(ctypes.c_uint32)
+        self.buffer = BufferTensorDesc(
+            data_type,
+            flags,
+            count,
+            ctypes.cast(self.sizes, numbers),
+            ctypes.cast(self.strides, numbers) if self.strides is not None else None,
+            min(total, (1 << 64) - 1),
+            alignment,
+        )
+        self.desc = TensorDesc(1, ctypes.addressof(self.buffer))
+
+
+class Desc:
+    """A DML_OPERATOR_DESC with what it points to."""
+
+    def __init__(self, operator_type: int, desc: ctypes.Structure, tensors: Sequence[Tensor]):
+        self.kept = (desc, tensors)
+        self.desc = OperatorDesc(operator_type, ctypes.addressof(desc))
+        self.address = ctypes.addressof(self.desc)
+
+    @classmethod
+    def fill(cls, output: Tensor, data_type: int, start: int, delta: int) -> Desc:
+        return cls(FILL_VALUE_SEQUENCE, FillDesc(ctypes.pointer(output.desc), data_type, start, delta), [output])
+
+    @classmethod
+    def reverse(cls, x: Tensor, lengths: Tensor, output: Tensor, axis: int) -> Desc:
+        pointers = (ctypes.pointer(tensor.desc) for tensor in (x, lengths, output))
+        return cls(REVERSE_SUBSEQUENCES, ReverseDesc(*pointers, axis), [x, lengths, output])
+
+
+class Operator:
+    """A validated descriptor, at the highest feature level."""
+
+    def __init__(self, desc: Desc):
+        self.handle = ctypes.c_void_p()
+        check(library.dml_cuda_create_operator, device(None), desc.address, ctypes.byref(self.handle))
+
+    def __del__(self, destroy: Any = library.dml_cuda_destroy_operator) -> None:
+        destroy(self.handle)  # by default value, as names are gone when the interpreter ends
+
+    def explain(self, target: str) -> str:
+        text = ctypes.c_void_p()
+        check(library.dml_cuda_explain, self.handle, target.encode(), ctypes.byref(text))
+        try:
+            return ctypes.string_at(text).decode()
+        finally:
+            library.dml_cuda_free_string(text)
+
+
+class Compiled:
+    """An operator made ready for a device. Kernels stay loaded, so that it may go while its work is queued."""
+
+    def __init__(self, ordinal: int | None, desc: Desc, alignment: int, in_place: int):
+        self.handle = ctypes.c_void_p()
+        options = CompileOptions(alignment, in_place)
+        operator = Operator(desc)
+        check(
+            library.dml_cuda_compile_operator,
+            device(ordinal),
+            operator.handle,
+            ctypes.byref(options),
+            ctypes.byref(self.handle),
+        )
+
+    def __del__(self, destroy: Any = library.dml_cuda_destroy_compiled_operator) -> None:
+        destroy(self.handle)
+
+    def dispatch(self, inputs: Any, count: int, output: int, stream: int) -> None:
+        if _dispatch(self.handle, inputs, count, output, stream, None):
+            # A failed call has done nothing: asked again, it says why.
+            check(_dispatch, self.handle, inputs, count, output, stream)
+
+
+Addresses = ctypes.c_void_p * 2
+
+
+@functools.lru_cache(maxsize=1024)
+def reversal(
+    ordinal: int | None,
+    width: int,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    length_sizes: tuple[int, ...],
+    length_strides: tuple[int, ...],
+    length_width: int,
+    output_strides: tuple[int, ...],
+    axis: int,
+    alignment: int,
+    in_place: int,
+) -> Compiled:
+    """A compiled reversal; strides count elements of `width` bytes."""
+    desc = Desc.reverse(
+        Tensor(UNSIGNED[width], sizes, strides, width),
+        Tensor(UNSIGNED[length_width], length_sizes, length_strides, length_width),
+        Tensor(UNSIGNED[width], sizes, output_strides, width),
+        axis,
+    )
+    return Compiled(ordinal, desc, alignment, in_place)
+
+
+@functools.lru_cache(maxsize=1024)
+def sequence(
+    ordinal: int | None,
+    data_type: int,
+    width: int,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    start: int,
+    delta: int,
+    alignment: int,
+) -> Compiled:
+    """A compiled fill; the scalars are bits."""
+    desc = Desc.fill(Tensor(data_type, sizes, strides, width), data_type, start, delta)
+    return Compiled(ordinal, desc, alignment, EITHER)

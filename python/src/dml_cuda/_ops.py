@@ -1,0 +1,439 @@
+"""The two operators on arrays, and what stands around them."""
+
+from __future__ import annotations
+
+import operator as _operator
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _library as lib
+from ._arrays import View, empty_like, finish, is_jax, is_torch, stream_of, view
+
+_MAX_DIMENSIONS = 8
+
+
+def onnxruntime_library_path() -> str:
+    """The library that ONNX Runtime loads: ``options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())``.
+
+    >>> import dml_cuda, os
+    >>> os.path.exists(dml_cuda.onnxruntime_library_path())
+    True
+    """
+    return str(lib.PATH)
+
+
+def cuda_device_count() -> int:
+    """How many GPUs there are; 0 where there is no driver."""
+    import ctypes
+
+    count, error = ctypes.c_uint32(), ctypes.c_void_p()
+    if lib.library.dml_cuda_cuda_device_count(ctypes.byref(count), ctypes.byref(error)):
+        lib.library.dml_cuda_destroy_error(error)
+        return 0
+    return count.value
+
+
+def reverse_subsequences(x: Any, lengths: Any, axis: int, *, out: Any = None, stream: Any = None) -> Any:
+    """Reverses the first ``length`` elements of every lane of x along an axis, and copies the rest.
+
+    x: an array of any shape with 1 dimension or more and any dtype whose elements are bytes, strided or broadcast: NumPy's, or one with
+    ``__cuda_array_interface__`` (CuPy, Numba) or ``__dlpack__`` (JAX); a PyTorch tensor goes to :mod:`dml_cuda.torch`.
+    lengths: integers of x's shape with 1 at the axis, or anything that NumPy broadcasts to it, in x's memory; Python numbers and NumPy
+    arrays where x is on the host. A length above the axis size counts as it.
+    axis: from the end where negative.
+    out: an array like x to write to; x itself reverses in place. Else a new one of x's kind is made.
+    stream: of the GPU: an integer, or an object of CuPy, PyTorch or Numba; else CuPy's current stream, else the legacy default stream.
+
+    Raises TypeError and ValueError that name the argument, what was found, and what must be there.
+
+    >>> import dml_cuda, numpy
+    >>> dml_cuda.reverse_subsequences(numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]]), [[3], [2]], axis=1)
+    array([[3, 2, 1, 4],
+           [6, 5, 7, 8]])
+    """
+    if is_torch(x):
+        if stream is not None:
+            raise TypeError("stream is given, must be None for PyTorch tensors, which use PyTorch's current stream")
+        from . import torch
+
+        return torch._out(x, lengths, axis, out)
+    given = view(x, "x")
+    rank = len(given.shape)
+    if rank == 0:
+        raise ValueError("x has 0 dimensions, must have at least 1")
+    axis = _axis(axis, rank)
+    if given.ordinal is None and any(stride < 0 for stride in given.strides):
+        x = np.ascontiguousarray(x) if out is not x else x
+        given = view(x, "x")
+    if out is None:
+        out = empty_like(x, "x")
+        output = view(out, "out")._replace(read_only=False)
+    else:
+        output = given if out is x else view(out, "out")
+        if output.read_only:
+            raise ValueError("out is read-only, must be writable")
+    if output.shape != given.shape:
+        raise ValueError(f"out has shape {output.shape}, must have x's, {given.shape}")
+    if output.dtype != given.dtype:
+        raise TypeError(f"out has dtype {output.dtype}, must have x's, {given.dtype}")
+    if output.ordinal != given.ordinal:
+        raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
+    kept = _lengths(lengths, given, axis)
+    if 0 in given.shape:
+        return out
+    handle = stream_of(x, stream) if given.ordinal is not None else 0
+    _reverse(given, kept[0], output, axis, handle)
+    finish(out, handle)
+    return out
+
+
+def _axis(axis: int, rank: int) -> int:
+    try:
+        found = _operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis is a {type(axis).__qualname__}, must be an integer") from None
+    if not -rank <= found < rank:
+        raise ValueError(f"axis is {found}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+    return found % rank
+
+
+def _device_name(ordinal: int | None) -> str:
+    return "the host" if ordinal is None else f"GPU {ordinal}"
+
+
+def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
+    """The lengths as unsigned integers of 4 or 8 bytes, broadcast to x's shape with 1 at the axis; and what holds them."""
+    target = x.shape[:axis] + (1,) + x.shape[axis + 1 :]
+    if x.ordinal is None:
+        try:
+            array = np.asarray(lengths)
+        except Exception:
+            raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host, as x is") from None
+        if array.dtype.kind not in "iu" and array.size:
+            raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
+        if array.dtype.kind == "i" and array.size and array.min() < 0:
+            at = tuple(int(k) for k in np.argwhere(array < 0)[0])
+            raise ValueError(f"lengths[{', '.join(map(str, at))}] is {array[at]}, must be at least 0")
+        array = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32)
+        found, holder = view(array, "lengths"), array
+    else:
+        found, holder = view(lengths, "lengths"), lengths
+        if found.ordinal != x.ordinal:
+            required = f"{_device_name(x.ordinal)}, as x is"
+            raise ValueError(f"lengths is on {_device_name(found.ordinal)}, must be on {required}")
+        if found.dtype.kind not in "iu":
+            raise TypeError(f"lengths has dtype {found.dtype}, must have one of integers")
+        if found.dtype.itemsize < 4:
+            if not hasattr(lengths, "astype"):
+                raise TypeError(f"lengths has dtype {found.dtype}, must have one of integers of 32 or 64 bits")
+            holder = lengths.astype("uint32")
+            found = view(holder, "lengths")
+    missing = len(target) - len(found.shape)
+    if missing < 0 or any(size not in (1, to) for size, to in zip(found.shape, target[missing:])):
+        raise ValueError(f"lengths has shape {found.shape}, must broadcast to {target}, x's with 1 at the axis")
+    strides = (0,) * missing + tuple(0 if size == 1 else stride for size, stride in zip(found.shape, found.strides))
+    return found._replace(shape=target, strides=strides), holder
+
+
+def _reverse(x: View, lengths: View, output: View, axis: int, stream: int) -> None:
+    itemsize, width = x.dtype.itemsize, 8
+    bits = itemsize | x.address | output.address
+    for size, stride, to in zip(x.shape, x.strides, output.strides):
+        if size > 1:
+            bits |= stride | to
+    while bits % width:
+        width //= 2
+    wide = lengths.dtype.itemsize
+    # Dimensions of size 1 may have any strides.
+    dims = [
+        (size, stride // width, length // wide, to // width, d == axis)
+        for d, (size, stride, length, to) in enumerate(zip(x.shape, x.strides, lengths.strides, output.strides))
+        if size > 1 or d == axis
+    ]
+    dims = [(size, *(steps if size > 1 else (0, 0, 0)), is_axis) for size, *steps, is_axis in dims]
+    if itemsize > width:
+        dims.append((itemsize // width, 1, 0, 1, False))
+    if len(dims) > _MAX_DIMENSIONS:
+        dims = _fold(dims)
+    for name, at in (("x", 1), ("lengths", 2), ("out", 3)):
+        for dim in dims:
+            if not 0 <= dim[at] < 1 << 32:
+                raise ValueError(f"{name} has a stride of {dim[at]} elements, must be from 0 to 2**32 - 1")
+    if any(dim[0] >= 1 << 32 for dim in dims) or len(dims) > _MAX_DIMENSIONS:
+        raise ValueError(f"x has shape {x.shape}, must have sizes below 2**32 and fold into {_MAX_DIMENSIONS} dimensions")
+    at_axis = next(d for d, dim in enumerate(dims) if dim[4])
+    sizes = tuple(dim[0] for dim in dims)
+    in_place = x.address == output.address
+    compiled = lib.reversal(
+        x.ordinal,
+        width,
+        sizes,
+        tuple(dim[1] for dim in dims),
+        sizes[:at_axis] + (1,) + sizes[at_axis + 1 :],
+        tuple(0 if d == at_axis else dim[2] for d, dim in enumerate(dims)),
+        wide,
+        tuple(dim[3] for dim in dims),
+        at_axis,
+        16 if (x.address | output.address) % 16 == 0 else 0,
+        lib.ALWAYS if in_place else lib.NEVER,
+    )
+    compiled.dispatch(lib.Addresses(x.address, lengths.address), 2, output.address, stream)
+
+
+def _fold(dims: list[tuple[int, int, int, int, bool]]) -> list[tuple[int, int, int, int, bool]]:
+    """Joins neighbours that are one in all three tensors."""
+    folded = dims[:1]
+    for inner in dims[1:]:
+        outer = folded[-1]
+        steps = zip(outer[1:4], inner[1:4])
+        if not (outer[4] or inner[4]) and all(far == near * inner[0] for far, near in steps):
+            folded[-1] = (outer[0] * inner[0], *inner[1:])
+        else:
+            folded.append(inner)
+    return folded
+
+
+_CODES = {"b": "INT8", "h": "INT16", "i": "INT32", "l": "INT64", "q": "INT64", "B": "UINT8", "H": "UINT16", "I": "UINT32",
+          "L": "UINT64", "Q": "UINT64", "e": "FLOAT16", "f": "FLOAT32"}  # fmt: skip
+
+
+def scalar_bits(value: Any, data_type: str, name: str) -> int:
+    """The bits of a scalar of a data type; integers wrap in neither direction, but that an unsigned type takes a negative one."""
+    if data_type.startswith("FLOAT"):
+        code = {"FLOAT16": "<e", "FLOAT32": "<f"}[data_type]
+        try:
+            packed = struct.pack(code, float(value))
+        except OverflowError:
+            raise ValueError(f"{name} is {value}, must be a {data_type}: infinity is written as such") from None
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} is a {type(value).__qualname__}, must be a number") from None
+        return int.from_bytes(packed, "little")
+    try:
+        number = _operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, must be an integer, as the data type is {data_type}") from None
+    bits = int(data_type.lstrip("UINT"))
+    least = -(1 << (bits - 1))
+    most = (1 << bits) - 1 if data_type.startswith("U") else -least - 1
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}, must be from {least} to {most}, as the data type is {data_type}")
+    return number & (1 << bits) - 1
+
+
+def fill_value_sequence(
+    shape: Sequence[int] | int,
+    start: Any,
+    delta: Any,
+    dtype: Any,
+    *,
+    strides: Sequence[int] | None = None,
+    out: Any = None,
+    device: str | None = None,
+    stream: Any = None,
+) -> Any:
+    """Element i, in row-major order, becomes ``start + i * delta``: integers wrap, floats are rounded as DirectML's page says.
+
+    shape: of 1 to 8 dimensions, all sizes at least 1, or of any with a size of 0; or one number.
+    start, delta: numbers of the dtype; unsigned dtypes take negative ones.
+    dtype: float32, float16, or integers of 8 to 64 bits.
+    strides: in elements, of the result; its gaps are zeros.
+    out: an array to write to, of that shape and dtype; its strides and gaps are kept.
+    device: ``cpu`` (a NumPy array), or ``cuda`` or ``cuda:1`` (a CuPy array; without CuPy pass out).
+    stream: as of :func:`reverse_subsequences`.
+
+    >>> import dml_cuda
+    >>> dml_cuda.fill_value_sequence((2, 3), 10, -2, "uint8")
+    array([[10,  8,  6],
+           [ 4,  2,  0]], dtype=uint8)
+    """
+    if out is not None and is_torch(out):
+        raise TypeError("out is a PyTorch tensor, must be none: use dml_cuda.torch.fill_value_sequence")
+    kind = np.dtype(dtype)
+    data_type = _CODES.get(kind.char) if kind.isnative else None
+    if data_type is None:
+        raise TypeError(f"dtype is {kind}, must be float32, float16, or integers of 8 to 64 bits")
+    sizes = (_operator.index(shape),) if isinstance(shape, int) else tuple(_operator.index(size) for size in shape)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"shape is {sizes}, must have sizes of at least 0")
+    bits = [scalar_bits(value, data_type, name) for value, name in ((start, "start"), (delta, "delta"))]
+    steps = None if strides is None else tuple(_operator.index(step) for step in strides)
+    if steps is not None and (len(steps) != len(sizes) or any(step < 0 for step in steps)):
+        raise ValueError(f"strides is {steps}, must be {len(sizes)} numbers of at least 0")
+    if out is None:
+        out = _allocate(sizes, steps, kind, device or "cpu")
+    elif strides is not None or device is not None:
+        raise TypeError("out is given with strides or device, must be without: it has both")
+    output = view(out, "out")
+    if output.read_only and not is_jax(out):
+        raise ValueError("out is read-only, must be writable")
+    if output.shape != sizes:
+        raise ValueError(f"out has shape {output.shape}, must have {sizes}")
+    if output.dtype != kind:
+        raise TypeError(f"out has dtype {output.dtype}, must have {kind}")
+    if 0 in sizes:
+        return out
+    width = kind.itemsize
+    if any(size > 1 and stride % width for size, stride in zip(sizes, output.strides)):
+        raise ValueError(f"out has strides of {output.strides} bytes, must have multiples of {width}")
+    # Dimensions of size 1 may have any strides.
+    in_elements = tuple(stride // width if size > 1 else 1 for size, stride in zip(sizes, output.strides))
+    if any(not 0 <= step < 1 << 32 for step in in_elements) or any(size >= 1 << 32 for size in sizes):
+        raise ValueError(f"out has shape {sizes} and strides {in_elements}, must have numbers from 0 to 2**32 - 1")
+    alignment = 16 if output.address % 16 == 0 else 0
+    handle = stream_of(out, stream) if output.ordinal is not None else 0
+    compiled = lib.sequence(
+        output.ordinal, lib.DATA_TYPES[data_type], width, sizes or (1,), in_elements or (1,), *bits, alignment
+    )
+    compiled.dispatch(None, 0, output.address, handle)
+    finish(out, handle)
+    return out
+
+
+def _allocate(sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.dtype, device: str) -> Any:
+    name, _, ordinal = device.partition(":")
+    if name == "cpu" and not ordinal:
+        return _strided(np, sizes, strides, kind)
+    if name == "cuda" and (ordinal.isdigit() or not ordinal):
+        try:
+            import cupy
+        except ImportError:
+            raise RuntimeError(f"device is {device!r}, for which CuPy must be installed: or pass out") from None
+        with cupy.cuda.Device(int(ordinal or 0)):
+            return _strided(cupy, sizes, strides, kind)
+    raise ValueError(f"device is {device!r}, must be 'cpu', 'cuda', or such as 'cuda:1'")
+
+
+def _strided(xp: Any, sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.dtype) -> Any:
+    if strides is None:
+        return xp.empty(sizes, kind)
+    elements = 1 + sum((size - 1) * step for size, step in zip(sizes, strides)) if 0 not in sizes else 0
+    steps = tuple(step * kind.itemsize for step in strides)
+    return xp.lib.stride_tricks.as_strided(xp.zeros(elements, kind), sizes, steps)
+
+
+# ---- Descriptors ----------------------------------------------------------------------------------------------
+
+
+def _field(desc: Mapping[str, Any], name: str, place: str, default: Any = ...) -> Any:
+    if name in desc:
+        return desc[name]
+    if default is ...:
+        raise ValueError(f"{place}.{name} is missing, must be there")
+    return default
+
+
+def _data_type(value: Any, place: str) -> int:
+    name = str(value).upper().removeprefix("DML_TENSOR_DATA_TYPE_")
+    if name not in lib.DATA_TYPES:
+        raise ValueError(f"{place} is {value!r}, must be one of {', '.join(lib.DATA_TYPES)}")
+    return lib.DATA_TYPES[name]
+
+
+def _numbers(value: Any, place: str, most: int) -> list[int]:
+    found = [_operator.index(number) for number in value]
+    if any(not 0 <= number <= most for number in found):
+        raise ValueError(f"{place} is {found}, must be numbers from 0 to {most}")
+    return found
+
+
+def _tensor(desc: Mapping[str, Any], place: str) -> lib.Tensor:
+    data_type = _data_type(_field(desc, "DataType", place), f"{place}.DataType")
+    name = next(name for name, code in lib.DATA_TYPES.items() if code == data_type)
+    sizes = _numbers(_field(desc, "Sizes", place), f"{place}.Sizes", (1 << 32) - 1)
+    strides = _field(desc, "Strides", place, None)
+    strides = None if strides is None else _numbers(strides, f"{place}.Strides", (1 << 32) - 1)
+    if strides is not None and len(strides) != len(sizes):
+        raise ValueError(f"{place}.Strides has {len(strides)} numbers, must have {len(sizes)}, as Sizes has")
+    flags = str(_field(desc, "Flags", place, "NONE")).upper().removeprefix("DML_TENSOR_FLAG_")
+    if flags not in ("NONE", "OWNED_BY_DML"):
+        raise ValueError(f"{place}.Flags is {flags!r}, must be NONE or OWNED_BY_DML")
+    total = _field(desc, "TotalTensorSizeInBytes", place, None)
+    if total is not None:
+        (total,) = _numbers([total], f"{place}.TotalTensorSizeInBytes", (1 << 64) - 1)
+    (alignment,) = _numbers(
+        [_field(desc, "GuaranteedBaseOffsetAlignment", place, 0)], f"{place}.GuaranteedBaseOffsetAlignment", (1 << 32) - 1
+    )
+    bits = int(name.lstrip("UINTFLOA"))
+    if total is None and bits < 8:
+        total = 4 * -(-int(np.prod(sizes, dtype=object)) * bits // 32)
+    return lib.Tensor(data_type, sizes, strides, max(bits // 8, 1), total, int(flags == "OWNED_BY_DML"), alignment)
+
+
+def _desc(desc: Mapping[str, Any]) -> lib.Desc:
+    kind = str(_field(desc, "Type", "desc")).upper().removeprefix("DML_OPERATOR_")
+    inner = _field(desc, "Desc", "desc")
+    if kind == "FILL_VALUE_SEQUENCE":
+        place = "FillValueSequenceDesc"
+        output = _tensor(_field(inner, "OutputTensor", place), f"{place}.OutputTensor")
+        data_type = _data_type(_field(inner, "ValueDataType", place), f"{place}.ValueDataType")
+        name = next(name for name, code in lib.DATA_TYPES.items() if code == data_type)
+        scalars = [_field(inner, field, place, 0) for field in ("ValueStart", "ValueDelta")]
+        if name in ("FLOAT64", "UINT4", "INT4"):
+            bits = [0, 0]  # types that the operator does not take, which is what is to be said of them
+        else:
+            bits = [scalar_bits(value, name, f"{place}.{field}") for value, field in zip(scalars, ("ValueStart", "ValueDelta"))]
+        return lib.Desc.fill(output, data_type, *bits)
+    if kind == "REVERSE_SUBSEQUENCES":
+        place = "ReverseSubsequencesDesc"
+        names = ("InputTensor", "SequenceLengthsTensor", "OutputTensor")
+        x, lengths, output = (_tensor(_field(inner, name, place), f"{place}.{name}") for name in names)
+        (axis,) = _numbers([_field(inner, "Axis", place)], f"{place}.Axis", (1 << 32) - 1)
+        return lib.Desc.reverse(x, lengths, output, axis)
+    raise ValueError(f"desc.Type is {kind!r}, must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES")
+
+
+def _level(feature_level: str | None) -> int:
+    if feature_level is None:
+        return 0
+    major, _, minor = str(feature_level).upper().removeprefix("DML_FEATURE_LEVEL_").partition("_")
+    if not (major.isdigit() and minor.isdigit() and int(major) < 16 and int(minor) < 16):
+        raise ValueError(f"feature_level is {feature_level!r}, must be such as '5_0'")
+    return int(major) << 12 | int(minor) << 8
+
+
+def validate(
+    desc: Mapping[str, Any], feature_level: str | None = None, *, directml: str | None = None
+) -> list[lib.Violation]:
+    """The rules that a descriptor of DirectML breaks; none where it is accepted.
+
+    desc: ``{"Type": "REVERSE_SUBSEQUENCES", "Desc": {...}}`` with DirectML's fields, as in a model of DxDispatch; names with or without
+    ``DML_OPERATOR_`` and ``DML_TENSOR_DATA_TYPE_``. TotalTensorSizeInBytes, Strides, Flags and GuaranteedBaseOffsetAlignment may be left out.
+    feature_level: such as ``5_0``; the highest where it is None.
+    directml: a version such as ``1.8.0``, whose verdict is given, its mistakes included.
+
+    >>> import dml_cuda
+    >>> tensor = {"DataType": "FLOAT32", "Sizes": [2, 4]}
+    >>> lengths = {"DataType": "UINT32", "Sizes": [2, 1]}
+    >>> desc = {"InputTensor": tensor, "SequenceLengthsTensor": lengths, "OutputTensor": tensor, "Axis": 2}
+    >>> [violation.rule for violation in dml_cuda.validate({"Type": "REVERSE_SUBSEQUENCES", "Desc": desc})]
+    ['reverse.axis.range']
+    """
+    made = _desc(desc)
+    try:
+        if directml is not None:
+            if feature_level is not None:
+                raise TypeError("directml is given with feature_level, must be alone: a version has its own level")
+            lib.check(lib.library.dml_cuda_validate_as, made.address, directml.encode())
+        else:
+            lib.check(lib.library.dml_cuda_validate, made.address, _level(feature_level))
+    except lib.ValidationError as error:
+        return error.violations
+    return []
+
+
+def explain(desc: Mapping[str, Any], target: str = "h100") -> str:
+    """What a dispatch would do on a GPU, whether there is one or not: merged dimensions, kernels, grids, bytes, and why no faster kernel
+    runs.
+
+    desc: as of :func:`validate`. target: ``t4``, ``l4``, ``a100``, ``h100``, ``b200``, or ``shared=KIB,sm=COUNT[,clusters]``.
+
+    >>> import dml_cuda
+    >>> output = {"DataType": "FLOAT32", "Sizes": [4, 1024]}
+    >>> desc = {"OutputTensor": output, "ValueDataType": "FLOAT32", "ValueStart": 0, "ValueDelta": 1}
+    >>> print(dml_cuda.explain({"Type": "FILL_VALUE_SEQUENCE", "Desc": desc}).splitlines()[1])
+      size 4096, steps of OutputTensor 1, index 1
+    """
+    return lib.Operator(_desc(desc)).explain(target)

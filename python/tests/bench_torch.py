@@ -1,0 +1,73 @@
+"""What dml_cuda.torch is worth: microseconds beside the same reversal written as a gather, eager and compiled, in one run; and what a call
+costs on the host beside an empty operator of torch.library. Prints Markdown."""
+
+import os
+import statistics
+import time
+
+import dml_cuda.torch as dt
+import torch
+from test_torch import model
+
+
+def host_time(call, n=2000, rounds=9):
+    """Microseconds of host time of a call, with the queue drained between rounds."""
+    times = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(n):
+            call()
+        times.append((time.perf_counter() - start) / n * 1e6)
+    torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def device_time(call, n=20, rounds=9):
+    """Microseconds of a call in a captured graph of n."""
+    call()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(n):
+            kept = call()  # noqa: F841
+    times = []
+    for _ in range(rounds):
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        events[0].record()
+        graph.replay()
+        events[1].record()
+        torch.cuda.synchronize()
+        times.append(events[0].elapsed_time(events[1]) * 1e3 / n)
+    return statistics.median(times)
+
+
+def main():
+    driver = os.popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader").read().split()[0]
+    print(f"{torch.cuda.get_device_name(0)}, driver {driver}, PyTorch {torch.__version__}")
+    compiled = torch.compile(lambda x, l: model(x, l[:, None, None], 1), dynamic=False)
+    print("| [B, T, F], a reversal along T, device time | dml_cuda.torch | torch.compile of a gather | eager gather |\n| --- | --- | --- | --- |")
+    for shape in [(64, 2048, 1024), (64, 512, 1024), (32, 128, 512), (8, 64, 128)]:
+        for dtype in (torch.float16, torch.float32):
+            x, lengths = torch.randn(shape, device="cuda").to(dtype), torch.randint(0, shape[1] + 1, shape[:1], device="cuda")
+            required = model(x, lengths[:, None, None], 1)
+            calls = [lambda: dt.reverse_padded_sequence(x, lengths, batch_first=True), lambda: compiled(x, lengths), lambda: model(x, lengths[:, None, None], 1)]
+            assert all(torch.equal(call(), required) for call in calls)
+            print(f"| {list(shape)} {str(dtype)[6:]} | " + " | ".join(f"{device_time(call):.1f}" for call in calls) + " |", flush=True)
+    torch.library.define("dml_cuda_bench::empty", "(Tensor x, Tensor lengths, int dim) -> Tensor")
+    torch.library.impl("dml_cuda_bench::empty", "CUDA", lambda x, lengths, dim: x)
+    x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
+    empty = torch.ops.dml_cuda_bench.empty.default
+    with torch.no_grad():
+        print("| host time of a call, [8, 64] float32 | µs |\n| --- | --- |")
+        for name, call in [
+            ("an empty torch.library op in Python", lambda: empty(x, lengths, 1)),
+            ("the same and torch.empty_like", lambda: torch.empty_like(empty(x, lengths, 1))),
+            ("reverse_subsequences", lambda: dt.reverse_subsequences(x, lengths, 1)),
+            ("reverse_subsequences_", lambda: dt.reverse_subsequences_(x, lengths, 1)),
+            ("the gather, eager", lambda: model(x, lengths, 1)),
+        ]:
+            print(f"| {name} | {host_time(call):.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+"""dml_cuda.torch, on the CPU and on the GPU: skipped, and counted, where there is no PyTorch; its GPU part where there is no GPU, unless
+REQUIRE_CUDA=1."""
+
+import doctest
+import os
+import unittest
+
+import dml_cuda
+import numpy as np
+
+try:
+    import torch
+
+    import dml_cuda.torch as dt
+except ImportError:
+    torch = None
+CUDA = torch is not None and torch.cuda.is_available()
+if os.environ.get("REQUIRE_CUDA") == "1" and not CUDA:
+    raise SystemExit("REQUIRE_CUDA=1, and there is no PyTorch with a GPU")
+DEVICES = ["cpu"] + (["cuda"] if CUDA else [])
+
+
+def model(x, lengths, dim):
+    """A gather, as one would write it without this library."""
+    size = x.shape[dim]
+    t = torch.arange(size, device=x.device).reshape([-1 if d == dim % x.dim() else 1 for d in range(x.dim())])
+    clamped = lengths.to(torch.int64).clamp(max=size)
+    index = torch.where(t < clamped, clamped - 1 - t, t).expand(x.shape)
+    return x.gather(dim, index)
+
+
+def same(found, required):
+    assert (found.shape, found.dtype, found.device) == (required.shape, required.dtype, required.device), (found, required)
+    bits = lambda x: x.contiguous().view(torch.uint8) if x.dim() else x
+    assert torch.equal(bits(found), bits(required)), (found, required)
+
+
+@unittest.skipIf(torch is None, "no PyTorch")
+class Torch(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def test_every_dtype_shape_and_length_type(self):
+        dtypes = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.float16, torch.bfloat16, torch.int32, torch.float32, torch.int64,
+                  torch.float64, torch.complex64, torch.complex128]  # fmt: skip
+        cases = 0
+        for device in DEVICES:
+            for dtype in dtypes:
+                for shape in [(7,), (5, 300), (3, 4, 50), (2, 3, 4, 5), (2,) * 10]:
+                    for dim in {0, len(shape) - 1, -len(shape) // 2}:
+                        x = torch.randint(0, 100, shape, device=device).to(dtype)
+                        of_lanes = list(shape)
+                        of_lanes[dim] = 1
+                        kind = [torch.int32, torch.int64, torch.uint32, torch.uint8][cases % 4]
+                        most = shape[dim] + 2 if kind != torch.uint8 else min(shape[dim] + 2, 256)
+                        lengths = torch.randint(0, most, of_lanes, device=device)
+                        same(dt.reverse_subsequences(x, lengths.to(kind), dim), model(x, lengths, dim))
+                        cases += 1
+        self.assertGreater(cases, 150)
+
+    def test_strides_and_memory_formats(self):
+        for device in DEVICES:
+            image = torch.randn(2, 3, 4, 5, device=device).to(memory_format=torch.channels_last)
+            found = dt.reverse_subsequences(image, torch.tensor([2], device=device), 3)
+            self.assertEqual(found.stride(), image.stride())
+            same(found, model(image, torch.tensor([2], device=device), 3))
+            base = torch.randn(30, 40, device=device)
+            for x in (base.t(), base[::2, 3:], base[:, ::3], base[0].expand(7, 40), base.unfold(1, 8, 2)):
+                for dim in range(x.dim()):
+                    lengths = torch.tensor(5, device=device)
+                    same(dt.reverse_subsequences(x, lengths, dim), model(x, lengths, dim))
+            out = torch.zeros(60, 40, device=device)[::2]
+            self.assertIs(dml_cuda.reverse_subsequences(base, 4, 1, out=out), out)
+            same(out, model(base, torch.tensor(4, device=device), 1))
+
+    def test_in_place(self):
+        for device in DEVICES:
+            base = torch.randn(30, 40, device=device)
+            lengths = torch.randint(0, 41, (30, 1), device=device)
+            required = model(base, lengths, 1)
+            x = base.clone()
+            self.assertIs(dt.reverse_subsequences_(x, lengths, 1), x)
+            same(x, required)
+            view = base.clone().t()
+            dt.reverse_subsequences_(view, lengths.t(), 0)
+            same(view.t(), required)
+            with self.assertRaisesRegex(ValueError, "output"):
+                dt.reverse_subsequences_(base[0].expand(3, 40), torch.tensor(2, device=device), 1)
+            with self.assertRaisesRegex(ValueError, "x requires a gradient"):
+                dt.reverse_subsequences_(base.clone().requires_grad_(), lengths, 1)
+
+    def test_padded_sequences(self):
+        for device in DEVICES:
+            x = torch.randn(6, 4, 8, device=device)
+            lengths = torch.tensor([6, 1, 0, 3], device=device)
+            same(dt.reverse_padded_sequence(x, lengths), model(x, lengths[None, :, None], 0))
+            same(dt.reverse_padded_sequence(x.transpose(0, 1), lengths, batch_first=True), model(x, lengths[None, :, None], 0).transpose(0, 1))
+            with self.assertRaisesRegex(ValueError, r"lengths has shape \[4\], must have \[6\], the batch size"):
+                dt.reverse_padded_sequence(x, lengths, batch_first=True)
+
+    def test_fills(self):
+        for device in DEVICES:
+            for dtype in (torch.float32, torch.float16, torch.int8, torch.uint8, torch.int64, torch.uint32, torch.uint64):
+                found = dt.fill_value_sequence((3, 50), 100, -2, dtype, device)
+                kind = str(dtype).partition(".")[2]
+                required = dml_cuda.fill_value_sequence((3, 50), 100, -2, kind)
+                self.assertEqual((found.cpu().numpy() if device == "cuda" else found.numpy()).tobytes(), required.tobytes())
+            self.assertEqual(dt.fill_value_sequence((0, 2), 1, 1, device=device).shape, (0, 2))
+            with self.assertRaisesRegex(ValueError, "start is 300, must be from -128 to 255"):
+                dt.fill_value_sequence(3, 300, 1, torch.uint8, device)
+        with self.assertRaisesRegex(TypeError, "dtype is torch.float64, must be float32, float16"):
+            dt.fill_value_sequence(3, 0, 1, torch.float64)
+
+    def test_opcheck(self):
+        for device in DEVICES:
+            x = torch.randn(3, 4, device=device)
+            lengths = torch.tensor([[1], [2], [4]], device=device)
+            torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences.default, (x.requires_grad_(), lengths, 1))
+            torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences.default, (x.detach().t(), lengths.t(), 0))
+            torch.library.opcheck(torch.ops.dml_cuda._reverse_subsequences.default, (x.detach(), lengths, 1))
+            torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences_.default, (x.detach().clone(), lengths, 1))
+            torch.library.opcheck(torch.ops.dml_cuda.fill_value_sequence.default, ([3, 4], 1, 2, torch.int32, torch.device(device)))
+
+    def test_gradients_and_vmap(self):
+        for device in DEVICES:
+            lengths = torch.tensor([[1], [2], [4]], device=device)
+            x = torch.randn(3, 4, dtype=torch.float64, device=device, requires_grad=True)
+            self.assertTrue(torch.autograd.gradcheck(lambda x: dt.reverse_subsequences(x, lengths, 1), (x,)))
+            self.assertTrue(torch.autograd.gradgradcheck(lambda x: dt.reverse_subsequences(x, lengths, 1), (x,)))
+            found = dt.reverse_subsequences(x, lengths, 1)
+            self.assertTrue(found.requires_grad and not dt.reverse_subsequences(x.detach(), lengths, 1).requires_grad)
+            total = torch.func.grad(lambda x: (dt.reverse_subsequences(x, lengths, 1) * torch.arange(4.0, device=device)).sum())
+            same(total(x.detach().float()), model(torch.arange(4.0, device=device).expand(3, 4), lengths, 1))
+            # Through vmap, of a tensor outside that requires a gradient, and of one inside.
+            weights = torch.randn(5, 3, 4, dtype=torch.float64, device=device, requires_grad=True)
+            torch.vmap(lambda w: dt.reverse_subsequences(w, lengths, 1))(weights).mul(torch.arange(4.0, device=device)).sum().backward()
+            same(weights.grad, model(torch.arange(4.0, dtype=torch.float64, device=device).expand(5, 3, 4), lengths[None], 2))
+            same(torch.vmap(total)(weights.detach().float()), model(torch.arange(4.0, device=device).expand(5, 3, 4), lengths[None], 2))
+            inside = torch.func.grad(lambda w: torch.vmap(lambda w: dt.reverse_subsequences(w, lengths, 1) * torch.arange(4.0, device=device))(w).sum())
+            same(inside(weights.detach().float()), model(torch.arange(4.0, device=device).expand(5, 3, 4), lengths[None], 2))
+            batch, of_batch = torch.randn(5, 3, 4, device=device), torch.randint(0, 5, (5, 3, 1), device=device)
+            same(torch.vmap(lambda x, l: dt.reverse_subsequences(x, l, 1))(batch, of_batch), model(batch, of_batch, 2))
+            same(torch.vmap(lambda x: dt.reverse_subsequences(x, lengths, 1))(batch), model(batch, lengths[None], 2))
+            same(torch.vmap(lambda l: dt.reverse_subsequences(batch[0], l, -1))(of_batch), model(batch[0].expand(5, 3, 4), of_batch, 2))
+
+    def test_compile_and_export(self):
+        def function(x, lengths):
+            y = dt.reverse_subsequences(x * 2, lengths, 1) + dt.fill_value_sequence((x.shape[0], 1), 0, 1, torch.float32, x.device)
+            return dt.reverse_padded_sequence(y, lengths[:, 0], batch_first=True)
+
+        for device in DEVICES:
+            x, lengths = torch.randn(6, 50, device=device), torch.randint(0, 51, (6, 1), device=device)
+            required = function(x, lengths)
+            backend = "inductor" if device == "cuda" else "aot_eager"
+            same(torch.compile(function, fullgraph=True, backend=backend)(x, lengths), required)
+            dynamic = torch.compile(function, fullgraph=True, dynamic=True, backend=backend)
+            for rows in (3, 6, 2):
+                same(dynamic(x[:rows], lengths[:rows]), function(x[:rows], lengths[:rows]))
+
+            class Module(torch.nn.Module):
+                def forward(self, x, lengths):
+                    return function(x, lengths)
+
+            same(torch.export.export(Module(), (x, lengths)).module()(x, lengths), required)
+
+            def in_place(x, lengths):
+                y = x + 1
+                dt.reverse_subsequences_(y, lengths, 1)
+                return y * 2
+
+            same(torch.compile(in_place, fullgraph=True, backend=backend)(x, lengths), in_place(x, lengths))
+
+    def test_errors_name_argument_found_and_required(self):
+        for device in DEVICES:
+            x = torch.zeros(3, 4, device=device)
+            length = torch.tensor(1, device=device)
+            for error, words, call in [
+                (ValueError, "dim is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dt.reverse_subsequences(x, length, 2)),
+                (TypeError, "lengths has dtype torch.float32, must be int32, int64, uint32 or uint64", lambda: dt.reverse_subsequences(x, length.float(), 1)),
+                (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: dt.reverse_subsequences(x, length.expand(4), 1)),
+                (ValueError, "x has 0 dimensions", lambda: dt.reverse_subsequences(x[0, 0], length, 0)),
+                (TypeError, "x is a list, must be a tensor", lambda: dt.reverse_subsequences([1], length, 0)),
+                (TypeError, "lengths is a int, must be a tensor", lambda: dt.reverse_subsequences(x, 1, 0)),
+            ]:  # fmt: skip
+                with self.subTest(words), self.assertRaisesRegex(error, words):
+                    call()
+        with self.assertRaisesRegex(ValueError, r"lengths\[1, 0\] is -3, must be at least 0"):
+            dt.reverse_subsequences(torch.zeros(3, 4), torch.tensor([[1], [-3], [2]]), 1)
+        if CUDA:
+            with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x is"):
+                dt.reverse_subsequences(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
+
+    def test_docstrings_run(self):
+        result = doctest.testmod(dt)
+        self.assertEqual(result.failed, 0)
+        self.assertGreater(result.attempted, 7)
+
+
+@unittest.skipIf(not CUDA, "no PyTorch with a GPU")
+class Gpu(unittest.TestCase):
+    def test_pytorchs_current_stream_is_used(self):
+        stream = torch.cuda.Stream()
+        x, lengths = torch.zeros(64, 1 << 16, device="cuda"), torch.full((64, 1), 1 << 16, device="cuda")
+        ramp = torch.arange(1 << 16, dtype=torch.float32, device="cuda")
+        torch.cuda.synchronize()
+        for n in range(1, 4):
+            with torch.cuda.stream(stream):
+                torch.cuda._sleep(20_000_000)
+                x.copy_(ramp + n)
+                found = dt.reverse_subsequences(x, lengths, 1)
+                right = (found == (1 << 16) - 1 - ramp + n).all()
+            stream.synchronize()
+            self.assertTrue(right.item())
+
+    def test_nothing_waits_and_nothing_is_allocated_but_the_result(self):
+        x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
+        dt.reverse_subsequences(x, lengths, 1)
+        torch.cuda.synchronize()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            before = torch.cuda.memory_stats()["allocation.all.allocated"]
+            kept = [dt.reverse_subsequences(x, lengths, 1) for _ in range(10)]
+            self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"] - before, 10)
+            dt.reverse_subsequences_(x, lengths, 1)
+            self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"] - before, 10)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        self.assertEqual(len(kept), 10)
+
+    def test_cuda_graphs(self):
+        x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
+        dt.reverse_subsequences(x, lengths, 1)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = dt.reverse_subsequences(x, lengths, 1)
+        for _ in range(5):
+            x.copy_(torch.randn(8, 64)), lengths.copy_(torch.randint(0, 65, (8, 1)))
+            graph.replay()
+            same(found, model(x, lengths, 1))
+        compiled = torch.compile(lambda x, l: dt.reverse_subsequences(x + 1, l, 1) * 2, fullgraph=True, mode="reduce-overhead")
+        for _ in range(5):
+            x, lengths = torch.randn(8, 64, device="cuda"), torch.randint(0, 65, (8, 1), device="cuda")
+            same(compiled(x, lengths).clone(), model(x + 1, lengths, 1) * 2)
+
+    def test_lengths_outside_the_dimension_act_as_it(self):
+        x = torch.arange(8, device="cuda").reshape(2, 4)
+        for lengths in ([6, 1], [-1, 2], [1 << 40, 0]):
+            clamped = torch.tensor([[length if 0 <= length <= 4 else 4] for length in lengths], device="cuda")
+            same(dt.reverse_subsequences(x, torch.tensor(lengths, device="cuda")[:, None], 1), model(x, clamped, 1))
+
+    def test_the_current_device_stays_what_it_was(self):
+        count = torch.cuda.device_count()
+        if count < 2:
+            self.skipTest("one GPU")
+        for current in range(count):
+            torch.cuda.set_device(current)
+            for ordinal in range(count):
+                x, lengths = torch.randn(30, 40, device=f"cuda:{ordinal}"), torch.full((30, 1), 7, device=f"cuda:{ordinal}")
+                found = dt.reverse_subsequences(x, lengths, 1)
+                self.assertEqual(torch.cuda.current_device(), current)
+                same(found, model(x, lengths, 1))
+        torch.cuda.set_device(0)
+
+    def test_a_bidirectional_lstm_in_eager_compiled_and_captured_form(self):
+        forward, backward = (torch.nn.LSTM(16, 32).cuda() for _ in range(2))
+
+        def run(x, lengths, reverse):
+            return torch.cat([forward(x)[0], reverse(backward(reverse(x, lengths))[0], lengths)], 2)
+
+        def by_gather(x, lengths):
+            return model(x, lengths[None, :, None], 0)
+
+        with torch.no_grad():
+            x, lengths = torch.randn(50, 8, 16, device="cuda"), torch.randint(1, 51, (8,), device="cuda")
+            required = run(x, lengths, by_gather)
+            same(run(x, lengths, dt.reverse_padded_sequence), required)
+            compiled = torch.compile(lambda x, l: run(x, l, dt.reverse_padded_sequence))
+            torch.testing.assert_close(compiled(x, lengths), required)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                captured = run(x, lengths, dt.reverse_padded_sequence)
+            graph.replay()
+            same(captured, required)
+
+    def test_cupy_arrays(self):
+        try:
+            import cupy
+        except ImportError:
+            self.skipTest("no CuPy")
+        for dtype in ("uint8", "float16", "float32", "complex128"):
+            x = cupy.arange(3 * 4 * 50).reshape(3, 4, 50).astype(dtype)
+            lengths = cupy.asarray([[[7]], [[50]], [[0]]], dtype="int64")
+            found = dml_cuda.reverse_subsequences(x, lengths, 2)
+            self.assertIsInstance(found, cupy.ndarray)
+            self.assertEqual(found.get().tobytes(), dml_cuda.reverse_subsequences(x.get(), lengths.get(), 2).tobytes())
+            view = x[:, ::2, 5:40].transpose(2, 0, 1)
+            found = dml_cuda.reverse_subsequences(view, cupy.asarray(9, dtype="uint32"), 0)
+            self.assertEqual(found.get().tobytes(), dml_cuda.reverse_subsequences(view.get(), 9, 0).tobytes())
+        x = cupy.arange(100.0)
+        with cupy.cuda.Stream(non_blocking=True):
+            self.assertIs(dml_cuda.reverse_subsequences(x, cupy.asarray([100]), 0, out=x), x)
+            self.assertEqual(x.get().tolist(), list(range(99, -1, -1)))
+        self.assertEqual(dml_cuda.fill_value_sequence((2, 3), 1, 2, "int32", device="cuda").get().tolist(), [[1, 3, 5], [7, 9, 11]])
+        with self.assertRaisesRegex(ValueError, "lengths is on the host, must be on GPU 0, as x is"):
+            dml_cuda.reverse_subsequences(x, np.array([1]), 0)
+
+    def test_jax_arrays(self):
+        try:
+            import jax
+        except ImportError:
+            self.skipTest("no JAX")
+        x = jax.numpy.arange(40.0).reshape(4, 10)
+        lengths = jax.numpy.asarray([[3], [10], [0], [7]], dtype="int32")
+        found = dml_cuda.reverse_subsequences(x, lengths, 1)
+        self.assertEqual(type(found), type(x))
+        self.assertEqual(np.asarray(found).tolist(), dml_cuda.reverse_subsequences(np.asarray(x), np.asarray(lengths), 1).tolist())
+        self.assertEqual(np.asarray(x).tolist(), np.arange(40.0).reshape(4, 10).tolist())
+
+
+if __name__ == "__main__":
+    unittest.main()

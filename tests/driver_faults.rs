@@ -1,74 +1,29 @@
-//! Drivers that fail and drivers that are too old are said, and not taken for a machine without a GPU. The driver here is a
-//! library of a few lines, which the machine's C compiler makes: one GPU, whose memory is the host's and whose kernels do
-//! nothing.
+//! Drivers that fail and drivers that are too old are said, and not taken for a machine without a GPU; and whatever function of the
+//! driver fails, at whatever call, is an error in words, with nothing used after its end and nothing lost. The driver here is a double
+//! (`tests/driver_double`), which the machine's C compiler makes: one GPU, whose memory is the host's and whose kernels do nothing.
 #![cfg(all(unix, feature = "cuda", feature = "runner"))]
 
 mod common;
 
-use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The functions: name, parameters, and what they do before they return 0.
-const FUNCTIONS: [(&str, &str, &str); 31] = [
-    ("cuInit", "unsigned flags", "return atoi(getenv(\"FAKE_CU_INIT\"));"),
-    ("cuDriverGetVersion", "int *version", "*version = 12000;"),
-    ("cuDeviceGetCount", "int *count", "*count = atoi(getenv(\"FAKE_GPUS\"));"),
-    ("cuDeviceGet", "int *device, int ordinal", "*device = ordinal;"),
-    ("cuDeviceGetName", "char *name, int length, int device", "snprintf(name, length, \"Fake GPU\");"),
-    ("cuDeviceTotalMem_v2", "size_t *bytes, int device", "*bytes = 1 << 30;"),
-    ("cuDeviceGetAttribute", "int *value, int which, int device", "*value = which == 75 ? 8 : which == 97 ? 166912 : 1;"),
-    ("cuDevicePrimaryCtxRetain", "void **context, int device", "*context = &object;"),
-    ("cuDevicePrimaryCtxRelease_v2", "int device", ""),
-    ("cuCtxGetCurrent", "void **context", "*context = current;"),
-    ("cuCtxSetCurrent", "void *context", "current = context;"),
-    ("cuStreamCreate", "void **stream, unsigned flags", "*stream = &object;"),
-    ("cuStreamSynchronize", "void *stream", ""),
-    ("cuStreamDestroy_v2", "void *stream", ""),
-    ("cuEventCreate", "void **event, unsigned flags", "*event = &object;"),
-    ("cuEventRecord", "void *event, void *stream", ""),
-    ("cuEventSynchronize", "void *event", ""),
-    ("cuEventDestroy_v2", "void *event", ""),
-    ("cuMemGetInfo_v2", "size_t *available, size_t *total", "*available = *total = 1 << 30;"),
-    ("cuMemAlloc_v2", "void **address, size_t bytes", "*address = aligned_alloc(256, bytes + 255 & -256);"),
-    ("cuMemFree_v2", "void *address", "free(address);"),
-    ("cuMemsetD8Async", "void *to, unsigned char value, size_t bytes, void *stream", "memset(to, value, bytes);"),
-    ("cuMemcpyHtoDAsync_v2", "void *to, void *from, size_t bytes, void *stream", "memcpy(to, from, bytes);"),
-    ("cuMemcpyDtoHAsync_v2", "void *to, void *from, size_t bytes, void *stream", "memcpy(to, from, bytes);"),
-    ("cuModuleLoadData", "void **module, void *image", "*module = &object;"),
-    ("cuModuleGetFunction", "void **function, void *module, char *name", "*function = &object;"),
-    ("cuModuleUnload", "void *module", ""),
-    ("cuFuncSetAttribute", "void *function, int which, int value", ""),
-    ("cuLaunchKernel", "void", ""),
-    (
-        "cuGetProcAddress_v2",
-        "char *name, void **function, int version, unsigned long flags, int *found",
-        "*function = elapsed; *found = 0;",
-    ),
-    (
-        "cuGetErrorString",
-        "int error, char **text",
-        "*text = error == 803 ? \"system has unsupported display driver / cuda driver combination\" : \"unknown error\";",
-    ),
-];
+/// The functions that the crate calls, as `tests/driver_double/driver.c` defines them.
+fn functions() -> Vec<String> {
+    let source = std::fs::read_to_string(common::repository("tests/driver_double/driver.c")).expect("the double");
+    let names = source.lines().filter_map(|line| line.strip_prefix("#ifndef WITHOUT_"));
+    names.map(|name| name.trim().to_owned()).collect()
+}
 
 /// Builds libcuda.so.1 in a folder, without one of its functions; false where there is no C compiler.
 fn build(folder: &Path, without: &str) -> bool {
-    let mut driver = String::from(
-        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
-         static int object;\nstatic _Thread_local void *current;\n\
-         static int elapsed(float *milliseconds, void *start, void *end) { *milliseconds = 1; return 0; }\n",
-    );
-    for (name, parameters, body) in FUNCTIONS {
-        if name != without {
-            writeln!(driver, "int {name}({parameters}) {{ {body} return 0; }}").expect("a string takes all");
-        }
-    }
-    let source = folder.join("driver.c");
-    std::fs::write(&source, driver).expect("written");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let library = folder.join("libcuda.so.1");
-    let built = Command::new(compiler).args(["-w", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    let built = Command::new(compiler)
+        .args(["-w", "-O1", "-shared", "-fPIC", "-lpthread", &format!("-DWITHOUT_{without}"), "-o"])
+        .arg(&library)
+        .arg(common::repository("tests/driver_double/driver.c"))
+        .status();
     let built = built.is_ok_and(|status| status.success());
     // The loader tries several names.
     built && std::fs::copy(&library, folder.join("libcuda.so")).is_ok()
@@ -103,7 +58,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
-    let Some(folder) = driver("") else { return };
+    let Some(folder) = driver("nothing") else { return };
     for code in [803, 999] {
         // By default the CPU runs it, and the reason is on stderr.
         let output = run(folder.path(), 0, code, &[]);
@@ -133,11 +88,13 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
 #[test]
 fn a_driver_that_lacks_a_function_is_too_old() {
     // With all of them the runner runs and times a model on the GPU: these are all that it calls.
-    let Some(complete) = driver("") else { return };
+    let Some(complete) = driver("nothing") else { return };
     let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).starts_with("Running on 'Fake GPU'"), "{}", text(&output.stdout));
-    for (name, ..) in FUNCTIONS {
+    let functions = functions();
+    assert_eq!(functions.len(), 31);
+    for name in &functions {
         let Some(folder) = driver(name) else { return };
         let said = format!(
             "cuda: loading the driver library failed: it has no {name}; install an NVIDIA driver for CUDA 12.0"
@@ -148,4 +105,210 @@ fn a_driver_that_lacks_a_function_is_too_old() {
         let output = run(folder.path(), 1, 0, &[]);
         assert!(output.status.success() && text(&output.stderr).contains(&said), "{name}: {}", text(&output.stderr));
     }
+}
+
+/// What the whole public API does on a GPU, in drop orders that hurt. Runs in a process of its own, whose driver is the double.
+fn scenario() -> Result<(), Box<dyn std::error::Error>> {
+    use dml_cuda::{
+        BufferTensorDesc, CompileOptions, Device, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion,
+        TensorDataType,
+    };
+    for adapter in Device::cuda_adapters()? {
+        assert_eq!((adapter.name.as_str(), adapter.ordinal), ("Fake GPU", 0));
+    }
+    let (device, again) = (Device::cuda(0)?, Device::cuda(0)?);
+    let tensor = BufferTensorDesc::packed(TensorDataType::Float32, &[2, 8]);
+    let reversal = device.create_operator(ReverseSubsequencesDesc {
+        input_tensor: tensor.clone(),
+        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[2, 1]),
+        output_tensor: tensor.clone(),
+        axis: 1,
+    })?;
+    let fill = device.create_operator(FillValueSequenceDesc {
+        output_tensor: tensor,
+        value_data_type: TensorDataType::Float32,
+        value_start: ScalarUnion::Float32(0.0),
+        value_delta: ScalarUnion::Float32(1.0),
+    })?;
+    let (reversal, fill) = (device.compile_operator(&reversal)?, again.compile_operator(&fill)?);
+    let promised = CompileOptions { pointer_alignment: 16, in_place: Some(true) };
+    let in_place = again.compile_operator_with(reversal.operator(), promised)?;
+    let input = device.create_buffer_from(&[1.0f32; 16])?;
+    let lengths = again.create_buffer_from(&[3u32, 8])?;
+    let output = device.create_buffer(64)?;
+    let (stream, other) = (device.create_stream()?, again.create_stream()?);
+    let copying = reversal.bind(&[(&input).into(), (&lengths).into()], &(&output).into())?;
+    let earlier = stream.record_event()?;
+    copying.dispatch(&stream)?;
+    in_place.bind(&[(&input).into(), (&lengths).into()], &(&input).into())?.dispatch(&other)?;
+    let later = stream.record_event()?;
+    assert!(later.milliseconds_since(&earlier)? > 0.0);
+    fill.bind(&[], &(&output).into())?.dispatch(&stream)?;
+    assert_eq!(output.to_vec::<f32>()?.len(), 16);
+    // Streams, buffers and devices go while work is queued; the tables keep what they need.
+    copying.dispatch(&stream)?;
+    drop((stream, device, input, again));
+    copying.dispatch(&other)?;
+    drop((output, lengths, copying, reversal));
+    other.synchronize()?;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|n| {
+                let fill = fill.clone();
+                scope.spawn(move || -> Result<(), String> {
+                    let device = Device::cuda(0).map_err(|error| error.to_string())?;
+                    let stream = device.create_stream().map_err(|error| error.to_string())?;
+                    let buffer = device.create_buffer(64).map_err(|error| error.to_string())?;
+                    let table = fill.bind(&[], &(&buffer).into()).map_err(|error| error.to_string())?;
+                    table.dispatch(&stream).map_err(|error| error.to_string())?;
+                    if n % 2 == 0 {
+                        drop(stream);
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    })?;
+    drop((other, fill, in_place));
+    assert_eq!(dml_cuda::fill_value_sequence(&Device::cuda(0)?, &[4], 1u8, 1i8)?.len(), 4);
+    Ok(())
+}
+
+/// What the double must report: a buffer that is lost, and one that is freed while a stream that the library does not know of uses it.
+#[allow(unsafe_code)]
+fn misuse() -> Result<(), Box<dyn std::error::Error>> {
+    let device = dml_cuda::Device::cuda(0)?;
+    std::mem::forget(device.create_buffer(64)?);
+    let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
+    let operator = device.compile_operator(&operator)?;
+    let buffer = device.create_buffer(64)?;
+    // Any address: the double's kernels touch nothing.
+    let address = std::ptr::from_ref(&buffer) as u64 & !15;
+    // SAFETY: the double's kernels touch nothing.
+    unsafe { operator.dispatch_raw(&[], address, std::ptr::null_mut()) }?;
+    drop(buffer);
+    Ok(())
+}
+
+/// Runs the scenario where this process was started for it.
+#[test]
+fn the_scenario() {
+    let Some(which) = std::env::var_os("DOUBLE_SCENARIO") else { return };
+    match if which == "misuse" { misuse() } else { scenario() } {
+        Ok(()) => println!("SCENARIO done"),
+        Err(error) => println!("SCENARIO {error}"),
+    }
+}
+
+/// How the scenario, or the runner with a model, ended with a driver that fails at the n-th call of a function: its words, and what the
+/// double reports.
+fn with_failure(folder: &Path, function: &str, nth: u32, code: u32, runner: bool) -> (Output, Vec<String>) {
+    let report = folder.join("report");
+    let _ = std::fs::remove_file(&report);
+    let mut command = if runner {
+        let mut command = common::runner();
+        let model = common::repository("models/reverse_subsequences.json");
+        command.args(["-a", "0", "-i", "2", "-r", "2", "-v", "2"]).arg(model);
+        command
+    } else {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "the_scenario", "--nocapture"]).env("DOUBLE_SCENARIO", "1");
+        command
+    };
+    let output = command
+        .env("LD_LIBRARY_PATH", folder)
+        .env("DOUBLE_FAIL", format!("{function} {nth} {code}"))
+        .env("DOUBLE_REPORT", &report)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it starts");
+    let report = std::fs::read_to_string(report).unwrap_or_default();
+    (output, report.lines().map(str::to_owned).collect())
+}
+
+/// Functions that give something back, or make that possible: what they fail to give back is lost, and no other's fault.
+const GIVE_BACK: [&str; 8] = [
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuEventDestroy_v2",
+    "cuMemFree_v2",
+    "cuModuleUnload",
+    "cuStreamDestroy_v2",
+    "cuStreamSynchronize",
+];
+
+/// Every function of the driver, failing at every call that the scenario and the runner make of it.
+#[test]
+fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
+    let Some(folder) = driver("nothing") else { return };
+    let mut matrix = String::new();
+    let (mut cases, mut errors) = (0, 0);
+    for function in functions() {
+        for runner in [false, true] {
+            let (mut line, mut outcomes) = (String::new(), std::collections::BTreeSet::new());
+            for nth in 1.. {
+                let (output, report) = with_failure(folder.path(), &function, nth, 719, runner);
+                let (out, err) = (text(&output.stdout), text(&output.stderr));
+                let said = format!("{function} {nth}, runner {runner}: {out}{err}{report:?}");
+                let (told, seen): (Vec<_>, Vec<_>) = report.iter().partition(|line| line.ends_with("failed as told"));
+                if told.is_empty() {
+                    // It is not called so often: all went well.
+                    let well = if runner { output.status.success() } else { out.contains("SCENARIO done") };
+                    assert!(well && seen.is_empty(), "{said}");
+                    line += &format!(" {} calls", nth - 1);
+                    break;
+                }
+                assert!(!err.contains("panicked") && output.status.code().is_some(), "{said}");
+                let lost = seen.iter().filter(|line| line.starts_with("end: not given back")).count();
+                assert_eq!(lost, seen.len(), "{said}");
+                assert!(lost == 0 || GIVE_BACK.contains(&function.as_str()), "{said}");
+                let done = if runner { output.status.success() } else { out.contains("SCENARIO done") };
+                if !done {
+                    let words = if runner { &err } else { &out };
+                    let why = function != "cuGetErrorString" && words.contains("(CUDA error 719)");
+                    assert!(why && words.contains("cuda: "), "{said}");
+                    errors += 1;
+                }
+                outcomes.insert(if done { "goes on" } else { "error" });
+                cases += 1;
+            }
+            let outcomes: Vec<_> = outcomes.into_iter().collect();
+            let what = if runner { "runner" } else { "library" };
+            matrix += &format!("{function:30} {what:8}{line:10} {}\n", outcomes.join(", "));
+        }
+    }
+    eprintln!("{matrix}{cases} failing calls, {errors} errors in words");
+    assert!(cases > 300 && errors > 200, "{cases} {errors}");
+}
+
+#[test]
+fn the_double_reports_what_is_lost_and_what_is_freed_too_early() {
+    let Some(folder) = driver("nothing") else { return };
+    let report = folder.path().join("report");
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "the_scenario", "--nocapture"])
+        .env("DOUBLE_SCENARIO", "misuse")
+        .env("LD_LIBRARY_PATH", folder.path())
+        .env("DOUBLE_REPORT", &report)
+        .output()
+        .expect("it starts");
+    let report = std::fs::read_to_string(report).unwrap_or_default();
+    assert!(text(&output.stdout).contains("SCENARIO done"), "{}", text(&output.stdout));
+    for line in [
+        "cuMemFree_v2: frees memory while work is queued",
+        "end: not given back: memory",
+        "end: not given back: context",
+    ] {
+        assert!(report.contains(line), "{line} is not in\n{report}");
+    }
+}
+
+#[test]
+fn memory_that_is_not_to_be_had_is_said() {
+    let Some(folder) = driver("nothing") else { return };
+    let (output, _) = with_failure(folder.path(), "cuMemAlloc_v2", 2, 2, true);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("cuda: allocating ") && said.contains("free memory"), "{said}");
 }

@@ -1,0 +1,359 @@
+/* A double of the CUDA driver: a library with the entry points that this crate calls, whose memory is the host's and whose kernels do
+   nothing. It knows what is live, and writes a line to the file DOUBLE_REPORT for whatever a driver would not forgive: unknown or
+   destroyed handles, a call without a context, memory freed or kernels unloaded while work is queued; and at the end what was not given
+   back. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of a function answer 2. -DWITHOUT_cuInit leaves a function out. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTEXT, STREAM, EVENT, MEMORY, MODULE, KINDS };
+static const char *const NAMES[KINDS] = {"context", "stream", "event", "memory", "module"};
+
+struct object {
+    int kind;
+    char *at;
+    size_t size;
+    struct object *next;
+};
+struct queued {
+    void *stream, *module;
+    struct queued *next;
+};
+struct count {
+    const char *name;
+    int calls;
+    struct count *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct object *live;
+static struct queued *queue;
+static struct count *counts;
+static _Thread_local void *current;
+
+static void report(const char *what, const char *function) {
+    const char *path = getenv("DOUBLE_REPORT");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%s: %s\n", function, what);
+    fclose(file);
+}
+
+/* Counts a call; the code that it is to fail with, or 0. */
+static int called(const char *name) {
+    static char failing[64];
+    static int nth = -1, code;
+    int answer = 0;
+    struct count *c;
+    pthread_mutex_lock(&lock);
+    if (nth < 0) {
+        const char *fail = getenv("DOUBLE_FAIL");
+        if (!fail || sscanf(fail, "%63s %d %d", failing, &nth, &code) != 3) nth = 0;
+    }
+    for (c = counts; c && strcmp(c->name, name) != 0; c = c->next) {}
+    if (!c) {
+        c = calloc(1, sizeof *c);
+        c->name = name;
+        c->next = counts;
+        counts = c;
+    }
+    ++c->calls;
+    if (c->calls == nth && strcmp(name, failing) == 0) {
+        report("failed as told", name);
+        answer = code;
+    }
+    pthread_mutex_unlock(&lock);
+    return answer;
+}
+
+static void *add(int kind, size_t size) {
+    struct object *made = malloc(sizeof *made);
+    made->kind = kind;
+    made->size = size;
+    made->at = aligned_alloc(256, (size + 256) & ~(size_t)255);
+    pthread_mutex_lock(&lock);
+    made->next = live;
+    live = made;
+    pthread_mutex_unlock(&lock);
+    return made->at;
+}
+
+/* The place of a live object that holds the address, under the lock. */
+static struct object **find(int kind, const void *at) {
+    struct object **o = &live;
+    while (*o && !((*o)->kind == kind && (const char *)at >= (*o)->at && (const char *)at <= (*o)->at + (*o)->size)) o = &(*o)->next;
+    return o;
+}
+
+static void check(int kind, const void *at, size_t size, const char *function) {
+    struct object *o;
+    pthread_mutex_lock(&lock);
+    o = *find(kind, at);
+    if (!o) report("an unknown or destroyed handle", function);
+    else if (kind == MEMORY && (const char *)at + size > o->at + o->size) report("memory past its end", function);
+    pthread_mutex_unlock(&lock);
+}
+
+static void drop(int kind, void *at, const char *function) {
+    struct object **place, *o;
+    pthread_mutex_lock(&lock);
+    place = find(kind, at);
+    o = *place;
+    if (o && o->at == at) {
+        *place = o->next;
+        free(o->at);
+        free(o);
+    } else {
+        report("destroys what is not live", function);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void needs_context(const char *function) {
+    if (!current) report("no context is current", function);
+    else check(CONTEXT, current, 0, function);
+}
+
+/* Stream handles 0 to 2 are the default streams. */
+static void check_stream(void *stream, const char *function) {
+    if ((size_t)stream > 2) check(STREAM, stream, 0, function);
+}
+
+static void done(void *stream) {
+    struct queued **q = &queue;
+    pthread_mutex_lock(&lock);
+    while (*q) {
+        struct queued *this = *q;
+        if (stream && this->stream != stream) q = &this->next;
+        else *q = this->next, free(this);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void nothing_queued(void *stream, void *module, const char *what, const char *function) {
+    struct queued *q;
+    pthread_mutex_lock(&lock);
+    for (q = queue; q; q = q->next)
+        if ((!stream || q->stream == stream) && (!module || q->module == module)) report(what, function);
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((destructor)) static void end(void) {
+    struct object *o;
+    for (o = live; o; o = o->next) {
+        char what[64];
+        snprintf(what, sizeof what, "not given back: %s", NAMES[o->kind]);
+        report(what, "end");
+    }
+}
+
+#define CALL(name) do { int failed = called(name); if (failed) return failed; } while (0)
+#define WITH_CONTEXT(name) do { needs_context(name); CALL(name); } while (0)
+
+#ifndef WITHOUT_cuInit
+int cuInit(unsigned flags) { (void)flags; CALL("cuInit"); return getenv("FAKE_CU_INIT") ? atoi(getenv("FAKE_CU_INIT")) : 0; }
+#endif
+#ifndef WITHOUT_cuDriverGetVersion
+int cuDriverGetVersion(int *version) { CALL("cuDriverGetVersion"); *version = 12000; return 0; }
+#endif
+#ifndef WITHOUT_cuDeviceGetCount
+int cuDeviceGetCount(int *count) { CALL("cuDeviceGetCount"); *count = getenv("FAKE_GPUS") ? atoi(getenv("FAKE_GPUS")) : 1; return 0; }
+#endif
+#ifndef WITHOUT_cuDeviceGet
+int cuDeviceGet(int *device, int ordinal) { CALL("cuDeviceGet"); *device = ordinal; return 0; }
+#endif
+#ifndef WITHOUT_cuDeviceGetName
+int cuDeviceGetName(char *name, int length, int device) { (void)device; CALL("cuDeviceGetName"); snprintf(name, (size_t)length, "Fake GPU"); return 0; }
+#endif
+#ifndef WITHOUT_cuDeviceTotalMem_v2
+int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; CALL("cuDeviceTotalMem_v2"); *bytes = 1 << 30; return 0; }
+#endif
+#ifndef WITHOUT_cuDeviceGetAttribute
+int cuDeviceGetAttribute(int *value, int which, int device) {
+    (void)device;
+    CALL("cuDeviceGetAttribute");
+    *value = which == 75 ? 8 : which == 97 ? 166912 : 1; /* compute capability 8.1, shared memory of a block */
+    return 0;
+}
+#endif
+static void *primary;
+static int retained;
+#ifndef WITHOUT_cuDevicePrimaryCtxRetain
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+    (void)device;
+    CALL("cuDevicePrimaryCtxRetain");
+    if (retained++ == 0) primary = add(CONTEXT, 1);
+    *context = primary;
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuDevicePrimaryCtxRelease_v2
+int cuDevicePrimaryCtxRelease_v2(int device) {
+    (void)device;
+    CALL("cuDevicePrimaryCtxRelease_v2");
+    if (retained == 0) report("releases what is not retained", "cuDevicePrimaryCtxRelease_v2");
+    else if (--retained == 0) drop(CONTEXT, primary, "cuDevicePrimaryCtxRelease_v2");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuCtxGetCurrent
+int cuCtxGetCurrent(void **context) { CALL("cuCtxGetCurrent"); *context = current; return 0; }
+#endif
+#ifndef WITHOUT_cuCtxSetCurrent
+int cuCtxSetCurrent(void *context) {
+    if (context) check(CONTEXT, context, 0, "cuCtxSetCurrent");
+    CALL("cuCtxSetCurrent");
+    current = context;
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuStreamCreate
+int cuStreamCreate(void **stream, unsigned flags) { (void)flags; WITH_CONTEXT("cuStreamCreate"); *stream = add(STREAM, 1); return 0; }
+#endif
+#ifndef WITHOUT_cuStreamSynchronize
+int cuStreamSynchronize(void *stream) {
+    check_stream(stream, "cuStreamSynchronize");
+    WITH_CONTEXT("cuStreamSynchronize");
+    done(stream);
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuStreamDestroy_v2
+int cuStreamDestroy_v2(void *stream) {
+    nothing_queued(stream, NULL, "destroys a stream with queued work", "cuStreamDestroy_v2");
+    WITH_CONTEXT("cuStreamDestroy_v2");
+    drop(STREAM, stream, "cuStreamDestroy_v2");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuEventCreate
+int cuEventCreate(void **event, unsigned flags) { (void)flags; WITH_CONTEXT("cuEventCreate"); *event = add(EVENT, 1); return 0; }
+#endif
+#ifndef WITHOUT_cuEventRecord
+int cuEventRecord(void *event, void *stream) {
+    check(EVENT, event, 0, "cuEventRecord");
+    check_stream(stream, "cuEventRecord");
+    WITH_CONTEXT("cuEventRecord");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuEventSynchronize
+int cuEventSynchronize(void *event) { check(EVENT, event, 0, "cuEventSynchronize"); CALL("cuEventSynchronize"); return 0; }
+#endif
+#ifndef WITHOUT_cuEventDestroy_v2
+int cuEventDestroy_v2(void *event) { WITH_CONTEXT("cuEventDestroy_v2"); drop(EVENT, event, "cuEventDestroy_v2"); return 0; }
+#endif
+#ifndef WITHOUT_cuMemGetInfo_v2
+int cuMemGetInfo_v2(size_t *available, size_t *total) { WITH_CONTEXT("cuMemGetInfo_v2"); *available = *total = 1 << 30; return 0; }
+#endif
+#ifndef WITHOUT_cuMemAlloc_v2
+int cuMemAlloc_v2(void **address, size_t bytes) { WITH_CONTEXT("cuMemAlloc_v2"); *address = add(MEMORY, bytes); return 0; }
+#endif
+#ifndef WITHOUT_cuMemFree_v2
+int cuMemFree_v2(void *address) {
+    nothing_queued(NULL, NULL, "frees memory while work is queued", "cuMemFree_v2");
+    WITH_CONTEXT("cuMemFree_v2");
+    drop(MEMORY, address, "cuMemFree_v2");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuMemsetD8Async
+int cuMemsetD8Async(void *to, unsigned char value, size_t bytes, void *stream) {
+    check(MEMORY, to, bytes, "cuMemsetD8Async");
+    check_stream(stream, "cuMemsetD8Async");
+    WITH_CONTEXT("cuMemsetD8Async");
+    memset(to, value, bytes);
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuMemcpyHtoDAsync_v2
+int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
+    check(MEMORY, to, bytes, "cuMemcpyHtoDAsync_v2");
+    check_stream(stream, "cuMemcpyHtoDAsync_v2");
+    nothing_queued(NULL, NULL, "writes memory while work is queued", "cuMemcpyHtoDAsync_v2");
+    WITH_CONTEXT("cuMemcpyHtoDAsync_v2");
+    memcpy(to, from, bytes);
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuMemcpyDtoHAsync_v2
+int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
+    check(MEMORY, from, bytes, "cuMemcpyDtoHAsync_v2");
+    check_stream(stream, "cuMemcpyDtoHAsync_v2");
+    nothing_queued(NULL, NULL, "reads memory while work is queued", "cuMemcpyDtoHAsync_v2");
+    WITH_CONTEXT("cuMemcpyDtoHAsync_v2");
+    memcpy(to, from, bytes);
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuModuleLoadData
+int cuModuleLoadData(void **module, const void *image) { (void)image; WITH_CONTEXT("cuModuleLoadData"); *module = add(MODULE, 1); return 0; }
+#endif
+#ifndef WITHOUT_cuModuleGetFunction
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+    (void)name;
+    check(MODULE, module, 0, "cuModuleGetFunction");
+    WITH_CONTEXT("cuModuleGetFunction");
+    *function = module;
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuModuleUnload
+int cuModuleUnload(void *module) {
+    nothing_queued(NULL, module, "unloads a kernel while it is queued", "cuModuleUnload");
+    WITH_CONTEXT("cuModuleUnload");
+    drop(MODULE, module, "cuModuleUnload");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuFuncSetAttribute
+int cuFuncSetAttribute(void *function, int which, int value) {
+    (void)which, (void)value;
+    check(MODULE, function, 0, "cuFuncSetAttribute");
+    WITH_CONTEXT("cuFuncSetAttribute");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuLaunchKernel
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
+                   void **parameters, void **extra) {
+    struct queued *made;
+    (void)shared, (void)extra;
+    check(MODULE, function, 0, "cuLaunchKernel");
+    check_stream(stream, "cuLaunchKernel");
+    if (!gx || !gy || !gz || !bx || !by || !bz || !parameters) report("a launch of nothing", "cuLaunchKernel");
+    WITH_CONTEXT("cuLaunchKernel");
+    made = malloc(sizeof *made);
+    made->stream = stream;
+    made->module = function;
+    pthread_mutex_lock(&lock);
+    made->next = queue;
+    queue = made;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+#endif
+static int elapsed(float *milliseconds, void *start, void *end) {
+    check(EVENT, start, 0, "cuEventElapsedTime");
+    check(EVENT, end, 0, "cuEventElapsedTime");
+    CALL("cuEventElapsedTime");
+    *milliseconds = 1;
+    return 0;
+}
+#ifndef WITHOUT_cuGetProcAddress_v2
+int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long flags, int *found) {
+    (void)name, (void)version, (void)flags;
+    CALL("cuGetProcAddress_v2");
+    *function = (void *)elapsed;
+    *found = 0;
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuGetErrorString
+int cuGetErrorString(int error, const char **text) {
+    CALL("cuGetErrorString");
+    *text = error == 803 ? "system has unsupported display driver / cuda driver combination" : "as the double was told";
+    return 0;
+}
+#endif

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Fuzzes every target, or those named, for so many seconds each: scripts/fuzz.sh 60 [model npy operators overlap]. libFuzzer, with a stable
+# compiler: coverage through LLVM's own pass. Inputs that were worth keeping are in fuzz/corpus.tar.xz, new ones in fuzz/found, and a
+# finding in fuzz/. scripts/fuzz.sh --keep packs those of the found that add to the coverage.
+set -euo pipefail
+cd "$(dirname "$0")/../fuzz"
+if [ "$1" = --keep ]; then
+  kept=$(mktemp -d)
+  trap 'rm -rf "$kept"' EXIT
+  for target in model npy operators overlap; do
+    mkdir -p "$kept/corpus/$target"
+    target/*/release/"$target" -set_cover_merge=1 -max_len=4096 "$kept/corpus/$target" "found/$target" 2>/dev/null
+  done
+  tar -C "$kept" -cJf corpus.tar.xz corpus
+  exit
+fi
+seconds=$1
+shift
+mkdir -p found
+tar -xJf corpus.tar.xz --strip-components=1 -C found
+targets=${*:-model npy operators overlap}
+flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
+flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
+# With a target named, build scripts and macros are left alone.
+host=$(rustc -vV | sed -n 's/^host: //p')
+DML_CUDA_PREBUILT=1 RUSTFLAGS="$flags" cargo build --locked --release --quiet --target "$host"
+fuzz() {
+  mkdir -p "found/$1"
+  [ "$1" = model ] && cp ../models/*.json found/model/
+  [ "$1" = npy ] && cp ../models/*.npy found/npy/
+  # shellcheck disable=SC2086
+  "target/$host/release/$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=4096 -len_control=0 -print_final_stats=1 \
+    -artifact_prefix="$1-" ${FUZZ_ARGS:-} "found/$1" 2>"found/$1.log" ||
+    { echo "$1: a finding"; tail -n 40 "found/$1.log"; return 1; }
+  echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "found/$1.log") runs without a finding in $seconds s"
+}
+# At once: each has a core, or a share of one.
+running=()
+for target in $targets; do fuzz "$target" & running+=($!); done
+failed=0
+for process in "${running[@]}"; do wait "$process" || failed=1; done
+exit $failed

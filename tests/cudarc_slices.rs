@@ -4,21 +4,12 @@ mod common;
 
 use std::sync::Arc;
 
-use common::cuda;
+use common::{cuda, lanes};
 use cudarc::driver::{CudaContext, CudaStream};
 use dml_cuda::{
-    reverse_subsequences, BindingError, BufferTensorDesc, Device, DispatchError, FillValueSequenceDesc,
-    ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+    reverse_subsequences, BindingError, BufferTensorDesc, Device, DispatchError, FillValueSequenceDesc, ScalarUnion,
+    TensorDataType,
 };
-
-fn lanes(lanes: u32, size: u32) -> ReverseSubsequencesDesc {
-    ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[lanes, size]),
-        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[lanes, 1]),
-        output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[lanes, size]),
-        axis: 1,
-    }
-}
 
 fn stream() -> Arc<CudaStream> {
     CudaContext::new(0).expect("a GPU is there").new_stream().expect("streams are to be had")
@@ -34,11 +25,13 @@ fn slices_are_reversed_and_filled_and_operators_may_go_at_once() {
     let mut data = stream.clone_htod(&values).expect("small");
     let on_device = other.clone_htod(&lengths).expect("small");
     let mut output = stream.alloc_zeros::<f32>(24).expect("small");
-    common::compile(&device, &lanes(3, 8).into())
+    common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into())
         .dispatch_on(&stream, &[&data, &on_device.slice(..)], &mut output.slice_mut(..))
         .expect("queued");
     assert_eq!(stream.clone_dtoh(&output).expect("read"), required);
-    common::compile(&device, &lanes(3, 8).into()).dispatch_in_place_on(&stream, &on_device, &mut data).expect("queued");
+    common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into())
+        .dispatch_in_place_on(&stream, &on_device, &mut data)
+        .expect("queued");
     assert_eq!(stream.clone_dtoh(&data).expect("read"), required);
     let fill = FillValueSequenceDesc {
         output_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[3]),
@@ -56,7 +49,7 @@ fn slices_are_reversed_and_filled_and_operators_may_go_at_once() {
 fn slices_that_do_not_fit_are_refused() {
     let Some(device) = cuda("slices_that_do_not_fit_are_refused") else { return };
     let stream = stream();
-    let operator = common::compile(&device, &lanes(3, 8).into());
+    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into());
     let data = stream.alloc_zeros::<f32>(24).expect("small");
     let lengths = stream.alloc_zeros::<u32>(3).expect("small");
     let mut output = stream.alloc_zeros::<f32>(24).expect("small");
@@ -67,7 +60,7 @@ fn slices_that_do_not_fit_are_refused() {
     );
     let error = operator.dispatch_on(&stream, &[&data], &mut output).expect_err("an input is missing");
     assert!(matches!(error, DispatchError::Binding(BindingError::Count { found: 1, required: 2 })), "{error}");
-    let cpu = common::compile(&Device::cpu(), &lanes(3, 8).into());
+    let cpu = common::compile(&Device::cpu(), &lanes(TensorDataType::Float32, 3, 8).into());
     let error = cpu.dispatch_on(&stream, &[&data, &lengths], &mut output).expect_err("another device");
     assert_eq!(
         error.to_string(),

@@ -4,10 +4,10 @@
 
 mod common;
 
-use common::{assert_same, cases, compile, oracle, POISON};
+use common::{assert_same, cases, compile, lanes, oracle, POISON};
 use dml_cuda::{
     Address, BindingError, BufferBinding, BufferTensorDesc, CompileOptions, CompiledOperator, Device, DispatchError,
-    ReverseSubsequencesDesc, TensorDataType, TensorRole,
+    TensorDataType, TensorRole,
 };
 
 /// Host memory whose first byte lies `lead` bytes past a multiple of 16.
@@ -91,15 +91,6 @@ fn the_case_table_is_right_on_host_memory_of_any_alignment() {
     assert!(run > 4000, "{run}");
 }
 
-fn lanes(lanes: u32, size: u32) -> ReverseSubsequencesDesc {
-    ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[lanes, size]),
-        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[lanes, 1]),
-        output_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[lanes, size]),
-        axis: 1,
-    }
-}
-
 fn binding(result: Result<(), DispatchError>) -> BindingError {
     match result {
         Err(DispatchError::Binding(error)) => error,
@@ -109,7 +100,7 @@ fn binding(result: Result<(), DispatchError>) -> BindingError {
 
 #[test]
 fn wrong_host_pointers_are_refused() {
-    let operator = compile(&Device::cpu(), &lanes(1, 3).into());
+    let operator = compile(&Device::cpu(), &lanes(TensorDataType::UInt8, 1, 3).into());
     let mut memory = Memory::new(&[POISON; 64], 0);
     let at = memory.address();
     // SAFETY: every call is refused, so no memory is touched; this is what the test shows.
@@ -134,7 +125,7 @@ fn wrong_host_pointers_are_refused() {
 
 #[test]
 fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
-    let operator = compile(&Device::cpu(), &lanes(1, 3).into());
+    let operator = compile(&Device::cpu(), &lanes(TensorDataType::UInt8, 1, 3).into());
     let mut memory = Memory::new(&[1, 2, 3, 0, 0, 0], 0);
     let mut lengths = Memory::new(&3u32.to_ne_bytes(), 0);
     let at = memory.address();
@@ -144,7 +135,7 @@ fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
 }
 
 fn promised(device: &Device, pointer_alignment: u32, in_place: Option<bool>) -> CompiledOperator {
-    let operator = device.create_operator(lanes(4, 16)).expect("right");
+    let operator = device.create_operator(lanes(TensorDataType::UInt8, 4, 16)).expect("right");
     device.compile_operator_with(&operator, CompileOptions { pointer_alignment, in_place }).expect("compiled")
 }
 

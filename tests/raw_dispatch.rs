@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{assert_same, cases, cuda, oracle, GUARD, POISON};
+use common::{assert_same, cases, cuda, lanes, oracle, GUARD, POISON};
 use cudarc::driver::{result, sys, CudaContext};
 use dml_cuda::{
     reverse_subsequences, BindingError, BufferTensorDesc, Device, DispatchError, FillValueSequenceDesc, OperatorDesc,
@@ -108,20 +108,11 @@ fn the_case_table_is_right_at_every_alignment() {
     }
 }
 
-fn lanes(lanes: u32, size: u32) -> ReverseSubsequencesDesc {
-    ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[lanes, size]),
-        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[lanes, 1]),
-        output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[lanes, size]),
-        axis: 1,
-    }
-}
-
 #[test]
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     let Some(device) = cuda("a_dispatch_is_captured_and_replayed_with_new_lengths") else { return };
     let (_context, stream) = foreign_stream();
-    let operator = common::compile(&device, &lanes(3, 8).into());
+    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into());
     let input: Vec<f32> = (0..24).map(|k| k as f32).collect();
     let (from, to) = (Foreign::new(bytemuck::cast_slice(&input), stream), Foreign::new(&[POISON; 96], stream));
     let lengths = Foreign::new(&[0; 12], stream);
@@ -155,7 +146,7 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
 fn wrong_pointers_are_refused_before_launch() {
     let Some(device) = cuda("wrong_pointers_are_refused_before_launch") else { return };
     let (_context, stream) = foreign_stream();
-    let operator = common::compile(&device, &lanes(2, 8).into());
+    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 2, 8).into());
     let memory = Foreign::new(&[POISON; 512], stream);
     let at = |offset: u64| memory.address + offset;
     // SAFETY: every call is refused, so nothing is queued; this is what the test shows.
@@ -185,7 +176,7 @@ fn the_callers_context_stays_current() {
         let stream = device.create_stream().expect("streams are to be had");
         let buffer = device.create_buffer_from(&[1.0f32; 16]).expect("small");
         let lengths = device.create_buffer_from(&[8u32; 2]).expect("small");
-        let operator = common::compile(device, &lanes(2, 8).into());
+        let operator = common::compile(device, &lanes(TensorDataType::Float32, 2, 8).into());
         let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &(&buffer).into()).expect("right");
         table.dispatch(&stream).expect("queued");
         let events = [(); 2].map(|()| stream.record_event().expect("recorded"));
@@ -214,7 +205,7 @@ fn the_callers_context_stays_current() {
 fn default_streams_are_taken_by_their_handles() {
     let Some(device) = cuda("default_streams_are_taken_by_their_handles") else { return };
     let (_context, stream) = foreign_stream();
-    let operator = common::compile(&device, &lanes(1, 4).into());
+    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 1, 4).into());
     let input = Foreign::new(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]), stream);
     let lengths = Foreign::new(bytemuck::cast_slice(&[3u32]), stream);
     for handle in 0..3 {

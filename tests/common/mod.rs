@@ -9,7 +9,10 @@ pub mod recorded;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dml_cuda::{BufferBinding, BufferTensorDesc, CompiledOperator, Device, OperatorDesc, TensorRole};
+use dml_cuda::{
+    BufferBinding, BufferTensorDesc, CompiledOperator, Device, OperatorDesc, ReverseSubsequencesDesc, TensorDataType,
+    TensorRole,
+};
 
 static SKIPS: AtomicUsize = AtomicUsize::new(0);
 
@@ -53,6 +56,17 @@ pub const POISON: u8 = 0xCD;
 
 /// Bytes before and after every tensor.
 pub const GUARD: usize = 64;
+
+/// Lanes of `size` elements, packed, each with a UINT32 length.
+pub fn lanes(data_type: TensorDataType, lanes: u32, size: u32) -> ReverseSubsequencesDesc {
+    let tensor = BufferTensorDesc::packed(data_type, &[lanes, size]);
+    ReverseSubsequencesDesc {
+        input_tensor: tensor.clone(),
+        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[lanes, 1]),
+        output_tensor: tensor,
+        axis: 1,
+    }
+}
 
 /// Creates and compiles a descriptor that must be accepted.
 pub fn compile(device: &Device, desc: &OperatorDesc) -> CompiledOperator {

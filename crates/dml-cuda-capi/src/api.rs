@@ -36,15 +36,21 @@ pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::DeviceError> {
     Ok(device)
 }
 
+/// Before anything is made: whether there is a place for the result.
+fn place<T>(to: *mut T, name: &str) -> Result<(), Failure> {
+    if to.is_null() {
+        return Err(Failure::argument(format!("{name} is NULL, must be where the result goes")));
+    }
+    Ok(())
+}
+
 /// Writes a result.
 ///
 /// # Safety
 ///
 /// `to` is null, or a `T` can be written there.
 unsafe fn give<T>(to: *mut T, name: &str, value: T) -> Result<(), Failure> {
-    if to.is_null() {
-        return Err(Failure::argument(format!("{name} is NULL, must be where the result goes")));
-    }
+    place(to, name)?;
     // SAFETY: the caller's promise.
     unsafe { to.write(value) };
     Ok(())
@@ -84,9 +90,7 @@ pub unsafe extern "C" fn dml_cuda_create_cpu_device(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     let body = || {
-        if device.is_null() {
-            return Err(Failure::argument("device is NULL, must be where the result goes"));
-        }
+        place(device, "device")?;
         // SAFETY: the header's contract.
         unsafe { give(device, "device", new_device(Device::cpu(), feature_level)?) }
     };
@@ -104,9 +108,7 @@ pub unsafe extern "C" fn dml_cuda_create_cuda_device(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     let body = || {
-        if device.is_null() {
-            return Err(Failure::argument("device is NULL, must be where the result goes"));
-        }
+        place(device, "device")?;
         // SAFETY: the header's contract.
         unsafe { give(device, "device", new_device(cuda_device(ordinal as usize)?, feature_level)?) }
     };
@@ -248,9 +250,7 @@ pub unsafe extern "C" fn dml_cuda_create_operator(
     let body = || {
         // SAFETY: the header's contract.
         let device = unsafe { follow(device, "device") }?;
-        if operator.is_null() {
-            return Err(Failure::argument("operator is NULL, must be where the result goes"));
-        }
+        place(operator, "operator")?;
         // SAFETY: the header's contract.
         let created = device.device.create_operator(unsafe { input::operator(desc) }?)?;
         // SAFETY: the header's contract.
@@ -280,9 +280,7 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
     let body = || {
         // SAFETY: the header's contract.
         let (device, operator) = unsafe { (follow(device, "device")?, follow(operator, "operator")?) };
-        if compiled.is_null() {
-            return Err(Failure::argument("compiled is NULL, must be where the result goes"));
-        }
+        place(compiled, "compiled")?;
         let options = match options.is_null() {
             true => CompileOptions::default(),
             false => {
@@ -390,9 +388,7 @@ pub unsafe extern "C" fn dml_cuda_explain(
         // SAFETY: the header's contract.
         let target = unsafe { string(target, "target") }?;
         let target: dml::GpuTarget = target.parse().map_err(Failure::argument)?;
-        if explanation.is_null() {
-            return Err(Failure::argument("explanation is NULL, must be where the result goes"));
-        }
+        place(explanation, "explanation")?;
         let explained = text(&operator.0.explain(&target).to_string());
         // SAFETY: the header's contract.
         unsafe { give(explanation, "explanation", explained.into_raw()) }

@@ -4,6 +4,7 @@ use crate::buffer::Buffer;
 use crate::desc::{BufferTensorDesc, TensorRole};
 use crate::error::BindingError;
 use crate::operator::CompiledOperator;
+use crate::trace::span;
 
 /// What the offset of a bound range is a multiple of at the least.
 const MIN_ALIGNMENT: u32 = 16;
@@ -59,6 +60,7 @@ impl CompiledOperator {
     /// not a multiple of max(16, GuaranteedBaseOffsetAlignment), an output that overlaps the lengths, overlaps
     /// the input in part, or equals it with other strides.
     pub fn bind(&self, inputs: &[BufferBinding], output: &BufferBinding) -> Result<BindingTable, BindingError> {
+        span!("bind", operator = self.operator_type().name());
         BindingTable::new(self, inputs, output)
     }
 }

@@ -7,6 +7,7 @@ use crate::cpu::Operands;
 use crate::cuda::Addresses;
 use crate::error::DispatchError;
 use crate::stream::Stream;
+use crate::trace::span;
 
 impl BindingTable {
     /// Queues the operator on a stream of its device.
@@ -19,6 +20,12 @@ impl BindingTable {
     /// last replay is done.
     pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
         let device = self.operator().device();
+        span!(
+            "dispatch",
+            operator = self.operator().operator_type().name(),
+            device = device,
+            in_place = self.in_place()
+        );
         if !stream.device().same_as(device) {
             return Err(DispatchError::Device { found: stream.device().to_string(), required: device.to_string() });
         }

@@ -9,6 +9,7 @@ use crate::desc::{BufferTensorDesc, TensorRole};
 use crate::error::{BindingError, DispatchError};
 use crate::operator::CompiledOperator;
 use crate::raw::{Address, RawStream};
+use crate::trace::span;
 
 impl CompiledOperator {
     /// Runs the operator on raw pointers: on a GPU queued on a raw stream, on the CPU device on host memory, before it returns.
@@ -46,6 +47,7 @@ impl CompiledOperator {
         stream: RawStream,
     ) -> Result<(), DispatchError> {
         let in_place = self.check_addresses(inputs, output)?;
+        span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
         let input = |n: usize| inputs.get(n).copied().unwrap_or(0);
         #[cfg(feature = "cuda")]
         if let Some(launcher) = self.launcher() {

@@ -39,6 +39,7 @@ mod plan;
 mod raw;
 mod registry;
 mod stream;
+mod trace;
 mod validate;
 
 pub use binding::{BindingTable, BufferBinding};

@@ -11,6 +11,7 @@ use crate::device::Device;
 use crate::error::CompileError;
 use crate::feature_level::FeatureLevel;
 use crate::registry::{validate, Plan};
+use crate::trace::span;
 use crate::validate::ValidationErrors;
 
 impl Device {
@@ -21,6 +22,7 @@ impl Device {
     /// [`ValidationErrors`]: every rule the descriptor breaks, in the order of its fields.
     pub fn create_operator(&self, desc: impl Into<OperatorDesc>) -> Result<Operator, ValidationErrors> {
         let desc = desc.into();
+        span!("create_operator", operator = desc.operator_type().name());
         validate(&desc, self.feature_level())?;
         Ok(Operator { desc: Arc::new(desc), level: self.feature_level() })
     }
@@ -61,6 +63,7 @@ impl Device {
         operator: &Operator,
         options: CompileOptions,
     ) -> Result<CompiledOperator, CompileError> {
+        span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
         let level = self.feature_level();
         if level < operator.level {
             validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })?;

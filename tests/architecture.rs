@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("data_type", &[]),
     ("raw", &[]),
+    ("trace", &[]),
     ("layout", &["data_type"]),
     ("desc", &["data_type", "layout"]),
     ("feature_level", &["data_type", "desc"]),
@@ -31,11 +32,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("device", &["desc", "error", "feature_level", "cuda", "cuda::driver"]),
     ("buffer", &["device", "error", "cuda", "cuda::driver"]),
     ("stream", &["device", "error", "raw", "cuda", "cuda::driver"]),
-    ("operator", &["data_type", "desc", "device", "error", "feature_level", "registry", "validate", "cuda::launcher"]),
-    ("binding", &["buffer", "desc", "error", "operator"]),
-    ("dispatch_raw", &["binding", "cpu", "desc", "error", "operator", "raw", "cuda::driver", "cuda::launch"]),
+    (
+        "operator",
+        &["trace", "data_type", "desc", "device", "error", "feature_level", "registry", "validate", "cuda::launcher"],
+    ),
+    ("binding", &["trace", "buffer", "desc", "error", "operator"]),
+    ("dispatch_raw", &["trace", "binding", "cpu", "desc", "error", "operator", "raw", "cuda::driver", "cuda::launch"]),
     ("dispatch_cudarc", &["desc", "error", "operator", "raw"]),
-    ("dispatch", &["binding", "buffer", "cpu", "error", "stream", "cuda::launch"]),
+    ("dispatch", &["trace", "binding", "buffer", "cpu", "error", "stream", "cuda::launch"]),
     ("ops", &["binding", "buffer", "data_type", "desc", "device", "error", "operator"]),
     ("explain", &["operator", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
 ];

@@ -78,7 +78,7 @@ impl Ort {
         (!api.is_null()).then_some(Self { api, shapes_by_reference })
     }
 
-    /// The table that a callback of a kernel is given, known to be that of `new`.
+    /// A failure as ONNX Runtime takes it from a callback.
     pub fn status(self, failure: Failure) -> OrtStatusPtr {
         match failure {
             Failure::Status(status) => status,
@@ -139,10 +139,9 @@ impl Ort {
     }
 
     pub fn node_name(self, info: *const OrtKernelInfo) -> Result<String> {
-        let mut name = vec![0u8; 256];
         let mut size = 0;
         call!(self, KernelInfo_GetNodeName(info, null_mut(), &mut size))?;
-        name.resize(size.max(1), 0);
+        let mut name = vec![0u8; size.max(1)];
         call!(self, KernelInfo_GetNodeName(info, name.as_mut_ptr().cast(), &mut size))?;
         name.retain(|&byte| byte != 0);
         Ok(String::from_utf8_lossy(&name).into_owned())

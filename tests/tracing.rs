@@ -1,0 +1,66 @@
+//! Spans of the crate `tracing`: what happens, on what, and in which order.
+
+use std::sync::{Arc, Mutex};
+
+use dml_cuda::{BufferTensorDesc, Device, ReverseSubsequencesDesc, TensorDataType};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Writes down every span with its fields.
+struct Spans(Arc<Mutex<Vec<String>>>);
+
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0 += &format!(" {field}={value:?}");
+    }
+}
+
+impl Subscriber for Spans {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "dml_cuda"
+    }
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut fields = Fields(span.metadata().name().to_owned());
+        span.record(&mut fields);
+        let mut spans = self.0.lock().expect("no panic");
+        spans.push(fields.0);
+        Id::from_u64(spans.len() as u64)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, _: &Event<'_>) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn create_compile_bind_and_dispatch_are_spans() {
+    let spans = Arc::default();
+    tracing::subscriber::with_default(Spans(Arc::clone(&spans)), || {
+        let device = Device::cpu();
+        let tensor = BufferTensorDesc::packed(TensorDataType::Float32, &[2, 4]);
+        let operator = device.create_operator(ReverseSubsequencesDesc {
+            input_tensor: tensor.clone(),
+            sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[2, 1]),
+            output_tensor: tensor,
+            axis: 1,
+        });
+        let operator = device.compile_operator(&operator.expect("right")).expect("compiled");
+        let [data, lengths] = [32, 8].map(|size| device.create_buffer(size).expect("small"));
+        let table = operator.bind(&[(&data).into(), (&lengths).into()], &(&data).into()).expect("right");
+        table.dispatch(&device.create_stream().expect("there")).expect("right");
+    });
+    let name = "operator=DML_OPERATOR_REVERSE_SUBSEQUENCES";
+    assert_eq!(
+        *spans.lock().expect("no panic"),
+        [
+            format!("create_operator {name}"),
+            format!("compile_operator {name} device=CPU"),
+            format!("bind {name}"),
+            format!("dispatch {name} device=CPU in_place=true"),
+        ]
+    );
+}

@@ -112,6 +112,24 @@ class Reverse(unittest.TestCase):
         self.assertTrue((wide == 0).all())
 
 
+class Jax(unittest.TestCase):
+    def test_arrays_on_the_cpu(self):
+        try:
+            import jax
+        except ImportError:
+            self.skipTest("no JAX")
+        with jax.default_device(jax.devices("cpu")[0]):
+            for dtype in ("float32", "int8", "bool"):
+                x = jax.numpy.arange(24).reshape(2, 3, 4).astype(dtype)
+                lengths = jax.numpy.asarray([[[1]], [[3]]])
+                found = dml_cuda.reverse_subsequences(x, lengths, 1)
+                self.assertEqual((type(found), found.dtype), (type(x), x.dtype))
+                self.assertEqual(np.asarray(found).tolist(), model(np.asarray(x), np.asarray(lengths), 1).tolist())
+                self.assertEqual(np.asarray(x).tolist(), np.arange(24).reshape(2, 3, 4).astype(dtype).tolist())
+            with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
+                dml_cuda.reverse_subsequences(x, lengths, 1, out=x)
+
+
 class Fill(unittest.TestCase):
     def test_every_dtype(self):
         for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):

@@ -86,7 +86,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: int, *, out: Any = None, st
         return out
     handle = stream_of(x, stream) if given.ordinal is not None else 0
     _reverse(given, kept[0], output, axis, handle)
-    finish(out, handle)
+    if given.ordinal is not None:
+        finish(out, handle)
     return out
 
 
@@ -288,7 +289,8 @@ def fill_value_sequence(
         output.ordinal, lib.DATA_TYPES[data_type], width, sizes or (1,), in_elements or (1,), *bits, alignment
     )
     compiled.dispatch(None, 0, output.address, handle)
-    finish(out, handle)
+    if output.ordinal is not None:
+        finish(out, handle)
     return out
 
 

@@ -43,6 +43,8 @@ def view(x: Any, name: str) -> View:
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
         return View(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable)
+    if is_jax(x):
+        x.block_until_ready()  # it may still be computed, on streams that nobody is told of
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         address, read_only = interface["data"]

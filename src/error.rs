@@ -103,6 +103,12 @@ pub enum CompileError {
         /// The rules that are broken there.
         errors: ValidationErrors,
     },
+    /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is no alignment.
+    #[error("CompileOptions.pointer_alignment is {found}, must be 0 or a power of two (compile.pointer_alignment)")]
+    PointerAlignment {
+        /// What was asked for.
+        found: u32,
+    },
     /// The driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),

@@ -57,7 +57,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`compile_operator`](Self::compile_operator).
+    /// As [`compile_operator`](Self::compile_operator); an alignment that is no power of two.
     pub fn compile_operator_with(
         &self,
         operator: &Operator,
@@ -67,6 +67,10 @@ impl Device {
         let level = self.feature_level();
         if level < operator.level {
             validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })?;
+        }
+        let found = options.pointer_alignment;
+        if found != 0 && !found.is_power_of_two() {
+            return Err(CompileError::PointerAlignment { found });
         }
         CompiledOperator::new(operator, self, options)
     }
@@ -101,8 +105,8 @@ impl Operator {
 /// What every dispatch of a compiled operator keeps to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
-    /// What the addresses of the input's and the output's first elements are multiples of, in bytes; 0 or 1 where nothing is
-    /// known but that they are aligned to their elements. 16 always holds for bound buffers.
+    /// What the addresses of the input's and the output's first elements are multiples of, in bytes: a power of two, or 0 where
+    /// nothing is known but that they are aligned to their elements. 16 always holds for bound buffers.
     pub pointer_alignment: u32,
     /// Whether the output is the input: always, never, or `None` for either.
     pub in_place: Option<bool>,

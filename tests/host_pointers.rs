@@ -173,6 +173,24 @@ fn dispatches_that_an_operator_was_not_compiled_for_are_refused() {
 }
 
 #[test]
+fn an_alignment_is_a_power_of_two() {
+    for device in common::devices("an_alignment_is_a_power_of_two") {
+        let operator = device.create_operator(lanes(TensorDataType::UInt8, 4, 16)).expect("right");
+        for (pointer_alignment, right) in [(0, true), (1, true), (3, false), (12, false), (64, true), (1 << 31, true)] {
+            let options = CompileOptions { pointer_alignment, in_place: None };
+            let compiled = device.compile_operator_with(&operator, options);
+            assert_eq!(compiled.is_ok(), right, "{pointer_alignment}");
+            if let Err(error) = compiled {
+                let said = format!(
+                    "CompileOptions.pointer_alignment is {pointer_alignment}, must be 0 or a power of two (compile.pointer_alignment)"
+                );
+                assert_eq!(error.to_string(), said);
+            }
+        }
+    }
+}
+
+#[test]
 fn an_operator_compiled_for_bound_buffers_is_right() {
     for device in common::devices("an_operator_compiled_for_bound_buffers_is_right") {
         let stream = device.create_stream().expect("streams are to be had");

@@ -32,12 +32,16 @@ impl Launcher {
         })
     }
 
-    /// Queues the first launch that takes the pointers. The last takes any, so none is found only where nothing moves.
+    /// Queues the first launch that takes the pointers. The last takes any that the operator was compiled for, which binding and raw
+    /// dispatch check, so none is found only where nothing moves.
     pub fn launch(&self, addresses: &Addresses, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
         let launches = if in_place { &self.in_place } else { &self.out_of_place };
         match launches.iter().find(|(launch, _)| launch.takes(addresses)) {
             Some((launch, kernel)) => driver::launch(&self.context, kernel, launch, addresses, stream),
-            None => Ok(()),
+            None => {
+                debug_assert!(launches.is_empty(), "no launch takes {addresses:?}");
+                Ok(())
+            }
         }
     }
 }

@@ -286,13 +286,10 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
             false => {
                 // SAFETY: the header's contract.
                 let options = unsafe { follow(options, "options") }?;
-                let pointer_alignment = options.PointerAlignment;
-                if pointer_alignment != 0 && !pointer_alignment.is_power_of_two() {
-                    return Err(Failure::argument(format!(
-                        "CompileOptions.PointerAlignment is {pointer_alignment}, must be 0 or a power of two"
-                    )));
+                CompileOptions {
+                    pointer_alignment: options.PointerAlignment,
+                    in_place: input::in_place(options.InPlace)?,
                 }
-                CompileOptions { pointer_alignment, in_place: input::in_place(options.InPlace)? }
             }
         };
         let made = device.device.compile_operator_with(&operator.0, options)?;

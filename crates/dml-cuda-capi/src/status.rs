@@ -103,7 +103,11 @@ impl From<ValidationErrors> for Failure {
 
 impl From<dml::CompileError> for Failure {
     fn from(error: dml::CompileError) -> Self {
-        Self::new(DML_CUDA_STATUS_COMPILE, error)
+        let status = match error {
+            dml::CompileError::PointerAlignment { .. } => DML_CUDA_STATUS_INVALID_ARGUMENT,
+            _ => DML_CUDA_STATUS_COMPILE,
+        };
+        Self::new(status, error)
     }
 }
 

@@ -239,7 +239,7 @@ static void dispatches(void) {
     dml_cuda_destroy_compiled_operator(compiled);
     options.PointerAlignment = 24;
     CHECK(failed(dml_cuda_compile_operator(device, op, &options, &compiled, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "CompileOptions.PointerAlignment is 24, must be 0 or a power of two"));
+                 "CompileOptions.pointer_alignment is 24, must be 0 or a power of two (compile.pointer_alignment)"));
     options.PointerAlignment = 4;
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
     {

@@ -1,4 +1,4 @@
-//! Every `unsafe` of the project with its argument, in one list: `golden/unsafe.txt`. A new one shows in the list's diff, for whoever
+//! Every `unsafe` of `src/` with its argument, in one list: `golden/unsafe.txt`. A new one shows in the list's diff, for whoever
 //! reviews it. `UPDATE_GOLDEN=1 cargo test --test unsafe_code` writes it anew.
 
 mod common;

@@ -116,11 +116,11 @@ def stream_of(x: Any, stream: Any) -> int:
         return 0
     if isinstance(stream, int):
         return stream
-    for attribute in ("ptr", "cuda_stream", "handle"):
+    for attribute in ("ptr", "cuda_stream"):
         handle = getattr(stream, attribute, None)
         if handle is not None:
-            return int(getattr(handle, "value", handle) or 0)
-    raise TypeError(f"stream is a {type(stream).__qualname__}, must be an integer, or have ptr, cuda_stream or handle")
+            return int(handle)
+    raise TypeError(f"stream is a {type(stream).__qualname__}, must be an integer, or have ptr or cuda_stream")
 
 
 def empty_like(x: Any, name: str) -> Any:
@@ -133,10 +133,6 @@ def empty_like(x: Any, name: str) -> Any:
 
         with x.device:
             return cupy.empty_like(x)
-    if module == "numba":
-        from numba import cuda
-
-        return cuda.device_array(x.shape, x.dtype)
     if is_jax(x):
         import jax
 

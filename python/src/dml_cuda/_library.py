@@ -8,6 +8,8 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ._lower import Lowered
+
 PATH = pathlib.Path(__file__).parent / "_native" / "lib_native.so"
 
 # DML_TENSOR_DATA_TYPE.
@@ -272,24 +274,14 @@ Addresses = ctypes.c_void_p * 2
 
 @functools.lru_cache(maxsize=1024)
 def reversal(
-    ordinal: int | None,
-    width: int,
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    length_sizes: tuple[int, ...],
-    length_strides: tuple[int, ...],
-    length_width: int,
-    output_strides: tuple[int, ...],
-    axis: int,
-    alignment: int,
-    in_place: int,
+    ordinal: int | None, width: int, lowered: Lowered, length_width: int, alignment: int, in_place: int
 ) -> Compiled:
-    """A compiled reversal; strides count elements of `width` bytes."""
+    """A compiled reversal of elements of `width` bytes."""
     desc = Desc.reverse(
-        Tensor(UNSIGNED[width], sizes, strides, width),
-        Tensor(UNSIGNED[length_width], length_sizes, length_strides, length_width),
-        Tensor(UNSIGNED[width], sizes, output_strides, width),
-        axis,
+        Tensor(UNSIGNED[width], lowered.sizes, lowered.strides, width),
+        Tensor(UNSIGNED[length_width], lowered.length_sizes, lowered.length_strides, length_width),
+        Tensor(UNSIGNED[width], lowered.sizes, lowered.output_strides, width),
+        lowered.axis,
     )
     return Compiled(ordinal, desc, alignment, in_place)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from . import _library as lib
 from ._arrays import View, empty_like, finish, is_jax, is_torch, stream_of, view
+from ._lower import lower
 
-_MAX_DIMENSIONS = 8
 
 
 def onnxruntime_library_path() -> str:
@@ -40,12 +40,12 @@ def reverse_subsequences(x: Any, lengths: Any, axis: int, *, out: Any = None, st
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the rest.
 
     x: an array of any shape with 1 dimension or more and any dtype whose elements are bytes, strided or broadcast: NumPy's, or one with
-    ``__cuda_array_interface__`` (CuPy, Numba) or ``__dlpack__`` (JAX); a PyTorch tensor goes to :mod:`dml_cuda.torch`.
+    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__`` (JAX); a PyTorch tensor goes to :mod:`dml_cuda.torch`.
     lengths: integers of x's shape with 1 at the axis, or anything that NumPy broadcasts to it, in x's memory; Python numbers and NumPy
     arrays where x is on the host. A length above the axis size counts as it.
     axis: from the end where negative.
     out: an array like x to write to; x itself reverses in place. Else a new one of x's kind is made.
-    stream: of the GPU: an integer, or an object of CuPy, PyTorch or Numba; else CuPy's current stream, else the legacy default stream.
+    stream: of the GPU: an integer, or a stream of CuPy or PyTorch; else CuPy's current stream, else the legacy default stream.
 
     Raises TypeError and ValueError that name the argument, what was found, and what must be there.
 
@@ -148,53 +148,17 @@ def _reverse(x: View, lengths: View, output: View, axis: int, stream: int) -> No
     while bits % width:
         width //= 2
     wide = lengths.dtype.itemsize
-    # Dimensions of size 1 may have any strides.
-    dims = [
-        (size, stride // width, length // wide, to // width, d == axis)
-        for d, (size, stride, length, to) in enumerate(zip(x.shape, x.strides, lengths.strides, output.strides))
-        if size > 1 or d == axis
-    ]
-    dims = [(size, *(steps if size > 1 else (0, 0, 0)), is_axis) for size, *steps, is_axis in dims]
-    if itemsize > width:
-        dims.append((itemsize // width, 1, 0, 1, False))
-    if len(dims) > _MAX_DIMENSIONS:
-        dims = _fold(dims)
-    for name, at in (("x", 1), ("lengths", 2), ("out", 3)):
-        for dim in dims:
-            if not 0 <= dim[at] < 1 << 32:
-                raise ValueError(f"{name} has a stride of {dim[at]} elements, must be from 0 to 2**32 - 1")
-    if any(dim[0] >= 1 << 32 for dim in dims) or len(dims) > _MAX_DIMENSIONS:
-        raise ValueError(f"x has shape {x.shape}, must have sizes below 2**32 and fold into {_MAX_DIMENSIONS} dimensions")
-    at_axis = next(d for d, dim in enumerate(dims) if dim[4])
-    sizes = tuple(dim[0] for dim in dims)
-    in_place = x.address == output.address
-    compiled = lib.reversal(
-        x.ordinal,
-        width,
-        sizes,
-        tuple(dim[1] for dim in dims),
-        sizes[:at_axis] + (1,) + sizes[at_axis + 1 :],
-        tuple(0 if d == at_axis else dim[2] for d, dim in enumerate(dims)),
-        wide,
-        tuple(dim[3] for dim in dims),
-        at_axis,
-        16 if (x.address | output.address) % 16 == 0 else 0,
-        lib.ALWAYS if in_place else lib.NEVER,
+    lowered = lower(
+        x.shape,
+        [stride // width for stride in x.strides],
+        [stride // wide for stride in lengths.strides],
+        [stride // width for stride in output.strides],
+        axis,
+        itemsize // width,
     )
+    aligned, in_place = (x.address | output.address) % 16 == 0, x.address == output.address
+    compiled = lib.reversal(x.ordinal, width, lowered, wide, 16 if aligned else 0, lib.ALWAYS if in_place else lib.NEVER)
     compiled.dispatch(lib.Addresses(x.address, lengths.address), 2, output.address, stream)
-
-
-def _fold(dims: list[tuple[int, int, int, int, bool]]) -> list[tuple[int, int, int, int, bool]]:
-    """Joins neighbours that are one in all three tensors."""
-    folded = dims[:1]
-    for inner in dims[1:]:
-        outer = folded[-1]
-        steps = zip(outer[1:4], inner[1:4])
-        if not (outer[4] or inner[4]) and all(far == near * inner[0] for far, near in steps):
-            folded[-1] = (outer[0] * inner[0], *inner[1:])
-        else:
-            folded.append(inner)
-    return folded
 
 
 _CODES = {"b": "INT8", "h": "INT16", "i": "INT32", "l": "INT64", "q": "INT64", "B": "UINT8", "H": "UINT16", "I": "UINT32",

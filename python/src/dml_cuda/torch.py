@@ -11,6 +11,7 @@ import torch
 from torch.library import Library
 
 from . import _library as _lib
+from ._lower import lower
 from ._ops import scalar_bits
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
@@ -50,51 +51,6 @@ def _ordinal(x: torch.Tensor) -> int | None:
     if device.type == "cpu":
         return None
     raise ValueError(f"x is on {device}, must be on the CPU or a CUDA GPU")
-
-
-def _lower(x: torch.Tensor, lengths: torch.Tensor, dim: int, strides: tuple[int, ...]) -> tuple[Any, ...]:
-    """Sizes and strides of a reversal, as `_library.reversal` takes them."""
-    sizes, rank = tuple(x.shape), x.dim()
-    width = x.element_size()
-    of_x, of_output = x.stride(), strides
-    if width == 16:  # complex128: pairs
-        width, pair = 8, True
-    else:
-        pair = False
-    if width not in (1, 2, 4, 8):
-        raise TypeError(f"x has dtype {x.dtype}, must have one of 1, 2, 4, 8 or 16 bytes")
-    target = sizes[:dim] + (1,) + sizes[dim + 1 :]
-    missing = rank - lengths.dim()
-    length_strides = [0] * missing + [0 if size == 1 else step for size, step in zip(lengths.shape, lengths.stride())]
-    scale = 2 if pair else 1
-    dims = [
-        (size, step * scale, length, to * scale, d == dim)
-        for d, (size, step, length, to) in enumerate(zip(sizes, of_x, length_strides, of_output))
-        if size > 1 or d == dim
-    ]
-    dims = [dim_ if dim_[0] > 1 else (1, 0, 0, 0, dim_[4]) for dim_ in dims]
-    if pair:
-        dims.append((2, 1, 0, 1, False))
-    if len(dims) > 8:
-        from ._ops import _fold
-
-        dims = _fold(dims)
-    if len(dims) > 8:
-        raise ValueError(f"x has shape {tuple(target)}, must fold into 8 dimensions")
-    if any(not 0 <= number < 1 << 32 for dim_ in dims for number in dim_[:4]):
-        raise ValueError(f"x has shape {sizes} and strides {of_x}, must have numbers below 2**32")
-    at = next(d for d, dim_ in enumerate(dims) if dim_[4])
-    folded = tuple(dim_[0] for dim_ in dims)
-    return (
-        width,
-        folded,
-        tuple(dim_[1] for dim_ in dims),
-        folded[:at] + (1,) + folded[at + 1 :],
-        tuple(0 if d == at else dim_[2] for d, dim_ in enumerate(dims)),
-        _LENGTH_WIDTHS[lengths.dtype],
-        tuple(dim_[3] for dim_ in dims),
-        at,
-    )
 
 
 def _checked(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> int:
@@ -152,8 +108,21 @@ def _compile(
     ordinal = _ordinal(x)
     if x.numel() == 0:
         return None
-    lowered = _lower(x, lengths, front, output.stride())
-    return _lib.reversal(ordinal, *lowered, 16 if aligned else 0, _lib.ALWAYS if in_place else _lib.NEVER)
+    width = x.element_size()
+    if width not in (1, 2, 4, 8, 16):
+        raise TypeError(f"x has dtype {x.dtype}, must have one of 1, 2, 4, 8 or 16 bytes")
+    units = max(width // 8, 1)  # complex128 moves as pairs
+    missing = [0] * (x.dim() - lengths.dim())
+    lowered = lower(
+        x.shape,
+        [step * units for step in x.stride()],
+        missing + [0 if size == 1 else step for size, step in zip(lengths.shape, lengths.stride())],
+        [step * units for step in output.stride()],
+        front,
+        units,
+    )
+    alignment, mode = 16 if aligned else 0, _lib.ALWAYS if in_place else _lib.NEVER
+    return _lib.reversal(ordinal, width // units, lowered, _LENGTH_WIDTHS[lengths.dtype], alignment, mode)
 
 
 def _check_lengths(lengths: torch.Tensor) -> None:

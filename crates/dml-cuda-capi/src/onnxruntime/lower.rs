@@ -169,9 +169,9 @@ pub fn integer_range_count(start: i64, limit: i64, delta: i64) -> Result<u64, St
         return Err("delta is 0, must not be".to_owned());
     }
     let (difference, delta) = (i128::from(limit) - i128::from(start), i128::from(delta));
-    let count = difference.div_euclid(delta) + i128::from(difference.rem_euclid(delta) != 0);
-    // Euclid rounds the quotient up where delta is negative; a remainder then is already counted.
-    let count = if delta < 0 { difference.div_euclid(delta) } else { count };
+    // Euclid's quotient is rounded down where delta is positive, and up where it is negative.
+    let up = delta > 0 && difference.rem_euclid(delta) != 0;
+    let count = difference.div_euclid(delta) + i128::from(up);
     Ok(u64::try_from(count.max(0)).unwrap_or(u64::MAX))
 }
 

@@ -1,6 +1,6 @@
 /* A double of the CUDA driver: a library with the entry points that this crate calls, whose memory is the host's and whose kernels do
    nothing. It knows what is live, and writes a line to the file DOUBLE_REPORT for whatever a driver would not forgive: unknown or
-   destroyed handles, a call without a context, memory freed or kernels unloaded while work is queued; and at the end what was not given
+   destroyed handles, a call without a context, memory freed, read or written and kernels unloaded while queued work uses them; and at the end what was not given
    back. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of a function answer 2. -DWITHOUT_cuInit leaves a function out. */
 #include <pthread.h>
 #include <stdio.h>
@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { CONTEXT, STREAM, EVENT, MEMORY, MODULE, KINDS };
+/* Words of the buffer that the crate keeps a launch's parameters in (MAX_WORDS of src/cuda/launch.rs), zeros after them. */
+enum { WORDS = 80 };
 static const char *const NAMES[KINDS] = {"context", "stream", "event", "memory", "module"};
 
 struct object {
@@ -18,6 +20,7 @@ struct object {
 };
 struct queued {
     void *stream, *module;
+    const char *words[WORDS]; /* its parameters, among them the addresses of the memory that it uses */
     struct queued *next;
 };
 struct count {
@@ -139,6 +142,20 @@ static void nothing_queued(void *stream, void *module, const char *what, const c
     pthread_mutex_unlock(&lock);
 }
 
+/* Reports work that is queued on the memory that holds an address. */
+static void not_in_use(const void *at, const char *what, const char *function) {
+    struct queued *q;
+    struct object *o;
+    int w;
+    pthread_mutex_lock(&lock);
+    o = *find(MEMORY, at);
+    for (q = o ? queue : NULL; q; q = q->next) {
+        for (w = 0; w < WORDS && !(q->words[w] >= o->at && q->words[w] < o->at + o->size); ++w) {}
+        if (w < WORDS) report(what, function);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 __attribute__((destructor)) static void end(void) {
     struct object *o;
     for (o = live; o; o = o->next) {
@@ -252,7 +269,7 @@ int cuMemAlloc_v2(void **address, size_t bytes) { WITH_CONTEXT("cuMemAlloc_v2");
 #endif
 #ifndef WITHOUT_cuMemFree_v2
 int cuMemFree_v2(void *address) {
-    nothing_queued(NULL, NULL, "frees memory while work is queued", "cuMemFree_v2");
+    not_in_use(address, "frees memory that queued work uses", "cuMemFree_v2");
     WITH_CONTEXT("cuMemFree_v2");
     drop(MEMORY, address, "cuMemFree_v2");
     return 0;
@@ -271,7 +288,7 @@ int cuMemsetD8Async(void *to, unsigned char value, size_t bytes, void *stream) {
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
     check(MEMORY, to, bytes, "cuMemcpyHtoDAsync_v2");
     check_stream(stream, "cuMemcpyHtoDAsync_v2");
-    nothing_queued(NULL, NULL, "writes memory while work is queued", "cuMemcpyHtoDAsync_v2");
+    not_in_use(to, "writes memory that queued work uses", "cuMemcpyHtoDAsync_v2");
     WITH_CONTEXT("cuMemcpyHtoDAsync_v2");
     memcpy(to, from, bytes);
     return 0;
@@ -281,7 +298,7 @@ int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream)
 int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
     check(MEMORY, from, bytes, "cuMemcpyDtoHAsync_v2");
     check_stream(stream, "cuMemcpyDtoHAsync_v2");
-    nothing_queued(NULL, NULL, "reads memory while work is queued", "cuMemcpyDtoHAsync_v2");
+    not_in_use(from, "reads memory that queued work uses", "cuMemcpyDtoHAsync_v2");
     WITH_CONTEXT("cuMemcpyDtoHAsync_v2");
     memcpy(to, from, bytes);
     return 0;
@@ -327,6 +344,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     made = malloc(sizeof *made);
     made->stream = stream;
     made->module = function;
+    memcpy(made->words, parameters[0], sizeof made->words);
     pthread_mutex_lock(&lock);
     made->next = queue;
     queue = made;

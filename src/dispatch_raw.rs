@@ -78,7 +78,7 @@ impl CompiledOperator {
     }
 
     /// Whether the output is the input, where the addresses are right.
-    fn check_addresses(&self, inputs: &[Address], output: Address) -> Result<bool, BindingError> {
+    pub(crate) fn check_addresses(&self, inputs: &[Address], output: Address) -> Result<bool, BindingError> {
         let signature = self.signature();
         let roles = signature.inputs();
         if inputs.len() != roles.len() {

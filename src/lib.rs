@@ -10,6 +10,7 @@
 //! | bind | [`CompiledOperator::bind`] with [`BufferBinding`]s → [`BindingTable`] | [`BindingError`] |
 //! | dispatch | [`BindingTable::dispatch`] on a [`Stream`] | [`DispatchError`] |
 //! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
+//! | slices of host memory | [`CompiledOperator::dispatch_on_host`] | [`DispatchError`] |
 //! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
 #![cfg_attr(
     feature = "cudarc-0_19",
@@ -28,6 +29,7 @@ mod device;
 mod dispatch;
 #[cfg(feature = "cudarc-0_19")]
 mod dispatch_cudarc;
+mod dispatch_host;
 mod dispatch_raw;
 mod error;
 mod explain;

@@ -38,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("binding", &["trace", "buffer", "desc", "error", "operator"]),
     ("dispatch_raw", &["trace", "binding", "cpu", "desc", "error", "operator", "raw", "cuda::driver", "cuda::launch"]),
+    ("dispatch_host", &["trace", "cpu", "desc", "dispatch_raw", "error", "operator", "raw"]),
     ("dispatch_cudarc", &["desc", "error", "operator", "raw"]),
     ("dispatch", &["trace", "binding", "buffer", "cpu", "error", "stream", "cuda::launch"]),
     ("ops", &["binding", "buffer", "data_type", "desc", "device", "error", "operator"]),

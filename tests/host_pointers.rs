@@ -1,13 +1,12 @@
-//! The CPU device on raw host pointers: `CompiledOperator::dispatch_raw`, with memory that ends where the tensor does, and what
-//! an operator that was compiled for some dispatches only says to others.
+//! The CPU device on host memory: raw pointers, with memory that ends where the tensor does, and slices; and what an operator that was compiled for some dispatches only says to others.
 #![allow(unsafe_code)]
 
 mod common;
 
-use common::{assert_same, cases, compile, lanes, oracle, POISON};
+use common::{assert_same, cases, compile, cuda, lanes, oracle, POISON};
 use dml_cuda::{
     Address, BindingError, BufferBinding, BufferTensorDesc, CompileOptions, CompiledOperator, Device, DispatchError,
-    TensorDataType, TensorRole,
+    FillValueSequenceDesc, ScalarUnion, TensorDataType, TensorRole,
 };
 
 /// Host memory whose first byte lies `lead` bytes past a multiple of 16.
@@ -121,6 +120,60 @@ fn wrong_host_pointers_are_refused() {
         "the stream of the dispatch is 0x100, must be null: the operator is of CPU, which has no streams (dispatch.stream)"
     );
     assert!(memory.read().iter().all(|&byte| byte == POISON));
+}
+
+/// 0, 1, … of UINT8.
+fn bytes_from_0(count: u32) -> FillValueSequenceDesc {
+    FillValueSequenceDesc {
+        output_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[count]),
+        value_data_type: TensorDataType::UInt8,
+        value_start: ScalarUnion::UInt8(0),
+        value_delta: ScalarUnion::UInt8(1),
+    }
+}
+
+#[test]
+fn slices_of_the_host_are_checked_before_anything_is_written() {
+    let cpu = compile(&Device::cpu(), &lanes(TensorDataType::UInt16, 1, 3).into());
+    let (input, lengths) = ([1u16, 2, 3], [2u32]);
+    let (input, lengths): (&[u8], &[u8]) = (bytemuck::cast_slice(&input), bytemuck::cast_slice(&lengths));
+    let mut output = [9u16; 3];
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut output);
+    let slice = |tensor, found, required| BindingError::Slice { tensor, found, required };
+    assert_eq!(binding(cpu.dispatch_on_host(&[input], bytes)), BindingError::Count { found: 1, required: 2 });
+    assert_eq!(binding(cpu.dispatch_on_host(&[&input[2..], lengths], bytes)), slice(TensorRole::Input, 4, 6));
+    assert_eq!(binding(cpu.dispatch_on_host(&[input, &lengths[..3]], bytes)), slice(TensorRole::SequenceLengths, 3, 4));
+    assert_eq!(binding(cpu.dispatch_on_host(&[input, lengths], &mut bytes[..5])), slice(TensorRole::Output, 5, 6));
+    assert_eq!(binding(cpu.dispatch_in_place_on_host(&lengths[..3], bytes)), slice(TensorRole::SequenceLengths, 3, 4));
+    let odd = [[0u8; 8], [0; 8]].concat();
+    let odd = &odd[1 + odd.as_ptr() as usize % 2..];
+    assert!(matches!(
+        binding(cpu.dispatch_on_host(&[odd, lengths], bytes)),
+        BindingError::Alignment { tensor: TensorRole::Input, required: 2, .. }
+    ));
+    assert_eq!(output, [9; 3]);
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut output);
+    cpu.dispatch_on_host(&[input, lengths], bytes).expect("right");
+    assert_eq!(output, [2, 1, 3]);
+    cpu.dispatch_in_place_on_host(lengths, bytemuck::cast_slice_mut(&mut output)).expect("right");
+    assert_eq!(output, [1, 2, 3]);
+    let fill = compile(&Device::cpu(), &bytes_from_0(2).into());
+    let mut filled = [7u8; 3];
+    fill.dispatch_on_host(&[], &mut filled).expect("right");
+    assert_eq!(filled, [0, 1, 7]);
+    assert_eq!(
+        binding(fill.dispatch_in_place_on_host(lengths, &mut filled)),
+        BindingError::Count { found: 2, required: 0 }
+    );
+}
+
+#[test]
+fn slices_of_the_host_are_not_for_an_operator_of_a_gpu() {
+    let Some(device) = cuda("slices_of_the_host_are_not_for_an_operator_of_a_gpu") else { return };
+    let fill = compile(&device, &bytes_from_0(2).into());
+    let mut filled = [7u8; 3];
+    assert!(matches!(binding(fill.dispatch_on_host(&[], &mut filled)), BindingError::Device { .. }));
+    assert_eq!(filled, [7; 3]);
 }
 
 #[test]

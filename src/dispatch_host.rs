@@ -1,0 +1,83 @@
+//! Dispatch on slices of host memory, for the CPU device.
+
+use crate::cpu::Operands;
+use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::error::{BindingError, DispatchError};
+use crate::operator::CompiledOperator;
+use crate::raw::Address;
+use crate::trace::span;
+
+impl CompiledOperator {
+    /// Runs an operator of the CPU device on slices of host memory, before it returns: the inputs in the order of the descriptor's
+    /// fields, each from its tensor's first element on.
+    ///
+    /// ```
+    /// use dml_cuda::{BufferTensorDesc, Device, ReverseSubsequencesDesc, TensorDataType};
+    ///
+    /// let device = Device::cpu();
+    /// let tensor = BufferTensorDesc::packed(TensorDataType::UInt8, &[4]);
+    /// let operator = device.create_operator(ReverseSubsequencesDesc {
+    ///     input_tensor: tensor.clone(),
+    ///     sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[1]),
+    ///     output_tensor: tensor,
+    ///     axis: 0,
+    /// })?;
+    /// let mut output = [0; 4];
+    /// let lengths = [3u32];
+    /// device.compile_operator(&operator)?.dispatch_on_host(&[&[1, 2, 3, 4], bytemuck::cast_slice(&lengths)], &mut output)?;
+    /// assert_eq!(output, [3, 2, 1, 4]);
+    /// # Ok::<(), dml_cuda::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError`], with nothing written: the operator of a GPU, the wrong number of inputs, a slice that is smaller than
+    /// its tensor or not aligned to its elements, an operator that was compiled for work in place.
+    pub fn dispatch_on_host(&self, inputs: &[&[u8]], output: &mut [u8]) -> Result<(), DispatchError> {
+        let addresses: Vec<Address> = inputs.iter().map(|input| address(input)).collect();
+        self.check_host(inputs.iter().map(|input| input.len()), output.len())?;
+        self.check_addresses(&addresses, address(output))?;
+        span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = false);
+        let (input, lengths) = (inputs.first().copied(), inputs.get(1).copied().unwrap_or_default());
+        self.plan().run_on_cpu(Operands { input, lengths, output });
+        Ok(())
+    }
+
+    /// The same in place: `data` is InputTensor and OutputTensor, `lengths` SequenceLengthsTensor.
+    ///
+    /// # Errors
+    ///
+    /// As of [`dispatch_on_host`](Self::dispatch_on_host); an input and an output of different strides.
+    pub fn dispatch_in_place_on_host(&self, lengths: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
+        self.check_host([data.len(), lengths.len()].into_iter(), data.len())?;
+        self.check_addresses(&[address(data), address(lengths)], address(data))?;
+        span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = true);
+        self.plan().run_on_cpu(Operands { input: None, lengths, output: data });
+        Ok(())
+    }
+
+    /// Whether the operator is of the CPU, and slices of so many bytes hold its tensors.
+    fn check_host(&self, inputs: impl ExactSizeIterator<Item = usize>, output: usize) -> Result<(), DispatchError> {
+        if self.device().ordinal().is_some() {
+            let (found, required) = ("host memory".to_owned(), self.device().to_string());
+            return Err(BindingError::Device { tensor: TensorRole::Output, found, required }.into());
+        }
+        let signature = self.signature();
+        let required = signature.inputs().len();
+        if inputs.len() != required {
+            return Err(BindingError::Count { found: inputs.len(), required }.into());
+        }
+        let tensors = signature.inputs().iter().copied().zip(inputs);
+        for ((tensor, desc), found) in tensors.chain([((TensorRole::Output, signature.output), output)]) {
+            let (found, required) = (found as u64, BufferTensorDesc::span_in_bytes(desc));
+            if found < required {
+                return Err(BindingError::Slice { tensor, found, required }.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn address(slice: &[u8]) -> Address {
+    slice.as_ptr() as Address
+}

@@ -1,0 +1,66 @@
+//! candle's tensors in host memory.
+
+use candle_core::backend::{BackendDevice, BackendStorage};
+use candle_core::cpu_backend::CpuDevice;
+use candle_core::{bail, CpuStorage, DType, Error, Layout, Result, Shape};
+use dml::CompiledOperator;
+
+use crate::lower::Reversal;
+
+/// Binds the elements of a storage.
+macro_rules! by_type {
+    ($storage:expr, $elements:ident => $then:expr) => {
+        match $storage {
+            CpuStorage::U8($elements) => $then,
+            CpuStorage::U32($elements) => $then,
+            CpuStorage::I16($elements) => $then,
+            CpuStorage::I32($elements) => $then,
+            CpuStorage::I64($elements) => $then,
+            CpuStorage::BF16($elements) => $then,
+            CpuStorage::F16($elements) => $then,
+            CpuStorage::F32($elements) => $then,
+            CpuStorage::F64($elements) => $then,
+            CpuStorage::F8E4M3($elements) => $then,
+            _ => bail!("{:?} is not for these operators", $storage.dtype()),
+        }
+    };
+}
+
+/// The bytes from the first element of a layout on.
+fn bytes<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [u8]> {
+    by_type!(storage, elements => Ok(bytemuck::cast_slice(&elements[layout.start_offset()..])))
+}
+
+fn bytes_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [u8]> {
+    by_type!(storage, elements => Ok(bytemuck::cast_slice_mut(&mut elements[layout.start_offset()..])))
+}
+
+/// The reversed elements, contiguous.
+pub fn reverse(
+    reversal: &Reversal,
+    (x, x_layout): (&CpuStorage, &Layout),
+    (lengths, lengths_layout): (&CpuStorage, &Layout),
+) -> Result<CpuStorage> {
+    let mut output = CpuDevice.zeros_impl(x_layout.shape(), x.dtype())?;
+    let to = bytes_mut(&mut output, &Layout::contiguous(x_layout.shape()))?;
+    let operator = reversal.operator(None)?;
+    operator.dispatch_on_host(&[bytes(x, x_layout)?, bytes(lengths, lengths_layout)?], to).map_err(Error::wrap)?;
+    Ok(output)
+}
+
+/// Reverses in place.
+pub fn reverse_in_place(
+    reversal: &Reversal,
+    (x, x_layout): (&mut CpuStorage, &Layout),
+    (lengths, lengths_layout): (&CpuStorage, &Layout),
+) -> Result<()> {
+    let operator = reversal.operator(None)?;
+    operator.dispatch_in_place_on_host(bytes(lengths, lengths_layout)?, bytes_mut(x, x_layout)?).map_err(Error::wrap)
+}
+
+/// What an operator without inputs writes.
+pub fn fill(operator: &CompiledOperator, shape: &Shape, dtype: DType) -> Result<CpuStorage> {
+    let mut output = CpuDevice.zeros_impl(shape, dtype)?;
+    operator.dispatch_on_host(&[], bytes_mut(&mut output, &Layout::contiguous(shape))?).map_err(Error::wrap)?;
+    Ok(output)
+}

@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod arange;
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod lower;
+mod operators;
+mod reverse;
+
+pub use arange::{arange, arange_step};
+pub use reverse::{reverse_subsequences, reverse_subsequences_inplace, ReverseSubsequences};

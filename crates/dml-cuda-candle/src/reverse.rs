@@ -1,0 +1,183 @@
+//! The reversal as candle's custom operators.
+
+use candle_core::backend::BackendStorage;
+use candle_core::shape::Dim;
+#[cfg(feature = "cuda")]
+use candle_core::CudaStorage;
+use candle_core::{bail, CpuStorage, CustomOp2, DType, InplaceOp2, Layout, Result, Shape, Tensor};
+
+use crate::cpu;
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::lower::Reversal;
+
+/// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is reversed along
+/// this axis, the second has its shape with 1 there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReverseSubsequences {
+    /// The dimension along which lanes lie.
+    pub axis: usize,
+}
+
+/// Reverses the first `length` elements of every lane of x along `axis`, and copies the rest, into a new contiguous tensor on x's
+/// device. The gradient with respect to x is that of the result, reversed by the same lengths.
+///
+/// - `x`: any shape with a dimension or more, any strides, of U8, I16, I32, I64, U32, F8E4M3, F16, BF16, F32 or F64.
+/// - `lengths`: U32 or I64, of x's shape with 1 at the axis or broadcastable to it, on x's device. A length above the axis size
+///   counts as it. A negative one is an error on the CPU; on a GPU, where no call may read it, it counts as the axis size.
+///
+/// ```
+/// use candle_core::{Device, Tensor};
+///
+/// let x = Tensor::new(&[[1u8, 2, 3, 4], [5, 6, 7, 8]], &Device::Cpu)?;
+/// let lengths = Tensor::new(&[[3u32], [2]], &Device::Cpu)?;
+/// let reversed = dml_cuda_candle::reverse_subsequences(&x, &lengths, 1)?;
+/// assert_eq!(reversed.to_vec2::<u8>()?, [[3, 2, 1, 4], [6, 5, 7, 8]]);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// An axis that x does not have, lengths of another type or shape, tensors on two devices, more than 8 dimensions that do not fold,
+/// and those of the driver. Nothing is queued then.
+pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<Tensor> {
+    let (axis, lengths) = check(x, lengths, axis)?;
+    if x.elem_count() == 0 {
+        return x.copy();
+    }
+    x.apply_op2(&lengths, ReverseSubsequences { axis })
+}
+
+/// The same in place: x, and every tensor that shares its memory, changes. x must not be broadcast, and gradients do not pass.
+///
+/// ```
+/// use candle_core::{Device, Tensor};
+///
+/// let x = Tensor::new(&[1f32, 2., 3.], &Device::Cpu)?;
+/// dml_cuda_candle::reverse_subsequences_inplace(&x, &Tensor::new(&[2u32], &Device::Cpu)?, 0)?;
+/// assert_eq!(x.to_vec1::<f32>()?, [2., 1., 3.]);
+/// # Ok::<(), candle_core::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As of [`reverse_subsequences`]; an x whose elements overlap, and lengths in x's memory.
+pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<()> {
+    let (axis, lengths) = check(x, lengths, axis)?;
+    if x.elem_count() == 0 {
+        return Ok(());
+    }
+    x.inplace_op2(&lengths, &ReverseSubsequences { axis })
+}
+
+/// The axis as a number, and lengths of x's shape with 1 there.
+fn check(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<(usize, Tensor)> {
+    let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
+    let mut required = x.dims().to_vec();
+    required[axis] = 1;
+    let Ok(broadcast) = lengths.broadcast_as(required.as_slice()) else {
+        bail!("lengths have shape {:?}, must have {required:?} or be broadcastable to it", lengths.dims())
+    };
+    if x.elem_count() > 0 && lengths.device().is_cpu() && lengths.dtype() == DType::I64 {
+        let smallest = lengths.min_all()?.to_scalar::<i64>()?;
+        if smallest < 0 {
+            bail!("a length is {smallest}, must be 0 or more");
+        }
+    }
+    Ok((axis, broadcast))
+}
+
+impl ReverseSubsequences {
+    fn lower<S: BackendStorage>(
+        &self,
+        (x, x_layout): (&S, &Layout),
+        (lengths, lengths_layout): (&S, &Layout),
+        in_place: bool,
+    ) -> Result<Reversal> {
+        let fits =
+            |(d, (&of_x, &of_lengths)): (usize, (&usize, &usize))| of_lengths == if d == self.axis { 1 } else { of_x };
+        let (dims, length_dims) = (x_layout.dims(), lengths_layout.dims());
+        if self.axis >= dims.len()
+            || dims.len() != length_dims.len()
+            || !dims.iter().zip(length_dims).enumerate().all(fits)
+        {
+            let axis = self.axis;
+            bail!("x has shape {dims:?} and lengths {length_dims:?}, must be the same with 1 at dimension {axis}");
+        }
+        if x_layout.shape().elem_count() == 0 {
+            bail!("x has shape {dims:?}, must have elements");
+        }
+        Reversal::new((x_layout, x.dtype()), (lengths_layout, lengths.dtype()), self.axis, in_place)
+    }
+}
+
+impl CustomOp2 for ReverseSubsequences {
+    fn name(&self) -> &'static str {
+        "reverse_subsequences"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        lengths: &CpuStorage,
+        lengths_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (x, lengths) = ((x, x_layout), (lengths, lengths_layout));
+        Ok((cpu::reverse(&self.lower(x, lengths, false)?, x, lengths)?, x_layout.shape().clone()))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        x: &CudaStorage,
+        x_layout: &Layout,
+        lengths: &CudaStorage,
+        lengths_layout: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        let (x, lengths) = ((x, x_layout), (lengths, lengths_layout));
+        Ok((cuda::reverse(&self.lower(x, lengths, false)?, x, lengths)?, x_layout.shape().clone()))
+    }
+
+    /// A reversal is its own transpose.
+    fn bwd(
+        &self,
+        _: &Tensor,
+        lengths: &Tensor,
+        _: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        Ok((Some(gradient.apply_op2(lengths, *self)?), None))
+    }
+}
+
+impl InplaceOp2 for ReverseSubsequences {
+    fn name(&self) -> &'static str {
+        "reverse_subsequences_inplace"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &mut CpuStorage,
+        x_layout: &Layout,
+        lengths: &CpuStorage,
+        lengths_layout: &Layout,
+    ) -> Result<()> {
+        let lengths = (lengths, lengths_layout);
+        let reversal = self.lower((&*x, x_layout), lengths, true)?;
+        cpu::reverse_in_place(&reversal, (x, x_layout), lengths)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        x: &mut CudaStorage,
+        x_layout: &Layout,
+        lengths: &CudaStorage,
+        lengths_layout: &Layout,
+    ) -> Result<()> {
+        let lengths = (lengths, lengths_layout);
+        let reversal = self.lower((&*x, x_layout), lengths, true)?;
+        cuda::reverse_in_place(&reversal, (x, x_layout), lengths)
+    }
+}

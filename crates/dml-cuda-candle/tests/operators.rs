@@ -1,0 +1,213 @@
+//! The operators on the CPU and, with the feature `cuda`, on the first GPU: against a plain loop.
+
+use candle_core::{DType, Device, IndexOp, Result, Tensor, Var, D};
+use dml_cuda_candle::{arange, arange_step, reverse_subsequences, reverse_subsequences_inplace};
+use half::{bf16, f16};
+
+fn devices() -> Vec<Device> {
+    let mut devices = vec![Device::Cpu];
+    if cfg!(feature = "cuda") {
+        devices.push(Device::new_cuda(0).expect("a GPU is there"));
+    }
+    devices
+}
+
+const TYPES: [DType; 10] = [
+    DType::U8,
+    DType::U32,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::BF16,
+    DType::F16,
+    DType::F32,
+    DType::F64,
+    DType::F8E4M3,
+];
+
+/// x reversed along an axis by a plain loop over single elements, as F64 on the CPU.
+fn plain(x: &Tensor, lengths: &Tensor, axis: usize) -> Result<Vec<f64>> {
+    let mut of_lengths = x.dims().to_vec();
+    of_lengths[axis] = 1;
+    let lengths = values(&lengths.broadcast_as(of_lengths.as_slice())?.contiguous()?);
+    let x_values = values(x);
+    let (outer, size): (usize, usize) = (x.dims()[..axis].iter().product(), x.dims()[axis]);
+    let inner: usize = x.dims()[axis + 1..].iter().product();
+    let mut reversed = x_values.clone();
+    for o in 0..outer {
+        for i in 0..inner {
+            let length = (lengths[o * inner + i] as usize).min(size);
+            for t in 0..length {
+                reversed[(o * size + t) * inner + i] = x_values[(o * size + length - 1 - t) * inner + i];
+            }
+        }
+    }
+    Ok(reversed)
+}
+
+fn values(x: &Tensor) -> Vec<f64> {
+    let cpu = x.to_device(&Device::Cpu).expect("on the CPU");
+    // candle's way from F8E4M3 to F64 overflows the stack.
+    let cpu = if cpu.dtype() == DType::F8E4M3 { cpu.to_dtype(DType::F32).expect("cast") } else { cpu };
+    let x = cpu.to_dtype(DType::F64).and_then(|x| x.flatten_all());
+    x.and_then(|x| x.to_vec1()).expect("values")
+}
+
+/// 0, 1, … of a shape; small enough for every type.
+fn counted(shape: &[usize], dtype: DType, device: &Device) -> Tensor {
+    let count: usize = shape.iter().product();
+    let values: Vec<f32> = (0..count).map(|i| (i % 113) as f32).collect();
+    let x = Tensor::from_vec(values, shape, &Device::Cpu).and_then(|x| x.to_dtype(dtype));
+    x.and_then(|x| x.to_device(device)).expect("a tensor")
+}
+
+fn lengths(shape: &[usize], most: usize, device: &Device) -> Tensor {
+    let count: usize = shape.iter().product();
+    let values: Vec<u32> = (0..count).map(|i| (i * 7 % (most + 2)) as u32).collect();
+    Tensor::from_vec(values, shape, device).expect("lengths")
+}
+
+#[test]
+fn every_type_axis_and_layout_is_reversed() {
+    let mut cases = 0;
+    for device in devices() {
+        for dtype in TYPES {
+            for axis in 0..3 {
+                let shape = [3, 10, 5];
+                let x = counted(&shape, dtype, &device);
+                // Packed, transposed, a view that begins inside, and broadcast.
+                let narrow = counted(&[4, 10, 9], dtype, &device).i((1.., .., 2..7)).expect("a view");
+                let broadcast = counted(&[1, 10, 1], dtype, &device).broadcast_as(&shape).expect("a view");
+                let transposed = counted(&[5, 3, 10], dtype, &device).permute((1, 2, 0)).expect("a view");
+                for x in [x, narrow, broadcast, transposed] {
+                    let mut full = shape;
+                    full[axis] = 1;
+                    for of_lengths in [full.to_vec(), vec![1, 1, 1], if axis == 2 { vec![10, 1] } else { vec![1] }] {
+                        let lengths = lengths(&of_lengths, shape[axis], &device);
+                        for lengths in [lengths.clone(), lengths.to_dtype(DType::I64).expect("cast")] {
+                            let reversed = reverse_subsequences(&x, &lengths, axis).expect("right");
+                            assert_eq!(reversed.dtype(), dtype);
+                            assert!(reversed.is_contiguous());
+                            let required = plain(&x, &lengths, axis).expect("plain");
+                            assert_eq!(values(&reversed), required, "{device:?} {dtype:?} {axis} {of_lengths:?}");
+                            cases += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(cases, devices().len() * TYPES.len() * 3 * 4 * 3 * 2);
+}
+
+#[test]
+fn in_place_changes_the_view_and_nothing_else() {
+    for device in devices() {
+        for dtype in TYPES {
+            let whole = counted(&[4, 10, 9], dtype, &device);
+            let before = values(&whole);
+            let view = whole.i((1..3, .., 2..7)).expect("a view");
+            let lengths = lengths(&[2, 1, 1], 10, &device);
+            let required = plain(&view, &lengths, 1).expect("plain");
+            reverse_subsequences_inplace(&view, &lengths, 1).expect("right");
+            assert_eq!(values(&view), required);
+            let outside = |n: usize| !(1..3).contains(&(n / 90)) || !(2..7).contains(&(n % 9));
+            let after = values(&whole);
+            assert!((0..before.len()).filter(|&n| outside(n)).all(|n| before[n] == after[n]), "{dtype:?}");
+            assert_ne!(before, after);
+        }
+    }
+}
+
+#[test]
+fn a_gradient_is_reversed_by_the_same_lengths() {
+    for device in devices() {
+        let x = Var::from_tensor(&counted(&[2, 4], DType::F32, &device)).expect("a variable");
+        let lengths = Tensor::new(&[[3u32], [2]], &device).expect("lengths");
+        let weights = Tensor::new(&[[1f32, 2., 3., 4.], [5., 6., 7., 8.]], &device).expect("weights");
+        let loss = (reverse_subsequences(&x, &lengths, D::Minus1).expect("right") * weights).expect("product");
+        let gradients = loss.sum_all().and_then(|loss| loss.backward()).expect("gradients");
+        assert_eq!(values(gradients.get(&x).expect("of x")), [3., 2., 1., 4., 6., 5., 7., 8.]);
+    }
+}
+
+#[test]
+fn many_dimensions_fold_and_tensors_without_elements_pass() {
+    for device in devices() {
+        let x = counted(&[2, 1, 2, 1, 2, 2, 3, 1, 2, 2], DType::F32, &device);
+        let lengths = lengths(&[2, 1, 2, 1, 2, 2, 1, 1, 2, 2], 3, &device);
+        let reversed = reverse_subsequences(&x, &lengths, 6).expect("it folds");
+        assert_eq!(values(&reversed), plain(&x, &lengths, 6).expect("plain"));
+        for shape in [[0, 3], [3, 0]] {
+            let x = Tensor::zeros(&shape, DType::F32, &device).expect("no elements");
+            let lengths = Tensor::zeros((1, 1), DType::I64, &device).expect("lengths");
+            assert_eq!(reverse_subsequences(&x, &lengths, 1).expect("right").dims(), shape);
+            reverse_subsequences_inplace(&x, &lengths, 1).expect("right");
+        }
+        assert_eq!(arange(5u8, 5, &device).expect("nothing").dims(), [0]);
+    }
+}
+
+#[test]
+fn sequences_are_rounded_once_and_do_not_drift() {
+    for device in devices() {
+        let floats = arange_step(0f32, 1e5, 0.1, &device).expect("right").to_vec1::<f32>().expect("values");
+        assert_eq!(floats.len(), 1_000_000);
+        assert!(floats.iter().enumerate().all(|(i, &value)| value == (i as f32).mul_add(0.1, 0.0)));
+        let doubles = arange_step(1f64, -1e3, -0.3, &device).expect("right").to_vec1::<f64>().expect("values");
+        assert_eq!(doubles.len(), 3337);
+        assert!(doubles.iter().enumerate().all(|(i, &value)| value == (i as f64).mul_add(-0.3, 1.0)));
+        let halves = arange_step(f16::ONE, f16::from_f32(2.), f16::from_f32(0.25), &device).expect("right");
+        assert_eq!((halves.dtype(), values(&halves)), (DType::F16, vec![1., 1.25, 1.5, 1.75]));
+        let brain = arange(bf16::ZERO, bf16::from_f32(3.), &device).expect("right");
+        assert_eq!((brain.dtype(), values(&brain)), (DType::BF16, vec![0., 1., 2.]));
+        assert_eq!(
+            arange_step(250u8, 255, 2, &device).expect("right").to_vec1::<u8>().expect("values"),
+            [250, 252, 254]
+        );
+        let down = arange_step(5i16, -2, -3, &device).expect("right");
+        assert_eq!(down.to_vec1::<i16>().expect("values"), [5, 2, -1]);
+        let far = arange_step(i64::MIN, i64::MIN + 5, 4, &device).expect("right");
+        assert_eq!(far.to_vec1::<i64>().expect("values"), [i64::MIN, i64::MIN + 4]);
+        assert_eq!(arange(3u32, 6, &device).expect("right").to_vec1::<u32>().expect("values"), [3, 4, 5]);
+        assert_eq!(arange(-1i32, 2, &device).expect("right").to_vec1::<i32>().expect("values"), [-1, 0, 1]);
+    }
+}
+
+#[test]
+fn wrong_arguments_are_said_and_change_nothing() {
+    for device in devices() {
+        let x = counted(&[2, 3], DType::F32, &device);
+        let before = values(&x);
+        let refused = |lengths: &Tensor, axis: usize, words: &str| {
+            for error in
+                [reverse_subsequences(&x, lengths, axis).map(drop), reverse_subsequences_inplace(&x, lengths, axis)]
+            {
+                let said = error.expect_err("wrong").to_string();
+                assert!(said.contains(words), "{said}");
+            }
+        };
+        let tensor = |shape: &[usize], dtype| Tensor::ones(shape, dtype, &device).expect("lengths");
+        refused(&tensor(&[2, 1], DType::U32), 2, "dimension index 2 out of range");
+        refused(&tensor(&[2], DType::U32), 1, "lengths have shape [2], must have [2, 1] or be broadcastable to it");
+        refused(&tensor(&[2, 3], DType::U32), 1, "lengths have shape [2, 3], must have [2, 1]");
+        refused(&tensor(&[2, 1], DType::F32), 1, "lengths are F32, must be U32 or I64");
+        refused(&tensor(&[2, 1], DType::U8), 1, "lengths are U8, must be U32 or I64");
+        if device.is_cpu() {
+            refused(&Tensor::new(&[[1i64], [-4]], &device).expect("lengths"), 1, "a length is -4, must be 0 or more");
+        } else {
+            refused(&Tensor::new(&[[1u32], [2]], &Device::Cpu).expect("lengths"), 1, "device mismatch");
+            let negative = Tensor::new(&[[-1i64], [-4]], &device).expect("lengths");
+            let reversed = reverse_subsequences(&x, &negative, 1).expect("it counts as the axis size");
+            assert_eq!(values(&reversed), [2., 1., 0., 5., 4., 3.]);
+        }
+        assert_eq!(values(&x), before);
+        let broadcast = counted(&[2, 1], DType::F32, &device).broadcast_as((2, 3)).expect("a view");
+        assert!(reverse_subsequences_inplace(&broadcast, &tensor(&[2, 1], DType::U32), 1).is_err());
+        let said = |result: Result<Tensor>| result.expect_err("wrong").to_string();
+        assert!(said(arange_step(0i32, 5, 0, &device)).contains("the step of arange is 0"));
+        assert!(said(arange_step(0f32, 5., 0., &device)).contains("the step of arange is 0"));
+        assert!(said(arange(0f32, f32::INFINITY, &device)).contains("the end of arange is inf, must be finite"));
+        assert!(said(arange(0i64, 1 << 32, &device)).contains("has 4294967296 elements, must have fewer than 2³²"));
+    }
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels (minutes) on a machine that has neither a GPU nor
+# CUDA's libraries, and adds them to gpu-bundle/: the libraries are stood in for by empty ones of the same names, which the GPU
+# machine has. There: gpu-bundle/candle/run.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+NVCC=$(scripts/install-nvcc.sh)
+CUDA_PATH=$(dirname "$(dirname "$(readlink -f "$NVCC")")")
+export CUDA_PATH CUDA_HOME="$CUDA_PATH" PATH="$CUDA_PATH/bin:$PATH"
+export CUDA_COMPUTE_CAP="${CUDA_COMPUTE_CAP:-90}"
+
+crate=crates/dml-cuda-candle
+stubs=$PWD/$crate/target/stubs
+mkdir -p "$stubs"
+major=$("$NVCC" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+for library in cuda cublas cublasLt curand nvrtc cudart; do
+  case "$library" in cuda) soname=libcuda.so.1 ;; curand) soname=libcurand.so.10 ;; *) soname=lib$library.so.$major ;; esac
+  echo | cc -shared -x c - -Wl,-soname,"$soname" -o "$stubs/lib$library.so"
+done
+# Named at the end, and needed though no symbol is found in them: every symbol is looked for when the program starts.
+link=(-L "native=$stubs" -C "link-arg=-Wl,--unresolved-symbols=ignore-all,--no-as-needed,-lcuda,-lcublas,-lcublasLt,-lcurand,-lnvrtc,-lcudart")
+
+out=gpu-bundle/candle
+rm -rf "$out" && mkdir -p "$out"
+collect() {
+  (cd "$crate" && cargo rustc --locked --features cuda --message-format=json "$@" -- "${link[@]}") |
+    python3 -c '
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable"):
+        print(message["target"]["name"], message["executable"])' |
+    while read -r name path; do cp "$path" "$out/$name"; done
+}
+collect --test operators
+collect --example bidirectional_gru
+strip "$out"/*
+cat > "$out/run.sh" <<'RUN'
+#!/usr/bin/env bash
+# The tests and the example on the first GPU; CUDA's libraries are those of the machine, or of Python's packages.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+packages=$(python3 -c 'import site, glob; print(":".join(d for s in site.getsitepackages() for d in glob.glob(s + "/nvidia/*/lib")))')
+export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64:$packages"
+${WRAP:-} "$here/operators"
+"$here/bidirectional_gru"
+RUN
+chmod +x "$out/run.sh"
+du -sh "$out"

@@ -743,3 +743,163 @@ Dispatchable 'sequence'
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("the target is `h1000`, must be t4, l4, a100, h100, b200, or "), "{output:?}");
 }
+
+/// The objects that a run with `--format json` prints.
+fn events(arguments: &[&str]) -> Vec<Value> {
+    let output = run(arguments);
+    stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+#[test]
+fn what_is_printed_is_to_be_had_as_json() {
+    let model = common::repository("models/reverse_subsequences.json");
+    let model = model.to_str().expect("UTF-8");
+    let run = events(&[model, "-a", "cpu", "-i", "3", "--format", "json"]);
+    let names: Vec<&str> = run.iter().map(|event| event["event"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["device", "initialize", "dispatch", "print"]);
+    assert_eq!(run[0]["name"], "CPU");
+    assert_eq!(run[2]["cpu_milliseconds"].as_array().expect("samples").len(), 3);
+    assert_eq!(run[3]["values"], json!([2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12]));
+    let verdict = events(&[model, "--validate", "--format", "json"]);
+    assert_eq!(verdict[0]["accepted"], true);
+    let all = events(&[model, "--validate", "--directml", "all", "--format", "json"]);
+    assert_eq!(all[0]["verdicts"].as_array().expect("verdicts").len(), 13);
+    let plan = events(&[model, "--explain", "-a", "cpu", "--format", "json"]);
+    assert_eq!(plan[0]["modes"][0]["mode"], "copying");
+    let devices = events(&["-s", "--format", "json"]);
+    assert_eq!(devices.last().expect("the CPU")["name"], "CPU");
+
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let mut wrong: Value = serde_json::from_str(&fs::read_to_string(model).expect("a model")).expect("JSON");
+    wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!(9);
+    fs::write(&path, wrong.to_string()).expect("written");
+    let verdict = events(&[path.to_str().expect("UTF-8"), "--validate", "--format", "json"]);
+    assert_eq!(
+        (&verdict[0]["accepted"], &verdict[0]["errors"][0]["rule"]),
+        (&json!(false), &json!("reverse.axis.range"))
+    );
+    // What JSON has no number for is a string.
+    let nan = json!({
+        "resources": { "A": { "initialValuesDataType": "FLOAT32", "initialValues": ["nan", "-inf", 1.5] } },
+        "dispatchables": {}, "commands": [{ "type": "print", "resource": "A" }],
+    });
+    fs::write(&path, nan.to_string()).expect("written");
+    let printed = events(&[path.to_str().expect("UTF-8"), "--format", "json"]);
+    assert_eq!(printed[1]["values"], json!(["nan", "-inf", 1.5]));
+}
+
+#[test]
+fn every_model_is_strict_and_strict_says_what_dxdispatch_refuses() {
+    let models = fs::read_dir(common::repository("models")).expect("a folder");
+    for path in
+        models.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension().is_some_and(|e| e == "json"))
+    {
+        let output = run(&[path.to_str().expect("UTF-8"), "--strict", "--validate"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let in_place = path.ends_with("reverse_subsequences_in_place.json");
+        assert_eq!(
+            stderr(&output).contains("must be two, for right data from DirectML"),
+            in_place,
+            "{}",
+            stderr(&output)
+        );
+    }
+    let fill = |start: Value, delta: Value| {
+        let desc = json!({
+            "OutputTensor": { "DataType": "UINT8", "Sizes": [4] },
+            "ValueDataType": "UINT8", "ValueStart": start, "ValueDelta": delta,
+        });
+        json!({
+            "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": { "valueCount": 4, "value": 0 } } },
+            "dispatchables": { "fill": { "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE", "desc": desc } },
+            "commands": [{ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": "Out" } }],
+        })
+    };
+    let refused = |model: &Value, words: &str| {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let path = scratch.path().join("model.json");
+        fs::write(&path, model.to_string()).expect("written");
+        let path = path.to_str().expect("UTF-8");
+        let output = run(&[path, "--strict"]);
+        assert!(!output.status.success() && stderr(&output).contains(words), "{words}: {}", stderr(&output));
+        assert!(stdout(&output).is_empty());
+        assert!(run(&[path]).status.success(), "it runs here");
+    };
+    refused(&fill(json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, being UINT8");
+    let mut model = fill(json!(10), json!(1));
+    model["dispatchables"]["fill"]["bindings"] = json!({ "OutputTensor": "Out" });
+    refused(&model, "dispatchables.fill.bindings is given, must be left out");
+    let mut model = fill(json!(10), json!(1));
+    model["resources"]["Out"]["initialValues"] = json!({ "valueCount": 4, "valueStart": 1 });
+    refused(&model, "without valueDelta");
+    model["resources"]["Out"]["initialValues"] = json!([1, 2, -3, 4]);
+    refused(&model, "resources.Out.initialValues[2] is -3, must be 0 or more");
+}
+
+#[test]
+fn options_of_dxdispatch_mean_the_same() {
+    let model = common::repository("models/reverse_subsequences.json");
+    let model = model.to_str().expect("UTF-8");
+    let well = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        (stdout(&output), stderr(&output))
+    };
+    assert_eq!(well(&["-m", model, "--dml_feature_level", "5.0"]).0.lines().count(), 3);
+    let (_, noted) =
+        well(&[model, "-d", "-q", "compute", "-o", "x", "--clear_shader_caches", "--post_dispatch_barriers", "uav"]);
+    assert_eq!(noted.lines().count(), 4, "{noted}");
+    assert!(noted.contains("NOTE: --debug has no meaning here"));
+    for onnx in [["-f", "a:1"], ["-b", "x:1,2"], ["-l", "1"]] {
+        let output = run(&[model, onnx[0], onnx[1]]);
+        assert!(!output.status.success() && stderr(&output).contains("is for ONNX models"), "{}", stderr(&output));
+    }
+    let (shown, _) = well(&["-s", model]);
+    assert!(shown.contains("-Hardware: false") && shown.contains("Resource 'Out': 2, 1, 3, 4"), "{shown}");
+    assert!(well(&["-S"]).0.contains("dml-cuda"));
+    let (commands, _) = well(&[model, "--print_commands"]);
+    assert!(commands.contains("Begin dispatch 'reverse'") && commands.contains("End print 'Out'"), "{commands}");
+    // At least so many iterations, and at least so long.
+    let long = events(&[model, "-a", "cpu", "-i", "2", "-t", "30", "-I", "10", "--format", "json"]);
+    let samples = long[2]["cpu_milliseconds"].as_array().expect("samples").len();
+    assert!((2..=5).contains(&samples), "{samples}");
+    assert_eq!(
+        events(&[model, "-a", "cpu", "-i", "7", "-t", "0", "--format", "json"])[2]["cpu_milliseconds"]
+            .as_array()
+            .expect("samples")
+            .len(),
+        7
+    );
+
+    let scratch = tempfile::tempdir().expect("a folder");
+    fs::create_dir(scratch.path().join("in")).expect("a folder");
+    fs::write(scratch.path().join("in/a.bin"), [7u8, 8]).expect("written");
+    let windows = json!({
+        "resources": { "A": { "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in\\a.bin" } } },
+        "dispatchables": {}, "commands": [{ "type": "writeFile", "resource": "A", "targetPath": "out\\b.bin" }],
+    });
+    fs::write(scratch.path().join("model.json"), windows.to_string()).expect("written");
+    let target = scratch.path().join("elsewhere");
+    let path = scratch.path().join("model.json");
+    let (written, _) = well(&[
+        path.to_str().expect("UTF-8"),
+        "--output_path",
+        target.to_str().expect("UTF-8"),
+        "--input_path",
+        scratch.path().to_str().expect("UTF-8"),
+    ]);
+    assert!(
+        written.contains(&format!("Resource 'A' written to '{}'", target.join("out/b.bin").display())),
+        "{written}"
+    );
+    assert_eq!(fs::read(target.join("out/b.bin")).expect("written")[..2], [7, 8]);
+}
+
+#[test]
+fn completions_and_a_manual_page_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(&run(&["completions", shell])).contains("dml-cuda"));
+    }
+    assert!(stdout(&run(&["man"])).contains(".TH dml-cuda 1"));
+}

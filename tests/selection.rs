@@ -5,7 +5,7 @@
 #![cfg(feature = "cuda")]
 
 #[allow(dead_code)] // the bench uses all of it
-#[path = "../benches/throughput/cases.rs"]
+#[path = "../src/bin/dml-cuda/suite/cases.rs"]
 mod bench_cases;
 mod common;
 

@@ -4,6 +4,7 @@
 //! on the device, every case needs its roof from the same run, and the results are checked.
 #![allow(unsafe_code, missing_docs)]
 
+#[path = "../../src/bin/dml-cuda/suite/cases.rs"]
 mod cases;
 mod gpu;
 
@@ -11,6 +12,10 @@ use std::fmt::Write as _;
 
 use cases::Case;
 use gpu::Gpu;
+
+const TIMING: &str =
+    "events on the GPU around many launches, medians of nine; a cold L2 where the tensors are of 8 MiB and more; \
+                      short work replayed from a CUDA graph";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -59,7 +64,14 @@ fn main() {
         );
     }
     if let Some(path) = option("--csv") {
-        let header = format!("# {}\n# {}\n# {}\n", gpu.description(), roofs.description(), Gpu::clocks());
+        // Keys that `dml-cuda import` knows, then notes.
+        let header = format!(
+            "# tool: dml-cuda {}, benches/throughput\n# device: {}\n# timing: {TIMING}\n# {}\n# {}\n",
+            env!("CARGO_PKG_VERSION"),
+            gpu.description(),
+            roofs.description(),
+            Gpu::clocks()
+        );
         std::fs::write(path, header + &csv).expect("the CSV can be written");
     }
 }

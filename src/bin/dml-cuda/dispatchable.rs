@@ -102,7 +102,12 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     Ok(tensor)
 }
 
+/// One flag, or a list of them.
 fn flags(node: &Node) -> Result<TensorFlags> {
+    if node.value.as_array().is_some() {
+        let flags = node.elements()?.iter().map(flags).collect::<Result<Vec<_>>>()?;
+        return Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None));
+    }
     match node.string()? {
         "DML_TENSOR_FLAG_NONE" | "NONE" => Ok(TensorFlags::None),
         "DML_TENSOR_FLAG_OWNED_BY_DML" | "OWNED_BY_DML" => Ok(TensorFlags::OwnedByDml),

@@ -1,20 +1,19 @@
 //! Running a model: resources are made, dispatchables compiled, commands carried out in order.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use dml_cuda::{Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Stream, TensorRole};
 
 use crate::command::{Bindings, Command, Source};
+use crate::events::Printer;
 use crate::model::Model;
 use crate::npy;
-use crate::out::{self, say};
-use crate::resource::Resource;
-use crate::timing::{report, Samples};
-use crate::value::print_element;
+use crate::options::Options;
+use crate::resource::{self, Resource};
+use crate::timing::Samples;
 use crate::whole_file;
-use crate::Options;
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -28,6 +27,7 @@ struct Placed {
 
 pub struct Executor<'a> {
     options: &'a Options,
+    printer: Printer<'a>,
     stream: Stream,
     resources: HashMap<String, Placed>,
     operators: HashMap<String, (CompiledOperator, Bindings)>,
@@ -35,21 +35,22 @@ pub struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
+        let printer = Printer::new(options);
+        printer.running_on(device)?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
             let name = dispatchable.name;
-            let started = Instant::now();
             let failed = |error: &dyn std::fmt::Display| format!("dispatchable '{name}': {error}");
             let operator = device.create_operator(dispatchable.desc).map_err(|errors| {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
                 format!("dispatchable '{name}' is rejected:{}", lines.concat())
             })?;
+            // DxDispatch's time, too, begins behind the creation.
+            let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
             let bound = CompileOptions { pointer_alignment: 16, in_place: None };
             let compiled = device.compile_operator_with(&operator, bound).map_err(|error| failed(&error))?;
-            if options.timing_verbosity >= 1 {
-                say!("Initialize '{name}': {:.4} ms", started.elapsed().as_secs_f64() * 1e3)?;
-            }
+            printer.initialized(&name, started.elapsed().as_secs_f64() * 1e3)?;
             operators.insert(name, (compiled, dispatchable.bindings));
         }
         let mut resources = HashMap::new();
@@ -61,11 +62,22 @@ impl<'a> Executor<'a> {
             resources.insert(name, Placed { buffer, resource, initial_length: initial.len() as u64 });
         }
         let stream = device.create_stream().map_err(|error| error.to_string())?;
-        let executor = Self { options, stream, resources, operators };
+        let executor = Self { options, printer, stream, resources, operators };
         model.commands.iter().try_for_each(|command| executor.command(command))
     }
 
     fn command(&self, command: &Command) -> Result<()> {
+        let what = match command {
+            Command::Dispatch { dispatchable, .. } => format!("dispatch '{dispatchable}'"),
+            Command::Print { resource, .. } => format!("print '{resource}'"),
+            Command::WriteFile { resource, .. } => format!("writeFile '{resource}'"),
+        };
+        self.printer.command(&format!("Begin {what}"))?;
+        self.carry_out(command)?;
+        self.printer.command(&format!("End {what}"))
+    }
+
+    fn carry_out(&self, command: &Command) -> Result<()> {
         match command {
             Command::Dispatch { dispatchable, bindings } => {
                 self.dispatch(dispatchable, bindings).map_err(|error| format!("dispatch '{dispatchable}': {error}"))
@@ -106,11 +118,16 @@ impl<'a> Executor<'a> {
         let on_gpu = operator.device().ordinal().is_some();
         let mut samples = Samples::default();
         let (started, options) = (Instant::now(), self.options);
-        let more = |done: u32| match options.milliseconds_to_run {
-            Some(milliseconds) => done == 0 || started.elapsed().as_millis() < u128::from(milliseconds),
-            None => done < options.dispatch_iterations,
-        };
-        while more(samples.count()) {
+        let least = Duration::from_millis(options.milliseconds_to_run.unwrap_or(0).into());
+        let interval = Duration::from_millis(options.dispatch_interval.into());
+        let mut begun: Option<Instant> = None;
+        while samples.count() < options.dispatch_iterations || started.elapsed() < least {
+            if let Some(begun) = begun {
+                std::thread::sleep(interval.saturating_sub(begun.elapsed()));
+            }
+            begun = Some(Instant::now());
+            let most = options.max_gpu_time_measurements.unwrap_or(u32::MAX);
+            let on_gpu = on_gpu && samples.count() < most;
             let table = operator.bind(&inputs, &output).map_err(|error| error.to_string())?;
             let before = Instant::now();
             let first = on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string())?;
@@ -125,7 +142,7 @@ impl<'a> Executor<'a> {
                 samples.gpu.push(last.milliseconds_since(&first).map_err(|error| error.to_string())? / repeat);
             }
         }
-        report(name, &samples, options)
+        self.printer.dispatched(name, &samples)
     }
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
@@ -151,26 +168,13 @@ impl<'a> Executor<'a> {
         let width = (data_type.size_in_bits() / 8) as usize;
         let mut bytes = vec![0; placed.initial_length as usize / width * width];
         placed.buffer.read(0, &mut bytes).map_err(|error| error.to_string())?;
-        let elements = bytes.chunks_exact(width);
-        let index_width = elements.len().to_string().len();
-        out::with(|out| {
-            write!(out, "Resource '{name}':{}", if verbose { "\n" } else { " " })?;
-            for (n, element) in elements.enumerate() {
-                let text = print_element(element, data_type);
-                if verbose {
-                    let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
-                    writeln!(out, "[{n:index_width$}] {text} (0x{bits:digits$X})", digits = width * 2)?;
-                } else {
-                    write!(out, "{}{text}", if n == 0 { "" } else { ", " })?;
-                }
-            }
-            writeln!(out)
-        })
+        self.printer.resource(name, &bytes, data_type, verbose)
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
         let placed = self.placed(name)?;
-        let path = Path::new(target_path);
+        let base = self.options.output_path.clone().unwrap_or_default();
+        let path: PathBuf = base.join(resource::separated(target_path));
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         // A raw file is the whole resource; an array is its elements without the padding to 4 bytes.
         let whole = !is_npy || placed.resource.explicit_size;
@@ -200,7 +204,8 @@ impl<'a> Executor<'a> {
         if let (true, Some(data_type)) = (is_npy, data_type) {
             bytes = npy::write(data_type, &shape, &bytes)?;
         }
-        whole_file::write(path, &bytes)?;
-        say!("Resource '{name}' written to '{target_path}'")
+        whole_file::write(&path, &bytes)?;
+        let path = std::path::absolute(&path).unwrap_or(path);
+        self.printer.written(name, &path.display().to_string())
     }
 }

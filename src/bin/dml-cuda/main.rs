@@ -1,13 +1,24 @@
 //! `dml-cuda`: runs DxDispatch's JSON models that use FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES.
 
+mod bench;
 mod command;
+mod compare;
 mod dispatchable;
+mod events;
 mod execute;
+mod import;
 mod json;
 mod model;
 mod npy;
+mod options;
 mod out;
+mod record;
+mod report;
 mod resource;
+mod roof;
+mod statistics;
+mod strict;
+mod suite;
 mod timing;
 mod validate;
 mod value;
@@ -17,78 +28,59 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
-use dml_cuda::{Device, DeviceError, Explanation, FeatureLevel, Operator};
+use clap::{CommandFactory, Parser};
+use dml_cuda::{Device, DeviceError, Explanation, Operator};
+use options::{Command, Format, Options, ReportTo};
 use out::say;
-
-/// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
-/// on an NVIDIA GPU or on the CPU.
-#[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
-pub struct Options {
-    /// The model, a JSON file
-    #[arg(value_name = "MODEL.json", required_unless_present = "show_adapters")]
-    model: Option<PathBuf>,
-
-    /// Device: a substring of a GPU's name, an ordinal, or `cpu` [default: the first GPU, or the CPU]
-    #[arg(short, long)]
-    adapter: Option<String>,
-
-    /// Show the devices there are
-    #[arg(short, long = "show_adapters", alias = "show-adapters")]
-    show_adapters: bool,
-
-    /// Iterations of the bind/dispatch/wait loop
-    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    dispatch_iterations: u32,
-
-    /// Dispatches in each iteration
-    #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    dispatch_repeat: u32,
-
-    /// Milliseconds to run for; overrides the iterations
-    #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run")]
-    milliseconds_to_run: Option<u32>,
-
-    /// At most so many first samples are left out of the statistics
-    #[arg(short = 'w', long = "warmup_samples", alias = "warmup-samples", default_value_t = 1)]
-    warmup_samples: u32,
-
-    /// 0: hot medians; 1: also initialization and cold timings; 2: also every iteration
-    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0)]
-    timing_verbosity: u32,
-
-    /// Only say of each dispatchable whether DirectML's rules accept it; nothing is allocated or run
-    #[arg(long)]
-    validate: bool,
-
-    /// Only say of each dispatchable how it would run: merged shape, kernels, grids, bytes, and why no faster kernel
-    #[arg(long, conflicts_with = "validate")]
-    explain: bool,
-
-    /// With --explain, a GPU that need not be there: t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters]
-    #[cfg(feature = "cuda")]
-    #[arg(long, requires = "explain", conflicts_with = "adapter")]
-    target: Option<dml_cuda::GpuTarget>,
-
-    /// With --validate, the version of DirectML that answers, such as 1.8.0; or `all`: which recorded versions accept
-    #[arg(long, value_name = "VERSION", requires = "validate", conflicts_with = "feature_level")]
-    directml: Option<validate::Versions>,
-
-    /// The feature level whose rules apply, such as 5_0
-    #[arg(long = "feature-level", alias = "feature_level", value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
-    feature_level: FeatureLevel,
-}
+use serde_json::json;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
-    let outcome = if options.show_adapters { show_adapters() } else { run(&options) };
+    let mut options = Options::parse();
+    let outcome = match options.command.take() {
+        Some(command) => subcommand(command),
+        None => run(&options),
+    };
     // What was printed must be seen before what went wrong.
     let _ = std::io::stdout().flush();
     outcome.unwrap_or_else(|error| {
         eprintln!("ERROR: {error}");
         ExitCode::FAILURE
     })
+}
+
+fn subcommand(command: Command) -> Result<ExitCode, String> {
+    match command {
+        Command::Suite { folder, tier } => suite::write(&folder, tier),
+        Command::Bench { folder, output, only, samples, runner, adapter } => {
+            bench::run(&bench::Options { folder, to: output, only, samples, runner, adapter })
+        }
+        Command::Import { from, suite, output, label, device, note } => {
+            import::import(&from, suite.as_deref(), import::About { label, device, notes: note }, &output)
+        }
+        Command::Report { run, to } => report(vec![run], 5.0, false, to),
+        Command::Compare { runs, threshold, fail_on_slower, to } => report(runs, threshold, fail_on_slower, to),
+        Command::Roof { work, bytes, iterations, repeat, adapter } => {
+            roof::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
+        }
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Options::command(), "dml-cuda", &mut text);
+            out::with(|out| out.write_all(&text))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            let mut text = Vec::new();
+            let page = clap_mangen::Man::new(Options::command()).render(&mut text);
+            page.map_err(|error| format!("the manual page: {error}"))?;
+            out::with(|out| out.write_all(&text))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn report(runs: Vec<PathBuf>, threshold: f64, fail_on_slower: bool, to: ReportTo) -> Result<ExitCode, String> {
+    let ReportTo { format, output, label } = to;
+    report::report(&report::Options { runs, labels: label, threshold, fail_on_slower, format, to: output })
 }
 
 /// Reads a model, which may come through a pipe, but must end.
@@ -102,41 +94,55 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn run(options: &Options) -> Result<ExitCode, String> {
-    let Some(path) = &options.model else {
-        return Err("no model is given".to_owned());
+    for option in options.foreign.note()? {
+        eprintln!("NOTE: {option} has no meaning here");
+    }
+    if options.show_dependencies {
+        show_dependencies()?;
+    }
+    if options.show_adapters {
+        show_adapters(options.format)?;
+    }
+    let Some(path) = options.model.as_ref().or(options.positional_model.as_ref()) else {
+        let shown = options.show_adapters || options.show_dependencies;
+        return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
     };
     let in_file = |error: String| format!("{}: {error}", path.display());
     let text = read(path).map_err(|error| in_file(format!("the model cannot be read: {error}")))?;
     let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let document = json::parse(text).map_err(in_file)?;
+    let without_mark = text.strip_prefix('\u{feff}');
+    let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
     let level = options.feature_level;
+    if options.strict {
+        for warning in strict::check(&document, without_mark.is_some()).map_err(in_file)? {
+            eprintln!("WARNING: {}", in_file(warning));
+        }
+    }
     if options.validate {
         return match &options.directml {
-            None => validate::at_level(&document, level),
-            Some(validate::Versions::One(version)) => validate::as_version(&document, version),
-            Some(validate::Versions::All) => validate::by_version(&document),
+            None => validate::at_level(&document, level, options.format),
+            Some(validate::Versions::One(version)) => validate::as_version(&document, version, options.format),
+            Some(validate::Versions::All) => validate::by_version(&document, options.format),
         }
         .map_err(in_file);
     }
-    let directory = path.parent().unwrap_or(Path::new(""));
     if options.explain {
         #[cfg(feature = "cuda")]
         if let Some(target) = options.target {
             let device = Device::cpu().with_feature_level(level);
             let plan = |operator: &Operator| Ok(operator.explain(&target));
-            return explain(&document, &device, &target.to_string(), plan).map_err(in_file);
+            return explain(&document, &device, &target.to_string(), options.format, plan).map_err(in_file);
         }
         let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
         let plan =
             |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
-        return explain(&document, &device, device.name(), plan).map_err(in_file);
+        return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
     }
-    let model = model::read(&document, directory).map_err(in_file)?;
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let model = model::read(&document, options.input_path.as_deref().unwrap_or(beside)).map_err(in_file)?;
     drop(document);
     let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
-    say!("Running on '{}'", device.name())?;
     execute::Executor::run(model, &device, options)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -146,16 +152,25 @@ fn explain(
     document: &json::Document,
     device: &Device,
     target: &str,
+    format: Format,
     plan: impl Fn(&Operator) -> Result<Explanation, String>,
 ) -> Result<ExitCode, String> {
     let mut all_accepted = true;
-    let mut text = format!("Planned for '{target}'\n");
+    let mut text = String::new();
+    if format == Format::Text {
+        text = format!("Planned for '{target}'\n");
+    }
     for (name, desc) in model::read_dispatchables(document)? {
-        text.push_str(&format!("Dispatchable '{name}'\n"));
         let operator = desc.and_then(|desc| device.create_operator(desc).map_err(|errors| errors.to_string()));
-        let explained = operator.and_then(|operator| plan(&operator)).map(|explanation| explanation.to_string());
+        let explained = operator.and_then(|operator| plan(&operator));
         all_accepted &= explained.is_ok();
-        let lines = explained.unwrap_or_else(|error| error);
+        if format == Format::Json {
+            text.push_str(&events::explained(&name, target, &explained).to_string());
+            text.push('\n');
+            continue;
+        }
+        text.push_str(&format!("Dispatchable '{name}'\n"));
+        let lines = explained.map_or_else(|error| error, |explanation| explanation.to_string());
         lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     out::with(|out| out.write_all(text.as_bytes()))?;
@@ -164,7 +179,7 @@ fn explain(
 
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
     let open = |ordinal| Device::cuda(ordinal).map_err(|error| error.to_string());
-    match adapter {
+    match adapter.filter(|name| !name.is_empty()) {
         None => match Device::cuda_status() {
             Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => Ok(Device::cpu()),
             Ok(_) => open(0),
@@ -209,19 +224,47 @@ fn adapter_names() -> Result<Vec<String>, String> {
     Ok(Vec::new())
 }
 
-fn show_adapters() -> Result<ExitCode, String> {
+fn show_adapters(format: Format) -> Result<(), String> {
     #[cfg(feature = "cuda")]
     for adapter in Device::cuda_adapters().map_err(|error| error.to_string())? {
         let properties = adapter.properties;
         let (major, minor) = properties.compute_capability;
+        let driver = format!("CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10);
+        if format == Format::Json {
+            events::line(&json!({
+                "event": "adapter",
+                "name": adapter.name,
+                "ordinal": adapter.ordinal,
+                "hardware": true,
+                "driver": driver,
+                "compute_capability": format!("{major}.{minor}"),
+                "multiprocessors": properties.multiprocessors,
+                "memory_bytes": properties.total_memory,
+            }))?;
+            continue;
+        }
         say!("{}", adapter.name)?;
         say!("-Ordinal: {}", adapter.ordinal)?;
-        say!("-Driver: CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10)?;
+        say!("-Hardware: true")?;
+        say!("-Driver: {driver}")?;
         say!("-Compute Capability: {major}.{minor}")?;
         say!("-Multiprocessors: {}", properties.multiprocessors)?;
         say!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30))?;
     }
+    if format == Format::Json {
+        return events::line(&json!({ "event": "adapter", "name": "CPU", "hardware": false }));
+    }
     say!("CPU")?;
-    say!("-Hardware: false")?;
-    Ok(ExitCode::SUCCESS)
+    say!("-Hardware: false")
+}
+
+fn show_dependencies() -> Result<(), String> {
+    say!("dml-cuda {}", env!("CARGO_PKG_VERSION"))?;
+    let recorded: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
+    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
+    let driver = match Device::cuda_status() {
+        Ok(count) => format!("{count} GPUs"),
+        Err(error) => error.to_string(),
+    };
+    say!("-CUDA driver: {driver}")
 }

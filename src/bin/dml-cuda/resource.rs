@@ -148,6 +148,15 @@ fn sequence(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A path of a model, which may have been written on Windows, with this system's separators.
+pub fn separated(path: &str) -> String {
+    if cfg!(windows) {
+        path.to_owned()
+    } else {
+        path.replace('\\', "/")
+    }
+}
+
 /// `{ "sourcePath": "input.npy" }`, relative to the model or else to the current directory.
 fn file(
     values: &Node,
@@ -157,8 +166,9 @@ fn file(
 ) -> Result<(Option<TensorDataType>, Vec<u8>)> {
     let source = values.require("sourcePath")?;
     let name = source.string()?;
-    let beside_model = model_directory.join(name);
-    let path = if beside_model.exists() { beside_model } else { PathBuf::from(name) };
+    let name_here = separated(name);
+    let beside_model = model_directory.join(&name_here);
+    let path = if beside_model.exists() { beside_model } else { PathBuf::from(name_here) };
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     if matches!(extension.as_deref(), Some("jpg" | "jpeg" | "png")) {
         return Err(

@@ -1,7 +1,7 @@
 //! What a dispatch took, in DxDispatch's words.
 
+use crate::options::Options;
 use crate::out::say;
-use crate::Options;
 
 /// One sample an iteration, in milliseconds. There are no GPU samples on the CPU.
 #[derive(Default)]

@@ -1,0 +1,170 @@
+//! What a run says: DxDispatch's lines, or with `--format json` an object a line.
+
+use dml_cuda::{Device, ExplainedLaunch, ExplainedMode, Explanation, TensorDataType};
+use serde_json::{json, Value};
+
+use crate::options::{Format, Options};
+use crate::out::{self, say};
+use crate::timing::{self, Samples};
+use crate::value::print_element;
+
+/// Writes an object in a line.
+pub fn line(event: &Value) -> Result<(), String> {
+    out::with(|out| writeln!(out, "{event}"))
+}
+
+/// How the samples of a device are taken.
+pub fn how_timed(device: &Device) -> &'static str {
+    match device.ordinal() {
+        Some(_) => "events on the GPU around the launches of an iteration, the same buffers every time",
+        None => "the host's clock around the dispatches of an iteration, the same buffers every time",
+    }
+}
+
+/// A device as the first event says it.
+pub fn device(device: &Device) -> Value {
+    json!({ "event": "device", "name": device.name(), "driver": driver(device), "timing": how_timed(device) })
+}
+
+/// The CUDA version of a GPU's driver.
+fn driver(device: &Device) -> String {
+    #[cfg(feature = "cuda")]
+    if let (Some(ordinal), Ok(adapters)) = (device.ordinal(), Device::cuda_adapters()) {
+        if let Some(adapter) = adapters.iter().find(|adapter| adapter.ordinal == ordinal) {
+            let version = adapter.properties.driver_version;
+            return format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+        }
+    }
+    let _ = device;
+    String::new()
+}
+
+/// A dispatch and its samples.
+pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
+    json!({
+        "event": "dispatch",
+        "dispatchable": name,
+        "dispatches": repeat,
+        "cpu_milliseconds": samples.cpu,
+        "gpu_milliseconds": samples.gpu,
+    })
+}
+
+/// The plan of a dispatchable, or why it has none.
+pub fn explained(name: &str, target: &str, explained: &Result<Explanation, String>) -> Value {
+    let explanation = match explained {
+        Ok(explanation) => explanation,
+        Err(error) => return json!({ "event": "plan", "dispatchable": name, "target": target, "error": error }),
+    };
+    let mode = |mode: &ExplainedMode| {
+        let launch = |launch: &ExplainedLaunch| {
+            json!({
+                "kernel": launch.kernel,
+                "access_bytes": launch.access_bytes,
+                "blocks": launch.blocks,
+                "threads": launch.threads,
+                "shared_memory": launch.shared_memory,
+                "alignment": launch.alignment,
+            })
+        };
+        let rejected = |(kernel, reason): &(String, String)| json!({ "kernel": kernel, "reason": reason });
+        json!({
+            "mode": mode.name,
+            "bytes": mode.bytes,
+            "launches": mode.launches.iter().map(launch).collect::<Vec<_>>(),
+            "rejected": mode.rejected.iter().map(rejected).collect::<Vec<_>>(),
+        })
+    };
+    let modes: Vec<Value> = explanation.modes.iter().map(mode).collect();
+    json!({ "event": "plan", "dispatchable": name, "target": target, "modes": modes, "text": explanation.to_string() })
+}
+
+/// Says what happens, in the form that was asked for.
+pub struct Printer<'a> {
+    options: &'a Options,
+}
+
+impl<'a> Printer<'a> {
+    pub fn new(options: &'a Options) -> Self {
+        Self { options }
+    }
+
+    fn is_json(&self) -> bool {
+        self.options.format == Format::Json
+    }
+
+    pub fn running_on(&self, on: &Device) -> Result<(), String> {
+        if self.is_json() {
+            return line(&device(on));
+        }
+        say!("Running on '{}'", on.name())
+    }
+
+    pub fn initialized(&self, name: &str, milliseconds: f64) -> Result<(), String> {
+        if self.is_json() {
+            return line(&json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds }));
+        }
+        if self.options.timing_verbosity >= 1 {
+            say!("Initialize '{name}': {milliseconds:.4} ms")?;
+        }
+        Ok(())
+    }
+
+    pub fn dispatched(&self, name: &str, samples: &Samples) -> Result<(), String> {
+        if self.is_json() {
+            return line(&dispatched(name, samples, self.options.dispatch_repeat));
+        }
+        timing::report(name, samples, self.options)
+    }
+
+    pub fn resource(&self, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
+        let width = (data_type.size_in_bits() / 8) as usize;
+        let elements = bytes.chunks_exact(width);
+        if self.is_json() {
+            return out::with(|out| {
+                write!(
+                    out,
+                    "{{\"event\":\"print\",\"resource\":{},\"type\":\"{data_type}\",\"values\":[",
+                    json!(name)
+                )?;
+                for (n, element) in elements.enumerate() {
+                    let text = print_element(element, data_type);
+                    // What is no number of JSON's is a string.
+                    let quote = if text.contains(['n', 'i']) { "\"" } else { "" };
+                    write!(out, "{}{quote}{text}{quote}", if n == 0 { "" } else { "," })?;
+                }
+                writeln!(out, "]}}")
+            });
+        }
+        let index_width = elements.len().to_string().len();
+        out::with(|out| {
+            write!(out, "Resource '{name}':{}", if verbose { "\n" } else { " " })?;
+            for (n, element) in elements.enumerate() {
+                let text = print_element(element, data_type);
+                if verbose {
+                    let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
+                    writeln!(out, "[{n:index_width$}] {text} (0x{bits:digits$X})", digits = width * 2)?;
+                } else {
+                    write!(out, "{}{text}", if n == 0 { "" } else { ", " })?;
+                }
+            }
+            writeln!(out)
+        })
+    }
+
+    pub fn written(&self, name: &str, path: &str) -> Result<(), String> {
+        if self.is_json() {
+            return line(&json!({ "event": "write", "resource": name, "path": path }));
+        }
+        say!("Resource '{name}' written to '{path}'")
+    }
+
+    /// With `--print_commands`, before and after each.
+    pub fn command(&self, what: &str) -> Result<(), String> {
+        match (self.options.print_commands, self.is_json()) {
+            (false, _) => Ok(()),
+            (true, true) => line(&json!({ "event": "command", "command": what })),
+            (true, false) => say!("{what}"),
+        }
+    }
+}

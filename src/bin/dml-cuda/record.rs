@@ -1,0 +1,151 @@
+//! `r.json`: one run of a suite, with all its samples. docs/benchmark.md describes the schema.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::suite::manifest::{Entry, Mode};
+use crate::whole_file;
+
+/// The version of the schema that this program writes, and the newest that it reads.
+pub const SCHEMA: u32 = 1;
+
+/// A run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+pub struct Run {
+    pub schema: u32,
+    /// What reports call it.
+    pub label: String,
+    pub machine: Machine,
+    /// How the samples were taken.
+    pub timing: String,
+    /// What a reader of the figures must know.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// The suite's id; empty where the run is no suite's.
+    #[serde(default)]
+    pub suite: String,
+    pub cases: Vec<Timing>,
+    /// The bytes, in hexadecimal digits, that each small model wrote.
+    #[serde(default)]
+    pub outputs: BTreeMap<String, String>,
+}
+
+/// What ran, and where. Empty strings where it is not known.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(default)]
+pub struct Machine {
+    /// Name and version of what was timed.
+    pub tool: String,
+    pub commit: String,
+    pub device: String,
+    pub driver: String,
+    pub clocks: String,
+    pub host: String,
+    pub operating_system: String,
+    /// RFC 3339, or a day.
+    pub date: String,
+    pub command: String,
+}
+
+/// The samples of one case.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Timing {
+    pub case: String,
+    #[serde(rename = "type")]
+    pub data_type: String,
+    pub mode: Mode,
+    /// Bytes that it must move at least.
+    pub bytes: u64,
+    /// Dispatches between the two time stamps of a sample.
+    pub dispatches: u32,
+    pub samples: Samples,
+    /// Microseconds of the same bytes at the roof of the same run, where that was measured with the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roof: Option<f64>,
+}
+
+/// Microseconds of a dispatch.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum Samples {
+    /// One of each iteration, in the order they were taken, the warm-up left out.
+    Each(Vec<f64>),
+    /// All that is known are medians of several iterations.
+    Medians(Vec<f64>),
+}
+
+impl Samples {
+    pub fn values(&self) -> &[f64] {
+        match self {
+            Self::Each(values) | Self::Medians(values) => values,
+        }
+    }
+}
+
+/// What two runs share of a case.
+pub type Key = (Mode, String, String);
+
+impl Timing {
+    pub fn key(&self) -> Key {
+        (self.mode, self.case.clone(), self.data_type.clone())
+    }
+
+    pub fn of(entry: &Entry, dispatches: u32, samples: Samples) -> Self {
+        let Entry { case, data_type, mode, bytes, .. } = entry.clone();
+        Self { case, data_type, mode, bytes, dispatches, samples, roof: None }
+    }
+}
+
+impl Run {
+    /// Reads and checks a run.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let failed = |error: String| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| failed(format!("the run cannot be read: {error}")))?;
+        check_schema(&text, SCHEMA).map_err(failed)?;
+        let run: Self = serde_json::from_str(&text).map_err(|error| failed(format!("this is no run: {error}")))?;
+        run.check().map_err(failed)?;
+        Ok(run)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut seen = std::collections::BTreeSet::new();
+        for timing in &self.cases {
+            let Timing { case, data_type, mode, samples, .. } = timing;
+            let name = format!("{case} {data_type} {}", mode.name());
+            if !seen.insert(timing.key()) {
+                return Err(format!("the case '{name}' is there twice, must be there once"));
+            }
+            if samples.values().is_empty() {
+                return Err(format!("the case '{name}' has no samples, must have at least one"));
+            }
+            let wrong = samples.values().iter().chain(&timing.roof).find(|value| !value.is_finite() || **value <= 0.0);
+            if let Some(wrong) = wrong {
+                return Err(format!("the case '{name}' has a time of {wrong}, must be microseconds above 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the run: the file is there whole, as it was or as it is to be.
+    pub fn write(&self, path: &Path) -> Result<(), String> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
+        whole_file::write(path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+/// An error where a document's schema is newer than what this program knows.
+pub fn check_schema(text: &str, known: u32) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        schema: u32,
+    }
+    match serde_json::from_str::<Versioned>(text) {
+        Ok(Versioned { schema }) if schema > known => {
+            Err(format!("its schema is {schema}, must be at most {known}: a newer release of dml-cuda wrote it"))
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("it is not JSON with a schema: {error}")),
+    }
+}

@@ -1,0 +1,197 @@
+//! Reports in columns: for a terminal, as Markdown, as CSV.
+
+use std::fmt::Write;
+
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{CellAlignment, Table, TableStyle};
+
+use crate::compare::{Cell, Change, Comparison, Row};
+use crate::suite::manifest::Mode;
+
+use super::{bytes, microseconds, percent};
+
+/// Names of the columns of a run, by the run's place.
+const OF_RUN: [&str; 4] = ["µs", "noise", "GB/s", "of roof"];
+
+fn of_run(cell: Option<&Cell>) -> [String; 4] {
+    let Some(cell) = cell else { return Default::default() };
+    [
+        microseconds(cell.median),
+        cell.noise.map_or_else(|| "?".to_owned(), |noise| format!("{:.1} %", noise * 100.0)),
+        format!("{:.0}", cell.gigabytes_per_second),
+        cell.of_roof.map(percent).unwrap_or_default(),
+    ]
+}
+
+fn of_change(change: Option<&Change>) -> [String; 2] {
+    change.map_or_else(Default::default, |change| [format!("{:.2}", change.speed_up), change.status.name().to_owned()])
+}
+
+/// A letter for each run, as the columns name it.
+pub fn letter(run: usize) -> char {
+    char::from(b'A' + (run % 26) as u8)
+}
+
+fn rows<'a>(comparison: &Comparison, rows: impl Iterator<Item = &'a Row>, style: TableStyle) -> Table {
+    let mut table = Table::new();
+    let several = comparison.runs.len() > 1;
+    let mut header: Vec<String> = ["case", "type", "mode", "bytes"].map(str::to_owned).to_vec();
+    for run in 0..comparison.runs.len() {
+        let named = |column: &str| if several { format!("{} {column}", letter(run)) } else { column.to_owned() };
+        header.extend(OF_RUN.map(named));
+    }
+    for run in 1..comparison.runs.len() {
+        header.extend([format!("A / {}", letter(run)), letter(run).to_string()]);
+    }
+    let columns = header.len();
+    table.load_style(style).set_header(header);
+    for row in rows {
+        let mut cells = vec![row.case.clone(), row.data_type.clone(), row.mode.name().to_owned(), bytes(row.bytes)];
+        row.cells.iter().for_each(|cell| cells.extend(of_run(cell.as_ref())));
+        row.changes.iter().for_each(|change| cells.extend(of_change(change.as_ref())));
+        table.add_row(cells);
+    }
+    for column in (3..columns).filter(|column| *column != 4 + 4 * comparison.runs.len() + 1) {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// For a terminal.
+pub fn table(comparison: &Comparison) -> String {
+    let mut text = headings(comparison, "", "");
+    let _ = writeln!(text, "\n{}", rows(comparison, comparison.rows.iter(), NOTHING).trim_fmt());
+    let _ = writeln!(text, "\n{}", conclusions(comparison, ""));
+    text
+}
+
+/// For a page: a table for each mode.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut text = headings(comparison, "- ", "**");
+    for mode in [Mode::Fill, Mode::Copy, Mode::InPlace] {
+        let of_mode = || comparison.rows.iter().filter(|row| row.mode == mode);
+        if of_mode().next().is_some() {
+            let _ = writeln!(text, "\n### {}\n\n{}", mode.name(), rows(comparison, of_mode(), ASCII_MARKDOWN));
+        }
+    }
+    let _ = writeln!(text, "\n{}", conclusions(comparison, "- "));
+    text
+}
+
+/// What the runs are.
+fn headings(comparison: &Comparison, bullet: &str, bold: &str) -> String {
+    let mut text = String::new();
+    for (n, run) in comparison.runs.iter().enumerate() {
+        let _ = writeln!(text, "{bullet}{bold}{}: {}{bold}: {}", letter(n), run.label, machine(run));
+    }
+    text
+}
+
+/// A run's machine, timing and notes in one line.
+pub fn machine(run: &crate::compare::RunSummary) -> String {
+    let machine = &run.machine;
+    let commit = if machine.commit.is_empty() { String::new() } else { format!("commit {}", machine.commit) };
+    let suite = if run.suite.is_empty() { String::new() } else { format!("suite '{}'", run.suite) };
+    let fields = [
+        &machine.tool,
+        &commit,
+        &machine.device,
+        &machine.driver,
+        &machine.clocks,
+        &machine.host,
+        &machine.operating_system,
+        &machine.date,
+        &suite,
+        &run.timing,
+    ];
+    let known: Vec<&str> = fields.into_iter().map(String::as_str).filter(|field| !field.is_empty()).collect();
+    let mut text = known.join("; ");
+    run.notes.iter().for_each(|note| {
+        let _ = write!(text, ". {}", note.trim_end_matches('.'));
+    });
+    text
+}
+
+/// Speed-ups by group, equal bits, what is not compared.
+fn conclusions(comparison: &Comparison, bullet: &str) -> String {
+    let mut lines = conclusions_of(comparison);
+    lines.extend(comparison.not_compared.iter().map(|why| format!("not compared: {why}")));
+    lines.iter().fold(String::new(), |text, line| text + bullet + line + "\n").trim_end().to_owned()
+}
+
+/// Speed-ups by group and equal bits, a sentence each.
+pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in &comparison.groups {
+        for (n, speed_up) in group.speed_ups.iter().enumerate() {
+            if let Some((count, mean)) = speed_up {
+                let (name, a, b) = (&group.name, letter(0), letter(n + 1));
+                lines.push(format!(
+                    "{name}: {b} is {mean:.2} times as fast as {a}, the geometric mean of {count} cases"
+                ));
+            }
+        }
+    }
+    for (n, outputs) in comparison.outputs.iter().enumerate() {
+        let (b, different) = (letter(n + 1), &outputs.different);
+        match (outputs.equal, different.len()) {
+            (0, 0) => lines.push(format!("{b}: no outputs to compare with those of A")),
+            (equal, 0) => lines.push(format!("{b}: all {equal} outputs that both wrote are equal to A's, bit for bit")),
+            (equal, count) => lines.push(format!(
+                "{b}: {count} of {} outputs differ from A's: {}",
+                equal + count,
+                different.join(", ")
+            )),
+        }
+    }
+    lines
+}
+
+/// One line for each case and run.
+pub fn csv(comparison: &Comparison) -> Result<String, String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let failed = |error: csv::Error| error.to_string();
+    let header = [
+        "case",
+        "type",
+        "mode",
+        "bytes",
+        "run",
+        "dispatches",
+        "samples",
+        "microseconds",
+        "noise",
+        "gigabytes_per_second",
+        "of_roof",
+        "speed_up_over_first",
+        "status",
+    ];
+    writer.write_record(header).map_err(failed)?;
+    for row in &comparison.rows {
+        for (n, cell) in row.cells.iter().enumerate() {
+            let Some(cell) = cell else { continue };
+            let change = n.checked_sub(1).and_then(|n| row.changes[n]);
+            let number = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
+            let record = [
+                row.case.clone(),
+                row.data_type.clone(),
+                row.mode.name().to_owned(),
+                row.bytes.to_string(),
+                comparison.runs[n].label.clone(),
+                cell.dispatches.to_string(),
+                cell.samples.to_string(),
+                format!("{:.4}", cell.median),
+                number(cell.noise),
+                format!("{:.1}", cell.gigabytes_per_second),
+                number(cell.of_roof),
+                number(change.map(|change| change.speed_up)),
+                change.map(|change| change.status.name().to_owned()).unwrap_or_default(),
+            ];
+            writer.write_record(record).map_err(failed)?;
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}

@@ -1,0 +1,93 @@
+//! What a suite's cases are held against: a plain copy, or a plain fill with one byte, of the device's memory.
+#![allow(unsafe_code)]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use dml_cuda::Device;
+
+use crate::events;
+use crate::timing::Samples;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Work {
+    Copy,
+    Fill,
+}
+
+/// Times it, and prints what a run with `--format json` prints.
+pub fn time(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Device) -> Result<ExitCode, String> {
+    events::line(&events::device(device))?;
+    let samples = match device.ordinal() {
+        None => on_cpu(work, bytes, iterations, repeat)?,
+        #[cfg(feature = "cuda")]
+        Some(_) => on_gpu(work, bytes, iterations, repeat, device)?,
+        #[cfg(not(feature = "cuda"))]
+        Some(_) => return Err("this build has no GPU".to_owned()),
+    };
+    events::line(&events::dispatched("roof", &samples, repeat))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn on_cpu(work: Work, bytes: u64, iterations: u32, repeat: u32) -> Result<Samples, String> {
+    let memory = || -> Result<Vec<u8>, String> {
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(bytes as usize).map_err(|error| format!("{bytes} bytes: {error}"))?;
+        // Written, so that the pages are there.
+        memory.resize(bytes as usize, 1);
+        Ok(memory)
+    };
+    let (mut to, from) = (memory()?, if work == Work::Copy { memory()? } else { Vec::new() });
+    let mut samples = Samples::default();
+    for n in 0..iterations {
+        let before = Instant::now();
+        for _ in 0..repeat {
+            match work {
+                Work::Copy => to.copy_from_slice(&from),
+                Work::Fill => to.fill(n as u8),
+            }
+            std::hint::black_box(&mut to);
+        }
+        samples.cpu.push(before.elapsed().as_secs_f64() * 1e3 / f64::from(repeat));
+    }
+    Ok(samples)
+}
+
+#[cfg(feature = "cuda")]
+fn on_gpu(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Device) -> Result<Samples, String> {
+    use cudarc::driver::result;
+
+    let failed = |error: &dyn std::fmt::Display| format!("timing a plain {work:?}: {error}");
+    let stream = device.create_stream().map_err(|error| failed(&error))?;
+    let Some(raw) = stream.raw() else { return Err("the device has no streams".to_owned()) };
+    let mut samples = Samples::default();
+    // SAFETY: the context is the GPU's primary one, which the device keeps; the memory is as large as each call is told, is
+    // freed after the stream is done, and the stream is alive.
+    unsafe {
+        let context =
+            result::primary_ctx::retain(device.ordinal().unwrap_or(0) as i32).map_err(|error| failed(&error))?;
+        result::ctx::set_current(context).map_err(|error| failed(&error))?;
+        let size = bytes as usize;
+        let to = result::malloc_sync(size).map_err(|error| failed(&error))?;
+        let from = result::malloc_sync(size).map_err(|error| failed(&error))?;
+        for n in 0..iterations {
+            let before = Instant::now();
+            let first = stream.record_event().map_err(|error| failed(&error))?;
+            for _ in 0..repeat {
+                match work {
+                    Work::Copy => result::memcpy_dtod_async(to, from, size, raw.cast()),
+                    Work::Fill => result::memset_d8_async(to, n as u8, size, raw.cast()),
+                }
+                .map_err(|error| failed(&error))?;
+            }
+            let last = stream.record_event().map_err(|error| failed(&error))?;
+            stream.synchronize().map_err(|error| failed(&error))?;
+            samples.cpu.push(before.elapsed().as_secs_f64() * 1e3 / f64::from(repeat));
+            samples.gpu.push(last.milliseconds_since(&first).map_err(|error| failed(&error))? / f64::from(repeat));
+        }
+        result::free_sync(to).map_err(|error| failed(&error))?;
+        result::free_sync(from).map_err(|error| failed(&error))?;
+    }
+    Ok(samples)
+}

@@ -1,0 +1,93 @@
+//! `manifest.json`: what a suite holds.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the schema that this program writes, and the newest that it reads.
+pub const SCHEMA: u32 = 1;
+
+/// The models of a suite's folder.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Manifest {
+    pub schema: u32,
+    /// Tier and release, which say what the suite holds.
+    pub id: String,
+    pub tier: String,
+    pub cases: Vec<Entry>,
+    /// Names of small models that write their output to a file of their name and `.bin`, to be compared byte by byte.
+    pub checks: Vec<String>,
+}
+
+/// One model, timed. Its file and its dispatchable have its name.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Entry {
+    pub name: String,
+    pub case: String,
+    #[serde(rename = "type")]
+    pub data_type: String,
+    pub mode: Mode,
+    /// Bytes that it must move at least.
+    pub bytes: u64,
+    /// Dispatches in an iteration.
+    pub dispatches: u32,
+}
+
+/// What a case does with its memory.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    #[serde(rename = "fill")]
+    Fill,
+    #[serde(rename = "copy")]
+    Copy,
+    #[serde(rename = "in place")]
+    InPlace,
+    /// A plain copy, the roof of copying and of working in place.
+    #[serde(rename = "roof of copies")]
+    RoofOfCopies,
+    /// A plain fill with one byte, the roof of fills.
+    #[serde(rename = "roof of fills")]
+    RoofOfFills,
+}
+
+impl Mode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fill => "fill",
+            Self::Copy => "copy",
+            Self::InPlace => "in place",
+            Self::RoofOfCopies => "roof of copies",
+            Self::RoofOfFills => "roof of fills",
+        }
+    }
+
+    pub fn is_roof(self) -> bool {
+        self.roof() == self
+    }
+
+    /// The mode whose time is this one's roof.
+    pub fn roof(self) -> Self {
+        match self {
+            Self::Fill | Self::RoofOfFills => Self::RoofOfFills,
+            Self::Copy | Self::InPlace | Self::RoofOfCopies => Self::RoofOfCopies,
+        }
+    }
+}
+
+impl Manifest {
+    pub fn new(tier: &str, cases: Vec<Entry>, checks: Vec<String>) -> Self {
+        let id = format!("{tier} {}", env!("CARGO_PKG_VERSION"));
+        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks }
+    }
+
+    /// Reads the manifest of a suite's folder.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let path = folder.join("manifest.json");
+        let failed = |error: String| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            failed(format!("the manifest of a suite cannot be read ({error}); `dml-cuda suite` writes one"))
+        })?;
+        crate::record::check_schema(&text, SCHEMA).map_err(failed)?;
+        serde_json::from_str(&text).map_err(|error| failed(format!("this is no manifest of a suite: {error}")))
+    }
+}

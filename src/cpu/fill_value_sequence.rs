@@ -3,6 +3,7 @@
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
+use multiversion::target::target_cfg_f;
 
 use super::{for_each, Operands};
 use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
@@ -50,13 +51,18 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
     }
 }
 
-/// A run of float values: the index rounded to the nearest float, then one fused multiply-add. It is compiled for
-/// processors that have such an instruction, too; others call the C library's, which is the same to the bit, and slower.
+/// A run of float values: the index rounded to the nearest float, then one fused multiply-add. It is compiled for x86
+/// processors that have such an instruction, too; others compute it, the same to the bit and slower. The C library's is not
+/// called: MinGW's rounds twice.
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
 fn fused(first: u32, step: u32, start: f32, delta: f32, run: &mut [f32]) {
     for (j, element) in run.iter_mut().enumerate() {
-        let index = first.wrapping_add((j as u32).wrapping_mul(step));
-        *element = (index as f32).mul_add(delta, start);
+        let index = first.wrapping_add((j as u32).wrapping_mul(step)) as f32;
+        *element = if target_cfg_f!(any(target_feature = "fma", target_arch = "aarch64")) {
+            index.mul_add(delta, start)
+        } else {
+            libm::fmaf(index, delta, start)
+        };
     }
 }
 
@@ -64,8 +70,12 @@ fn fused(first: u32, step: u32, start: f32, delta: f32, run: &mut [f32]) {
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
 fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
     for (j, element) in run.iter_mut().enumerate() {
-        let index = first.wrapping_add((j as u32).wrapping_mul(step));
-        *element = f64::from(index).mul_add(delta, start);
+        let index = f64::from(first.wrapping_add((j as u32).wrapping_mul(step)));
+        *element = if target_cfg_f!(any(target_feature = "fma", target_arch = "aarch64")) {
+            index.mul_add(delta, start)
+        } else {
+            libm::fma(index, delta, start)
+        };
     }
 }
 
@@ -120,8 +130,12 @@ mod tests {
             for (j, found) in run.iter().enumerate() {
                 let i = first + j as u32 * step;
                 let required = f32::from_bits(exact::fill_f32(i, start, delta));
-                let same = found.to_bits() == required.to_bits() || (found.is_nan() && required.is_nan());
-                assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, must be {required}");
+                // What processors without the instruction compute.
+                let computed = libm::fmaf(i as f32, f32::from_bits(delta), f32::from_bits(start));
+                for found in [*found, computed] {
+                    let same = found.to_bits() == required.to_bits() || (found.is_nan() && required.is_nan());
+                    assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, must be {required}");
+                }
             }
         }
     }

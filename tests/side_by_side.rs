@@ -288,13 +288,13 @@ fn runs_that_are_none_are_said() {
         json!({ "schema": 1, "label": "a", "machine": {}, "timing": "", "cases": [case] })
     };
     write(run(json!([])));
-    assert!(said().contains("the case 'x f32 copy' has no samples"));
+    assert!(said().contains("the case 'x, f32, copy' has no samples"));
     write(run(json!([0.0])));
     assert!(said().contains("has a time of 0, must be microseconds above 0"));
     let mut twice = run(json!([1.0]));
     twice["cases"] = json!([twice["cases"][0], twice["cases"][0]]);
     write(twice);
-    assert!(said().contains("the case 'x f32 copy' is there twice"));
+    assert!(said().contains("the case 'x, f32, copy' is there twice"));
     write(run(json!([1.0])));
     let mut other = run(json!([1.0]));
     other["cases"][0]["case"] = json!("y");

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::import::{hexadecimal, read_log, Log};
 use crate::out::say;
 use crate::record::{Machine, Run, Samples, Timing, SCHEMA};
-use crate::suite::manifest::{Entry, Manifest, Mode};
+use crate::suite::manifest::{Entry, Manifest, Mode, Work};
 
 pub struct Options {
     pub folder: PathBuf,
@@ -35,11 +35,9 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let entries: Vec<&Entry> = manifest
         .cases
         .iter()
-        .filter(|entry| wanted(&entry.name) || (entry.mode.is_roof() && options.only.is_none()))
-        .filter(|entry| {
-            !run.cases.iter().any(|timing| timing.key() == Timing::of(entry, 1, Samples::Each(vec![])).key())
-        })
-        .filter(|entry| runner.runs(entry.mode))
+        .filter(|entry| wanted(&entry.name) || (entry.work.mode.is_roof() && options.only.is_none()))
+        .filter(|entry| !run.cases.iter().any(|timing| timing.work.key() == entry.work.key()))
+        .filter(|entry| runner.runs(entry.work.mode))
         .collect();
     let checks: Vec<&String> =
         manifest.checks.iter().filter(|name| wanted(name) && !run.outputs.contains_key(*name)).collect();
@@ -54,7 +52,8 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         match runner.time(entry, options.samples) {
             Ok(Timed { device, dispatches, samples }) => {
                 check_device(&mut run, device, options)?;
-                run.cases.push(Timing::of(entry, dispatches, samples));
+                let work = Work { dispatches, ..entry.work.clone() };
+                run.cases.push(Timing { work, samples, roof: None });
             }
             Err(error) => {
                 failed += 1;
@@ -231,16 +230,16 @@ impl<'a> Runner<'a> {
             return self.time_foreign(entry, samples);
         }
         let once = |iterations: u32, dispatches: u32| {
-            let model = match entry.mode {
-                Mode::RoofOfCopies => vec!["roof".to_owned(), "copy".to_owned(), (entry.bytes / 2).to_string()],
-                Mode::RoofOfFills => vec!["roof".to_owned(), "fill".to_owned(), entry.bytes.to_string()],
+            let model = match entry.work.mode {
+                Mode::RoofOfCopies => vec!["roof".to_owned(), "copy".to_owned(), (entry.work.bytes / 2).to_string()],
+                Mode::RoofOfFills => vec!["roof".to_owned(), "fill".to_owned(), entry.work.bytes.to_string()],
                 _ => vec![self.model(&entry.name).display().to_string(), "--format".to_owned(), "json".to_owned()],
             };
             let mut arguments = model;
             arguments.extend(["-i".to_owned(), iterations.to_string(), "-r".to_owned(), dispatches.to_string()]);
             times(&self.call(&self.folder, &arguments)?)
         };
-        let (mut iterations, mut dispatches) = (samples + 1, entry.dispatches);
+        let (mut iterations, mut dispatches) = (samples + 1, entry.work.dispatches);
         // Only a first run tells how slow a CPU is.
         if self.options.adapter.as_deref().is_some_and(|adapter| adapter.eq_ignore_ascii_case("cpu")) || !has_gpu() {
             let (_, first) = once(1, 1)?;
@@ -259,14 +258,14 @@ impl<'a> Runner<'a> {
         let mut all = Log::default();
         for verbosity in [2, 0, 0, 0, 0, 0] {
             let mut arguments = vec![format!("{}.json", entry.name)];
-            for (option, value) in [("-i", samples + 1), ("-w", 1), ("-r", entry.dispatches), ("-v", verbosity)] {
+            for (option, value) in [("-i", samples + 1), ("-w", 1), ("-r", entry.work.dispatches), ("-v", verbosity)] {
                 arguments.extend([option.to_owned(), value.to_string()]);
             }
             let mut logs = read_log(&self.call(&self.folder, &arguments)?)?;
             all.extend(logs.remove(&entry.name).ok_or("it printed no line for the dispatchable")?);
         }
         let samples = all.samples().ok_or_else(|| all.why_nothing())?;
-        Ok(Timed { device: self.foreign(all.device.clone())?, dispatches: entry.dispatches, samples })
+        Ok(Timed { device: self.foreign(all.device.clone())?, dispatches: entry.work.dispatches, samples })
     }
 
     fn foreign(&self, device: Option<String>) -> Result<Device, String> {

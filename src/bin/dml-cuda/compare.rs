@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::record::{Key, Run, Samples, Timing};
+use crate::record::{Run, Samples, Timing};
 use crate::statistics::{geometric_mean, Quartiles};
-use crate::suite::manifest::Mode;
+use crate::suite::manifest::{Key, Mode};
 
 /// Above this, (q75 − q25) / median says that a median is not to be trusted. Taken for the noise of medians alone.
 const UNSURE_NOISE: f64 = 0.10;
@@ -111,7 +111,7 @@ impl Comparison {
     /// Of one run or more, the first of which the others are held against; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let by_key: Vec<BTreeMap<Key, &Timing>> =
-            runs.iter().map(|run| run.cases.iter().map(|timing| (timing.key(), timing)).collect()).collect();
+            runs.iter().map(|run| run.cases.iter().map(|timing| (timing.work.key(), timing)).collect()).collect();
         let mut not_compared = BTreeSet::new();
         let mut rows = Vec::new();
         for key in in_order(runs).into_iter().filter(|(mode, ..)| !mode.is_roof()) {
@@ -122,15 +122,15 @@ impl Comparison {
             let mut changes = Vec::new();
             for (n, timing) in timings.iter().enumerate().skip(1) {
                 let change = match (timings[0], timing, &cells[0], &cells[n]) {
-                    (Some(a), Some(b), ..) if a.bytes != b.bytes => {
+                    (Some(a), Some(b), ..) if a.work.bytes != b.work.bytes => {
                         not_compared.insert(format!(
                             "{} {} {}: {} bytes in '{}' and {} in '{}', which is other work",
-                            first.case,
-                            first.data_type,
-                            first.mode.name(),
-                            a.bytes,
+                            first.work.case,
+                            first.work.data_type,
+                            first.work.mode.name(),
+                            a.work.bytes,
                             runs[0].label,
-                            b.bytes,
+                            b.work.bytes,
                             runs[n].label
                         ));
                         None
@@ -141,7 +141,7 @@ impl Comparison {
                 changes.push(change);
             }
             let (mode, case, data_type) = key;
-            rows.push(Row { case, data_type, mode, bytes: first.bytes, cells, changes });
+            rows.push(Row { case, data_type, mode, bytes: first.work.bytes, cells, changes });
         }
         not_compared.extend(missing(runs, &rows));
         let groups = groups(&rows, runs.len());
@@ -158,7 +158,11 @@ impl Comparison {
 /// The cases of all runs: those of the first in its order, then what only others have.
 fn in_order(runs: &[Run]) -> Vec<Key> {
     let mut seen = BTreeSet::new();
-    runs.iter().flat_map(|run| &run.cases).map(Timing::key).filter(|key| seen.insert(key.clone())).collect()
+    runs.iter()
+        .flat_map(|run| &run.cases)
+        .map(|timing| timing.work.key())
+        .filter(|key| seen.insert(key.clone()))
+        .collect()
 }
 
 fn summary(run: &Run) -> RunSummary {
@@ -171,11 +175,11 @@ fn cell(timing: &Timing, run: &Run) -> Cell {
     let each = matches!(&timing.samples, Samples::Each(samples) if samples.len() > 1);
     let several = timing.samples.values().len() > 1;
     Cell {
-        dispatches: timing.dispatches,
+        dispatches: timing.work.dispatches,
         samples: timing.samples.values().len(),
         median: quartiles.median,
         noise: (each || several).then(|| quartiles.noise()),
-        gigabytes_per_second: timing.bytes as f64 / quartiles.median / 1e3,
+        gigabytes_per_second: timing.work.bytes as f64 / quartiles.median / 1e3,
         of_roof: roof_microseconds(timing, run).map(|roof| roof / quartiles.median),
     }
 }
@@ -185,12 +189,12 @@ fn roof_microseconds(timing: &Timing, run: &Run) -> Option<f64> {
     if timing.roof.is_some() {
         return timing.roof;
     }
-    let distance = |roof: &&Timing| (roof.bytes as f64 / timing.bytes as f64).ln().abs();
-    let roofs = run.cases.iter().filter(|roof| roof.mode == timing.mode.roof());
+    let distance = |roof: &&Timing| (roof.work.bytes as f64 / timing.work.bytes as f64).ln().abs();
+    let roofs = run.cases.iter().filter(|roof| roof.work.mode == timing.work.mode.roof());
     let nearest = roofs.min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     // A roof of a quite other size is none: short work is bound by other things.
-    let near = distance(&nearest) <= 4f64.ln() || timing.bytes > nearest.bytes;
-    near.then(|| Quartiles::of(nearest.samples.values()).median * timing.bytes as f64 / nearest.bytes as f64)
+    let near = distance(&nearest) <= 4f64.ln() || timing.work.bytes > nearest.work.bytes;
+    near.then(|| Quartiles::of(nearest.samples.values()).median * timing.work.bytes as f64 / nearest.work.bytes as f64)
 }
 
 /// FASTER and SLOWER only where the difference is above both noises and the threshold.
@@ -254,10 +258,12 @@ fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::manifest::Work;
 
     fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timing {
         let (case, data_type) = (case.to_owned(), "f32".to_owned());
-        Timing { case, data_type, mode, bytes, dispatches: 1, samples: Samples::Each(samples.to_vec()), roof: None }
+        let work = Work { case, data_type, mode, bytes, dispatches: 1 };
+        Timing { work, samples: Samples::Each(samples.to_vec()), roof: None }
     }
 
     fn run(label: &str, cases: Vec<Timing>) -> Run {

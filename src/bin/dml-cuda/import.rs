@@ -90,7 +90,7 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
     for entry in &manifest.cases {
         let Some(log) = found.get(&entry.name) else { continue };
         match log.samples() {
-            Some(samples) => run.cases.push(Timing::of(entry, log.dispatches.unwrap_or(entry.dispatches), samples)),
+            Some(samples) => run.cases.push(Timing { work: entry.work.clone(), samples, roof: None }),
             None => run.notes.push(format!("{}: {}", entry.name, log.why_nothing())),
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::suite::manifest::{Entry, Mode};
+use crate::suite::manifest::Work;
 use crate::whole_file;
 
 /// The version of the schema that this program writes, and the newest that it reads.
@@ -52,14 +52,8 @@ pub struct Machine {
 /// The samples of one case.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Timing {
-    pub case: String,
-    #[serde(rename = "type")]
-    pub data_type: String,
-    pub mode: Mode,
-    /// Bytes that it must move at least.
-    pub bytes: u64,
-    /// Dispatches between the two time stamps of a sample.
-    pub dispatches: u32,
+    #[serde(flatten)]
+    pub work: Work,
     pub samples: Samples,
     /// Microseconds of the same bytes at the roof of the same run, where that was measured with the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,20 +78,6 @@ impl Samples {
     }
 }
 
-/// What two runs share of a case.
-pub type Key = (Mode, String, String);
-
-impl Timing {
-    pub fn key(&self) -> Key {
-        (self.mode, self.case.clone(), self.data_type.clone())
-    }
-
-    pub fn of(entry: &Entry, dispatches: u32, samples: Samples) -> Self {
-        let Entry { case, data_type, mode, bytes, .. } = entry.clone();
-        Self { case, data_type, mode, bytes, dispatches, samples, roof: None }
-    }
-}
-
 impl Run {
     /// Reads and checks a run.
     pub fn read(path: &Path) -> Result<Self, String> {
@@ -112,9 +92,8 @@ impl Run {
     fn check(&self) -> Result<(), String> {
         let mut seen = std::collections::BTreeSet::new();
         for timing in &self.cases {
-            let Timing { case, data_type, mode, samples, .. } = timing;
-            let name = format!("{case} {data_type} {}", mode.name());
-            if !seen.insert(timing.key()) {
+            let (name, samples) = (timing.work.name(), &timing.samples);
+            if !seen.insert(timing.work.key()) {
                 return Err(format!("the case '{name}' is there twice, must be there once"));
             }
             if samples.values().is_empty() {

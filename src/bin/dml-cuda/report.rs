@@ -104,7 +104,7 @@ fn google_benchmark(run: &Run) -> String {
     let machine = &run.machine;
     let mut benchmarks = Vec::new();
     for timing in &run.cases {
-        let name = format!("{}/{}/{}", timing.case, timing.data_type, timing.mode.name());
+        let name = format!("{}/{}/{}", timing.work.case, timing.work.data_type, timing.work.mode.name());
         let samples = timing.samples.values();
         for (repetition, microseconds) in samples.iter().enumerate() {
             benchmarks.push(json!({
@@ -114,11 +114,11 @@ fn google_benchmark(run: &Run) -> String {
                 "repetitions": samples.len(),
                 "repetition_index": repetition,
                 "threads": 1,
-                "iterations": timing.dispatches,
+                "iterations": timing.work.dispatches,
                 "real_time": microseconds,
                 "cpu_time": microseconds,
                 "time_unit": "us",
-                "bytes_per_second": timing.bytes as f64 / microseconds * 1e6,
+                "bytes_per_second": timing.work.bytes as f64 / microseconds * 1e6,
             }));
         }
     }

@@ -18,7 +18,7 @@ use dml_cuda::{
 use crate::npy;
 use crate::out::say;
 use cases::Case;
-use manifest::{Entry, Manifest, Mode};
+use manifest::{Entry, Manifest, Mode, Work};
 
 /// How large the tensors of a suite may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -84,7 +84,8 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
             _ => Mode::InPlace,
         };
         let (bytes, data_type) = (case.floor_bytes(&lengths), case.data_type().to_owned());
-        entries.push(Entry { name, case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) });
+        let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
+        entries.push(Entry { name, work });
     }
     for size in ROOFS.into_iter().filter(|&size| size <= tier.most_bytes()) {
         let case = format!("{} MiB", size >> 20);
@@ -94,7 +95,8 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
                 save_model(&name, &models::copy(&name, size))?;
             }
             let data_type = "u32".to_owned();
-            entries.push(Entry { name, case: case.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) });
+            let work = Work { case: case.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
+            entries.push(Entry { name, work });
         }
     }
     let mut checks = Vec::new();
@@ -196,8 +198,8 @@ fn check_cases() -> Vec<(String, OperatorDesc)> {
 
 /// A script with the models put in: names of those that DirectML runs, with their dispatches, and of those to compare.
 fn script(template: &str, manifest: &Manifest, newline: &str) -> String {
-    let timed = manifest.cases.iter().filter(|entry| !matches!(entry.mode, Mode::InPlace | Mode::RoofOfFills));
-    let timed: Vec<String> = timed.map(|entry| format!("{} {}", entry.name, entry.dispatches)).collect();
+    let timed = manifest.cases.iter().filter(|entry| !matches!(entry.work.mode, Mode::InPlace | Mode::RoofOfFills));
+    let timed: Vec<String> = timed.map(|entry| format!("{} {}", entry.name, entry.work.dispatches)).collect();
     let text = template.replace("@TIMED@", &timed.join("\n")).replace("@CHECKS@", &manifest.checks.join("\n"));
     text.replace('\n', newline)
 }

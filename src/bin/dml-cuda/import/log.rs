@@ -12,8 +12,6 @@ pub struct Log {
     each: Vec<f64>,
     /// GPU medians of whole runs.
     medians: Vec<f64>,
-    /// The dispatches in an iteration, where a log says so; DxDispatch's do not.
-    pub dispatches: Option<u32>,
     /// The first error, or what stands in place of a time.
     failure: Option<String>,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::record::{Machine, Run, Samples, Timing, SCHEMA};
-use crate::suite::manifest::{Manifest, Mode};
+use crate::suite::manifest::{Manifest, Mode, Work};
 
 /// Other columns are left out.
 #[derive(Deserialize)]
@@ -51,16 +51,20 @@ pub fn read(path: &Path, suite: Option<&Manifest>) -> Result<Run, String> {
         let Row { case, data_type, mode, microseconds, bytes, roof_microseconds } =
             row.map_err(|error| failed(format!("a row must have case, type, mode and microseconds: {error}")))?;
         let known = suite.and_then(|suite| {
-            suite.cases.iter().find(|entry| (&entry.case, &entry.data_type, entry.mode) == (&case, &data_type, mode))
+            suite
+                .cases
+                .iter()
+                .find(|entry| (&entry.work.case, &entry.work.data_type, entry.work.mode) == (&case, &data_type, mode))
         });
         if suite.is_some() && known.is_none() {
             return Err(failed(format!("the case '{case}', {data_type}, {} is not in the suite", mode.name())));
         }
-        let Some(bytes) = bytes.or(known.map(|entry| entry.bytes)) else {
+        let Some(bytes) = bytes.or(known.map(|entry| entry.work.bytes)) else {
             return Err(failed(format!("the case '{case}' has no bytes, must have a column for them, or --suite")));
         };
         let samples = Samples::Medians(vec![microseconds]);
-        run.cases.push(Timing { case, data_type, mode, bytes, dispatches: 1, samples, roof: roof_microseconds });
+        let work = Work { case, data_type, mode, bytes, dispatches: 1 };
+        run.cases.push(Timing { work, samples, roof: roof_microseconds });
     }
     run.notes.push("Medians only: the noise of this run is not known.".to_owned());
     Ok(run)

@@ -234,8 +234,7 @@ pub fn samples(runs: &[Run]) -> String {
         for timing in run.cases.iter().filter(|timing| timing.samples.values().len() > 1) {
             let quartiles = Quartiles::of(timing.samples.values());
             let relative = timing.samples.values().iter().map(|sample| sample / quartiles.median).collect();
-            let name =
-                format!("{}, {}, {}", timing.case.trim_start_matches("fill "), timing.data_type, timing.mode.name());
+            let name = timing.work.name().trim_start_matches("fill ").to_owned();
             strips.push((name, n, relative, quartiles.noise()));
         }
     }

@@ -23,6 +23,13 @@ pub struct Manifest {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Entry {
     pub name: String,
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+/// What is timed.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Work {
     pub case: String,
     #[serde(rename = "type")]
     pub data_type: String,
@@ -31,6 +38,20 @@ pub struct Entry {
     pub bytes: u64,
     /// Dispatches in an iteration.
     pub dispatches: u32,
+}
+
+/// What two runs share of a case.
+pub type Key = (Mode, String, String);
+
+impl Work {
+    pub fn key(&self) -> Key {
+        (self.mode, self.case.clone(), self.data_type.clone())
+    }
+
+    /// Case, type and mode.
+    pub fn name(&self) -> String {
+        format!("{}, {}, {}", self.case, self.data_type, self.mode.name())
+    }
 }
 
 /// What a case does with its memory.

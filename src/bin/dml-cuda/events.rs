@@ -159,12 +159,24 @@ impl<'a> Printer<'a> {
         say!("Resource '{name}' written to '{path}'")
     }
 
-    /// With `--print_commands`, before and after each.
-    pub fn command(&self, what: &str) -> Result<(), String> {
+    /// With `--print_commands`, before each.
+    pub fn command_begins(&self, n: usize, text: &str) -> Result<(), String> {
         match (self.options.print_commands, self.is_json()) {
             (false, _) => Ok(()),
-            (true, true) => line(&json!({ "event": "command", "command": what })),
-            (true, false) => say!("{what}"),
+            (true, true) => line(&json!({ "event": "command_begins", "command": n, "text": text })),
+            (true, false) => say!("[StartCmd][{n:04}]\t: {text}"),
+        }
+    }
+
+    /// The same after it: 0, or what stands for failures in Windows, and the error.
+    pub fn command_ends(&self, n: usize, error: Option<&String>) -> Result<(), String> {
+        match (self.options.print_commands, self.is_json()) {
+            (false, _) => Ok(()),
+            (true, true) => line(&json!({ "event": "command_ends", "command": n, "error": error })),
+            (true, false) => {
+                let code = if error.is_some() { 0x8000_4005_u32 } else { 0 };
+                say!("[EndCmd][{n:04}]\t: hr={code:#010x} {}\n", error.map_or("", String::as_str))
+            }
         }
     }
 }

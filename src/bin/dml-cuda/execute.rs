@@ -63,18 +63,14 @@ impl<'a> Executor<'a> {
         }
         let stream = device.create_stream().map_err(|error| error.to_string())?;
         let executor = Self { options, printer, stream, resources, operators };
-        model.commands.iter().try_for_each(|command| executor.command(command))
+        model.commands.iter().enumerate().try_for_each(|(n, (command, text))| executor.command(n, command, text))
     }
 
-    fn command(&self, command: &Command) -> Result<()> {
-        let what = match command {
-            Command::Dispatch { dispatchable, .. } => format!("dispatch '{dispatchable}'"),
-            Command::Print { resource, .. } => format!("print '{resource}'"),
-            Command::WriteFile { resource, .. } => format!("writeFile '{resource}'"),
-        };
-        self.printer.command(&format!("Begin {what}"))?;
-        self.carry_out(command)?;
-        self.printer.command(&format!("End {what}"))
+    fn command(&self, n: usize, command: &Command, text: &str) -> Result<()> {
+        self.printer.command_begins(n, text)?;
+        let outcome = self.carry_out(command);
+        self.printer.command_ends(n, outcome.as_ref().err())?;
+        outcome
     }
 
     fn carry_out(&self, command: &Command) -> Result<()> {
@@ -118,13 +114,14 @@ impl<'a> Executor<'a> {
         let on_gpu = operator.device().ordinal().is_some();
         let mut samples = Samples::default();
         let (started, options) = (Instant::now(), self.options);
-        let least = Duration::from_millis(options.milliseconds_to_run.unwrap_or(0).into());
         let interval = Duration::from_millis(options.dispatch_interval.into());
+        let more = |done: u32| match options.milliseconds_to_run {
+            Some(milliseconds) => done == 0 || started.elapsed() < Duration::from_millis(milliseconds.into()),
+            None => done < options.dispatch_iterations,
+        };
         let mut begun: Option<Instant> = None;
-        while samples.count() < options.dispatch_iterations || started.elapsed() < least {
-            if let Some(begun) = begun {
-                std::thread::sleep(interval.saturating_sub(begun.elapsed()));
-            }
+        while more(samples.count()) {
+            std::thread::sleep(begun.map_or(Duration::ZERO, |begun| interval.saturating_sub(begun.elapsed())));
             begun = Some(Instant::now());
             let most = options.max_gpu_time_measurements.unwrap_or(u32::MAX);
             let on_gpu = on_gpu && samples.count() < most;

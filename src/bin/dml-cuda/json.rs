@@ -73,6 +73,23 @@ impl<'a> Node<'a> {
         Self { value, path: format!("{}{separator}{step}", self.path), line_starts: self.line_starts }
     }
 
+    /// The value as text without spaces.
+    pub fn compact(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let child = |value: &'a Value<'a>| self.child(value, "").compact();
+        match self.value {
+            Value::StringLit(text) => quoted(&text.value),
+            Value::Object(object) => {
+                let members = object.properties.iter();
+                let members =
+                    members.map(|member| format!("{}:{}", quoted(member.name.as_str()), child(&member.value)));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            }
+            Value::Array(array) => format!("[{}]", array.elements.iter().map(child).collect::<Vec<_>>().join(",")),
+            _ => self.kind(),
+        }
+    }
+
     /// What the value is, for messages.
     pub fn kind(&self) -> String {
         match self.value {

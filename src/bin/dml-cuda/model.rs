@@ -20,7 +20,8 @@ pub struct Dispatchable {
 pub struct Model {
     pub resources: Vec<(String, Resource)>,
     pub dispatchables: Vec<Dispatchable>,
-    pub commands: Vec<Command>,
+    /// Each with its text, as DxDispatch prints it.
+    pub commands: Vec<(Command, String)>,
 }
 
 /// Reads a whole model: whatever can be wrong in the file or in files it names is found here, before anything
@@ -34,14 +35,18 @@ pub fn read<'a>(document: &'a Document, model_directory: &Path) -> Result<Model>
     let has_resource = |name: &str| resource_names.contains(name);
     let has_dispatchable = |name: &str| dispatchable_names.contains(name);
 
-    let commands = root.require("commands")?.elements()?;
-    let commands =
-        commands.iter().map(|node| command::read(node, &has_resource, &has_dispatchable)).collect::<Result<_>>()?;
+    // What a dispatchable is says most of a model that this runner does not run.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let bindings = node.get_or("bindings", Bindings::new(), |node| command::bindings(node, &has_resource))?;
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, bindings })
     });
     let dispatchables = dispatchables.collect::<Result<_>>()?;
+    let commands = root.require("commands")?.elements()?;
+    let commands = commands.iter().map(|node| {
+        let command = command::read(node, &has_resource, &has_dispatchable)?;
+        Ok((command, node.compact()))
+    });
+    let commands = commands.collect::<Result<_>>()?;
     let resources =
         resource_nodes.iter().map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, model_directory)?)));
     Ok(Model { resources: resources.collect::<Result<_>>()?, dispatchables, commands })

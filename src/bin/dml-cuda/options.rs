@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(short = 'S', long = "show_dependencies", alias = "show-dependencies")]
     pub show_dependencies: bool,
 
-    /// Least iterations of the bind/dispatch/wait loop
+    /// Iterations of the bind/dispatch/wait loop
     #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub dispatch_iterations: u32,
 
@@ -43,7 +43,7 @@ pub struct Options {
     #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub dispatch_repeat: u32,
 
-    /// Least milliseconds to run for
+    /// Milliseconds to run for; overrides the iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run")]
     pub milliseconds_to_run: Option<u32>,
 

@@ -1,6 +1,7 @@
 //! Compiles `kernels/*.cu` to PTX, or takes `kernels/prebuilt/*.ptx` where there is no nvcc.
 //!
-//! nvcc is looked for in `NVCC`, then `CUDA_HOME` and `CUDA_PATH`, then `PATH`, then `/usr/local/cuda`.
+//! nvcc is looked for in `NVCC`, then `CUDA_HOME` and `CUDA_PATH`, then `PATH`, then `/usr/local/cuda`. One that is found and compiles
+//! nothing, as on Windows without Visual C++, is left with a warning; the one that `NVCC` names is an error then.
 //! `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking. The local GPU is never asked: PTX for
 //! the lowest target is compiled by the driver for whatever GPU it finds.
 
@@ -29,9 +30,6 @@ fn main() {
     match find_nvcc() {
         Some(nvcc) => kernels.iter().for_each(|kernel| compile(&nvcc, kernel, &out_dir)),
         None => {
-            if !prebuilt_wanted() {
-                println!("cargo:warning=nvcc not found (NVCC, CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda): using the PTX in kernels/prebuilt");
-            }
             kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir));
         }
     }
@@ -75,16 +73,41 @@ fn find_nvcc() -> Option<PathBuf> {
         );
         return Some(nvcc);
     }
+    let warn = |why: &str| println!("cargo:warning={why}: using the PTX in kernels/prebuilt");
     let name = if cfg!(windows) { "nvcc.exe" } else { "nvcc" };
     let homes =
         ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|home| PathBuf::from(home).join("bin"));
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::split_paths(&path).collect::<Vec<_>>();
-    homes
-        .chain(path)
-        .chain([PathBuf::from("/usr/local/cuda/bin")])
-        .map(|directory| directory.join(name))
-        .find(|candidate| candidate.is_file())
+    let mut candidates =
+        homes.chain(path).chain([PathBuf::from("/usr/local/cuda/bin")]).map(|directory| directory.join(name));
+    let Some(nvcc) = candidates.find(|candidate| candidate.is_file()) else {
+        warn("nvcc not found (NVCC, CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda)");
+        return None;
+    };
+    if let Err(why) = works(&nvcc) {
+        warn(&format!("{} compiles nothing ({why})", nvcc.display()));
+        return None;
+    }
+    Some(nvcc)
+}
+
+/// Whether nvcc compiles a kernel that does nothing; else what it says first.
+fn works(nvcc: &Path) -> Result<(), String> {
+    let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    let source = out_dir.join("nothing.cu");
+    fs::write(&source, "extern \"C\" __global__ void nothing() {}\n").expect("OUT_DIR can be written");
+    let output = Command::new(nvcc).args(NVCC_FLAGS).arg("-o").arg(out_dir.join("nothing.ptx")).arg(&source).output();
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let said = [output.stderr, output.stdout].concat();
+            let said =
+                String::from_utf8_lossy(&said).lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+            Err(said.unwrap_or_else(|| output.status.to_string()))
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {

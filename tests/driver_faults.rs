@@ -307,6 +307,47 @@ fn the_double_reports_what_is_lost_and_what_is_freed_too_early() {
     }
 }
 
+/// A suite is timed on a GPU as on the CPU: samples are the GPU's, the roof is the driver's plain work.
+#[test]
+fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
+    let Some(folder) = driver("nothing") else { return };
+    let report = folder.path().join("report");
+    let run = |arguments: &[&str]| {
+        let output = common::runner()
+            .current_dir(folder.path())
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", folder.path())
+            .env("DOUBLE_REPORT", &report)
+            .output()
+            .expect("the runner starts");
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    for work in ["copy", "fill"] {
+        let printed = run(&["roof", work, "4096", "-i", "3", "-r", "2", "-a", "Fake"]);
+        // The double says that a millisecond went by; of two dispatches each has half.
+        assert!(printed.contains("\"gpu_milliseconds\":[0.5,0.5,0.5]"), "{printed}");
+    }
+    run(&["suite", "s", "--tier", "quick"]);
+    run(&["bench", "s", "-o", "r.json", "--only", "small_16x256.f32", "--samples", "3"]);
+    let run = std::fs::read_to_string(folder.path().join("r.json")).expect("a run");
+    let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
+    assert_eq!(run["machine"]["device"], "Fake GPU");
+    assert_eq!(run["machine"]["driver"], "CUDA 12.0");
+    assert_eq!(run["cases"].as_array().expect("cases").len(), 2);
+    for case in run["cases"].as_array().expect("cases") {
+        let microseconds = 1000.0 / case["dispatches"].as_f64().expect("a number");
+        let samples = case["samples"]["each"].as_array().expect("samples");
+        assert_eq!(samples.len(), 3);
+        assert!(
+            samples.iter().all(|sample| (sample.as_f64().expect("a number") / microseconds - 1.0).abs() < 1e-6),
+            "{case}"
+        );
+    }
+    let report = std::fs::read_to_string(report).unwrap_or_default();
+    assert!(report.is_empty(), "{report}");
+}
+
 #[test]
 fn memory_that_is_not_to_be_had_is_said() {
     let Some(folder) = driver("nothing") else { return };

@@ -304,6 +304,15 @@ int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     return 0;
 }
 #endif
+/* For the runner's plain copy alone; the library has no use for it. */
+int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
+    check(MEMORY, to, bytes, "cuMemcpyDtoDAsync_v2");
+    check(MEMORY, from, bytes, "cuMemcpyDtoDAsync_v2");
+    check_stream(stream, "cuMemcpyDtoDAsync_v2");
+    WITH_CONTEXT("cuMemcpyDtoDAsync_v2");
+    memcpy(to, from, bytes);
+    return 0;
+}
 #ifndef WITHOUT_cuModuleLoadData
 int cuModuleLoadData(void **module, const void *image) { (void)image; WITH_CONTEXT("cuModuleLoadData"); *module = add(MODULE, 1); return 0; }
 #endif

@@ -65,8 +65,8 @@ fn on_gpu(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Device)
     // SAFETY: the context is the GPU's primary one, which the device keeps; the memory is as large as each call is told, is
     // freed after the stream is done, and the stream is alive.
     unsafe {
-        let context =
-            result::primary_ctx::retain(device.ordinal().unwrap_or(0) as i32).map_err(|error| failed(&error))?;
+        let ordinal = device.ordinal().unwrap_or(0) as i32;
+        let context = result::primary_ctx::retain(ordinal).map_err(|error| failed(&error))?;
         result::ctx::set_current(context).map_err(|error| failed(&error))?;
         let size = bytes as usize;
         let to = result::malloc_sync(size).map_err(|error| failed(&error))?;
@@ -88,6 +88,7 @@ fn on_gpu(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Device)
         }
         result::free_sync(to).map_err(|error| failed(&error))?;
         result::free_sync(from).map_err(|error| failed(&error))?;
+        result::primary_ctx::release(ordinal).map_err(|error| failed(&error))?;
     }
     Ok(samples)
 }

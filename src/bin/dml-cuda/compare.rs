@@ -144,6 +144,15 @@ impl Comparison {
             rows.push(Row { case, data_type, mode, bytes: first.work.bytes, cells, changes });
         }
         not_compared.extend(missing(runs, &rows));
+        for run in
+            runs.iter().filter(|run| !run.suite.is_empty() && run.suite != runs[0].suite && !runs[0].suite.is_empty())
+        {
+            let (a, b) = ((&runs[0].label, &runs[0].suite), (&run.label, &run.suite));
+            not_compared.insert(format!(
+                "'{}' is of the suite '{}' and '{}' of '{}': what both have is compared",
+                a.0, a.1, b.0, b.1
+            ));
+        }
         let groups = groups(&rows, runs.len());
         let outputs = runs.iter().skip(1).map(|run| outputs(&runs[0], run)).collect();
         let runs = runs.iter().map(summary).collect();
@@ -310,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_is_said() {
-        let runs = [
+        let mut runs = [
             run("a", vec![timing("x", Mode::Copy, 8, &[1.0]), timing("x", Mode::InPlace, 8, &[1.0])]),
             run("b", vec![timing("x", Mode::Copy, 9, &[1.0]), timing("y", Mode::Copy, 8, &[1.0])]),
         ];
@@ -318,5 +327,13 @@ mod tests {
         assert!(comparison.rows.iter().all(|row| row.changes[0].is_none()) && comparison.groups.is_empty());
         assert_eq!(comparison.not_compared.len(), 3, "{:?}", comparison.not_compared);
         assert!(comparison.not_compared.iter().any(|why| why.contains("which is other work")));
+        for (run, suite) in runs.iter_mut().zip(["quick 0.1.0", "full 0.1.0"]) {
+            suite.clone_into(&mut run.suite);
+        }
+        let said = Comparison::new(&runs, 5.0).not_compared;
+        assert!(
+            said.iter().any(|why| why.contains("'a' is of the suite 'quick 0.1.0' and 'b' of 'full 0.1.0'")),
+            "{said:?}"
+        );
     }
 }

@@ -887,7 +887,7 @@ fn options_of_dxdispatch_mean_the_same() {
         scratch.path().to_str().expect("UTF-8"),
     ]);
     assert!(
-        written.contains(&format!("Resource 'A' written to '{}'", target.join("out/b.bin").display())),
+        written.contains(&format!("Resource 'A' written to '{}'", target.join("out").join("b.bin").display())),
         "{written}"
     );
     assert_eq!(fs::read(target.join("out/b.bin")).expect("written")[..2], [7, 8]);

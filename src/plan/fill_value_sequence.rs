@@ -127,6 +127,14 @@ mod tests {
     }
 
     #[test]
+    fn a_type_is_as_wide_as_its_elements() {
+        for data_type in TensorDataType::ALL {
+            let Some(arithmetic) = Arithmetic::of(data_type) else { continue };
+            assert_eq!(arithmetic.width() * 8, data_type.size_in_bits(), "{data_type}");
+        }
+    }
+
+    #[test]
     fn packed_tensors_are_one_run() {
         let merged = merge(dimensions(&[(2, 60, 60), (1, 7, 60), (3, 20, 20), (20, 1, 1)]));
         assert_eq!(merged, dimensions(&[(120, 1, 1)]));

@@ -116,3 +116,39 @@ fn merge(mut dimensions: Vec<Dimension>) -> Vec<Dimension> {
     }
     merged
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data_type::TensorDataType;
+
+    /// The plan of a packed tensor of two-byte elements along axis 1, with a length for each [size 0, size 2].
+    fn summary(sizes: [u32; 3], length_type: TensorDataType) -> Summary {
+        let tensor = BufferTensorDesc::packed(TensorDataType::Float16, &sizes);
+        let lengths = BufferTensorDesc::packed(length_type, &[sizes[0], 1, sizes[2]]);
+        let desc = ReverseSubsequencesDesc {
+            input_tensor: tensor.clone(),
+            sequence_lengths_tensor: lengths,
+            output_tensor: tensor,
+            axis: 1,
+        };
+        Plan::new(&desc).expect("a plan").summary()
+    }
+
+    #[test]
+    fn a_summary_counts_elements_twice_and_lengths_once() {
+        let of = summary([3, 7, 5], TensorDataType::UInt32);
+        assert_eq!((of.bytes, of.bytes_in_place), (2 * 3 * 7 * 5 * 2 + 3 * 5 * 4, Some(2 * 3 * 7 * 5 * 2 + 3 * 5 * 4)));
+        assert_eq!(summary([3, 7, 5], TensorDataType::UInt64).bytes, 2 * 3 * 7 * 5 * 2 + 3 * 5 * 8);
+        // Lanes of one element stay as they are; those of two do not.
+        assert_eq!(summary([3, 1, 5], TensorDataType::UInt32).bytes_in_place, Some(0));
+        assert_eq!(summary([3, 2, 5], TensorDataType::UInt32).bytes_in_place, Some(2 * 3 * 2 * 5 * 2 + 3 * 5 * 4));
+    }
+
+    #[test]
+    fn a_summary_has_the_axis_where_it_lies_in_memory() {
+        let of = summary([3, 7, 5], TensorDataType::UInt32);
+        let order: Vec<(u32, bool)> = of.dimensions.iter().map(|d| (d.size, d.is_axis)).collect();
+        assert_eq!(order, [(3, false), (7, true), (5, false)]);
+    }
+}

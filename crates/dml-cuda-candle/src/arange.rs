@@ -108,35 +108,26 @@ fn count_of_floats(start: f64, end: f64, step: f64) -> Result<u128> {
 }
 
 fn operator(count: NonZeroU32, start: Scalar, step: Scalar, device: &dml::Device) -> Result<CompiledOperator> {
-    let (value_data_type, value_start, value_delta) = match (start, step) {
-        (Scalar::U8(start), Scalar::U8(step)) => {
-            (TensorDataType::UInt8, ScalarUnion::UInt8(start), ScalarUnion::UInt8(step))
-        }
-        (Scalar::U32(start), Scalar::U32(step)) => {
-            (TensorDataType::UInt32, ScalarUnion::UInt32(start), ScalarUnion::UInt32(step))
-        }
-        (Scalar::I16(start), Scalar::I16(step)) => {
-            (TensorDataType::Int16, ScalarUnion::Int16(start), ScalarUnion::Int16(step))
-        }
-        (Scalar::I32(start), Scalar::I32(step)) => {
-            (TensorDataType::Int32, ScalarUnion::Int32(start), ScalarUnion::Int32(step))
-        }
-        (Scalar::I64(start), Scalar::I64(step)) => {
-            (TensorDataType::Int64, ScalarUnion::Int64(start), ScalarUnion::Int64(step))
-        }
-        (Scalar::F16(start), Scalar::F16(step)) => {
-            (TensorDataType::Float16, ScalarUnion::Float16(start), ScalarUnion::Float16(step))
-        }
-        (Scalar::F32(start), Scalar::F32(step)) => {
-            (TensorDataType::Float32, ScalarUnion::Float32(start), ScalarUnion::Float32(step))
-        }
-        (Scalar::F64(start), Scalar::F64(step)) => {
-            return device.compile_operator(&device.create_float64_sequence(count, start, step)).map_err(Error::wrap);
-        }
-        (start, _) => {
-            bail!("arange is of {:?}, must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64", start.dtype())
-        }
+    if let (Scalar::F64(start), Scalar::F64(step)) = (start, step) {
+        return device.compile_operator(&device.create_float64_sequence(count, start, step)).map_err(Error::wrap);
+    }
+    let (Some((value_data_type, value_start)), Some((_, value_delta))) = (union(start), union(step)) else {
+        bail!("arange is of {:?}, must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64", start.dtype());
     };
     let output_tensor = BufferTensorDesc::packed(value_data_type, &[count.get()]);
     operators::compile(device, FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta })
+}
+
+/// The scalar of a type that DirectML fills.
+fn union(value: Scalar) -> Option<(TensorDataType, ScalarUnion)> {
+    Some(match value {
+        Scalar::U8(value) => (TensorDataType::UInt8, ScalarUnion::UInt8(value)),
+        Scalar::U32(value) => (TensorDataType::UInt32, ScalarUnion::UInt32(value)),
+        Scalar::I16(value) => (TensorDataType::Int16, ScalarUnion::Int16(value)),
+        Scalar::I32(value) => (TensorDataType::Int32, ScalarUnion::Int32(value)),
+        Scalar::I64(value) => (TensorDataType::Int64, ScalarUnion::Int64(value)),
+        Scalar::F16(value) => (TensorDataType::Float16, ScalarUnion::Float16(value)),
+        Scalar::F32(value) => (TensorDataType::Float32, ScalarUnion::Float32(value)),
+        _ => return None,
+    })
 }

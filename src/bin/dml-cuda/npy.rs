@@ -14,7 +14,7 @@ pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
     if file.order() == Order::Fortran && file.shape().len() > 1 {
         return Err("it is in Fortran order, must be in C order (numpy.ascontiguousarray)".to_owned());
     }
-    // npyz multiplies the shape unchecked, and allocates before it reads.
+    // npyz allocates before it reads.
     let element_size = usize::try_from(type_str.size_field()).unwrap_or(0);
     let claimed = file.shape().iter().try_fold(element_size as u64, |bytes, &size| bytes.checked_mul(size));
     let have = bytes.len() as u64;
@@ -41,8 +41,8 @@ pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
     }
 }
 
-/// Looks at a header before npyz does, which allocates as many bytes as it claims to have, and whose parser takes twice as long for
-/// each bracket inside another.
+/// Looks at a header before npyz does, which allocates as many bytes as it claims to have, whose parser takes twice as long for
+/// each bracket inside another, and which multiplies the shape unchecked.
 fn check_header(bytes: &[u8]) -> Result<(), String> {
     let (begin, claimed) = match *bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => (10, u64::from(u16::from_le_bytes([a, b]))),
@@ -67,6 +67,17 @@ fn check_header(bytes: &[u8]) -> Result<(), String> {
             count(b'{'),
             count(b'(')
         ));
+    }
+    let header = String::from_utf8_lossy(header);
+    let shape = header.split_once('(').and_then(|(_, shape)| shape.split_once(')')).map_or("", |(shape, _)| shape);
+    let sizes = shape.split(',').map(|size| size.trim().trim_end_matches('L')).filter(|size| !size.is_empty());
+    // Strides multiply the sizes behind one of 0, too; an element has at most 16 bytes.
+    let mut most = 16u64;
+    for size in sizes {
+        let Some(product) = size.parse::<u64>().ok().and_then(|size| most.checked_mul(size.max(1))) else {
+            return Err(format!("its header promises a shape of ({}), more than a file can hold", shape.trim()));
+        };
+        most = product;
     }
     Ok(())
 }
@@ -106,6 +117,21 @@ pub fn write(data_type: TensorDataType, shape: &[u64], bytes: &[u8]) -> Result<V
 #[cfg(test)]
 mod tests {
     use super::read;
+
+    /// Found by fuzzing: a product past 2⁶⁴, also behind a size of 0, and in any notation.
+    #[test]
+    fn a_shape_past_all_files_is_refused() {
+        for shape in
+            ["15708555501140711634, 5", "0, 4294967296, 4294967296", "99999999999999999999,", "0xFFFFFFFFFFFFFFFF, 9"]
+        {
+            let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}\n");
+            let mut file = b"\x93NUMPY\x01\0".to_vec();
+            file.extend_from_slice(&(header.len() as u16).to_le_bytes());
+            file.extend_from_slice(header.as_bytes());
+            let error = read(&file).expect_err("no file is so large");
+            assert_eq!(error, format!("its header promises a shape of ({shape}), more than a file can hold"));
+        }
+    }
 
     /// Found by fuzzing: each brace doubles the time of the parser, minutes for a few.
     #[test]

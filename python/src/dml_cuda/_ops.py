@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator as _operator
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from . import _library as lib
 from ._arrays import View, empty_like, finish, is_jax, is_torch, stream_of, view
 from ._lower import lower
+from ._scalars import scalar_bits
 
 
 
@@ -163,29 +163,6 @@ def _reverse(x: View, lengths: View, output: View, axis: int, stream: int) -> No
 
 _CODES = {"b": "INT8", "h": "INT16", "i": "INT32", "l": "INT64", "q": "INT64", "B": "UINT8", "H": "UINT16", "I": "UINT32",
           "L": "UINT64", "Q": "UINT64", "e": "FLOAT16", "f": "FLOAT32"}  # fmt: skip
-
-
-def scalar_bits(value: Any, data_type: str, name: str) -> int:
-    """The bits of a scalar of a data type; integers wrap in neither direction, but that an unsigned type takes a negative one."""
-    if data_type.startswith("FLOAT"):
-        code = {"FLOAT16": "<e", "FLOAT32": "<f"}[data_type]
-        try:
-            packed = struct.pack(code, float(value))
-        except OverflowError:
-            raise ValueError(f"{name} is {value}, must be a {data_type}: infinity is written as such") from None
-        except (TypeError, ValueError):
-            raise TypeError(f"{name} is a {type(value).__qualname__}, must be a number") from None
-        return int.from_bytes(packed, "little")
-    try:
-        number = _operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is {value!r}, must be an integer, as the data type is {data_type}") from None
-    bits = int(data_type.lstrip("UINT"))
-    least = -(1 << (bits - 1))
-    most = (1 << bits) - 1 if data_type.startswith("U") else -least - 1
-    if not least <= number <= most:
-        raise ValueError(f"{name} is {number}, must be from {least} to {most}, as the data type is {data_type}")
-    return number & (1 << bits) - 1
 
 
 def fill_value_sequence(

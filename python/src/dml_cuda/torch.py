@@ -12,7 +12,7 @@ from torch.library import Library
 
 from . import _library as _lib
 from ._lower import lower
-from ._ops import scalar_bits
+from ._scalars import scalar_bits
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 

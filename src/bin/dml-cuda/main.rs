@@ -16,6 +16,7 @@ mod record;
 mod report;
 mod resource;
 mod roof;
+mod schema;
 mod statistics;
 mod strict;
 mod suite;
@@ -30,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use dml_cuda::{Device, DeviceError, Explanation, Operator};
-use options::{Command, Format, Options, ReportTo};
+use options::{Command, Format, Options, ReportTo, Versions};
 use out::say;
 use serde_json::json;
 
@@ -122,8 +123,8 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     if options.validate {
         return match &options.directml {
             None => validate::at_level(&document, level, options.format),
-            Some(validate::Versions::One(version)) => validate::as_version(&document, version, options.format),
-            Some(validate::Versions::All) => validate::by_version(&document, options.format),
+            Some(Versions::One(version)) => validate::as_version(&document, version, options.format),
+            Some(Versions::All) => validate::by_version(&document, options.format),
         }
         .map_err(in_file);
     }

@@ -1,11 +1,12 @@
 //! The command line: DxDispatch's options with DxDispatch's meaning, and what this runner has besides.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use dml_cuda::FeatureLevel;
+use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
-use crate::{report, suite, validate};
+use crate::{report, suite};
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
 /// on an NVIDIA GPU or on the CPU.
@@ -94,7 +95,7 @@ pub struct Options {
 
     /// With --validate, the version of DirectML that answers, such as 1.8.0; or `all`: which recorded versions accept
     #[arg(long, value_name = "VERSION", requires = "validate", conflicts_with = "feature_level")]
-    pub directml: Option<validate::Versions>,
+    pub directml: Option<Versions>,
 
     /// The feature level whose rules apply, such as 5_0
     #[arg(long = "feature-level", aliases = ["feature_level", "dml_feature_level"], value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
@@ -112,6 +113,31 @@ pub struct Options {
 pub enum Format {
     Text,
     Json,
+}
+
+/// What `--directml` takes.
+#[derive(Clone, Debug)]
+pub enum Versions {
+    One(DirectMlVersion),
+    All,
+}
+
+impl FromStr for Versions {
+    type Err = ParseDirectMlVersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            version => version.parse().map(Self::One),
+        }
+    }
+}
+
+/// The plain work that the hidden command times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Roof {
+    Copy,
+    Fill,
 }
 
 /// Options of DxDispatch that have no meaning here. Those of Direct3D are noted and left; those of ONNX models are refused.
@@ -279,7 +305,7 @@ pub enum Command {
     #[command(hide = true)]
     Roof {
         #[arg(value_enum)]
-        work: crate::roof::Work,
+        work: Roof,
         bytes: u64,
         #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
         iterations: u32,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::schema;
 use crate::suite::manifest::Work;
 use crate::whole_file;
 
@@ -83,7 +84,7 @@ impl Run {
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: String| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| failed(format!("the run cannot be read: {error}")))?;
-        check_schema(&text, SCHEMA).map_err(failed)?;
+        schema::check(&text, SCHEMA).map_err(failed)?;
         let run: Self = serde_json::from_str(&text).map_err(|error| failed(format!("this is no run: {error}")))?;
         run.check().map_err(failed)?;
         Ok(run)
@@ -111,20 +112,5 @@ impl Run {
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
         whole_file::write(path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
-    }
-}
-
-/// An error where a document's schema is newer than what this program knows.
-pub fn check_schema(text: &str, known: u32) -> Result<(), String> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        schema: u32,
-    }
-    match serde_json::from_str::<Versioned>(text) {
-        Ok(Versioned { schema }) if schema > known => {
-            Err(format!("its schema is {schema}, must be at most {known}: a newer release of dml-cuda wrote it"))
-        }
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("it is not JSON with a schema: {error}")),
     }
 }

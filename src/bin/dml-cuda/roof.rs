@@ -4,20 +4,14 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::ValueEnum;
 use dml_cuda::Device;
 
 use crate::events;
+use crate::options::Roof;
 use crate::timing::Samples;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Work {
-    Copy,
-    Fill,
-}
-
 /// Times it, and prints what a run with `--format json` prints.
-pub fn time(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Device) -> Result<ExitCode, String> {
+pub fn time(work: Roof, bytes: u64, iterations: u32, repeat: u32, device: &Device) -> Result<ExitCode, String> {
     events::line(&events::device(device))?;
     let samples = match device.ordinal() {
         None => on_cpu(work, bytes, iterations, repeat)?,
@@ -30,7 +24,7 @@ pub fn time(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Devic
     Ok(ExitCode::SUCCESS)
 }
 
-fn on_cpu(work: Work, bytes: u64, iterations: u32, repeat: u32) -> Result<Samples, String> {
+fn on_cpu(work: Roof, bytes: u64, iterations: u32, repeat: u32) -> Result<Samples, String> {
     let memory = || -> Result<Vec<u8>, String> {
         let mut memory = Vec::new();
         memory.try_reserve_exact(bytes as usize).map_err(|error| format!("{bytes} bytes: {error}"))?;
@@ -38,14 +32,14 @@ fn on_cpu(work: Work, bytes: u64, iterations: u32, repeat: u32) -> Result<Sample
         memory.resize(bytes as usize, 1);
         Ok(memory)
     };
-    let (mut to, from) = (memory()?, if work == Work::Copy { memory()? } else { Vec::new() });
+    let (mut to, from) = (memory()?, if work == Roof::Copy { memory()? } else { Vec::new() });
     let mut samples = Samples::default();
     for n in 0..iterations {
         let before = Instant::now();
         for _ in 0..repeat {
             match work {
-                Work::Copy => to.copy_from_slice(&from),
-                Work::Fill => to.fill(n as u8),
+                Roof::Copy => to.copy_from_slice(&from),
+                Roof::Fill => to.fill(n as u8),
             }
             std::hint::black_box(&mut to);
         }
@@ -55,7 +49,7 @@ fn on_cpu(work: Work, bytes: u64, iterations: u32, repeat: u32) -> Result<Sample
 }
 
 #[cfg(feature = "cuda")]
-fn on_gpu(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Device) -> Result<Samples, String> {
+fn on_gpu(work: Roof, bytes: u64, iterations: u32, repeat: u32, device: &Device) -> Result<Samples, String> {
     use cudarc::driver::result;
 
     let failed = |error: &dyn std::fmt::Display| format!("timing a plain {work:?}: {error}");
@@ -76,8 +70,8 @@ fn on_gpu(work: Work, bytes: u64, iterations: u32, repeat: u32, device: &Device)
             let first = stream.record_event().map_err(|error| failed(&error))?;
             for _ in 0..repeat {
                 match work {
-                    Work::Copy => result::memcpy_dtod_async(to, from, size, raw.cast()),
-                    Work::Fill => result::memset_d8_async(to, n as u8, size, raw.cast()),
+                    Roof::Copy => result::memcpy_dtod_async(to, from, size, raw.cast()),
+                    Roof::Fill => result::memset_d8_async(to, n as u8, size, raw.cast()),
                 }
                 .map_err(|error| failed(&error))?;
             }

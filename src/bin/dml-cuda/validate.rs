@@ -2,36 +2,14 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::str::FromStr;
 
-use dml_cuda::{
-    validate, validate_as, DirectMlVersion, FeatureLevel, OperatorDesc, ParseDirectMlVersionError, ValidationError,
-    ValidationErrors,
-};
+use dml_cuda::{validate, validate_as, DirectMlVersion, FeatureLevel, OperatorDesc, ValidationError, ValidationErrors};
 use serde_json::{json, Value};
 
 use crate::json::Document;
 use crate::model;
 use crate::options::Format;
 use crate::out;
-
-/// What `--directml` takes.
-#[derive(Clone, Debug)]
-pub enum Versions {
-    One(DirectMlVersion),
-    All,
-}
-
-impl FromStr for Versions {
-    type Err = ParseDirectMlVersionError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "all" => Ok(Self::All),
-            version => version.parse().map(Self::One),
-        }
-    }
-}
 
 /// A line for each dispatchable, and one for each rule it breaks at that level. Fails where one breaks any.
 pub fn at_level(document: &Document, level: FeatureLevel, format: Format) -> Result<ExitCode, String> {

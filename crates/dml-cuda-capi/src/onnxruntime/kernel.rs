@@ -1,4 +1,4 @@
-//! A node of a session: its device, and its operators compiled so far.
+//! What nodes of a session have in common: a device, and operators compiled so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,6 @@ use ort_sys::OrtKernelContext;
 
 use super::api::{Ort, Result};
 use super::lower::{Reversal, Sequence};
-use super::reverse::Reverse;
 
 /// Kernels that sessions made, runs of them, and runs whose output was the input, in this process.
 pub(crate) static KERNELS: AtomicU64 = AtomicU64::new(0);
@@ -17,15 +16,6 @@ pub(crate) static IN_PLACE_RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// Operators that a node keeps. A model with more shapes than that compiles again, which takes microseconds.
 const KEPT: usize = 32;
-
-/// What a node does.
-pub enum Work {
-    Reverse(Reverse),
-    /// ONNX's Range.
-    Range,
-    /// `dml_cuda.FillValueSequence`.
-    Fill,
-}
 
 /// What an operator was compiled for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,27 +30,17 @@ struct Key {
     options: CompileOptions,
 }
 
-/// A node. ONNX Runtime runs it from several threads at once.
+/// A node's. ONNX Runtime runs it from several threads at once.
 pub struct Kernel {
     pub ort: Ort,
     pub device: Device,
-    work: Work,
     compiled: Mutex<Vec<(Key, CompiledOperator)>>,
 }
 
 impl Kernel {
-    pub fn new(ort: Ort, device: Device, work: Work) -> Self {
+    pub fn new(ort: Ort, device: Device) -> Self {
         KERNELS.fetch_add(1, Ordering::Relaxed);
-        Self { ort, device, work, compiled: Mutex::default() }
-    }
-
-    pub fn run(&self, context: *mut OrtKernelContext) -> Result<()> {
-        RUNS.fetch_add(1, Ordering::Relaxed);
-        match &self.work {
-            Work::Reverse(reverse) => reverse.run(self, context),
-            Work::Range => self.range(context),
-            Work::Fill => self.fill(context),
-        }
+        Self { ort, device, compiled: Mutex::default() }
     }
 
     /// Whether memory of the node is the host's.

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
 
 use dml::{Device, TensorDataType};
 use ort_sys::{
@@ -11,7 +12,7 @@ use ort_sys::{
 };
 
 use super::api::{Ort, Result, VERSION};
-use super::kernel::{Kernel, Work};
+use super::kernel::{Kernel, RUNS};
 use super::reverse::Reverse;
 
 /// What an operator is.
@@ -100,7 +101,7 @@ impl Op {
         unsafe { &*op.cast::<Op>() }
     }
 
-    fn kernel(&self, info: *const OrtKernelInfo) -> Result<Kernel> {
+    fn node(&self, info: *const OrtKernelInfo) -> Result<Node> {
         let ort = self.ort;
         let device = match self.provider {
             Provider::Cpu => Device::cpu(),
@@ -128,7 +129,7 @@ impl Op {
         };
         let (name, node) = (self.name.to_string_lossy(), ort.node_name(info)?);
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}"))?;
-        Ok(Kernel::new(ort, device, work))
+        Ok(Node { kernel: Kernel::new(ort, device), work, name: self.name })
     }
 }
 
@@ -153,28 +154,49 @@ unsafe extern "system" fn create(
     let op = unsafe { Op::of(op) };
     let name = op.name.to_string_lossy();
     guarded(op.ort, &name, || {
-        let made = Box::new(Node { kernel: op.kernel(info)?, name: op.name });
+        let made = Box::new(op.node(info)?);
         // SAFETY: ONNX Runtime gives the address of a live pointer.
         unsafe { kernel.write(Box::into_raw(made).cast()) };
         Ok(())
     })
 }
 
-/// What ONNX Runtime keeps of a node.
+/// What a node does.
+enum Work {
+    Reverse(Reverse),
+    /// ONNX's Range.
+    Range,
+    /// `dml_cuda.FillValueSequence`.
+    Fill,
+}
+
+/// What ONNX Runtime keeps of a node, and runs from several threads at once.
 struct Node {
     kernel: Kernel,
+    work: Work,
     name: &'static CStr,
 }
 
+impl Node {
+    fn run(&self, context: *mut OrtKernelContext) -> Result<()> {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        match &self.work {
+            Work::Reverse(reverse) => reverse.run(&self.kernel, context),
+            Work::Range => self.kernel.range(context),
+            Work::Fill => self.kernel.fill(context),
+        }
+    }
+}
+
 unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelContext) -> OrtStatusPtr {
-    // SAFETY: what `create` made, not yet destroyed; it is shared by concurrent runs, and `Kernel` is `Sync`.
-    let Node { kernel, name } = unsafe { &*node.cast::<Node>() };
-    guarded(kernel.ort, &name.to_string_lossy(), || kernel.run(context))
+    // SAFETY: what `create` made, not yet destroyed; it is shared by concurrent runs, and `Node` is `Sync`.
+    let node = unsafe { &*node.cast::<Node>() };
+    guarded(node.kernel.ort, &node.name.to_string_lossy(), || node.run(context))
 }
 
 const _: () = {
     const fn shared<T: Send + Sync>() {}
-    shared::<Kernel>();
+    shared::<Node>();
 };
 
 unsafe extern "system" fn destroy(node: *mut c_void) {

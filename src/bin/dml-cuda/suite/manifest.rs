@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::schema;
+
 /// The version of the schema that this program writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
 
@@ -108,7 +110,7 @@ impl Manifest {
         let text = std::fs::read_to_string(&path).map_err(|error| {
             failed(format!("the manifest of a suite cannot be read ({error}); `dml-cuda suite` writes one"))
         })?;
-        crate::record::check_schema(&text, SCHEMA).map_err(failed)?;
+        schema::check(&text, SCHEMA).map_err(failed)?;
         serde_json::from_str(&text).map_err(|error| failed(format!("this is no manifest of a suite: {error}")))
     }
 }

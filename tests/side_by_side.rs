@@ -73,7 +73,7 @@ fn every_model_of_a_suite_runs_on_windows_too() {
             && !script.contains("roof_of_fills")
     );
     assert_eq!(script.matches("reverse.tokens_256x4096.f32.copy ").count(), 1);
-    assert!(!script.contains('@') || !script.contains("@TIMED@"));
+    assert!(!script.contains("@TIMED@") && !script.contains("@CHECKS@"));
     assert!(refused(folder.path(), &["suite", "."]).contains("is not empty, must be new, or hold a suite"));
 }
 

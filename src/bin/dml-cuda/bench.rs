@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 
-use crate::import::{hexadecimal, read_log, Log};
+use crate::import::{hexadecimal, read_log, Log, DXDISPATCH_TIMING};
 use crate::out::say;
 use crate::record::{Machine, Run, Samples, Timing, SCHEMA};
 use crate::suite::manifest::{Entry, Manifest, Mode, Work};
@@ -35,7 +35,7 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let entries: Vec<&Entry> = manifest
         .cases
         .iter()
-        .filter(|entry| wanted(&entry.name) || (entry.work.mode.is_roof() && options.only.is_none()))
+        .filter(|entry| wanted(&entry.name))
         .filter(|entry| !run.cases.iter().any(|timing| timing.work.key() == entry.work.key()))
         .filter(|entry| runner.runs(entry.work.mode))
         .collect();
@@ -47,30 +47,24 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         progress.set_style(style);
     }
     let mut failed = 0;
-    for entry in entries {
-        progress.set_message(entry.name.clone());
-        match runner.time(entry, options.samples) {
-            Ok(Timed { device, dispatches, samples }) => {
-                check_device(&mut run, device, options)?;
-                let work = Work { dispatches, ..entry.work.clone() };
-                run.cases.push(Timing { work, samples, roof: None });
-            }
-            Err(error) => {
-                failed += 1;
-                let why = format!("{}: {error}", entry.name);
-                progress.suspend(|| eprintln!("WARNING: {why}"));
-                run.notes.push(why);
-            }
-        }
-        run.write(&options.to)?;
-        progress.inc(1);
-    }
-    for name in checks {
+    let jobs =
+        entries.into_iter().map(|entry| (&entry.name, Some(entry))).chain(checks.into_iter().map(|name| (name, None)));
+    for (name, entry) in jobs {
         progress.set_message(name.clone());
-        match runner.output(name) {
-            Ok((device, output)) => {
+        let outcome = match entry {
+            Some(entry) => runner.time(entry, options.samples).map(|Timed { device, dispatches, samples }| {
+                let work = Work { dispatches, ..entry.work.clone() };
+                (device, Outcome::Case(Timing { work, samples, roof: None }))
+            }),
+            None => runner.output(name).map(|(device, output)| (device, Outcome::Output(hexadecimal(&output)))),
+        };
+        match outcome {
+            Ok((device, outcome)) => {
                 check_device(&mut run, device, options)?;
-                run.outputs.insert(name.clone(), hexadecimal(&output));
+                match outcome {
+                    Outcome::Case(timing) => run.cases.push(timing),
+                    Outcome::Output(digits) => drop(run.outputs.insert(name.clone(), digits)),
+                }
             }
             Err(error) => {
                 failed += 1;
@@ -94,6 +88,12 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         options.to.display()
     )?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a model leaves in the run.
+enum Outcome {
+    Case(Timing),
+    Output(String),
 }
 
 /// The run so far, where an earlier call was interrupted, or a new one.
@@ -164,6 +164,7 @@ struct Runner<'a> {
     program: PathBuf,
     /// Whether it is this program, whose JSON has all digits.
     own: bool,
+    on_cpu: bool,
     options: &'a Options,
     folder: PathBuf,
 }
@@ -196,7 +197,9 @@ impl<'a> Runner<'a> {
         // A process with another current directory must find it, too.
         let program = program.canonicalize().unwrap_or(program);
         let folder = options.folder.canonicalize().map_err(|error| format!("{}: {error}", options.folder.display()))?;
-        Ok(Self { program, own, options, folder })
+        let cpu_asked = options.adapter.as_deref().is_some_and(|adapter| adapter.eq_ignore_ascii_case("cpu"));
+        let on_cpu = cpu_asked || dml_cuda::Device::cuda_count() == 0;
+        Ok(Self { program, own, on_cpu, options, folder })
     }
 
     /// In place DirectML returns wrong data; a plain fill is not one of its operators.
@@ -241,7 +244,7 @@ impl<'a> Runner<'a> {
         };
         let (mut iterations, mut dispatches) = (samples + 1, entry.work.dispatches);
         // Only a first run tells how slow a CPU is.
-        if self.options.adapter.as_deref().is_some_and(|adapter| adapter.eq_ignore_ascii_case("cpu")) || !has_gpu() {
+        if self.on_cpu {
             let (_, first) = once(1, 1)?;
             let first = first.iter().copied().fold(1e-4, f64::max);
             dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
@@ -271,8 +274,7 @@ impl<'a> Runner<'a> {
     fn foreign(&self, device: Option<String>) -> Result<Device, String> {
         let tool = self.program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let name = device.ok_or("it printed no line \"Running on '…'\"")?;
-        let timing = "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
-        Ok(Device { tool, name, driver: String::new(), timing: timing.to_owned() })
+        Ok(Device { tool, name, driver: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
     }
 
     /// The bytes that a small model writes.
@@ -311,10 +313,6 @@ fn times(printed: &[u8]) -> Result<(Device, Vec<f64>), String> {
         }
     }
     Ok((device.ok_or("it did not say on which device it ran")?, milliseconds))
-}
-
-fn has_gpu() -> bool {
-    dml_cuda::Device::cuda_count() > 0
 }
 
 /// The clocks now, as NVIDIA's own tool says them, where it is there.

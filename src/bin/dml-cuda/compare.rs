@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::record::{Run, Samples, Timing};
+use crate::record::{Run, Timing};
 use crate::statistics::{geometric_mean, Quartiles};
 use crate::suite::manifest::{Key, Mode};
 
-/// Above this, (q75 − q25) / median says that a median is not to be trusted. Taken for the noise of medians alone.
+/// Above this, (q75 − q25) / median says that a median is not to be trusted. Taken for a noise that is not known.
 const UNSURE_NOISE: f64 = 0.10;
 
 /// From here on work is bound by memory; below, launches and the L2 have their part.
@@ -59,7 +59,7 @@ pub struct Cell {
     pub samples: usize,
     /// Microseconds of a dispatch.
     pub median: f64,
-    /// (q75 − q25) / median; none where the run has medians only.
+    /// (q75 − q25) / median; none of a single value.
     pub noise: Option<f64>,
     /// 10⁹ bytes a second.
     pub gigabytes_per_second: f64,
@@ -181,13 +181,11 @@ fn summary(run: &Run) -> RunSummary {
 
 fn cell(timing: &Timing, run: &Run) -> Cell {
     let quartiles = Quartiles::of(timing.samples.values());
-    let each = matches!(&timing.samples, Samples::Each(samples) if samples.len() > 1);
-    let several = timing.samples.values().len() > 1;
     Cell {
         dispatches: timing.work.dispatches,
         samples: timing.samples.values().len(),
         median: quartiles.median,
-        noise: (each || several).then(|| quartiles.noise()),
+        noise: (timing.samples.values().len() > 1).then(|| quartiles.noise()),
         gigabytes_per_second: timing.work.bytes as f64 / quartiles.median / 1e3,
         of_roof: roof_microseconds(timing, run).map(|roof| roof / quartiles.median),
     }
@@ -267,6 +265,7 @@ fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Samples;
     use crate::suite::manifest::Work;
 
     fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timing {

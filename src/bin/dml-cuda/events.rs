@@ -26,13 +26,18 @@ pub fn device(device: &Device) -> Value {
     json!({ "event": "device", "name": device.name(), "driver": driver(device), "timing": how_timed(device) })
 }
 
-/// The CUDA version of a GPU's driver.
+/// The CUDA version of a driver.
+#[cfg(feature = "cuda")]
+pub fn cuda_version(properties: &dml_cuda::Properties) -> String {
+    format!("CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10)
+}
+
+/// The CUDA version of a device's driver; none on the CPU.
 fn driver(device: &Device) -> String {
     #[cfg(feature = "cuda")]
     if let (Some(ordinal), Ok(adapters)) = (device.ordinal(), Device::cuda_adapters()) {
         if let Some(adapter) = adapters.iter().find(|adapter| adapter.ordinal == ordinal) {
-            let version = adapter.properties.driver_version;
-            return format!("CUDA {}.{}", version / 1000, version % 1000 / 10);
+            return cuda_version(&adapter.properties);
         }
     }
     let _ = device;

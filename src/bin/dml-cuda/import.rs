@@ -13,6 +13,10 @@ use crate::suite::manifest::Manifest;
 
 pub use log::{read as read_log, Log};
 
+/// How DxDispatch takes its samples.
+pub const DXDISPATCH_TIMING: &str =
+    "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
+
 /// What a user says of a run that the files do not say.
 pub struct About {
     pub label: Option<String>,
@@ -96,8 +100,7 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
     }
     run.outputs = outputs;
     run.machine = Machine { tool: "DxDispatch".to_owned(), device, ..Machine::default() };
-    run.timing =
-        "time stamps on the GPU around the dispatches of one command list, the same buffers every time".to_owned();
+    DXDISPATCH_TIMING.clone_into(&mut run.timing);
     if run.cases.iter().any(|timing| matches!(timing.samples, Samples::Medians(_))) {
         run.notes.push(
             "Short cases have medians of several runs in place of samples, which DxDispatch prints with four decimals."

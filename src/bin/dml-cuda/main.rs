@@ -230,7 +230,7 @@ fn show_adapters(format: Format) -> Result<(), String> {
     for adapter in Device::cuda_adapters().map_err(|error| error.to_string())? {
         let properties = adapter.properties;
         let (major, minor) = properties.compute_capability;
-        let driver = format!("CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10);
+        let driver = events::cuda_version(&properties);
         if format == Format::Json {
             events::line(&json!({
                 "event": "adapter",

@@ -4,10 +4,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::compare::{Cell, Comparison, Row};
+use crate::compare::{Comparison, Row};
 use crate::record::Run;
 use crate::statistics::Quartiles;
-use crate::suite::manifest::Mode;
 
 /// Colours of the runs, then of text, of lines, and of what is faint.
 const RUNS: [RGBColor; 4] =
@@ -258,12 +257,4 @@ pub fn samples(runs: &[Run]) -> String {
             }
         }
     })
-}
-
-/// The small work of a run: rows below 1 MiB, the smallest first.
-pub fn small(comparison: &Comparison) -> Vec<(&Row, Vec<Option<&Cell>>)> {
-    let mut rows: Vec<&Row> =
-        comparison.rows.iter().filter(|row| row.bytes < 1 << 20 && row.mode != Mode::RoofOfCopies).collect();
-    rows.sort_by_key(|row| row.bytes);
-    rows.into_iter().map(|row| (row, row.cells.iter().map(Option::as_ref).collect())).collect()
 }

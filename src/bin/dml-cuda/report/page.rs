@@ -2,7 +2,7 @@
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
-use crate::compare::{Comparison, RunSummary, Status};
+use crate::compare::{Comparison, Row, RunSummary, Status};
 use crate::record::{Run, Samples};
 
 use super::{bytes, chart, microseconds, percent, text};
@@ -36,7 +36,7 @@ pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
                     "Of roof is the time that a plain copy, or for fills a plain fill, of as many bytes takes in the same run, over the time. "
                     @if several {
                         "A speed-up is A's time over the other's; it is called FASTER or SLOWER only above " (comparison.threshold)
-                        " % and both noises, UNSURE where noise is above 10 %. Of medians alone the noise is not known, and taken for 10 %."
+                        " % and both noises, UNSURE where noise is above 10 %. A noise that is not known (of a single median) is taken for 10 %."
                     }
                 }
                 h2 { "How near the roof" }
@@ -128,17 +128,19 @@ fn machines(runs: &[RunSummary]) -> Markup {
     }
 }
 
+/// Work below 1 MiB, the smallest first.
 fn small(comparison: &Comparison) -> Markup {
-    let rows = chart::small(comparison);
+    let mut rows: Vec<&Row> = comparison.rows.iter().filter(|row| row.bytes < 1 << 20).collect();
+    rows.sort_by_key(|row| row.bytes);
     html! {
         @if !rows.is_empty() {
             h2 { "Small work" }
             p { "Microseconds of a dispatch among many; launches, not memory." }
             div.wide { table {
                 thead { tr { th { "case" } th { "type" } th { "mode" } th { "bytes" } @for run in &comparison.runs { th { (run.label) } } } }
-                tbody { @for (row, cells) in rows { tr {
+                tbody { @for row in rows { tr {
                     td { (row.case) } td { (row.data_type) } td { (row.mode.name()) } td.number { (bytes(row.bytes)) }
-                    @for cell in cells { td.number { @if let Some(cell) = cell { (microseconds(cell.median)) } } }
+                    @for cell in &row.cells { td.number { @if let Some(cell) = cell { (microseconds(cell.median)) } } }
                 } } }
             } }
         }

@@ -4,7 +4,9 @@ use crate::binding::BindingTable;
 use crate::buffer::lock;
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
-use crate::cuda::Addresses;
+use crate::cuda::{Addresses, StreamHandle};
+#[cfg(feature = "cuda")]
+use crate::error::CudaError;
 use crate::error::DispatchError;
 use crate::stream::Stream;
 use crate::trace::span;
@@ -15,9 +17,9 @@ impl BindingTable {
     /// On the GPU this returns once the kernel is queued: it allocates nothing, copies nothing, waits for
     /// nothing. On the CPU it returns when the work is done. Order on one stream is the order of the calls.
     ///
-    /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. A CUDA graph, which a call
-    /// becomes part of while the stream is being captured, may not: keep the table, or its operator and buffers, until the
-    /// last replay is done.
+    /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. A CUDA graph that the caller
+    /// captures the stream into may not: keep the table, or its operator and buffers, until the last replay is done. A
+    /// [`Graph`](crate::Graph) keeps them itself.
     pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
         let device = self.operator().device();
         span!(
@@ -30,11 +32,18 @@ impl BindingTable {
             return Err(DispatchError::Device { found: stream.device().to_string(), required: device.to_string() });
         }
         #[cfg(feature = "cuda")]
-        if let (Some(stream), Some(launcher)) = (stream.cuda(), self.operator().launcher()) {
-            return Ok(launcher.launch(&self.addresses(), self.in_place(), stream.handle())?);
+        if let Some(stream) = stream.cuda() {
+            return Ok(self.queue(stream.handle())?);
         }
         run_on_cpu(self);
         Ok(())
+    }
+
+    /// Queues the launch on a stream of the operator's GPU; an operator of the CPU has none.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), CudaError> {
+        let Some(launcher) = self.operator().launcher() else { return Ok(()) };
+        launcher.launch(&self.addresses(), self.in_place(), stream)
     }
 
     /// Where the tensors lie in device memory. A CUDA operator binds CUDA buffers only (binding.device), and the ranges

@@ -220,6 +220,14 @@ pub enum DispatchError {
         /// The operator's device.
         required: String,
     },
+    /// A graph is recorded of operators of another device.
+    #[error("the graph is of {found}, must be of {required}, the operator's device (graph.device)")]
+    Graph {
+        /// The graph's device.
+        found: String,
+        /// The operator's device.
+        required: String,
+    },
     /// The CPU device has no streams of the driver.
     #[error("the stream of the dispatch is {found:#x}, must be null: the operator is of CPU, which has no streams (dispatch.stream)")]
     Stream {

@@ -8,7 +8,7 @@
 //! | create | [`Device::create_operator`] → [`Operator`] | [`ValidationErrors`]: every broken [`Rule`] |
 //! | compile | [`Device::compile_operator`] → [`CompiledOperator`] | [`CompileError`] |
 //! | bind | [`CompiledOperator::bind`] with [`BufferBinding`]s → [`BindingTable`] | [`BindingError`] |
-//! | dispatch | [`BindingTable::dispatch`] on a [`Stream`] | [`DispatchError`] |
+//! | dispatch | [`BindingTable::dispatch`] on a [`Stream`]; many as a [`Graph`] | [`DispatchError`] |
 //! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
 //! | slices of host memory | [`CompiledOperator::dispatch_on_host`] | [`DispatchError`] |
 //! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
@@ -34,6 +34,7 @@ mod dispatch_raw;
 mod error;
 mod explain;
 pub mod feature_level;
+mod graph;
 mod layout;
 mod operator;
 mod ops;
@@ -61,6 +62,7 @@ pub use dispatch_cudarc::{CudaBytes, CudaBytesMut};
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use feature_level::{FeatureLevel, TensorSupport};
+pub use graph::Graph;
 pub use operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 pub use raw::{Address, RawStream};

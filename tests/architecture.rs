@@ -40,7 +40,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("dispatch_raw", &["trace", "binding", "cpu", "desc", "error", "operator", "raw", "cuda::driver", "cuda::launch"]),
     ("dispatch_host", &["trace", "cpu", "desc", "dispatch_raw", "error", "operator", "raw"]),
     ("dispatch_cudarc", &["desc", "error", "operator", "raw"]),
-    ("dispatch", &["trace", "binding", "buffer", "cpu", "error", "stream", "cuda::launch"]),
+    ("dispatch", &["trace", "binding", "buffer", "cpu", "error", "stream", "cuda", "cuda::driver", "cuda::launch"]),
+    ("graph", &["trace", "binding", "device", "error", "stream", "cuda", "cuda::driver"]),
     ("ops", &["binding", "buffer", "data_type", "desc", "device", "error", "operator"]),
     ("explain", &["operator", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
 ];

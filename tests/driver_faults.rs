@@ -92,8 +92,13 @@ fn a_driver_that_lacks_a_function_is_too_old() {
     let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).starts_with("Running on 'Fake GPU'"), "{}", text(&output.stdout));
+    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537"]);
+    let said = "dispatch_repeat is 65537, must be at most 65536 in a graph; --no-graph queues one by one";
+    assert!(!output.status.success() && text(&output.stderr).contains(said), "{}", text(&output.stderr));
+    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537", "--no-graph"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
     let functions = functions();
-    assert_eq!(functions.len(), 31);
+    assert_eq!(functions.len(), 38);
     for name in &functions {
         let Some(folder) = driver(name) else { return };
         let said = format!(
@@ -143,13 +148,23 @@ fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     in_place.bind(&[(&input).into(), (&lengths).into()], &(&input).into())?.dispatch(&other)?;
     let later = stream.record_event()?;
     assert!(later.milliseconds_since(&earlier)? > 0.0);
-    fill.bind(&[], &(&output).into())?.dispatch(&stream)?;
+    let filling = fill.bind(&[], &(&output).into())?;
+    filling.dispatch(&stream)?;
+    let mut graph = device.record_graph([&copying, &filling, &copying])?;
+    graph.launch(&stream)?;
+    graph.launch(&other)?;
+    assert!(graph.milliseconds()? > 0.0);
+    graph.launch(&stream)?;
     assert_eq!(output.to_vec::<f32>()?.len(), 16);
     // Streams, buffers and devices go while work is queued; the tables keep what they need.
     copying.dispatch(&stream)?;
+    graph.launch(&stream)?;
     drop((stream, device, input, again));
     copying.dispatch(&other)?;
-    drop((output, lengths, copying, reversal));
+    graph.launch(&other)?;
+    drop((output, lengths, copying, reversal, filling));
+    graph.launch(&other)?;
+    drop(graph);
     other.synchronize()?;
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
@@ -230,11 +245,13 @@ fn with_failure(folder: &Path, function: &str, nth: u32, code: u32, runner: bool
 }
 
 /// Functions that give something back, or make that possible: what they fail to give back is lost, and no other's fault.
-const GIVE_BACK: [&str; 8] = [
+const GIVE_BACK: [&str; 10] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuDevicePrimaryCtxRelease_v2",
     "cuEventDestroy_v2",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
     "cuMemFree_v2",
     "cuModuleUnload",
     "cuStreamDestroy_v2",

@@ -358,11 +358,11 @@ fn every_form_of_a_model_is_read() {
         stdout(&output)
     );
 
-    // A binding by object, in elements; comments and trailing commas in the file.
+    // A binding by object, in elements, whose count is left out of account as in DxDispatch; comments and trailing commas in the file.
     let mut model = small();
     model["resources"]["Out"]["initialValues"]["valueCount"] = json!(9);
     model["commands"][0]["bindings"]["OutputTensor"] =
-        json!([{ "name": "Out", "elementOffset": 4, "elementCount": 4 }]);
+        json!([{ "name": "Out", "elementOffset": 4, "elementCount": 1 }]);
     assert_eq!(printed(&model), ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]);
     let text = model.to_string().replacen('{', "{ // a comment\n /* another */", 1).replacen("]}", "],}", 1);
     fs::write(scratch.path().join("comments.json"), format!("\u{feff}{text}")).expect("written");
@@ -505,8 +505,8 @@ fn bad_input_gets_one_clear_message() {
     expect("the bind point is 'Output', must be one of OutputTensor", &|m| {
         m["commands"][1]["bindings"] = json!({ "Output": "Out" })
     });
-    expect("dispatch 'fill': the binding of OutputTensor is 12 bytes, must be at least 16", &|m| {
-        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementCount": 3 })
+    expect("dispatch 'fill': the binding of OutputTensor is 0 bytes, must be at least 16", &|m| {
+        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 4 })
     });
     expect("the offset of OutputTensor is 0x4, must be a multiple of 16", &|m| {
         m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 1, "elementCount": 3 })

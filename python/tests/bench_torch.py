@@ -41,6 +41,38 @@ def device_time(call, n=20, rounds=9):
     return statistics.median(times)
 
 
+def wall_time(call, n=20, rounds=9):
+    """Microseconds of a call, one behind the other, as a program makes them: the slower of host and device."""
+    call()
+    times = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(n):
+            call()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) / n * 1e6)
+    return statistics.median(times)
+
+
+def lstm():
+    """A bidirectional LSTM over padded sequences, whose backward direction reads them reversed."""
+    print("| a bidirectional LSTM, [T, B, F] float16 | | dml_cuda.torch | gather |\n| --- | --- | --- | --- |")
+    for steps, batch, features in [(64, 16, 128), (256, 64, 512)]:
+        forward, backward = (torch.nn.LSTM(features, features).half().cuda() for _ in range(2))
+        x, lengths = torch.randn(steps, batch, features, device="cuda").half(), torch.randint(1, steps + 1, (batch,), device="cuda")
+
+        def run(reverse):
+            return torch.cat([forward(x)[0], reverse(backward(reverse(x, lengths))[0], lengths)], 2)
+
+        reversals = [dt.reverse_padded_sequence, lambda x, lengths: model(x, lengths[None, :, None], 0)]
+        eager = [lambda reverse=reverse: run(reverse) for reverse in reversals]
+        compiled = [torch.compile(call) for call in eager]
+        assert all(torch.equal(call(), eager[1]()) for call in eager)
+        for form, calls, timed in [("eager", eager, wall_time), ("compiled", compiled, wall_time), ("captured", eager, lambda call: device_time(call, 1))]:
+            print(f"| {[steps, batch, features]} | {form} | " + " | ".join(f"{timed(call):.0f}" for call in calls) + " |", flush=True)
+
+
 def main():
     driver = os.popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader").read().split()[0]
     print(f"{torch.cuda.get_device_name(0)}, driver {driver}, PyTorch {torch.__version__}")
@@ -67,6 +99,7 @@ def main():
             ("the gather, eager", lambda: model(x, lengths, 1)),
         ]:
             print(f"| {name} | {host_time(call):.1f} |", flush=True)
+        lstm()
 
 
 if __name__ == "__main__":

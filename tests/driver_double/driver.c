@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTEXT, STREAM, EVENT, MEMORY, MODULE, KINDS };
+enum { CONTEXT, STREAM, EVENT, MEMORY, MODULE, GRAPH, EXECUTABLE, KINDS };
 /* Words of the buffer that the crate keeps a launch's parameters in (MAX_WORDS of src/cuda/launch.rs), zeros after them. */
 enum { WORDS = 80 };
-static const char *const NAMES[KINDS] = {"context", "stream", "event", "memory", "module"};
+static const char *const NAMES[KINDS] = {"context", "stream", "event", "memory", "module", "graph", "executable graph"};
 
 struct object {
     int kind;
@@ -32,6 +32,11 @@ struct count {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object *live;
 static struct queued *queue;
+static struct capture {
+    void *stream;
+    struct queued *work;
+    struct capture *next;
+} *captures;
 static struct count *counts;
 static _Thread_local void *current;
 
@@ -142,6 +147,66 @@ static void nothing_queued(void *stream, void *module, const char *what, const c
     pthread_mutex_unlock(&lock);
 }
 
+/* The capture of a stream, under the lock. */
+static struct capture **capture_of(void *stream) {
+    struct capture **c = &captures;
+    while (*c && (*c)->stream != stream) c = &(*c)->next;
+    return c;
+}
+
+static void not_captured(void *stream, const char *function) {
+    pthread_mutex_lock(&lock);
+    if (*capture_of(stream)) report("on a stream that is being captured", function);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Queues work, or makes it part of the capture of its stream. */
+static void enqueue(struct queued *work) {
+    struct capture *capture;
+    struct queued **to;
+    pthread_mutex_lock(&lock);
+    capture = *capture_of(work->stream);
+    to = capture ? &capture->work : &queue;
+    work->next = *to;
+    *to = work;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Adds copies of work in front of a list, for a stream. */
+static void copy_work(struct queued **to, const struct queued *work, void *stream) {
+    for (; work; work = work->next) {
+        struct queued *made = malloc(sizeof *made);
+        *made = *work;
+        made->stream = stream;
+        made->next = *to;
+        *to = made;
+    }
+}
+
+static void free_work(struct queued *work) {
+    while (work) {
+        struct queued *next = work->next;
+        free(work);
+        work = next;
+    }
+}
+
+/* A graph, or an executable one, whose memory holds its work. */
+static void *add_graph(int kind, const struct queued *work) {
+    struct queued **graph = add(kind, sizeof *graph);
+    *graph = NULL;
+    copy_work(graph, work, NULL);
+    return graph;
+}
+
+static void drop_graph(int kind, void *graph, const char *function) {
+    pthread_mutex_lock(&lock);
+    struct queued *work = *find(kind, graph) ? *(struct queued **)graph : NULL;
+    pthread_mutex_unlock(&lock);
+    free_work(work);
+    drop(kind, graph, function);
+}
+
 /* Reports work that is queued on the memory that holds an address. */
 static void not_in_use(const void *at, const char *what, const char *function) {
     struct queued *q;
@@ -231,6 +296,7 @@ int cuStreamCreate(void **stream, unsigned flags) { (void)flags; WITH_CONTEXT("c
 #ifndef WITHOUT_cuStreamSynchronize
 int cuStreamSynchronize(void *stream) {
     check_stream(stream, "cuStreamSynchronize");
+    not_captured(stream, "cuStreamSynchronize");
     WITH_CONTEXT("cuStreamSynchronize");
     done(stream);
     return 0;
@@ -239,8 +305,77 @@ int cuStreamSynchronize(void *stream) {
 #ifndef WITHOUT_cuStreamDestroy_v2
 int cuStreamDestroy_v2(void *stream) {
     nothing_queued(stream, NULL, "destroys a stream with queued work", "cuStreamDestroy_v2");
+    not_captured(stream, "cuStreamDestroy_v2");
     WITH_CONTEXT("cuStreamDestroy_v2");
     drop(STREAM, stream, "cuStreamDestroy_v2");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuStreamBeginCapture_v2
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+    struct capture *made;
+    (void)mode;
+    check(STREAM, stream, 0, "cuStreamBeginCapture_v2");
+    not_captured(stream, "cuStreamBeginCapture_v2");
+    WITH_CONTEXT("cuStreamBeginCapture_v2");
+    made = calloc(1, sizeof *made);
+    made->stream = stream;
+    pthread_mutex_lock(&lock);
+    made->next = captures;
+    captures = made;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuStreamEndCapture
+int cuStreamEndCapture(void *stream, void **graph) {
+    struct capture **place, *ended;
+    int failed;
+    needs_context("cuStreamEndCapture");
+    pthread_mutex_lock(&lock);
+    place = capture_of(stream);
+    ended = *place;
+    if (ended) *place = ended->next;
+    else report("ends a capture that is none", "cuStreamEndCapture");
+    pthread_mutex_unlock(&lock);
+    failed = called("cuStreamEndCapture");
+    *graph = ended && !failed ? add_graph(GRAPH, ended->work) : NULL;
+    if (ended) free_work(ended->work);
+    free(ended);
+    return failed;
+}
+#endif
+#ifndef WITHOUT_cuGraphInstantiateWithFlags
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+    (void)flags;
+    check(GRAPH, graph, 0, "cuGraphInstantiateWithFlags");
+    WITH_CONTEXT("cuGraphInstantiateWithFlags");
+    *executable = add_graph(EXECUTABLE, *(struct queued **)graph);
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuGraphDestroy
+int cuGraphDestroy(void *graph) { CALL("cuGraphDestroy"); drop_graph(GRAPH, graph, "cuGraphDestroy"); return 0; }
+#endif
+#ifndef WITHOUT_cuGraphExecDestroy
+int cuGraphExecDestroy(void *executable) {
+    CALL("cuGraphExecDestroy");
+    drop_graph(EXECUTABLE, executable, "cuGraphExecDestroy");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuGraphLaunch
+int cuGraphLaunch(void *executable, void *stream) {
+    const struct queued *work;
+    check(EXECUTABLE, executable, 0, "cuGraphLaunch");
+    check_stream(stream, "cuGraphLaunch");
+    not_captured(stream, "cuGraphLaunch");
+    WITH_CONTEXT("cuGraphLaunch");
+    for (work = *(struct queued **)executable; work; work = work->next)
+        if (work->module) check(MODULE, work->module, 0, "cuGraphLaunch");
+    pthread_mutex_lock(&lock);
+    copy_work(&queue, *(struct queued **)executable, stream);
+    pthread_mutex_unlock(&lock);
     return 0;
 }
 #endif
@@ -251,7 +386,17 @@ int cuEventCreate(void **event, unsigned flags) { (void)flags; WITH_CONTEXT("cuE
 int cuEventRecord(void *event, void *stream) {
     check(EVENT, event, 0, "cuEventRecord");
     check_stream(stream, "cuEventRecord");
+    not_captured(stream, "cuEventRecord");
     WITH_CONTEXT("cuEventRecord");
+    return 0;
+}
+#endif
+#ifndef WITHOUT_cuEventRecordWithFlags
+int cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
+    check(EVENT, event, 0, "cuEventRecordWithFlags");
+    check(STREAM, stream, 0, "cuEventRecordWithFlags");
+    if (flags != 1) report("an event that is not external", "cuEventRecordWithFlags");
+    WITH_CONTEXT("cuEventRecordWithFlags");
     return 0;
 }
 #endif
@@ -354,10 +499,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     made->stream = stream;
     made->module = function;
     memcpy(made->words, parameters[0], sizeof made->words);
-    pthread_mutex_lock(&lock);
-    made->next = queue;
-    queue = made;
-    pthread_mutex_unlock(&lock);
+    enqueue(made);
     return 0;
 }
 #endif

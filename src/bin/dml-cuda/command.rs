@@ -13,13 +13,11 @@ pub enum Command {
 /// From bind points, such as `OutputTensor`, to what is bound there.
 pub type Bindings = HashMap<String, Source>;
 
-/// A range of a resource.
+/// A range of a resource, from an offset to its end: `elementCount` must be a number, and is left out of account as in DxDispatch.
 pub struct Source {
     pub resource: String,
     /// In elements.
     pub offset: u64,
-    /// In elements; to the end of the resource where absent.
-    pub count: Option<u64>,
     /// Bytes of an element; those of the resource's data type where absent.
     pub element_size: Option<u64>,
 }
@@ -85,11 +83,11 @@ fn binding(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Source> {
     if !resources(resource) {
         return Err(name.error(format!("\"{resource}\""), "the name of a resource of this model"));
     }
-    let mut source = Source { resource: resource.to_owned(), offset: 0, count: None, element_size: None };
+    let mut source = Source { resource: resource.to_owned(), offset: 0, element_size: None };
     if node.value.as_object().is_some() {
         source.offset = node.get_or("elementOffset", 0, |node| node.u64())?;
         let optional = |name: &str| node.get(name)?.map(|node| node.u64()).transpose();
-        source.count = optional("elementCount")?.filter(|&count| count > 0);
+        optional("elementCount")?;
         source.element_size = optional("elementSizeInBytes")?.filter(|&size| size > 0);
     }
     Ok(source)

@@ -14,16 +14,20 @@ pub fn line(event: &Value) -> Result<(), String> {
 }
 
 /// How the samples of a device are taken.
-pub fn how_timed(device: &Device) -> &'static str {
+fn how_timed(device: &Device, graph: bool) -> &'static str {
     match device.ordinal() {
-        Some(_) => "events on the GPU around the launches of an iteration, the same buffers every time",
+        Some(_) if graph => {
+            "events on the GPU around the launches of an iteration, which are one CUDA graph, the same buffers every time"
+        }
+        Some(_) => "events on the GPU around launches that are queued one by one, the same buffers every time",
         None => "the host's clock around the dispatches of an iteration, the same buffers every time",
     }
 }
 
-/// A device as the first event says it.
-pub fn device(device: &Device) -> Value {
-    json!({ "event": "device", "name": device.name(), "driver": driver(device), "timing": how_timed(device) })
+/// A device as the first event says it, and whether an iteration on a GPU is a graph.
+pub fn device(device: &Device, graph: bool) -> Value {
+    let timing = how_timed(device, graph);
+    json!({ "event": "device", "name": device.name(), "driver": driver(device), "timing": timing })
 }
 
 /// The CUDA version of a driver.
@@ -100,7 +104,7 @@ impl<'a> Printer<'a> {
 
     pub fn running_on(&self, on: &Device) -> Result<(), String> {
         if self.is_json() {
-            return line(&device(on));
+            return line(&device(on, !self.options.no_graph));
         }
         say!("Running on '{}'", on.name())
     }

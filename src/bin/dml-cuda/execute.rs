@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use dml_cuda::{Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Stream, TensorRole};
+use dml_cuda::{
+    BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, Stream, TensorRole,
+};
 
 use crate::command::{Bindings, Command, Source};
 use crate::events::Printer;
@@ -16,6 +18,9 @@ use crate::timing::Samples;
 use crate::whole_file;
 
 type Result<T> = std::result::Result<T, String>;
+
+/// Dispatches that an iteration may hold as a graph, which takes about a kilobyte for each.
+const MOST_IN_A_GRAPH: u32 = 65_536;
 
 /// A resource on the device.
 struct Placed {
@@ -112,6 +117,11 @@ impl<'a> Executor<'a> {
         let output = output.ok_or("nothing is bound to OutputTensor")?;
 
         let on_gpu = operator.device().ordinal().is_some();
+        let mut graph = if on_gpu && !self.options.no_graph {
+            Some(self.graph(&operator.bind(&inputs, &output).map_err(|error| error.to_string())?)?)
+        } else {
+            None
+        };
         let mut samples = Samples::default();
         let (started, options) = (Instant::now(), self.options);
         let interval = Duration::from_millis(options.dispatch_interval.into());
@@ -125,34 +135,60 @@ impl<'a> Executor<'a> {
             begun = Some(Instant::now());
             let most = options.max_gpu_time_measurements.unwrap_or(u32::MAX);
             let on_gpu = on_gpu && samples.count() < most;
-            let table = operator.bind(&inputs, &output).map_err(|error| error.to_string())?;
-            let before = Instant::now();
-            let first = on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string())?;
-            for _ in 0..options.dispatch_repeat {
-                table.dispatch(&self.stream).map_err(|error| error.to_string())?;
-            }
-            let last = on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string())?;
-            self.stream.synchronize().map_err(|error| error.to_string())?;
+            let (cpu, gpu) = match &mut graph {
+                Some(graph) => self.launch(graph)?,
+                None => self.repeat(&operator.bind(&inputs, &output).map_err(|error| error.to_string())?, on_gpu)?,
+            };
             let repeat = f64::from(options.dispatch_repeat);
-            samples.cpu.push(before.elapsed().as_secs_f64() * 1e3 / repeat);
-            if let (Some(first), Some(last)) = (first, last) {
-                samples.gpu.push(last.milliseconds_since(&first).map_err(|error| error.to_string())? / repeat);
-            }
+            samples.cpu.push(cpu / repeat);
+            samples.gpu.extend(gpu.filter(|_| on_gpu).map(|gpu| gpu / repeat));
         }
         self.printer.dispatched(name, &samples)
+    }
+
+    /// The dispatches of an iteration, as DxDispatch records them into one command list.
+    fn graph(&self, table: &BindingTable) -> Result<Graph> {
+        let repeat = self.options.dispatch_repeat;
+        if repeat > MOST_IN_A_GRAPH {
+            return Err(format!(
+                "dispatch_repeat is {repeat}, must be at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one"
+            ));
+        }
+        let dispatches = (0..repeat).map(|_| table);
+        table.operator().device().record_graph(dispatches).map_err(|error| error.to_string())
+    }
+
+    /// Milliseconds of an iteration as a graph, on the host and on the GPU.
+    fn launch(&self, graph: &mut Graph) -> Result<(f64, Option<f64>)> {
+        let before = Instant::now();
+        graph.launch(&self.stream).map_err(|error| error.to_string())?;
+        self.stream.synchronize().map_err(|error| error.to_string())?;
+        let cpu = before.elapsed().as_secs_f64() * 1e3;
+        Ok((cpu, Some(graph.milliseconds().map_err(|error| error.to_string())?)))
+    }
+
+    /// The same, one dispatch after another.
+    fn repeat(&self, table: &BindingTable, on_gpu: bool) -> Result<(f64, Option<f64>)> {
+        let event = || on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string());
+        let before = Instant::now();
+        let first = event()?;
+        for _ in 0..self.options.dispatch_repeat {
+            table.dispatch(&self.stream).map_err(|error| error.to_string())?;
+        }
+        let last = event()?;
+        self.stream.synchronize().map_err(|error| error.to_string())?;
+        let cpu = before.elapsed().as_secs_f64() * 1e3;
+        let Some((first, last)) = first.zip(last) else { return Ok((cpu, None)) };
+        Ok((cpu, Some(last.milliseconds_since(&first).map_err(|error| error.to_string())?)))
     }
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
         let placed = self.placed(&source.resource)?;
         let of_type = placed.resource.data_type.map(|data_type| u64::from(data_type.size_in_bits() / 8));
         let element_size = source.element_size.or(of_type).unwrap_or(1);
-        let too_large =
-            || format!("elementOffset {} or elementCount {:?} is past 2^64 bytes", source.offset, source.count);
-        let offset = source.offset.checked_mul(element_size).ok_or_else(too_large)?;
-        let size_in_bytes = match source.count {
-            Some(count) => count.checked_mul(element_size).ok_or_else(too_large)?,
-            None => placed.buffer.size_in_bytes().saturating_sub(offset),
-        };
+        let offset = source.offset.checked_mul(element_size);
+        let offset = offset.ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
+        let size_in_bytes = placed.buffer.size_in_bytes().saturating_sub(offset);
         Ok(BufferBinding::range(&placed.buffer, offset, size_in_bytes))
     }
 

@@ -44,6 +44,10 @@ pub struct Options {
     #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub dispatch_repeat: u32,
 
+    /// On a GPU, queue the dispatches of an iteration one by one, where they are one CUDA graph
+    #[arg(long)]
+    pub no_graph: bool,
+
     /// Milliseconds to run for; overrides the iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run")]
     pub milliseconds_to_run: Option<u32>,

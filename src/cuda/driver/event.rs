@@ -11,7 +11,7 @@ use super::failure::explain;
 use super::handle::StreamHandle;
 use crate::error::CudaError;
 
-/// A timed event, recorded.
+/// A timed event.
 #[derive(Debug)]
 pub(crate) struct Event {
     context: Arc<Context>,
@@ -20,25 +20,41 @@ pub(crate) struct Event {
 
 // SAFETY: a CUevent is a handle that the driver lets any thread use.
 unsafe impl Send for Event {}
-// SAFETY: as for Send; nothing changes after it is recorded.
+// SAFETY: as for Send; the driver orders concurrent calls on one event.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event behind all work queued so far on a stream of the context.
-    pub(super) fn record(context: &Arc<Context>, stream: StreamHandle) -> Result<Self, CudaError> {
+    /// An event that is not recorded yet.
+    pub(super) fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
         let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(explain("creating an event"))?;
-        let event = Event { context: context.clone(), raw };
+        Ok(Self { context: context.clone(), raw })
+    }
+
+    /// An event behind all work queued so far on a stream of the context.
+    pub(super) fn record(context: &Arc<Context>, stream: StreamHandle) -> Result<Self, CudaError> {
+        let event = Self::new(context)?;
+        let _current = context.enter()?;
         // SAFETY: both handles are live and of one context.
-        unsafe { result::event::record(raw, stream.raw()) }.map_err(explain("recording an event"))?;
+        unsafe { result::event::record(event.raw, stream.raw()) }.map_err(explain("recording an event"))?;
         Ok(event)
+    }
+
+    /// Makes every launch of the graph that the stream, of the context, is captured into record the event.
+    pub(super) fn record_in_graph(&self, stream: StreamHandle) -> Result<(), CudaError> {
+        let _current = self.context.enter()?;
+        let external = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL as u32;
+        // SAFETY: both handles are live and of one context.
+        unsafe { sys::cuEventRecordWithFlags(self.raw, stream.raw(), external) }
+            .result()
+            .map_err(explain("recording an event in a graph"))
     }
 
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
         let failed = explain("timing two events");
         for event in [earlier, self] {
-            // SAFETY: both events were created and recorded by `record` and live as long as `self`.
+            // SAFETY: both events were created by `new` and live as long as `self`.
             unsafe { result::event::synchronize(event.raw) }.map_err(&failed)?;
         }
         elapsed(earlier.raw, self.raw).map_err(failed)
@@ -60,7 +76,7 @@ fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
     // SAFETY: for CUDA 12.0 the driver gives the function of this name the signature its documentation states.
     let function: ElapsedTime = unsafe { std::mem::transmute::<*mut c_void, ElapsedTime>(function) };
     let mut milliseconds = 0f32;
-    // SAFETY: the events are live and recorded (the caller has waited for them), the result is a live f32.
+    // SAFETY: the events are live and waited for, the result is a live f32; events that were never recorded are an error.
     unsafe { function(&mut milliseconds, start, end) }.result()?;
     Ok(f64::from(milliseconds))
 }
@@ -68,7 +84,7 @@ fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
 impl Drop for Event {
     fn drop(&mut self) {
         if let Ok(_current) = self.context.enter() {
-            // SAFETY: `raw` was created by `record` and is destroyed here only.
+            // SAFETY: `raw` was created by `new` and is destroyed here only.
             let _ = unsafe { result::event::destroy(self.raw) };
         }
     }

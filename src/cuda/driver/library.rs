@@ -10,7 +10,7 @@ use crate::error::DeviceError;
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// The driver's functions that this crate calls, of which cudarc would panic if one were missing.
-const FUNCTIONS: [&str; 31] = [
+const FUNCTIONS: [&str; 38] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuDeviceGet",
@@ -24,10 +24,15 @@ const FUNCTIONS: [&str; 31] = [
     "cuEventCreate",
     "cuEventDestroy_v2",
     "cuEventRecord",
+    "cuEventRecordWithFlags",
     "cuEventSynchronize",
     "cuFuncSetAttribute",
     "cuGetErrorString",
     "cuGetProcAddress_v2",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
     "cuInit",
     "cuLaunchKernel",
     "cuMemAlloc_v2",
@@ -39,8 +44,10 @@ const FUNCTIONS: [&str; 31] = [
     "cuModuleGetFunction",
     "cuModuleLoadData",
     "cuModuleUnload",
+    "cuStreamBeginCapture_v2",
     "cuStreamCreate",
     "cuStreamDestroy_v2",
+    "cuStreamEndCapture",
     "cuStreamSynchronize",
 ];
 

@@ -1,0 +1,91 @@
+//! Graphs: dispatches that are recorded once and launched together.
+
+use crate::binding::BindingTable;
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::device::Device;
+use crate::error::{DeviceError, DispatchError};
+use crate::stream::Stream;
+use crate::trace::span;
+
+/// Dispatches that are launched together, in order, for the host's cost of one: a CUDA graph, where DirectML has a command list.
+///
+/// It keeps operators and buffers alive. Every launch reads what the buffers hold then. On the CPU a launch is the dispatches,
+/// one after another.
+///
+/// ```
+/// # let device = dml_cuda::Device::cpu();
+/// let fill = device.create_float64_sequence(4.try_into()?, 1.0, 0.5);
+/// let fill = device.compile_operator(&fill)?;
+/// let buffer = device.create_buffer(32)?;
+/// let mut graph = device.record_graph(&[fill.bind(&[], &(&buffer).into())?])?;
+/// let stream = device.create_stream()?;
+/// graph.launch(&stream)?;
+/// assert_eq!(buffer.to_vec::<f64>()?, [1.0, 1.5, 2.0, 2.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Graph {
+    device: Device,
+    /// Destroyed before what it uses.
+    #[cfg(feature = "cuda")]
+    recorded: Option<cuda::Graph>,
+    tables: Vec<BindingTable>,
+}
+
+impl Device {
+    /// Records dispatches of this device's operators; nothing runs.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError::Graph`] for a table of another device; [`DispatchError::Cuda`].
+    pub fn record_graph<'a>(&self, tables: impl IntoIterator<Item = &'a BindingTable>) -> Result<Graph, DispatchError> {
+        Graph::new(self, tables.into_iter().cloned().collect())
+    }
+}
+
+impl Graph {
+    fn new(device: &Device, tables: Vec<BindingTable>) -> Result<Self, DispatchError> {
+        span!("record", device = device, dispatches = tables.len());
+        if let Some(other) = tables.iter().map(|table| table.operator().device()).find(|of| !of.same_as(device)) {
+            return Err(DispatchError::Graph { found: device.to_string(), required: other.to_string() });
+        }
+        #[cfg(feature = "cuda")]
+        let record =
+            |context| cuda::Graph::record(context, |stream| tables.iter().try_for_each(|table| table.queue(stream)));
+        Ok(Self {
+            device: device.clone(),
+            #[cfg(feature = "cuda")]
+            recorded: device.cuda_context().map(record).transpose()?,
+            tables,
+        })
+    }
+
+    /// Queues the dispatches on a stream of the graph's device, behind the launch before, on whichever stream that was.
+    pub fn launch(&mut self, stream: &Stream) -> Result<(), DispatchError> {
+        span!("launch", device = self.device, dispatches = self.tables.len());
+        if !stream.device().same_as(&self.device) {
+            let (found, required) = (stream.device().to_string(), self.device.to_string());
+            return Err(DispatchError::Device { found, required });
+        }
+        #[cfg(feature = "cuda")]
+        if let (Some(graph), Some(stream)) = (&mut self.recorded, stream.cuda()) {
+            return Ok(graph.launch(stream.handle())?);
+        }
+        self.tables.iter().try_for_each(|table| table.dispatch(stream))
+    }
+
+    /// Milliseconds from the begin of the first dispatch to the end of the last, of the last launch, after waiting for it. GPU
+    /// only.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NoEvents`] on the CPU; [`DeviceError::Cuda`] before the first launch, too.
+    pub fn milliseconds(&self) -> Result<f64, DeviceError> {
+        #[cfg(feature = "cuda")]
+        if let Some(graph) = &self.recorded {
+            return Ok(graph.milliseconds()?);
+        }
+        Err(DeviceError::NoEvents)
+    }
+}

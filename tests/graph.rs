@@ -1,0 +1,133 @@
+//! Graphs: dispatches recorded once are launched in order, on what the buffers hold then, and keep alive what they use.
+
+mod common;
+
+use common::{compile, devices, lanes};
+use dml_cuda::{Buffer, Device, DeviceError, Graph, OperatorDesc, TensorDataType};
+
+const LANES: u32 = 3;
+const SIZE: u32 = 8;
+
+/// Input reversed into output, and output in place by further lengths: its buffers, which the graph alone keeps with the tables.
+fn twice(device: &Device) -> (Graph, [Buffer; 4]) {
+    let operator = compile(device, &OperatorDesc::from(lanes(TensorDataType::Float32, LANES, SIZE)));
+    let bytes = u64::from(LANES * SIZE * 4);
+    let buffer = |bytes| device.create_buffer(bytes).expect("memory");
+    let [input, output, first, second] = [bytes, bytes, 12, 12].map(buffer);
+    let copy = operator.bind(&[(&input).into(), (&first).into()], &(&output).into()).expect("bound");
+    let again = operator.bind(&[(&output).into(), (&second).into()], &(&output).into()).expect("bound");
+    let graph = device.record_graph([&copy, &again]).expect("recorded");
+    (graph, [input, output, first, second])
+}
+
+/// Fills the inputs.
+fn write([input, _, first, second]: &[Buffer; 4], values: &[f32], lengths: ([u32; 3], [u32; 3])) {
+    input.write(0, bytemuck::cast_slice(values)).expect("written");
+    first.write(0, bytemuck::cast_slice(&lengths.0)).expect("written");
+    second.write(0, bytemuck::cast_slice(&lengths.1)).expect("written");
+}
+
+/// The same by hand.
+fn reversed(values: &[f32], lengths: [u32; 3]) -> Vec<f32> {
+    let mut values = values.to_vec();
+    for (lane, length) in values.chunks_mut(SIZE as usize).zip(lengths) {
+        lane[..(length as usize).min(SIZE as usize)].reverse();
+    }
+    values
+}
+
+#[test]
+fn a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold() {
+    for device in devices("a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold") {
+        let (mut graph, buffers) = twice(&device);
+        let streams = [(); 2].map(|()| device.create_stream().expect("a stream"));
+        for (n, lengths) in
+            [([1, 5, 8], [8, 0, 3]), ([0, 8, 2], [2, 2, 9]), ([7, 7, 7], [8, 8, 8])].into_iter().enumerate()
+        {
+            let values: Vec<f32> = (0..LANES * SIZE).map(|k| (k + 100 * n as u32) as f32).collect();
+            write(&buffers, &values, lengths);
+            for stream in &streams {
+                graph.launch(stream).expect("launched");
+                graph.launch(stream).expect("launched");
+            }
+            let required = reversed(&reversed(&values, lengths.0), lengths.1);
+            assert_eq!(buffers[1].to_vec::<f32>().expect("read"), required, "{device}");
+        }
+        // It outlives all that it was made of, and may go while it runs.
+        let [_, output, ..] = buffers;
+        graph.launch(&streams[0]).expect("launched");
+        drop((graph, streams));
+        assert_eq!(output.to_vec::<f32>().expect("read").len(), 24);
+    }
+}
+
+#[test]
+fn time_is_the_gpus_and_of_the_last_launch() {
+    for device in devices("time_is_the_gpus_and_of_the_last_launch") {
+        let (mut graph, _) = twice(&device);
+        let stream = device.create_stream().expect("a stream");
+        let before = graph.milliseconds();
+        graph.launch(&stream).expect("launched");
+        let after = graph.milliseconds();
+        if device.ordinal().is_some() {
+            let error = before.expect_err("nothing was launched").to_string();
+            assert!(error.starts_with("cuda: timing two events failed: "), "{error}");
+            let milliseconds = after.expect("it was launched");
+            assert!(milliseconds > 0.0 && milliseconds < 10.0, "{milliseconds} ms");
+        } else {
+            assert_eq!((before, after), (Err(DeviceError::NoEvents), Err(DeviceError::NoEvents)));
+        }
+        // One of nothing is launched, too.
+        let mut nothing = device.record_graph([]).expect("recorded");
+        nothing.launch(&stream).expect("launched");
+        stream.synchronize().expect("done");
+    }
+}
+
+#[test]
+fn devices_must_be_one() {
+    let all = devices("devices_must_be_one");
+    let [cpu, gpu] = all.as_slice() else { return };
+    for (device, other) in [(cpu, gpu), (gpu, cpu)] {
+        let (mut graph, _) = twice(device);
+        let stream = other.create_stream().expect("a stream");
+        let error = graph.launch(&stream).expect_err("two devices").to_string();
+        assert_eq!(
+            error,
+            format!("the stream is of {other}, must be of {device}, the operator's device (dispatch.device)")
+        );
+        let operator = compile(other, &OperatorDesc::from(lanes(TensorDataType::UInt8, 2, 4)));
+        let buffer = other.create_buffer(8).expect("memory");
+        let table =
+            operator.bind(&[(&buffer).into(), (&other.create_buffer(8).expect("memory")).into()], &(&buffer).into());
+        let error = device.record_graph([&table.expect("bound")]).expect_err("two devices").to_string();
+        assert_eq!(
+            error,
+            format!("the graph is of {device}, must be of {other}, the operator's device (graph.device)")
+        );
+    }
+}
+
+/// Recording in one thread meets neither the recording nor the reading of others.
+#[test]
+fn threads_record_while_others_read() {
+    for device in devices("threads_record_while_others_read") {
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let device = &device;
+                scope.spawn(move || {
+                    let stream = device.create_stream().expect("a stream");
+                    for round in 0..20 {
+                        let (mut graph, buffers) = twice(device);
+                        let values: Vec<f32> = (0..LANES * SIZE).map(|k| (k * 7 + n * 31 + round) as f32).collect();
+                        let lengths = ([n, round, 8], [8, n, 1]);
+                        write(&buffers, &values, lengths);
+                        graph.launch(&stream).expect("launched");
+                        let found = buffers[1].to_vec::<f32>().expect("read");
+                        assert_eq!(found, reversed(&reversed(&values, lengths.0), lengths.1));
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,168 @@
+//! A GPU that another kernel poisoned, and one that is nearly full: errors in words, clean drops, nothing hangs. A process of its own for
+//! each, since a poisoned context stays so.
+#![cfg(feature = "cuda")]
+#![allow(unsafe_code)]
+
+mod common;
+
+use std::process::Command;
+
+use cudarc::driver::result;
+use dml_cuda::{Device, OperatorDesc, TensorDataType};
+
+/// Runs a test of this program that is for a process of its own, and returns what it printed.
+fn alone(name: &str) -> String {
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", name, "--nocapture"])
+        .env("GPU_FAULT", name)
+        .output()
+        .expect("it starts");
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success(), "{name}: {}\n{said}", output.status);
+    said
+}
+
+/// Whether this process is the one for it.
+fn is_for(name: &str) -> bool {
+    std::env::var_os("GPU_FAULT").is_some_and(|value| value == name)
+}
+
+/// A kernel that writes to address 8, as a faulty one of a stranger would.
+const FAULTY: &std::ffi::CStr = c".version 7.5
+.target sm_75
+.address_size 64
+.visible .entry faulty() { .reg .u64 %a; mov.u64 %a, 8; st.global.u64 [%a], %a; ret; }
+";
+
+#[test]
+fn poisoned() {
+    if !is_for("poisoned") {
+        return;
+    }
+    let device = Device::cuda(0).expect("a GPU");
+    let desc = OperatorDesc::from(common::lanes(TensorDataType::Float32, 64, 64));
+    let operator = common::compile(&device, &desc);
+    let stream = device.create_stream().expect("a stream");
+    let buffers = [64 * 64 * 4, 64 * 4].map(|bytes| device.create_buffer(bytes).expect("memory"));
+    let bindings = [(&buffers[0]).into(), (&buffers[1]).into()];
+    let table = operator.bind(&bindings, &bindings[0]).expect("bound");
+    let mut graph = device.record_graph([&table]).expect("recorded");
+    graph.launch(&stream).expect("launched");
+    // SAFETY: the context is the primary one, which the device keeps; what the kernel breaks is what this test is about.
+    unsafe {
+        result::ctx::set_current(result::primary_ctx::retain(0).expect("its context")).expect("current");
+        let module = result::module::load_data(FAULTY.as_ptr().cast()).expect("loaded");
+        let function = result::module::get_function(module, c"faulty".to_owned()).expect("found");
+        result::launch_kernel(function, (1, 1, 1), (1, 1, 1), 0, std::ptr::null_mut(), &mut []).expect("queued");
+        result::stream::synchronize(std::ptr::null_mut()).expect_err("it faults");
+    }
+    let mut said = Vec::new();
+    let mut failed = |what: &str, outcome: Result<(), String>| {
+        said.push(format!("POISONED {what}: {}", outcome.err().unwrap_or_else(|| "no error".to_owned())));
+    };
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    failed("stream", device.create_stream().map(drop).map_err(|error| text(&error)));
+    failed("buffer", device.create_buffer(64).map(drop).map_err(|error| text(&error)));
+    failed("write", buffers[1].write(0, &[1; 8]).map_err(|error| text(&error)));
+    failed("read", buffers[0].to_vec::<u8>().map(drop).map_err(|error| text(&error)));
+    failed("dispatch", table.dispatch(&stream).map_err(|error| text(&error)));
+    failed("launch", graph.launch(&stream).map_err(|error| text(&error)));
+    failed("record", device.record_graph([&table]).map(drop).map_err(|error| text(&error)));
+    failed("event", stream.record_event().map(drop).map_err(|error| text(&error)));
+    failed("synchronize", stream.synchronize().map_err(|error| text(&error)));
+    let other = common::lanes(TensorDataType::UInt8, 3, 100_000);
+    let other = device.create_operator(other).expect("rules know no GPU");
+    failed("compile", device.compile_operator(&other).map(drop).map_err(|error| text(&error)));
+    drop((graph, table, bindings, buffers, operator, stream, device));
+    said.push("POISONED dropped".to_owned());
+    println!("{}", said.join("\n"));
+}
+
+#[test]
+fn a_context_that_another_kernel_poisoned_is_named_by_every_call() {
+    if common::cuda("a_context_that_another_kernel_poisoned_is_named_by_every_call").is_none() {
+        return;
+    }
+    let said = alone("poisoned");
+    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("POISONED ")).collect();
+    eprintln!("{}", lines.join("\n"));
+    let (last, calls) = lines.split_last().expect("it printed");
+    assert_eq!((*last, calls.len()), ("dropped", 10), "{said}");
+    for call in calls {
+        let (what, error) = call.split_once(": ").expect("a name and an error");
+        // What needs the GPU fails; what the driver does on the host alone may not.
+        let on_host = ["record", "compile", "event", "stream", "buffer"].contains(&what) && error == "no error";
+        let named =
+            error.contains("(CUDA error 700)") && error.contains("an earlier kernel of this process touched memory");
+        assert!(on_host || named, "{call}");
+    }
+}
+
+#[test]
+fn full() {
+    if !is_for("full") {
+        return;
+    }
+    let device = Device::cuda(0).expect("a GPU");
+    let desc = OperatorDesc::from(common::lanes(TensorDataType::Float32, 64, 64));
+    let operator = common::compile(&device, &desc);
+    let random = common::Random(7).bytes(64 * 64 * 4);
+    let lengths: Vec<u32> = (0..64).collect();
+    let required = common::run(&Device::cpu(), &desc, &[&random, bytemuck::cast_slice(&lengths)], false);
+    let stream = device.create_stream().expect("a stream");
+    let input = device.create_buffer_from(random.as_slice()).expect("memory");
+    let lengths = device.create_buffer_from(&lengths).expect("memory");
+    let output = device.create_buffer(64 * 64 * 4).expect("memory");
+    // Ever smaller pieces, until not even 2 MiB are left.
+    let mut taken = Vec::new();
+    let mut piece = 64u64 << 30;
+    let mut error = String::new();
+    while piece >= 2 << 20 {
+        match device.create_buffer(piece) {
+            Ok(buffer) => taken.push(buffer),
+            Err(refused) => {
+                error = refused.to_string();
+                piece /= 2;
+            }
+        }
+    }
+    println!(
+        "FULL {} buffers of {} bytes",
+        taken.len(),
+        taken.iter().map(dml_cuda::Buffer::size_in_bytes).sum::<u64>()
+    );
+    println!("FULL {error}");
+    // What is there works on, also as a graph and with a kernel that is loaded now, or says what it lacks.
+    let bindings = [(&input).into(), (&lengths).into()];
+    let table = operator.bind(&bindings, &(&output).into()).expect("bound");
+    table.dispatch(&stream).expect("queued");
+    assert_eq!(output.to_vec::<u8>().expect("read"), required);
+    let other = device.create_operator(common::lanes(TensorDataType::UInt8, 3, 100_000)).expect("rules know no GPU");
+    for (what, outcome) in [
+        ("compile", device.compile_operator(&other).map(drop).map_err(|error| error.to_string())),
+        ("graph", device.record_graph([&table; 100]).map(drop).map_err(|error| error.to_string())),
+        ("stream", device.create_stream().map(drop).map_err(|error| error.to_string())),
+    ] {
+        println!("FULL {what}: {}", outcome.err().unwrap_or_else(|| "works".to_owned()));
+    }
+    // Memory that is given back can be had again.
+    let size = taken[0].size_in_bytes();
+    drop(taken);
+    device.create_buffer(size).expect("memory");
+    println!("FULL again");
+}
+
+#[test]
+fn memory_that_is_nearly_full_is_said_and_what_is_there_works_on() {
+    if common::cuda("memory_that_is_nearly_full_is_said_and_what_is_there_works_on").is_none() {
+        return;
+    }
+    let said = alone("full");
+    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("FULL ")).collect();
+    eprintln!("{}", lines.join("\n"));
+    assert_eq!((lines.len(), lines.last()), (6, Some(&"again")), "{said}");
+    assert!(lines[1].starts_with("cuda: allocating 2097152 bytes failed: "), "{}", lines[1]);
+    for outcome in &lines[2..5] {
+        assert!(outcome.ends_with(": works") || outcome.contains("(CUDA error 2); free GPU memory"), "{outcome}");
+    }
+}

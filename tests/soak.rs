@@ -1,0 +1,303 @@
+//! A soak: threads that bind, dispatch, record, read and drop on every GPU there is, or on the CPU, with one set of operators between them,
+//! on streams of their own, of all, and of another library. Every byte is looked at, and memory is what it was. `SOAK_SECONDS=480` for
+//! longer than a second.
+#![allow(unsafe_code)]
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use common::Random;
+use dml_cuda::{
+    Buffer, BufferBinding, BufferTensorDesc, CompiledOperator, Device, FillValueSequenceDesc, Graph, OperatorDesc,
+    ReverseSubsequencesDesc, ScalarUnion, Stream, TensorDataType,
+};
+
+/// Data for an operator: its inputs, and the output that they make.
+struct Variant {
+    inputs: Vec<Vec<u8>>,
+    output: Vec<u8>,
+}
+
+/// An operator's descriptor, with data.
+struct Work {
+    desc: OperatorDesc,
+    variants: Vec<Variant>,
+}
+
+impl Work {
+    fn new(desc: OperatorDesc, lengths: Option<(usize, u64)>, random: &mut Random) -> Self {
+        let tensor = desc.output_tensor();
+        let total = tensor.total_tensor_size_in_bytes as usize;
+        // Behind them may be padding to a multiple of 4 bytes, which nothing writes.
+        let elements = (tensor.sizes.iter().product::<u32>() * tensor.data_type.size_in_bits() / 8) as usize;
+        let variants = (0..4).map(|_| {
+            let inputs: Vec<Vec<u8>> = lengths.map_or(Vec::new(), |(count, most)| {
+                let lengths: Vec<u32> = (0..count).map(|_| random.below(most + 2) as u32).collect();
+                vec![random.bytes(total), bytemuck::cast_slice(&lengths).to_vec()]
+            });
+            let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+            let mut output = common::run(&Device::cpu(), &desc, &slices, false);
+            output.truncate(elements);
+            Variant { inputs, output }
+        });
+        Self { variants: variants.collect(), desc }
+    }
+
+    fn all() -> Vec<Self> {
+        let mut random = Random(15);
+        let mut all = Vec::new();
+        let shapes: [(&[u32], usize); 6] =
+            [(&[37, 1001], 1), (&[64, 513], 1), (&[5, 4099], 1), (&[3, 300, 70], 1), (&[200, 33], 0), (&[16, 256], 1)];
+        let types = [TensorDataType::UInt8, TensorDataType::Float16, TensorDataType::Float32, TensorDataType::Int64];
+        for (n, (sizes, axis)) in shapes.into_iter().enumerate() {
+            for data_type in [types[n % 4], types[(n + 2) % 4]] {
+                let tensor = BufferTensorDesc::packed(data_type, sizes);
+                let mut of_lengths = sizes.to_vec();
+                of_lengths[axis] = 1;
+                let count = of_lengths.iter().product::<u32>() as usize;
+                let desc = ReverseSubsequencesDesc {
+                    input_tensor: tensor.clone(),
+                    sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &of_lengths),
+                    output_tensor: tensor,
+                    axis: axis as u32,
+                };
+                all.push(Self::new(desc.into(), Some((count, u64::from(sizes[axis]))), &mut random));
+            }
+        }
+        let fill = FillValueSequenceDesc {
+            output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[3, 10_007]),
+            value_data_type: TensorDataType::Float32,
+            value_start: ScalarUnion::Float32(-7.25),
+            value_delta: ScalarUnion::Float32(0.3),
+        };
+        all.push(Self::new(fill.into(), None, &mut random));
+        all
+    }
+}
+
+/// What was done, and what came out wrong.
+#[derive(Default)]
+struct Counts {
+    own_stream: AtomicU64,
+    shared_stream: AtomicU64,
+    in_place: AtomicU64,
+    graph: AtomicU64,
+    foreign: AtomicU64,
+    wrong_bytes: AtomicU64,
+}
+
+/// A device with what its threads share.
+struct Place {
+    device: Device,
+    stream: Stream,
+    operators: Vec<CompiledOperator>,
+}
+
+impl Place {
+    fn new(device: Device, work: &[Work]) -> Self {
+        let operators = work.iter().map(|work| common::compile(&device, &work.desc)).collect();
+        Self { stream: device.create_stream().expect("a stream"), operators, device }
+    }
+}
+
+/// A thread's own graph of one operator, and its buffers.
+struct Recorded {
+    of: usize,
+    graph: Graph,
+    inputs: Vec<Buffer>,
+    output: Buffer,
+    launches: u32,
+}
+
+/// One thread on one device, until the end.
+struct Worker<'a> {
+    place: &'a Place,
+    work: &'a [Work],
+    counts: &'a Counts,
+    random: Random,
+    stream: Stream,
+    recorded: Option<Recorded>,
+}
+
+impl Worker<'_> {
+    fn run(mut self, until: Instant) {
+        while Instant::now() < until {
+            let n = self.random.below(self.work.len() as u64) as usize;
+            let variant = &self.work[n].variants[self.random.below(4) as usize];
+            match self.random.below(5) {
+                0 => self.dispatch(n, variant, false),
+                1 => self.dispatch(n, variant, true),
+                2 if !variant.inputs.is_empty() => self.in_place(n, variant),
+                3 => self.foreign(n, variant),
+                _ => self.graph(variant, n),
+            }
+            if self.random.below(64) == 0 {
+                self.stream = self.place.device.create_stream().expect("a stream");
+            }
+        }
+    }
+
+    fn look(&self, found: &[u8], variant: &Variant, counter: &AtomicU64) {
+        let wrong = found.iter().zip(&variant.output).filter(|(found, required)| found != required).count();
+        self.counts.wrong_bytes.fetch_add(wrong as u64, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn buffers(&self, variant: &Variant) -> (Vec<Buffer>, Buffer) {
+        let device = &self.place.device;
+        let inputs = variant.inputs.iter().map(|bytes| device.create_buffer_from(bytes.as_slice()).expect("memory"));
+        let output = device.create_buffer((variant.output.len() as u64).next_multiple_of(4)).expect("memory");
+        (inputs.collect(), output)
+    }
+
+    /// Into new buffers; the inputs and the table go while the work runs.
+    fn dispatch(&self, n: usize, variant: &Variant, shared: bool) {
+        let (inputs, output) = self.buffers(variant);
+        let bindings: Vec<BufferBinding> = inputs.iter().map(Into::into).collect();
+        let table = self.place.operators[n].bind(&bindings, &(&output).into()).expect("bound");
+        let stream = if shared { &self.place.stream } else { &self.stream };
+        table.dispatch(stream).expect("queued");
+        drop((inputs, bindings, table));
+        let counter = if shared { &self.counts.shared_stream } else { &self.counts.own_stream };
+        self.look(&output.to_vec::<u8>().expect("read"), variant, counter);
+    }
+
+    fn in_place(&self, n: usize, variant: &Variant) {
+        let (inputs, _) = self.buffers(variant);
+        let bindings: Vec<BufferBinding> = inputs.iter().map(Into::into).collect();
+        let table = self.place.operators[n].bind(&bindings, &bindings[0]).expect("bound");
+        table.dispatch(&self.stream).expect("queued");
+        self.look(&inputs[0].to_vec::<u8>().expect("read"), variant, &self.counts.in_place);
+    }
+
+    /// A graph that was recorded before takes new data and new lengths, then and when another one is made.
+    fn graph(&mut self, variant: &Variant, n: usize) {
+        if self.recorded.as_ref().is_none_or(|recorded| recorded.of != n || recorded.launches > 40) {
+            let (inputs, output) = self.buffers(variant);
+            let bindings: Vec<BufferBinding> = inputs.iter().map(Into::into).collect();
+            let table = self.place.operators[n].bind(&bindings, &(&output).into()).expect("bound");
+            let graph = self.place.device.record_graph([&table, &table]).expect("recorded");
+            self.recorded = Some(Recorded { of: n, graph, inputs, output, launches: 0 });
+        }
+        for variant in &self.work[n].variants {
+            let Some(recorded) = &mut self.recorded else { return };
+            for (buffer, bytes) in recorded.inputs.iter().zip(&variant.inputs) {
+                buffer.write(0, bytes).expect("written");
+            }
+            let stream = if recorded.launches % 3 == 0 { &self.place.stream } else { &self.stream };
+            recorded.graph.launch(stream).expect("launched");
+            recorded.launches += 1;
+            let found = recorded.output.to_vec::<u8>().expect("read");
+            self.look(&found, variant, &self.counts.graph);
+        }
+    }
+
+    /// On a stream and in memory that the crate did not make, whose padding may be missing.
+    #[cfg(feature = "cuda")]
+    fn foreign(&self, n: usize, variant: &Variant) {
+        use cudarc::driver::result;
+        let Some(ordinal) = self.place.device.ordinal() else { return };
+        let context = cudarc::driver::CudaContext::new(ordinal).expect("the GPU");
+        context.bind_to_thread().expect("its context");
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("a stream");
+        let mut found = vec![0u8; variant.output.len()];
+        // SAFETY: the memory is as large as what it is for, is used on this stream alone, and is freed once that is done.
+        unsafe {
+            let place = |bytes: &[u8]| {
+                let address = result::malloc_sync(bytes.len()).expect("memory");
+                result::memcpy_htod_async(address, bytes, stream).expect("written");
+                address
+            };
+            let inputs: Vec<u64> = variant.inputs.iter().map(|bytes| place(bytes)).collect();
+            let output = place(&found);
+            self.place.operators[n].dispatch_raw(&inputs, output, stream.cast()).expect("queued");
+            result::memcpy_dtoh_async(&mut found, output, stream).expect("read");
+            result::stream::synchronize(stream).expect("done");
+            for address in inputs.into_iter().chain([output]) {
+                result::free_sync(address).expect("freed");
+            }
+            result::stream::destroy(stream).expect("destroyed");
+        }
+        self.look(&found, variant, &self.counts.foreign);
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn foreign(&self, _: usize, _: &Variant) {}
+}
+
+/// Bytes that are taken: of each GPU, and of the process.
+fn memory(places: &[Place]) -> Vec<u64> {
+    let mut taken = Vec::new();
+    #[cfg(feature = "cuda")]
+    for ordinal in places.iter().filter_map(|place| place.device.ordinal()) {
+        let context = cudarc::driver::CudaContext::new(ordinal).expect("the GPU");
+        context.bind_to_thread().expect("its context");
+        let (free, total) = cudarc::driver::result::mem_get_info().expect("its memory");
+        taken.push((total - free) as u64);
+    }
+    let _ = places;
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    taken.extend(statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).map(|pages| pages * 4096));
+    taken
+}
+
+#[test]
+fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
+    let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let test = "threads_and_devices_get_their_own_bytes_and_lose_no_memory";
+    let work = Work::all();
+    let mut devices: Vec<Device> = common::cuda(test).into_iter().collect();
+    devices.extend((1..Device::cuda_count()).map(|ordinal| Device::cuda(ordinal).expect("a GPU")));
+    let threads = if devices.is_empty() { 4 } else { 16 };
+    if devices.is_empty() {
+        devices.push(Device::cpu());
+    }
+    let places: Vec<Place> = devices.into_iter().map(|device| Place::new(device, &work)).collect();
+    let counts = Counts::default();
+    let round = |seconds: f64| {
+        let until = Instant::now() + Duration::from_secs_f64(seconds);
+        let slowest = Mutex::new(Duration::ZERO);
+        std::thread::scope(|scope| {
+            for n in 0..threads {
+                let place = &places[n % places.len()];
+                let (work, counts, slowest) = (&work, &counts, &slowest);
+                scope.spawn(move || {
+                    let stream = place.device.create_stream().expect("a stream");
+                    Worker { place, work, counts, random: Random(n as u64), stream, recorded: None }.run(until);
+                    let late = Instant::now().saturating_duration_since(until);
+                    let mut slowest = slowest.lock().expect("no thread panics");
+                    *slowest = late.max(*slowest);
+                });
+            }
+        });
+        let slowest = *slowest.lock().expect("no thread panics");
+        assert!(slowest < Duration::from_secs(30), "a thread was stuck for {slowest:?}");
+    };
+    // The first round loads what is loaded once.
+    round(seconds / 10.0);
+    let before = memory(&places);
+    round(seconds);
+    let after = memory(&places);
+    let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    eprintln!(
+        "{} devices, {threads} threads, {seconds} s: {} dispatches on own streams, {} on shared ones, {} in place, {} graphs launched, \
+         {} raw on foreign streams; memory taken {before:?} before, {after:?} after; {} wrong bytes",
+        places.len(),
+        of(&counts.own_stream),
+        of(&counts.shared_stream),
+        of(&counts.in_place),
+        of(&counts.graph),
+        of(&counts.foreign),
+        of(&counts.wrong_bytes),
+    );
+    assert_eq!(of(&counts.wrong_bytes), 0);
+    assert!([&counts.own_stream, &counts.shared_stream, &counts.in_place, &counts.graph]
+        .iter()
+        .all(|counter| of(counter) > 0));
+    for (before, after) in before.iter().zip(&after) {
+        assert!(after.saturating_sub(*before) < 64 << 20, "{before} bytes were taken before, {after} after");
+    }
+}

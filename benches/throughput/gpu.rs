@@ -24,6 +24,8 @@ pub struct Gpu {
     context: Arc<CudaContext>,
     device: Device,
     stream: sys::CUstream,
+    /// Whether work of any size is timed in a graph.
+    graphs: bool,
     /// Random bytes that inputs are made of.
     random: Memory,
     store: sys::CUfunction,
@@ -118,7 +120,7 @@ const PLAIN_PTX: &std::ffi::CStr = c"
 ";
 
 impl Gpu {
-    pub fn new() -> Self {
+    pub fn new(graphs: bool) -> Self {
         let device = Device::cuda(0).expect("a GPU");
         let context = CudaContext::new(0).expect("a GPU");
         context.bind_to_thread().expect("the context is live");
@@ -140,7 +142,7 @@ impl Gpu {
         // SAFETY: the slice is as large as the allocation.
         unsafe { result::memcpy_htod_sync(random.address, &words) }.expect("copied");
         result::ctx::synchronize().expect("copied");
-        Self { context, device, stream, random, store, swap, empty, chase }
+        Self { context, device, stream, graphs, random, store, swap, empty, chase }
     }
 
     pub fn description(&self) -> String {
@@ -187,11 +189,12 @@ impl Gpu {
     /// The median microseconds of one `launch`, each on the next set of buffers. Launches of little work, which
     /// would wait for the host, are replayed from a graph.
     fn time(&self, bytes: u64, launch: &mut dyn FnMut(usize)) -> f64 {
-        if bytes < IN_GRAPH {
-            return self.time_in_graph(launch);
-        }
         // As many launches a sample as fill a millisecond or two.
-        self.time_queued((8_000_000_000 / bytes).clamp(2, 200) as usize, launch)
+        let launches = (8_000_000_000 / bytes.max(1)).clamp(2, 200) as usize;
+        if bytes < IN_GRAPH || self.graphs {
+            return self.time_in_graph(launches, launch);
+        }
+        self.time_queued(launches, launch)
     }
 
     /// The median microseconds of one `launch` of so many queued one behind the other.
@@ -224,13 +227,13 @@ impl Gpu {
         samples[SAMPLES / 2]
     }
 
-    fn time_in_graph(&self, launch: &mut dyn FnMut(usize)) -> f64 {
-        const LAUNCHES: usize = 200;
+    /// The same, replayed from a graph of so many.
+    fn time_in_graph(&self, launches: usize, launch: &mut dyn FnMut(usize)) -> f64 {
         // SAFETY: the stream is live, and between begin and end only launches are queued on it.
         let graph = unsafe {
             result::stream::begin_capture(self.stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
                 .expect("idle");
-            (0..LAUNCHES).for_each(&mut *launch);
+            (0..launches).for_each(&mut *launch);
             let graph = result::stream::end_capture(self.stream).expect("captured");
             result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)).expect("instantiated")
         };
@@ -240,7 +243,7 @@ impl Gpu {
         });
         // SAFETY: `time` has waited for the last replay.
         unsafe { result::graph::exec_destroy(graph) }.expect("destroyed");
-        replays / LAUNCHES as f64
+        replays / launches as f64
     }
 
     /// One block of threads that does what small work must at least: return at once; store; load a length, load what
@@ -249,7 +252,7 @@ impl Gpu {
         let scratch = Memory::new(1 << 16);
         [self.empty, self.store, self.chase].map(|function| {
             let (mut out, mut value) = (scratch.address, 0u32);
-            self.time_in_graph(&mut |_| {
+            self.time_in_graph(200, &mut |_| {
                 let mut arguments = [std::ptr::from_mut(&mut out).cast(), std::ptr::from_mut(&mut value).cast()];
                 // SAFETY: the kernels take an address and a word, and stay in the first 16 KiB behind the address.
                 unsafe { result::launch_kernel(function, (1, 1, 1), (256, 1, 1), 0, self.stream, &mut arguments) }

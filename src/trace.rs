@@ -1,10 +1,23 @@
-//! Spans for the crate `tracing`, behind the feature of that name; without it they are nothing.
+//! Spans for the crate `tracing`, and ranges for NVIDIA's profilers, behind the features `tracing` and `nvtx`; without them they are
+//! nothing.
 
 /// Opens a span until the end of the scope: its name, and fields by their `Display`.
 macro_rules! span {
     ($name:literal $(, $field:ident = $value:expr)*) => {
         #[cfg(feature = "tracing")]
         let _span = tracing::debug_span!(target: "dml_cuda", $name $(, $field = %$value)*).entered();
+        #[cfg(feature = "nvtx")]
+        let _range = crate::trace::range([$name.to_owned() $(, format!("{}={}", stringify!($field), $value))*].join(" "));
     };
 }
 pub(crate) use span;
+
+/// A range of the calling thread in the domain `dml_cuda`, until it is dropped.
+#[cfg(feature = "nvtx")]
+pub(crate) fn range(message: String) -> nvtx::domain::LocalRange<'static> {
+    use std::ffi::CString;
+    use std::sync::LazyLock;
+
+    static DOMAIN: LazyLock<nvtx::Domain> = LazyLock::new(|| nvtx::Domain::new(c"dml_cuda"));
+    DOMAIN.local_range(CString::new(message).unwrap_or_default())
+}

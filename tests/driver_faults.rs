@@ -372,3 +372,15 @@ fn memory_that_is_not_to_be_had_is_said() {
     let said = text(&output.stderr);
     assert!(!output.status.success() && said.contains("cuda: allocating ") && said.contains("free memory"), "{said}");
 }
+
+/// A number that cudarc's enum of results does not have, of which the driver has no words either.
+#[test]
+fn a_result_that_nobody_knows_is_said_by_its_number() {
+    let Some(folder) = driver("nothing") else { return };
+    for (function, nth) in [("cuMemAlloc_v2", 2), ("cuLaunchKernel", 1), ("cuInit", 1), ("cuGraphLaunch", 2)] {
+        let (output, _) = with_failure(folder.path(), function, nth, 4711, true);
+        let said = text(&output.stderr);
+        let named = said.contains(" failed: the driver has no words for it (CUDA error 4711); see this error");
+        assert!(output.status.code() == Some(1) && named, "{function}: {said}");
+    }
+}

@@ -522,6 +522,7 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
 #ifndef WITHOUT_cuGetErrorString
 int cuGetErrorString(int error, const char **text) {
     CALL("cuGetErrorString");
+    if (error > 1000) return 1; /* newer than this driver */
     *text = error == 803 ? "system has unsupported display driver / cuda driver combination" : "as the double was told";
     return 0;
 }

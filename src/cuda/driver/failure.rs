@@ -1,40 +1,55 @@
 //! Errors of the driver in words.
 
 use cudarc::driver::result::DriverError;
-use cudarc::driver::sys;
+use cudarc::driver::sys::CUresult;
 
 use crate::error::CudaError;
 
+/// What to do about results of the driver.
+const ADVICE: &[(&[CUresult], &str)] = &[
+    (
+        &[CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION],
+        "the PTX is newer than the driver: update the driver, or build with an older nvcc or with DML_CUDA_PREBUILT=1",
+    ),
+    (
+        &[CUresult::CUDA_ERROR_INVALID_PTX, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU],
+        "the GPU must be of compute capability 7.5 or higher",
+    ),
+    (&[CUresult::CUDA_ERROR_OUT_OF_MEMORY], "free GPU memory"),
+    (&[CUresult::CUDA_ERROR_NO_DEVICE, CUresult::CUDA_ERROR_INVALID_DEVICE], "check that nvidia-smi shows the GPU"),
+    (
+        &[CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, CUresult::CUDA_ERROR_SYSTEM_NOT_READY],
+        "reinstall or restart NVIDIA's driver",
+    ),
+    (
+        &[CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT],
+        "end the stream's capture first",
+    ),
+    (
+        &[
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+            CUresult::CUDA_ERROR_LAUNCH_FAILED,
+            CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+        ],
+        "an earlier kernel of this process touched memory it must not; the process must end",
+    ),
+];
+
 /// Turns the driver's error into one that says what was being done and what to do about it.
+///
+/// A newer driver may answer a number that cudarc's enum does not have, so that results are compared and printed by number.
 pub(super) fn explain(verb: &str) -> impl Fn(DriverError) -> CudaError + '_ {
-    use sys::CUresult as E;
     move |error| {
+        let code = error.0 as u32;
+        let reason = error.error_string().map(|reason| reason.to_string_lossy().into_owned());
+        let advice = ADVICE.iter().find(|(results, _)| results.iter().any(|result| *result as u32 == code));
         CudaError {
-        verb: verb.to_owned(),
-        code: error.0 as u32,
-        reason: error.error_string().map_or_else(
-            |_| format!("{error:?}"),
-            |reason| reason.to_string_lossy().into_owned(),
-        ),
-        advice: match error.0 {
-            E::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-                "the PTX is newer than the driver: update the driver, or build with an older nvcc or with DML_CUDA_PREBUILT=1"
-            }
-            E::CUDA_ERROR_INVALID_PTX | E::CUDA_ERROR_NO_BINARY_FOR_GPU => {
-                "the GPU must be of compute capability 7.5 or higher"
-            }
-            E::CUDA_ERROR_OUT_OF_MEMORY => "free GPU memory",
-            E::CUDA_ERROR_NO_DEVICE | E::CUDA_ERROR_INVALID_DEVICE => "check that nvidia-smi shows the GPU",
-            E::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH | E::CUDA_ERROR_SYSTEM_NOT_READY => "reinstall or restart NVIDIA's driver",
-            E::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED | E::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
-                "end the stream's capture first"
-            }
-            E::CUDA_ERROR_ILLEGAL_ADDRESS | E::CUDA_ERROR_LAUNCH_FAILED | E::CUDA_ERROR_MISALIGNED_ADDRESS => {
-                "an earlier kernel of this process touched memory it must not; the process must end"
-            }
-            _ => "see this error in the documentation of the CUDA driver API",
+            verb: verb.to_owned(),
+            code,
+            reason: reason.unwrap_or_else(|_| "the driver has no words for it".to_owned()),
+            advice: advice
+                .map_or("see this error in the documentation of the CUDA driver API", |(_, advice)| advice)
+                .to_owned(),
         }
-        .to_owned(),
-    }
     }
 }

@@ -8,7 +8,7 @@ mod common;
 use std::process::Command;
 
 use cudarc::driver::result;
-use dml_cuda::{Device, OperatorDesc, TensorDataType};
+use dml_cuda::{CompiledOperator, Device, OperatorDesc, Stream, TensorDataType};
 
 /// Runs a test of this program that is for a process of its own, and returns what it printed.
 fn alone(name: &str) -> String {
@@ -34,15 +34,20 @@ const FAULTY: &std::ffi::CStr = c".version 7.5
 .visible .entry faulty() { .reg .u64 %a; mov.u64 %a, 8; st.global.u64 [%a], %a; ret; }
 ";
 
+/// The GPU, a stream, and a reversal of 64 lanes of 64 elements.
+fn ready() -> (Device, Stream, OperatorDesc, CompiledOperator) {
+    let device = Device::cuda(0).expect("a GPU");
+    let desc = OperatorDesc::from(common::lanes(TensorDataType::Float32, 64, 64));
+    let operator = common::compile(&device, &desc);
+    (device.clone(), device.create_stream().expect("a stream"), desc, operator)
+}
+
 #[test]
 fn poisoned() {
     if !is_for("poisoned") {
         return;
     }
-    let device = Device::cuda(0).expect("a GPU");
-    let desc = OperatorDesc::from(common::lanes(TensorDataType::Float32, 64, 64));
-    let operator = common::compile(&device, &desc);
-    let stream = device.create_stream().expect("a stream");
+    let (device, stream, _, operator) = ready();
     let buffers = [64 * 64 * 4, 64 * 4].map(|bytes| device.create_buffer(bytes).expect("memory"));
     let bindings = [(&buffers[0]).into(), (&buffers[1]).into()];
     let table = operator.bind(&bindings, &bindings[0]).expect("bound");
@@ -99,13 +104,10 @@ fn full() {
     if !is_for("full") {
         return;
     }
-    let device = Device::cuda(0).expect("a GPU");
-    let desc = OperatorDesc::from(common::lanes(TensorDataType::Float32, 64, 64));
-    let operator = common::compile(&device, &desc);
+    let (device, stream, desc, operator) = ready();
     let random = common::Random(7).bytes(64 * 64 * 4);
     let lengths: Vec<u32> = (0..64).collect();
     let required = common::run(&Device::cpu(), &desc, &[&random, bytemuck::cast_slice(&lengths)], false);
-    let stream = device.create_stream().expect("a stream");
     let input = device.create_buffer_from(random.as_slice()).expect("memory");
     let lengths = device.create_buffer_from(&lengths).expect("memory");
     let output = device.create_buffer(64 * 64 * 4).expect("memory");

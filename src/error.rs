@@ -46,6 +46,9 @@ pub enum DeviceError {
     /// The CPU device has no events: its work is done when the call returns.
     #[error("cpu: recording an event failed: the CPU device runs while it is called; time it with a clock")]
     NoEvents,
+    /// A graph has no time before it is launched.
+    #[error("the graph has not been launched, must be before it is asked for its time")]
+    NotLaunched,
     /// Two events, or an event and a stream, belong to different devices.
     #[error("the two events are of different devices, must be of one")]
     DifferentDevices,

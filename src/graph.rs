@@ -31,6 +31,7 @@ pub struct Graph {
     #[cfg(feature = "cuda")]
     recorded: Option<cuda::Graph>,
     tables: Vec<BindingTable>,
+    launched: bool,
 }
 
 impl Device {
@@ -58,6 +59,7 @@ impl Graph {
             #[cfg(feature = "cuda")]
             recorded: device.cuda_context().map(record).transpose()?,
             tables,
+            launched: false,
         })
     }
 
@@ -70,9 +72,13 @@ impl Graph {
         }
         #[cfg(feature = "cuda")]
         if let (Some(graph), Some(stream)) = (&mut self.recorded, stream.cuda()) {
-            return Ok(graph.launch(stream.handle())?);
+            graph.launch(stream.handle())?;
+            self.launched = true;
+            return Ok(());
         }
-        self.tables.iter().try_for_each(|table| table.dispatch(stream))
+        self.tables.iter().try_for_each(|table| table.dispatch(stream))?;
+        self.launched = true;
+        Ok(())
     }
 
     /// Milliseconds from the begin of the first dispatch to the end of the last, of the last launch, after waiting for it. GPU
@@ -80,8 +86,11 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoEvents`] on the CPU; [`DeviceError::Cuda`] before the first launch, too.
+    /// [`DeviceError::NotLaunched`]; [`DeviceError::NoEvents`] on the CPU; [`DeviceError::Cuda`].
     pub fn milliseconds(&self) -> Result<f64, DeviceError> {
+        if !self.launched {
+            return Err(DeviceError::NotLaunched);
+        }
         #[cfg(feature = "cuda")]
         if let Some(graph) = &self.recorded {
             return Ok(graph.milliseconds()?);

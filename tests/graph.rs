@@ -69,13 +69,12 @@ fn time_is_the_gpus_and_of_the_last_launch() {
         let before = graph.milliseconds();
         graph.launch(&stream).expect("launched");
         let after = graph.milliseconds();
+        assert_eq!(before, Err(DeviceError::NotLaunched));
         if device.ordinal().is_some() {
-            let error = before.expect_err("nothing was launched").to_string();
-            assert!(error.starts_with("cuda: timing two events failed: "), "{error}");
             let milliseconds = after.expect("it was launched");
             assert!(milliseconds > 0.0 && milliseconds < 10.0, "{milliseconds} ms");
         } else {
-            assert_eq!((before, after), (Err(DeviceError::NoEvents), Err(DeviceError::NoEvents)));
+            assert_eq!(after, Err(DeviceError::NoEvents));
         }
         // One of nothing is launched, too.
         let mut nothing = device.record_graph([]).expect("recorded");

@@ -81,8 +81,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Milliseconds from the begin of the first dispatch to the end of the last, of the last launch, after waiting for it. GPU
-    /// only.
+    /// Milliseconds from the begin of the first dispatch to the end of the last, of the last launch, after waiting for it, as
+    /// reading a buffer waits. GPU only.
     ///
     /// # Errors
     ///

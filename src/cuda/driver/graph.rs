@@ -8,6 +8,7 @@ use super::context::Context;
 use super::event::Event;
 use super::failure::explain;
 use super::handle::{new_stream, StreamHandle};
+use super::stream::settle;
 use crate::error::CudaError;
 
 /// An executable graph: an event, the captured work in order, an event.
@@ -48,7 +49,7 @@ impl Graph {
         Ok(Self { context: context.clone(), executable, first, last })
     }
 
-    /// Queues it on a stream of the context, behind its launch before.
+    /// Queues it on a stream that the crate made on the context, behind its launch before.
     pub fn launch(&mut self, stream: StreamHandle) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
         // SAFETY: both handles are live and of one context; no other thread uses the graph. What the captured work may touch
@@ -56,8 +57,11 @@ impl Graph {
         unsafe { result::graph::launch(self.executable, stream.raw()) }.map_err(explain("launching a graph"))
     }
 
-    /// Milliseconds that the work of the last launch took, after waiting for it.
+    /// Milliseconds that the work of the last launch took, after waiting for it: waiting for an event is no wait for the launch
+    /// that will record it.
     pub fn milliseconds(&self) -> Result<f64, CudaError> {
+        let _current = self.context.enter()?;
+        settle(self.context.ordinal())?;
         self.last.milliseconds_since(&self.first)
     }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes every target, or those named, for so many seconds each: scripts/fuzz.sh 60 [model npy operators overlap]. libFuzzer, with a stable
-# compiler: coverage through LLVM's own pass. Inputs that were worth keeping are in fuzz/corpus.tar.xz, new ones in fuzz/found, and a
-# finding in fuzz/. scripts/fuzz.sh --keep packs those of the found that add to the coverage.
+# Fuzzes every target, or those named, for so many seconds each, or so many runs: scripts/fuzz.sh 60 [model npy operators:100000 overlap].
+# libFuzzer, with a stable compiler: coverage through LLVM's own pass. Inputs that were worth keeping are in fuzz/corpus.tar.xz, new
+# ones in fuzz/found, and a finding in fuzz/. scripts/fuzz.sh --keep packs those of the found that add to the coverage.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 if [ "$1" = --keep ]; then
@@ -25,14 +25,17 @@ flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-co
 host=$(rustc -vV | sed -n 's/^host: //p')
 DML_CUDA_PREBUILT=1 RUSTFLAGS="$flags" cargo build --locked --release --quiet --target "$host"
 fuzz() {
+  local runs=-1
+  case "$1" in *:*) runs=${1#*:} ;; esac
+  set -- "${1%%:*}"
   mkdir -p "found/$1"
   [ "$1" = model ] && cp ../models/*.json found/model/
   [ "$1" = npy ] && cp ../models/*.npy found/npy/
   # shellcheck disable=SC2086
-  "target/$host/release/$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=4096 -len_control=0 -print_final_stats=1 \
+  "target/$host/release/$1" -max_total_time="$seconds" -runs="$runs" -timeout=10 -rss_limit_mb=1024 -max_len=4096 -len_control=0 -print_final_stats=1 \
     -artifact_prefix="$1-" ${FUZZ_ARGS:-} "found/$1" 2>"found/$1.log" ||
     { echo "$1: a finding"; tail -n 40 "found/$1.log"; return 1; }
-  echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "found/$1.log") runs without a finding in $seconds s"
+  echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "found/$1.log") runs without a finding in $seconds s at most"
 }
 # At once: each has a core, or a share of one.
 running=()

@@ -10,16 +10,19 @@ use std::process::Command;
 use cudarc::driver::result;
 use dml_cuda::{CompiledOperator, Device, OperatorDesc, Stream, TensorDataType};
 
-/// Runs a test of this program that is for a process of its own, and returns what it printed.
-fn alone(name: &str) -> String {
+/// Runs a test of this program that is for a process of its own, where there is a GPU: the lines that it marked.
+fn alone(test: &str, name: &str) -> Option<Vec<String>> {
+    common::cuda(test)?;
     let output = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", name, "--nocapture"])
         .env("GPU_FAULT", name)
         .output()
         .expect("it starts");
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(output.status.success(), "{name}: {}\n{said}", output.status);
-    said
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{name}: {}\n{out}{err}", output.status);
+    let lines: Vec<String> = out.lines().filter_map(|line| line.strip_prefix("FAULT ")).map(str::to_owned).collect();
+    eprintln!("{}", lines.join("\n"));
+    Some(lines)
 }
 
 /// Whether this process is the one for it.
@@ -63,7 +66,7 @@ fn poisoned() {
     }
     let mut said = Vec::new();
     let mut failed = |what: &str, outcome: Result<(), String>| {
-        said.push(format!("POISONED {what}: {}", outcome.err().unwrap_or_else(|| "no error".to_owned())));
+        said.push(format!("FAULT {what}: {}", outcome.err().unwrap_or_else(|| "no error".to_owned())));
     };
     let text = |error: &dyn std::fmt::Display| error.to_string();
     failed("stream", device.create_stream().map(drop).map_err(|error| text(&error)));
@@ -79,20 +82,16 @@ fn poisoned() {
     let other = device.create_operator(other).expect("rules know no GPU");
     failed("compile", device.compile_operator(&other).map(drop).map_err(|error| text(&error)));
     drop((graph, table, bindings, buffers, operator, stream, device));
-    said.push("POISONED dropped".to_owned());
+    said.push("FAULT dropped".to_owned());
     println!("{}", said.join("\n"));
 }
 
 #[test]
 fn a_context_that_another_kernel_poisoned_is_named_by_every_call() {
-    if common::cuda("a_context_that_another_kernel_poisoned_is_named_by_every_call").is_none() {
-        return;
-    }
-    let said = alone("poisoned");
-    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("POISONED ")).collect();
-    eprintln!("{}", lines.join("\n"));
+    let test = "a_context_that_another_kernel_poisoned_is_named_by_every_call";
+    let Some(lines) = alone(test, "poisoned") else { return };
     let (last, calls) = lines.split_last().expect("it printed");
-    assert_eq!((*last, calls.len()), ("dropped", 10), "{said}");
+    assert_eq!((last.as_str(), calls.len()), ("dropped", 10));
     for call in calls {
         let (_, error) = call.split_once(": ").expect("a name and an error");
         assert!(error.contains("(CUDA error 700); an earlier kernel of this process touched memory"), "{call}");
@@ -125,11 +124,11 @@ fn full() {
         }
     }
     println!(
-        "FULL {} buffers of {} bytes",
+        "FAULT {} buffers of {} bytes",
         taken.len(),
         taken.iter().map(dml_cuda::Buffer::size_in_bytes).sum::<u64>()
     );
-    println!("FULL {error}");
+    println!("FAULT {error}");
     // What is there works on, also as a graph and with a kernel that is loaded now, or says what it lacks.
     let bindings = [(&input).into(), (&lengths).into()];
     let table = operator.bind(&bindings, &(&output).into()).expect("bound");
@@ -141,24 +140,20 @@ fn full() {
         ("graph", device.record_graph([&table; 100]).map(drop).map_err(|error| error.to_string())),
         ("stream", device.create_stream().map(drop).map_err(|error| error.to_string())),
     ] {
-        println!("FULL {what}: {}", outcome.err().unwrap_or_else(|| "works".to_owned()));
+        println!("FAULT {what}: {}", outcome.err().unwrap_or_else(|| "works".to_owned()));
     }
     // Memory that is given back can be had again.
     let size = taken[0].size_in_bytes();
     drop(taken);
     device.create_buffer(size).expect("memory");
-    println!("FULL again");
+    println!("FAULT again");
 }
 
 #[test]
 fn memory_that_is_nearly_full_is_said_and_what_is_there_works_on() {
-    if common::cuda("memory_that_is_nearly_full_is_said_and_what_is_there_works_on").is_none() {
-        return;
-    }
-    let said = alone("full");
-    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("FULL ")).collect();
-    eprintln!("{}", lines.join("\n"));
-    assert_eq!((lines.len(), lines.last()), (6, Some(&"again")), "{said}");
+    let test = "memory_that_is_nearly_full_is_said_and_what_is_there_works_on";
+    let Some(lines) = alone(test, "full") else { return };
+    assert_eq!((lines.len(), lines.last().map(String::as_str)), (6, Some("again")));
     assert!(lines[1].starts_with("cuda: allocating 2097152 bytes failed: "), "{}", lines[1]);
     for outcome in &lines[2..5] {
         assert!(outcome.ends_with(": works") || outcome.contains("(CUDA error 2); free GPU memory"), "{outcome}");

@@ -19,7 +19,7 @@ use crate::whole_file;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Dispatches that an iteration may hold as a graph, which takes about a kilobyte for each.
+/// Dispatches that an iteration may hold as a graph, whose memory grows with them.
 const MOST_IN_A_GRAPH: u32 = 65_536;
 
 /// A resource on the device.

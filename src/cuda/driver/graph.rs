@@ -80,15 +80,15 @@ struct OwnStream(StreamHandle);
 
 impl OwnStream {
     fn capture(&self, work: impl FnOnce(StreamHandle) -> Result<(), CudaError>) -> Result<Captured, CudaError> {
-        let failed = |verb| explain(verb);
+        let failed = explain("capturing a graph");
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is live, and nothing else uses it.
-        unsafe { result::stream::begin_capture(self.0.raw(), mode) }.map_err(failed("capturing a graph"))?;
+        unsafe { result::stream::begin_capture(self.0.raw(), mode) }.map_err(&failed)?;
         let queued = work(self.0);
         // SAFETY: as above; the capture was begun by this thread.
         let ended = unsafe { result::stream::end_capture(self.0.raw()) }.map(Captured);
         queued?;
-        ended.map_err(failed("capturing a graph"))
+        ended.map_err(failed)
     }
 }
 

@@ -6,12 +6,16 @@
 mod common;
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use cudarc::driver::result;
 use dml_cuda::{CompiledOperator, Device, OperatorDesc, Stream, TensorDataType};
 
 /// Runs a test of this program that is for a process of its own, where there is a GPU: the lines that it marked.
 fn alone(test: &str, name: &str) -> Option<Vec<String>> {
+    /// A full GPU has no room for another process.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     common::cuda(test)?;
     let output = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", name, "--nocapture"])

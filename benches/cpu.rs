@@ -44,6 +44,10 @@ fn cpu(c: &mut Criterion) {
             ("inner", [count / 8192, 8192, 1], true),
             ("block", [16, count / 16 / 1024, 1024], false),
             ("lanes", [count / 512 / 4096, 512, 4096], true),
+            ("pairs", [count / 2, 2, 1], true),
+            ("pairs side by side", [count / 2 / 2, 2, 2], true),
+            ("few lanes", [count / 512 / 2, 512, 2], true),
+            ("small blocks", [count / 512 / 2, 512, 2], false),
         ];
         for (name, sizes, each) in shapes {
             let tensor = BufferTensorDesc::packed(data_type, &sizes);

@@ -1,6 +1,6 @@
 //! Buffers: memory of a device.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytemuck::Pod;
 
@@ -22,7 +22,11 @@ impl HostBytes {
         memory.map(Self).map_err(|()| failed("the system has no more memory".to_owned()))
     }
 
-    pub fn bytes(&mut self) -> &mut [u8] {
+    pub fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.0)
     }
 }
@@ -53,7 +57,7 @@ pub struct Buffer {
 
 #[derive(Debug)]
 enum Storage {
-    Host(Mutex<HostBytes>),
+    Host(RwLock<HostBytes>),
     #[cfg(feature = "cuda")]
     Cuda(cuda::Memory),
 }
@@ -63,10 +67,10 @@ impl Buffer {
         #[cfg(feature = "cuda")]
         let storage = match device.cuda_context() {
             Some(context) => Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?),
-            None => Storage::Host(Mutex::new(HostBytes::new(size_in_bytes)?)),
+            None => Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?)),
         };
         #[cfg(not(feature = "cuda"))]
-        let storage = Storage::Host(Mutex::new(HostBytes::new(size_in_bytes)?));
+        let storage = Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?));
         Ok(Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) })
     }
 
@@ -90,7 +94,7 @@ impl Buffer {
         self.check_range(offset, bytes.len())?;
         match &*self.storage {
             Storage::Host(memory) => {
-                lock(memory).bytes()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+                lock_to_write(memory).bytes_mut()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
                 Ok(())
             }
             #[cfg(feature = "cuda")]
@@ -104,7 +108,7 @@ impl Buffer {
         match &*self.storage {
             Storage::Host(memory) => {
                 let length = bytes.len();
-                bytes.copy_from_slice(&lock(memory).bytes()[offset as usize..][..length]);
+                bytes.copy_from_slice(&lock_to_read(memory).bytes()[offset as usize..][..length]);
                 Ok(())
             }
             #[cfg(feature = "cuda")]
@@ -141,7 +145,7 @@ impl Buffer {
         }
     }
 
-    pub(crate) fn host(&self) -> Option<&Mutex<HostBytes>> {
+    pub(crate) fn host(&self) -> Option<&RwLock<HostBytes>> {
         match &*self.storage {
             Storage::Host(memory) => Some(memory),
             #[cfg(feature = "cuda")]
@@ -159,6 +163,10 @@ impl Buffer {
 }
 
 /// A panic while memory was locked leaves bytes, and any bytes are valid.
-pub(crate) fn lock(memory: &Mutex<HostBytes>) -> MutexGuard<'_, HostBytes> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn lock_to_write(memory: &RwLock<HostBytes>) -> RwLockWriteGuard<'_, HostBytes> {
+    memory.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn lock_to_read(memory: &RwLock<HostBytes>) -> RwLockReadGuard<'_, HostBytes> {
+    memory.read().unwrap_or_else(PoisonError::into_inner)
 }

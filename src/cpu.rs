@@ -19,27 +19,24 @@ pub(crate) struct Operands<'a> {
     pub output: &'a mut [u8],
 }
 
-/// Visits every coordinate of `sizes` in row-major order, with its offsets in `N` tensors of those strides.
-fn for_each<const N: usize>(sizes_and_strides: &[(u32, [u32; N])], mut visit: impl FnMut([usize; N])) {
-    let Some(((inner, inner_strides), outer)) = sizes_and_strides.split_last() else {
-        return visit([0; N]);
-    };
-    let mut coordinate = vec![0; outer.len()];
-    let mut row = [0; N];
-    loop {
-        let mut at = row;
-        for _ in 0..*inner {
-            visit(at);
-            (0..N).for_each(|n| at[n] += inner_strides[n] as usize);
+/// A dimension's size, and its strides in `N` tensors.
+type Steps<const N: usize> = (u32, [u32; N]);
+
+/// Visits every coordinate of the dimensions in row-major order, with its offsets in the tensors.
+fn for_each<const N: usize>(dimensions: &[Steps<N>], mut visit: impl FnMut([usize; N])) {
+    walk(dimensions.split_first().unwrap_or((&(1, [0; N]), &[])), [0; N], &mut visit);
+}
+
+fn walk<const N: usize>(
+    (&(size, strides), inner): (&Steps<N>, &[Steps<N>]),
+    mut at: [usize; N],
+    visit: &mut impl FnMut([usize; N]),
+) {
+    for _ in 0..size {
+        match inner.split_first() {
+            Some(inner) => walk(inner, at, visit),
+            None => visit(at),
         }
-        let Some(d) = (0..outer.len()).rev().find(|&d| coordinate[d] + 1 < outer[d].0) else {
-            return;
-        };
-        coordinate[d] += 1;
-        coordinate[d + 1..].fill(0);
-        let offset = |n| {
-            outer.iter().zip(&coordinate).map(|((_, strides), &c): (_, &u32)| c as usize * strides[n] as usize).sum()
-        };
-        row = std::array::from_fn(offset);
+        (0..N).for_each(|n| at[n] += strides[n] as usize);
     }
 }

@@ -1,7 +1,7 @@
 //! Dispatch of bound operators: on the CPU at once, on a GPU by a launch.
 
-use crate::binding::BindingTable;
-use crate::buffer::lock;
+use crate::binding::{BindingTable, BufferBinding};
+use crate::buffer::{lock_to_read, lock_to_write, Buffer};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
 use crate::cuda::{Addresses, StreamHandle};
@@ -58,55 +58,40 @@ impl BindingTable {
     }
 }
 
-/// The binding rules make the ranges aligned, and the input's and the output's disjoint or the same.
+/// The binding rules make the ranges aligned, and the output's disjoint from the others, or the input's.
 fn run_on_cpu(table: &BindingTable) {
-    let (plan, output) = (table.operator().plan(), table.output());
-    let Some(output_memory) = output.buffer.host() else {
-        return; // a CPU operator binds CPU buffers only (binding.device)
-    };
-    // A copy, so that at most two buffers are locked at once. Lengths are few beside the elements.
-    let lengths = lengths_of(table);
-    let lengths = bytemuck::cast_slice(&lengths);
-    let at = output.offset as usize;
-    let input = table.inputs().first().filter(|_| !table.in_place());
-    let Some((input, input_memory)) = input.and_then(|input| Some((input, input.buffer.host()?))) else {
-        let mut memory = lock(output_memory);
-        return plan.run_on_cpu(Operands { input: None, lengths, output: &mut memory.bytes()[at..] });
-    };
-    let from = input.offset as usize;
-    if input.buffer.same_as(&output.buffer) {
-        let mut memory = lock(output_memory);
-        let bytes = memory.bytes();
-        if from < at {
-            let (low, high) = bytes.split_at_mut(at);
-            plan.run_on_cpu(Operands { input: Some(&low[from..]), lengths, output: high });
-        } else {
-            let (low, high) = bytes.split_at_mut(from);
-            plan.run_on_cpu(Operands { input: Some(high), lengths, output: &mut low[at..] });
-        }
-        return;
-    }
-    // Two threads that each hold one of two buffers and want the other would wait for ever: all lock in the order of
-    // the addresses.
-    let input_first = std::ptr::from_ref(input_memory) < std::ptr::from_ref(output_memory);
-    let first = lock(if input_first { input_memory } else { output_memory });
-    let second = lock(if input_first { output_memory } else { input_memory });
-    let (mut input, mut output) = if input_first { (first, second) } else { (second, first) };
-    plan.run_on_cpu(Operands { input: Some(&input.bytes()[from..]), lengths, output: &mut output.bytes()[at..] });
-}
+    let (output, signature) = (table.output(), table.operator().signature());
+    let totals = signature.inputs().iter().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
+    // What is read beside the output: in place, the lengths only.
+    let read: Vec<_> = table.inputs().iter().zip(totals).skip(usize::from(table.in_place())).collect();
 
-/// The bytes of the second input, a SequenceLengthsTensor, aligned for either type of length; none where there is none.
-fn lengths_of(table: &BindingTable) -> Vec<u128> {
-    let signature = table.operator().signature();
-    let (Some((_, desc)), Some(binding)) = (signature.inputs().get(1), table.inputs().get(1)) else {
-        return Vec::new();
-    };
-    let total = desc.total_tensor_size_in_bytes as usize;
-    let mut copy = vec![0u128; total.div_ceil(16)];
-    if let Some(memory) = binding.buffer.host() {
-        let mut memory = lock(memory);
-        let bytes = &memory.bytes()[binding.offset as usize..][..total];
-        bytemuck::cast_slice_mut(&mut copy)[..total].copy_from_slice(bytes);
+    // Two threads that each hold one of two buffers and want the other would wait for ever: all lock in the order of
+    // the addresses. A CPU operator binds CPU buffers only (binding.device).
+    let mut buffers: Vec<&Buffer> = read.iter().map(|(binding, _)| &binding.buffer).chain([&output.buffer]).collect();
+    buffers.sort_by_key(|buffer| buffer.host().map(std::ptr::from_ref));
+    buffers.dedup_by(|a, b| a.same_as(b));
+    let (mut written, mut others) = (None, Vec::new());
+    for buffer in buffers {
+        match buffer.host() {
+            Some(memory) if buffer.same_as(&output.buffer) => written = Some(lock_to_write(memory)),
+            Some(memory) => others.push((buffer, lock_to_read(memory))),
+            None => return,
+        }
     }
-    copy
+    let Some(mut written) = written else { return };
+
+    let (before, at_output) = written.bytes_mut().split_at_mut(output.offset as usize);
+    let (output_bytes, behind) = at_output.split_at_mut(signature.output.total_tensor_size_in_bytes as usize);
+    let bytes_of = |&(binding, total): &(&BufferBinding, usize)| -> &[u8] {
+        let offset = binding.offset as usize;
+        match others.iter().find(|(buffer, _)| buffer.same_as(&binding.buffer)) {
+            Some((_, memory)) => &memory.bytes()[offset..][..total],
+            None if binding.offset < output.offset => &before[offset..][..total],
+            None => &behind[offset - before.len() - output_bytes.len()..][..total],
+        }
+    };
+    let mut read = read.iter().map(bytes_of);
+    let input = if table.in_place() { None } else { read.next() };
+    let lengths = read.next().unwrap_or_default();
+    table.operator().plan().run_on_cpu(Operands { input, lengths, output: output_bytes });
 }

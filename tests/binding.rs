@@ -116,13 +116,16 @@ fn aliasing_that_may_not_run_in_place_is_rejected() {
 #[test]
 fn ranges_of_one_buffer_that_lie_apart_run() {
     for device in devices("ranges_of_one_buffer_that_lie_apart_run") {
-        for (input_at, output_at) in [(0u64, 128u64), (128, 0)] {
+        // Lengths, the shortest, lie in the middle, before both, and behind both.
+        for (input_at, lengths_at, output_at) in
+            [(0u64, 64u64, 128u64), (128, 64, 0), (64, 0, 128), (128, 0, 64), (0, 128, 64), (64, 128, 0)]
+        {
             let buffer = device.create_buffer(256).expect("small");
             let input: Vec<u16> = (1..17).collect();
             buffer.write(input_at, bytemuck::cast_slice(&input)).expect("in range");
-            buffer.write(64, bytemuck::cast_slice(&[8u32, 3])).expect("in range");
+            buffer.write(lengths_at, bytemuck::cast_slice(&[8u32, 3])).expect("in range");
             let operator = common::compile(&device, &desc().into());
-            let inputs = [BufferBinding::range(&buffer, input_at, TOTAL), BufferBinding::range(&buffer, 64, 8)];
+            let inputs = [BufferBinding::range(&buffer, input_at, TOTAL), BufferBinding::range(&buffer, lengths_at, 8)];
             let table = operator.bind(&inputs, &BufferBinding::range(&buffer, output_at, TOTAL)).expect("apart");
             let stream = device.create_stream().expect("streams are to be had");
             table.dispatch(&stream).expect("bound");
@@ -131,6 +134,31 @@ fn ranges_of_one_buffer_that_lie_apart_run() {
             buffer.read(output_at, bytemuck::cast_slice_mut(&mut output)).expect("in range");
             assert_eq!(output, [8, 7, 6, 5, 4, 3, 2, 1, 11, 10, 9, 12, 13, 14, 15, 16]);
         }
+    }
+}
+
+/// Each thread reads what others write: on the CPU, all must lock buffers in one order.
+#[test]
+fn threads_may_use_the_same_buffers_in_any_role() {
+    for device in devices("threads_may_use_the_same_buffers_in_any_role") {
+        let operator = common::compile(&device, &desc().into());
+        let buffers: Vec<Buffer> = (0..3).map(|_| device.create_buffer(256).expect("small")).collect();
+        buffers.iter().for_each(|buffer| buffer.write(128, bytemuck::cast_slice(&[8u32, 3])).expect("in range"));
+        std::thread::scope(|scope| {
+            for roles in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+                let [input, lengths, output] = roles.map(|n: usize| &buffers[n]);
+                let (operator, device) = (&operator, &device);
+                scope.spawn(move || {
+                    let inputs = [BufferBinding::range(input, 0, TOTAL), BufferBinding::range(lengths, 128, 8)];
+                    let table = operator.bind(&inputs, &BufferBinding::range(output, 0, TOTAL)).expect("apart");
+                    let stream = device.create_stream().expect("streams are to be had");
+                    (0..500).for_each(|_| table.dispatch(&stream).expect("bound"));
+                    stream.synchronize().expect("done");
+                });
+            }
+        });
+        let lengths = buffers.iter().map(|buffer| buffer.to_vec::<u32>().expect("whole")[32..34].to_vec());
+        assert!(lengths.into_iter().all(|lengths| lengths == [8, 3]), "lengths were written");
     }
 }
 

@@ -5,7 +5,7 @@ use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
 
-use super::{for_each, Operands};
+use super::{for_each, Operands, Steps};
 use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
 
 /// Writes the sequence to the output tensor.
@@ -84,7 +84,7 @@ fn fill<T: Copy + Default>(dimensions: &[Dimension], out: &mut [T], mut write: i
     let Some((inner, outer)) = dimensions.split_last() else {
         return write(0, 0, &mut out[..1]);
     };
-    let outer: Vec<(u32, [u32; 2])> = outer.iter().map(|d| (d.size, [d.stride, d.step])).collect();
+    let outer: Vec<Steps<2>> = outer.iter().map(|d| (d.size, [d.stride, d.step])).collect();
     if inner.stride == 1 {
         for_each(&outer, |[at, first]| write(first as u32, inner.step, &mut out[at..at + inner.size as usize]));
         return;

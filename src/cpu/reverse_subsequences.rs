@@ -4,17 +4,50 @@ use bytemuck::Pod;
 
 use super::fill_value_sequence::typed;
 use super::tile::{Element, Tile};
-use super::{for_each, Operands};
-use crate::plan::reverse_subsequences::{Dimension, Plan};
+use super::{for_each, Operands, Steps};
+use crate::plan::reverse_subsequences::{Axis, Dimension, Plan};
+
+/// Bytes of the widest element.
+const MAX_WIDTH: u32 = 8;
+
+/// Lanes of fewer bytes are copied all at once, not one by one (benches/TUNING.md).
+const MIN_COPIED_BYTES: usize = 64;
 
 /// Reverses into the output tensor.
 pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
+    let of_blocks = of_blocks(plan).filter(|plan| {
+        let aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
+        !plan.width.is_power_of_two() || operands.input.is_none_or(aligned) && aligned(operands.output)
+    });
+    let plan = of_blocks.as_ref().unwrap_or(plan);
     match plan.width {
         1 => run_typed::<u8, 64>(plan, operands),
         2 => run_typed::<u16, 32>(plan, operands),
+        3 => run_typed::<[u8; 3], 21>(plan, operands),
         4 => run_typed::<u32, 16>(plan, operands),
+        5 => run_typed::<[u8; 5], 12>(plan, operands),
+        6 => run_typed::<[u8; 6], 10>(plan, operands),
+        7 => run_typed::<[u8; 7], 9>(plan, operands),
         _ => run_typed::<u64, 8>(plan, operands),
     }
+}
+
+/// The plan whose elements are the small blocks that have one length each, if there are such.
+fn of_blocks(plan: &Plan) -> Option<Plan> {
+    let (block, dimensions) = plan.dimensions.split_last()?;
+    let (size, axis) = (block.size, &plan.axis);
+    let moved_whole = (block.in_stride, block.out_stride, block.length_stride) == (1, 1, 0);
+    let strides = dimensions.iter().flat_map(|d| [d.in_stride, d.out_stride]);
+    let apart = strides.chain([axis.in_stride, axis.out_stride]).all(|stride| stride % size == 0);
+    (moved_whole && apart && size.saturating_mul(plan.width) <= MAX_WIDTH).then(|| Plan {
+        width: plan.width * size,
+        axis: Axis { in_stride: axis.in_stride / size, out_stride: axis.out_stride / size, ..*axis },
+        dimensions: dimensions
+            .iter()
+            .map(|d| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d })
+            .collect(),
+        ..*plan
+    })
 }
 
 fn run_typed<T: Element, const LANES: usize>(plan: &Plan, Operands { input, lengths, output }: Operands<'_>) {
@@ -49,7 +82,17 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
-    match inner(plan) {
+    let inner = inner(plan);
+    let small = match inner {
+        Inner::Block(..) => false,
+        Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
+        Inner::Lane(_) => in_step == 1 && out_step == 1 && size * size_of::<T>() < MIN_COPIED_BYTES,
+    };
+    if small {
+        copy_as_it_is(plan, input, out);
+        return swap::<T, LANES>(plan, lengths, out);
+    }
+    match inner {
         Inner::Block(outer, block) => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             for t in 0..size {
@@ -69,20 +112,6 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
                 out[at_out + t * out_step] = input[at_in + source(t, length) * in_step];
             }
         }),
-        // Copied as they are, and then reversed in place.
-        Inner::Row(outer, row, _) if !Tile::<T, LANES>::pays(size, row) => {
-            if let Some(count) = dense_count(plan) {
-                out[..count].copy_from_slice(&input[..count]);
-            } else {
-                for_each(&outer, |[at_in, at_out, _]| {
-                    for t in 0..size {
-                        let (from, to) = (at_in + t * in_step, at_out + t * out_step);
-                        out[to..to + row].copy_from_slice(&input[from..from + row]);
-                    }
-                });
-            }
-            swap::<T, LANES>(plan, lengths, out);
-        }
         Inner::Row(outer, row, length_step) => {
             let mut tile = Tile::<T, LANES>::new(size, row);
             for_each(&outer, |[at_in, at_out, at_length]| {
@@ -148,23 +177,21 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer:
     });
 }
 
-/// The elements of the tensors where both have the same strides and no gaps, so that all can be copied at once.
-fn dense_count(plan: &Plan) -> Option<usize> {
-    let axis = (plan.axis.size, plan.axis.out_stride);
-    let mut all: Vec<(u32, u32)> = plan.dimensions.iter().map(|d| (d.size, d.out_stride)).chain([axis]).collect();
-    all.retain(|(size, _)| *size > 1);
-    all.sort_by_key(|(_, stride)| *stride);
-    let mut count = 1u64;
-    let dense = all.iter().all(|&(size, stride)| {
-        let follows = u64::from(stride) == count;
-        count *= u64::from(size);
-        follows
-    });
-    (plan.in_place && dense).then_some(count as usize)
+/// Copies the input, not reversed, in pieces as large as can be.
+fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
+    let axis = (plan.axis.size, [plan.axis.in_stride, plan.axis.out_stride]);
+    let beside = plan.dimensions.iter().map(|d| (d.size, [d.in_stride, d.out_stride]));
+    let mut outer: Vec<_> = beside.chain([axis]).filter(|(size, _)| *size > 1).collect();
+    outer.sort_by_key(|(_, [_, out_stride])| std::cmp::Reverse(*out_stride));
+    let mut piece = 1;
+    while let Some((size, _)) = outer.pop_if(|(_, strides)| strides.iter().all(|stride| *stride as usize == piece)) {
+        piece *= size as usize;
+    }
+    for_each(&outer, |[from, to]| out[to..to + piece].copy_from_slice(&input[from..from + piece]));
 }
 
-/// Sizes of dimensions, and their strides in the input, the output and the lengths.
-type Outer = Vec<(u32, [u32; 3])>;
+/// Dimensions, with strides in the input, the output and the lengths.
+type Outer = Vec<Steps<3>>;
 
 /// What is handled together, and the dimensions around it.
 enum Inner {

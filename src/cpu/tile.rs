@@ -10,7 +10,7 @@ use super::line::{swap, Line};
 /// Bytes of a row of neighbouring lanes that are reversed together, at most and at least, and of a tile where the row has more
 /// than the least. Wide rows are read and written faster (benches/TUNING.md).
 const MOST_ROW_BYTES: usize = 4096;
-const LEAST_ROW_BYTES: usize = 1024;
+const LEAST_ROW_BYTES: usize = 256;
 const TILE_BYTES: usize = 2 << 20;
 
 /// The most memory of a tile. Longer lanes are reversed where they lie.
@@ -52,6 +52,14 @@ impl Element for u32 {
 }
 
 impl Element for u64 {
+    type Workspace = ();
+}
+
+/// Blocks of bytes.
+impl<const N: usize> Element for [u8; N]
+where
+    Self: Pod,
+{
     type Workspace = ();
 }
 
@@ -166,6 +174,7 @@ mod tests {
         assert_eq!(check::<u8, 64>(2101, 1100, |n| n as u8), 2);
         assert_eq!(check::<u16, 32>(40, 33, |n| n as u16), 1);
         assert_eq!(check::<u32, 16>(1000, 700, |n| n as u32), 2);
+        assert_eq!(check::<[u8; 3], 21>(1030, 1100, |n| [n as u8, (n >> 8) as u8, 9]), 2);
         assert_eq!(check::<u64, 8>(7, 513, |n| n as u64), 2);
     }
 }

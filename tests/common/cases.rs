@@ -91,6 +91,12 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[1, 3, 8201], 1),
     (&[40, 50, 3], 1),
     (&[2, 60, 131], 1),
+    // Small blocks, which the CPU moves as elements, alone and side by side.
+    (&[50, 2, 2], 1),
+    (&[9, 30, 6], 1),
+    (&[5, 70, 7], 1),
+    (&[2, 40, 70, 3], 1),
+    (&[3, 5, 40, 5], 1),
 ];
 
 fn fill(tensor: BufferTensorDesc, start: ScalarUnion, delta: ScalarUnion) -> Case {
@@ -204,6 +210,13 @@ pub fn reversals() -> Vec<Case> {
                 // One length for all that lies behind the axis.
                 let broadcast = broadcast_behind(length_type, &one, axis);
                 add(packed.clone(), broadcast.clone(), packed.clone(), axis, in_place);
+                // One length for each row of the last dimension.
+                if (axis as usize) + 2 < sizes.len() {
+                    let mut of_rows = padded_strides(&[&one[..one.len() - 1], &[1]].concat(), 0);
+                    of_rows[sizes.len() - 1] = 0;
+                    let of_rows = BufferTensorDesc::strided(length_type, &one, &of_rows);
+                    add(packed.clone(), of_rows, packed.clone(), axis, in_place);
+                }
                 // Padding behind every dimension, the same or another in the output.
                 let padded = |pad: u32| BufferTensorDesc::strided(data_type, sizes, &padded_strides(sizes, pad));
                 add(padded(1), lengths.clone(), padded(1), axis, in_place);

@@ -1,4 +1,4 @@
-//! A dispatch to the GPU allocates nothing on the host.
+//! A dispatch to the GPU allocates nothing on the host, and one to the CPU little.
 #![allow(unsafe_code)]
 
 mod common;
@@ -8,20 +8,23 @@ use std::cell::Cell;
 
 use common::{compile, cuda};
 use dml_cuda::{
-    BufferBinding, BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType as T,
+    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion,
+    TensorDataType as T,
 };
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting calls for each thread.
+/// The system's allocator, counting calls and bytes for each thread.
 struct Counting;
 
 // SAFETY: every call is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        BYTES.with(|bytes| bytes.set(bytes.get() + layout.size()));
         // SAFETY: the caller's promises are the system allocator's.
         unsafe { System.alloc(layout) }
     }
@@ -73,4 +76,42 @@ fn a_dispatch_allocates_nothing() {
         assert_eq!(count, 0, "in 100 dispatches");
     }
     stream.synchronize().expect("no kernel failed");
+}
+
+#[test]
+fn a_dispatch_of_the_cpu_takes_little_memory() {
+    let before = BYTES.with(Cell::get);
+    drop(vec![0u8; 12345]);
+    assert_eq!(BYTES.with(Cell::get) - before, 12345, "bytes are counted");
+    let device = Device::cpu();
+    let stream = device.create_stream().expect("the CPU has streams");
+    // Axis 1. Short lanes have more bytes of lengths than of elements; long ones side by side are reversed in a tile.
+    for (sizes, most) in [
+        ([1 << 20, 2, 2], 1 << 10),
+        ([1 << 21, 2, 1], 1 << 10),
+        ([64, 512, 100], 1 << 20),
+        ([1, 16384, 100], 8 << 20),
+        ([1, 1 << 20, 64], (64 << 20) + (1 << 10)),
+        ([1, (1 << 20) + 1, 64], 1 << 10),
+    ] {
+        let tensor = BufferTensorDesc::packed(T::UInt8, &sizes);
+        let reversal = ReverseSubsequencesDesc {
+            input_tensor: tensor.clone(),
+            sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[sizes[0], 1, sizes[2]]),
+            output_tensor: tensor.clone(),
+            axis: 1,
+        };
+        let buffer = |bytes| BufferBinding::whole(&device.create_buffer(bytes).expect("the system has that"));
+        let input = buffer(tensor.total_tensor_size_in_bytes);
+        let lengths = buffer(u64::from(sizes[0] * sizes[2] * 4));
+        let output = buffer(tensor.total_tensor_size_in_bytes);
+        let operator = compile(&device, &reversal.into());
+        for target in [&output, &input] {
+            let table = operator.bind(&[input.clone(), lengths.clone()], target).expect("right");
+            let before = BYTES.with(Cell::get);
+            table.dispatch(&stream).expect("bound");
+            let taken = BYTES.with(Cell::get) - before;
+            assert!(taken <= most, "{sizes:?}: {taken} bytes, of {most}");
+        }
+    }
 }

@@ -153,8 +153,10 @@ fn all_broken_rules_come_in_one_answer_in_the_order_of_the_fields() {
         desc.output_tensor.total_tensor_size_in_bytes = 1;
         desc.axis = 9;
     });
-    let rules: Vec<Rule> =
-        validate(&desc, V6_4).expect_err("six rules").errors().iter().map(|error| error.rule).collect();
+    let broken = validate(&desc, V6_4).expect_err("seven rules");
+    let lines: Vec<String> = broken.errors().iter().map(ToString::to_string).collect();
+    assert_eq!(broken.to_string(), lines.join("\n"));
+    let rules: Vec<Rule> = broken.errors().iter().map(|error| error.rule).collect();
     assert_eq!(
         rules,
         [

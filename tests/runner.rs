@@ -617,6 +617,15 @@ fn broken_files_and_options_get_one_clear_message() {
     rejected(&[path], "broken.json: line 3, column 7: ");
     fs::write(path, "").expect("written");
     rejected(&[path], "line 1, column 1: the document is empty");
+    // DxDispatch refuses these, too; comments and trailing commas it takes.
+    for loose in ["a: 1", "'a': 1", "\"a\": 1 \"b\": 2"] {
+        fs::write(path, format!("{{ {loose} }}")).expect("written");
+        rejected(&[path], "broken.json: line 1, column ");
+    }
+    for loose in ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#] {
+        fs::write(path, format!("{{ \"a\": {loose} }}")).expect("written");
+        rejected(&[path], "broken.json: line 1, column ");
+    }
     fs::write(path, [0xFF, 0xFE, 0]).expect("written");
     rejected(&[path], "the model is not UTF-8 text");
     let endless = fs::File::create(path).expect("made");

@@ -18,6 +18,7 @@ pub struct Document<'a> {
 
 /// Parses a document; an error names line and column.
 pub fn parse(text: &str) -> Result<Document<'_>> {
+    // What DxDispatch reads, and no more.
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -26,7 +27,9 @@ pub fn parse(text: &str) -> Result<Document<'_>> {
         allow_single_quoted_strings: false,
         allow_hexadecimal_numbers: false,
         allow_unary_plus_numbers: false,
-        ..ParseOptions::default()
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
     };
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
         format!(

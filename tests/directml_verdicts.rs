@@ -95,11 +95,17 @@ fn other_versions_answer_by_their_documented_level() {
     }
     assert_eq!(version("1.6").to_string(), "1.6.0 (inferred)");
     assert_eq!(version("1.15.4").to_string(), "1.15.4");
-    // 1.16 answers as 1.15.4, and what is below 2_1 has neither operator.
+    assert!(DirectMlVersion::recorded().all(|version| !version.is_inferred()));
+    // 1.16 answers as 1.15.4, what is below 2_1 has neither operator, and another patch answers as the recorded one of its
+    // minor version, whose arithmetic the minor version before does not have.
     for record in recorded::verdicts() {
         let answer = |text: &str| validate_as(&record.desc, &version(text)).is_ok();
         assert_eq!(answer("1.16.0"), record.flag("accepted"), "{}", record.id);
         assert!(!answer("1.0.0") && !answer("1.1.0"), "{}", record.id);
+        for (patch, of_minor) in [("1.9.1", "1.9.0"), ("1.13.0", "1.13.1"), ("1.14.0", "1.14.1"), ("1.15.0", "1.15.1")]
+        {
+            assert_eq!(answer(patch), answer(of_minor), "{patch}: {}", record.id);
+        }
     }
     for text in ["", "1", "1.x", "one", "1.0.0.0", "0.9.0", "+1.2", "1.3.0-dev3", "99999999999.0"] {
         let error = text.parse::<DirectMlVersion>().expect_err(text).to_string();

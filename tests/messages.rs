@@ -170,3 +170,16 @@ fn all_broken_rules_come_in_one_answer_in_the_order_of_the_fields() {
         ]
     );
 }
+
+/// The search for shared elements is bounded only where no other rule is broken.
+#[test]
+fn an_output_is_searched_for_overlaps_only_where_its_dimensions_and_span_are_right() {
+    let rules = |sizes: &[u32], strides: &[u32]| -> Vec<Rule> {
+        let tensor = BufferTensorDesc::strided(UInt8, sizes, strides);
+        let broken = validate(&output(tensor), V6_4).expect_err("a rule is broken");
+        broken.errors().iter().map(|error| error.rule).collect()
+    };
+    assert_eq!(rules(&[2, 2, 2], &[3, 4, 7]), [Rule::OutputOverlap]);
+    assert_eq!(rules(&[1, 1, 1, 1, 1, 1, 2, 2, 2], &[1, 1, 1, 1, 1, 1, 3, 4, 7]), [Rule::TensorDimensionCount]);
+    assert_eq!(rules(&[2, 2, 2], &[1 << 30, 2 << 30, 3 << 30]), [Rule::TensorTotalSizeMax]);
+}

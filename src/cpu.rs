@@ -1,8 +1,9 @@
 //! The CPU backend: walks plans over slices, in safe Rust, on the calling thread. It serves machines with no GPU, and is
 //! what the tests hold the GPU to.
 //!
-//! Contiguous runs are copied and reversed by the standard library. Lanes side by side are reversed in a tile, a copy of
-//! some of them that the cache holds (`tile`), those of bytes transposed sixteen at a time (`byte_lanes`).
+//! Contiguous runs are copied and reversed by the standard library, and small blocks with one length as elements of their
+//! size. Lanes side by side are reversed in a tile, a copy of some of them that the cache holds (`tile`), those of bytes
+//! transposed sixteen at a time (`byte_lanes`).
 
 mod byte_lanes;
 pub(crate) mod fill_value_sequence;

@@ -88,6 +88,7 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
         Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
         Inner::Lane(_) => in_step == 1 && out_step == 1 && size * size_of::<T>() < MIN_COPIED_BYTES,
     };
+    // Copied all at once, and then reversed in place.
     if small {
         copy_as_it_is(plan, input, out);
         return swap::<T, LANES>(plan, lengths, out);

@@ -74,9 +74,9 @@ impl BufferTensorDesc {
         layout::minimum_size_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
     }
 
-    /// The bytes from the first element to the last: what a dispatch may touch. At most TotalTensorSizeInBytes, which is
-    /// rounded up to a multiple of 4.
-    pub(crate) fn span_in_bytes(&self) -> u64 {
+    /// Bytes from the first element to the last one's end: what the operator reads or writes, without the rounding up to 4 of
+    /// TotalTensorSizeInBytes.
+    pub fn span_in_bytes(&self) -> u64 {
         layout::span_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
     }
 }

@@ -1,7 +1,8 @@
 //! ONNX Runtime's functions, with results in place of statuses. It is called through the table it hands over; nothing is linked.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ort_sys::{
     OrtApi, OrtApiBase, OrtErrorCode, OrtKernelContext, OrtKernelInfo, OrtLoggingLevel, OrtMemType, OrtSessionOptions,
@@ -13,7 +14,10 @@ use crate::status::text;
 /// The version of the interface that this library is written for: of ONNX Runtime 1.18.
 pub const VERSION: u32 = 18;
 
-/// The version from which on a shape can be read without a copy.
+/// The version that lists a session's configuration entries.
+const CONFIG_ENTRIES: u32 = 23;
+
+/// The version that reads a shape without a copy.
 const SHAPES_BY_REFERENCE: u32 = 24;
 
 /// The most dimensions of a tensor.
@@ -37,7 +41,8 @@ pub type Result<T> = std::result::Result<T, Failure>;
 #[derive(Clone, Copy)]
 pub struct Ort {
     api: *const OrtApi,
-    shapes_by_reference: bool,
+    /// Of the table: `VERSION`, or one of the later versions above.
+    version: u32,
 }
 
 // SAFETY: the table is constant, and its functions may be called from any thread.
@@ -69,24 +74,30 @@ impl Ort {
         let mut numbers = version.to_str().ok()?.split('.').map(|number| number.parse::<u32>().ok());
         let (major, minor) = (numbers.next()??, numbers.next()??);
         let newest = if major > 1 { u32::MAX } else { minor };
-        let shapes_by_reference = newest >= SHAPES_BY_REFERENCE;
-        if newest < VERSION {
-            return None;
-        }
+        let version = [SHAPES_BY_REFERENCE, CONFIG_ENTRIES, VERSION].into_iter().find(|version| newest >= *version)?;
         // SAFETY: as above.
-        let api = unsafe { get_api(if shapes_by_reference { SHAPES_BY_REFERENCE } else { VERSION }) };
-        (!api.is_null()).then_some(Self { api, shapes_by_reference })
+        let api = unsafe { get_api(version) };
+        (!api.is_null()).then_some(Self { api, version })
     }
 
-    /// A failure as ONNX Runtime takes it from a callback.
-    pub fn status(self, failure: Failure) -> OrtStatusPtr {
-        match failure {
-            Failure::Status(status) => status,
-            Failure::Text(message) => {
-                let message = text(&message);
-                // SAFETY: as in `call`; the text is copied.
-                unsafe { ((*self.api).CreateStatus)(OrtErrorCode::ORT_INVALID_ARGUMENT, message.as_ptr()) }
-            }
+    /// A failure as ONNX Runtime takes it from a callback, with the name of what failed before it.
+    pub fn status(self, name: &str, failure: Failure) -> OrtStatusPtr {
+        let message = match failure {
+            Failure::Text(message) => message,
+            Failure::Status(status) => self.message(status),
+        };
+        let message = text(&format!("{name}: {message}"));
+        // SAFETY: as in `call`; the text is copied.
+        unsafe { ((*self.api).CreateStatus)(OrtErrorCode::ORT_INVALID_ARGUMENT, message.as_ptr()) }
+    }
+
+    /// The words of a status, which is released.
+    fn message(self, status: OrtStatusPtr) -> String {
+        // SAFETY: the text belongs to the status, which was given to this call and is released once.
+        unsafe {
+            let message = CStr::from_ptr(((*self.api).GetErrorMessage)(status.0)).to_string_lossy().into_owned();
+            ((*self.api).ReleaseStatus)(status.0);
+            message
         }
     }
 
@@ -105,20 +116,38 @@ impl Ort {
         call!(self, AddCustomOpDomain(options, domain))
     }
 
-    /// An entry of a session's configuration; `None` where there is none.
+    /// An entry of a session's configuration.
     pub fn config_entry(self, options: *const OrtSessionOptions, key: &CStr) -> Result<Option<String>> {
-        let (mut has, mut size, mut value) = (0, 0, [0 as c_char; 64]);
+        let (mut has, mut size) = (0, 0);
         call!(self, HasSessionConfigEntry(options, key.as_ptr(), &mut has))?;
         if has == 0 {
             return Ok(None);
         }
         call!(self, GetSessionConfigEntry(options, key.as_ptr(), null_mut(), &mut size))?;
-        if size > value.len() {
-            return Err(format!("{} is {size} bytes long, must be `0` or `1`", key.to_string_lossy()).into());
+        let mut value = vec![0u8; size.max(1)];
+        call!(self, GetSessionConfigEntry(options, key.as_ptr(), value.as_mut_ptr().cast(), &mut size))?;
+        value.retain(|&byte| byte != 0);
+        Ok(Some(String::from_utf8_lossy(&value).into_owned()))
+    }
+
+    pub fn add_config_entry(self, options: *mut OrtSessionOptions, key: &CStr, value: &CStr) -> Result<()> {
+        call!(self, AddSessionConfigEntry(options, key.as_ptr(), value.as_ptr()))
+    }
+
+    /// The keys of a session's configuration; none from an ONNX Runtime before 1.23, which cannot list them.
+    pub fn config_keys(self, options: *const OrtSessionOptions) -> Result<Vec<String>> {
+        if self.version < CONFIG_ENTRIES {
+            return Ok(Vec::new());
         }
-        call!(self, GetSessionConfigEntry(options, key.as_ptr(), value.as_mut_ptr(), &mut size))?;
-        // SAFETY: ONNX Runtime has written a text with its NUL, which `value` has room for.
-        Ok(Some(unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned()))
+        let (mut entries, mut keys, mut values, mut count) = (null_mut(), null(), null(), 0);
+        call!(self, GetSessionOptionsConfigEntries(options, &mut entries))?;
+        // SAFETY: the object was given to this call and is released once; it holds `count` texts.
+        unsafe {
+            ((*self.api).GetKeyValuePairs)(entries, &mut keys, &mut values, &mut count);
+            let found = (0..count).map(|k| CStr::from_ptr(*keys.add(k)).to_string_lossy().into_owned()).collect();
+            ((*self.api).ReleaseKeyValuePairs)(entries);
+            Ok(found)
+        }
     }
 
     pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr) -> Result<i64> {
@@ -131,8 +160,7 @@ impl Ort {
     pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> i64 {
         self.attribute(info, name).unwrap_or_else(|failure| {
             if let Failure::Status(status) = failure {
-                // SAFETY: a status is released once.
-                unsafe { ((*self.api).ReleaseStatus)(status.0) };
+                self.message(status);
             }
             default
         })
@@ -202,7 +230,7 @@ impl Ort {
         // Not of ort_sys's type, which an element type that is newer than it would be no value of.
         let mut element_type = 0i32;
         let element_type_out = (&raw mut element_type).cast();
-        if self.shapes_by_reference {
+        if self.version >= SHAPES_BY_REFERENCE {
             let (mut dims, mut rank) = (null(), 0);
             call!(self, GetTensorElementTypeAndShapeDataReference(value, element_type_out, &mut dims, &mut rank))?;
             // SAFETY: the numbers belong to the value, which lives as long as the callback. Of rank 0 the pointer may be null.
@@ -241,10 +269,34 @@ impl Ort {
         Ok(())
     }
 
-    /// Says that an output has the type and shape of the first input, as far as they are known.
+    /// Gives the output the first input's shape.
+    ///
+    /// The interface has no way to leave one dimension unset (it would become the size -1), so a dimension with neither size nor name
+    /// gets a name of its own: the rank and the other sizes reach the nodes behind. A tensor of unknown rank looks like a scalar,
+    /// which no reversal takes; then the output's shape stays unset.
     pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
-        let mut info = null_mut();
+        static NAMED: AtomicU64 = AtomicU64::new(0);
+        let (mut info, mut rank) = (null_mut(), 0);
         call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
+        call!(self, GetDimensionsCount(info, &mut rank))?;
+        if rank == 0 {
+            return Ok(());
+        }
+        let (mut sizes, mut names) = (vec![0i64; rank], vec![null::<c_char>(); rank]);
+        call!(self, GetDimensions(info, sizes.as_mut_ptr(), rank))?;
+        call!(self, GetSymbolicDimensions(info, names.as_mut_ptr(), rank))?;
+        let named: Vec<CString> = sizes
+            .iter()
+            .zip(names)
+            .map(|(&size, name)| match size {
+                // SAFETY: a name belongs to `info`, which lives as long as the callback.
+                _ if !name.is_null() && unsafe { *name } != 0 => unsafe { CStr::from_ptr(name) }.to_owned(),
+                0.. => CString::default(),
+                _ => text(&format!("unk__dml_cuda_{}", NAMED.fetch_add(1, Ordering::Relaxed))),
+            })
+            .collect();
+        let mut names: Vec<*const c_char> = named.iter().map(|name| name.as_ptr()).collect();
+        call!(self, SetSymbolicDimensions(info, names.as_mut_ptr(), rank))?;
         call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use dml::{Address, CompileOptions, CompiledOperator, Device};
+use dml::{Address, BindingError, CompileOptions, CompiledOperator, Device, DispatchError, Operator};
 use ort_sys::OrtKernelContext;
 
 use super::api::{Ort, Result};
@@ -22,6 +22,28 @@ const KEPT: usize = 32;
 pub enum Lowered {
     Reversal(Reversal),
     Sequence(Sequence),
+}
+
+impl Lowered {
+    fn operator(&self, device: &Device) -> Result<Operator> {
+        match self {
+            Self::Reversal(reversal) => Ok(device.create_operator(reversal.desc()?)?),
+            Self::Sequence(sequence) => sequence.operator(device),
+        }
+    }
+
+    /// From the first element to the last: of each input, and of the output.
+    fn sizes_in_bytes(&self) -> Result<(Vec<usize>, usize)> {
+        let span = |tensor: &dml::BufferTensorDesc| tensor.span_in_bytes() as usize;
+        Ok(match self {
+            Self::Reversal(reversal) => {
+                let desc = reversal.desc()?;
+                let inputs = vec![span(&desc.input_tensor), span(&desc.sequence_lengths_tensor)];
+                (inputs, span(&desc.output_tensor))
+            }
+            Self::Sequence(sequence) => (Vec::new(), span(&sequence.desc().output_tensor)),
+        })
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,15 +86,50 @@ impl Kernel {
         // The lengths' alignment matters to no kernel.
         let input = inputs.first().copied();
         let aligned = (input.unwrap_or(0) | output).is_multiple_of(16);
-        let options =
-            CompileOptions { pointer_alignment: if aligned { 16 } else { 0 }, in_place: Some(input == Some(output)) };
-        if options.in_place == Some(true) {
-            IN_PLACE_RUNS.fetch_add(1, Ordering::Relaxed);
-        }
+        let in_place = input == Some(output);
+        let options = CompileOptions { pointer_alignment: if aligned { 16 } else { 0 }, in_place: Some(in_place) };
         let operator = self.operator(Key { lowered, options })?;
         let stream = if self.is_on_host() { std::ptr::null_mut() } else { self.ort.stream(context)? };
         // SAFETY: the caller's promise; the stream is the run's; kernels stay loaded (`api::cuda_device`).
-        Ok(unsafe { operator.dispatch_raw(inputs, output, stream) }?)
+        match unsafe { operator.dispatch_raw(inputs, output, stream) } {
+            Ok(()) => {
+                IN_PLACE_RUNS.fetch_add(u64::from(in_place), Ordering::Relaxed);
+                Ok(())
+            }
+            Err(DispatchError::Binding(BindingError::Alignment { .. })) if self.is_on_host() => {
+                // SAFETY: the caller's promise.
+                unsafe { self.dispatch_on_copies(lowered, inputs, output, context) }
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same on copies, for tensors on the host that are not aligned to their elements: memory-mapped weights, parts of buffers.
+    ///
+    /// # Safety
+    ///
+    /// As of `dispatch`.
+    unsafe fn dispatch_on_copies(
+        &self,
+        lowered: Lowered,
+        inputs: &[Address],
+        output: Address,
+        context: *mut OrtKernelContext,
+    ) -> Result<()> {
+        let (of_inputs, of_output) = lowered.sizes_in_bytes()?;
+        let aligned = |bytes: usize| vec![0u64; bytes.div_ceil(8)];
+        let mut copies: Vec<Vec<u64>> = of_inputs.iter().map(|&bytes| aligned(bytes)).collect();
+        for ((copy, &from), &bytes) in copies.iter_mut().zip(inputs).zip(&of_inputs) {
+            // SAFETY: the caller's promise, and the copy's size.
+            unsafe { std::ptr::copy_nonoverlapping(from as *const u8, copy.as_mut_ptr().cast(), bytes) };
+        }
+        let mut to = aligned(of_output);
+        let addresses: Vec<Address> = copies.iter().map(|copy| copy.as_ptr() as Address).collect();
+        // SAFETY: tensors of those sizes, this call's own.
+        unsafe { self.dispatch(lowered, &addresses, to.as_mut_ptr() as Address, context) }?;
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output as *mut u8, of_output) };
+        Ok(())
     }
 
     fn operator(&self, key: Key) -> Result<CompiledOperator> {
@@ -80,10 +137,7 @@ impl Kernel {
         if let Some((_, operator)) = compiled.iter().find(|(known, _)| *known == key) {
             return Ok(operator.clone());
         }
-        let operator = match key.lowered {
-            Lowered::Reversal(reversal) => self.device.create_operator(reversal.desc()?)?,
-            Lowered::Sequence(sequence) => sequence.operator(&self.device)?,
-        };
+        let operator = key.lowered.operator(&self.device)?;
         let operator = self.device.compile_operator_with(&operator, key.options)?;
         if compiled.len() == KEPT {
             compiled.remove(0);

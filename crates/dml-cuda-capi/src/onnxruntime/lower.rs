@@ -23,8 +23,8 @@ impl Reversal {
     ///
     /// # Errors
     ///
-    /// Shapes that do not fit, and those with more dimensions or larger ones than there can be. There must be no dimension of
-    /// size 0.
+    /// Shapes that do not fit, and those with more dimensions or larger ones than there can be. A dimension of size 0 passes here;
+    /// it has no descriptor.
     pub fn new(
         shape: &[i64],
         lengths: &[i64],
@@ -48,8 +48,9 @@ impl Reversal {
             let of_lengths =
                 if d < missing { 1 } else { number(lengths[d - missing], "a dimension of sequence_lengths")? };
             if of_lengths != 1 && of_lengths != expected {
+                let required = if expected == 1 { "1".to_owned() } else { format!("1 or {expected}") };
                 let k = d - missing;
-                return Err(format!("dimension {k} of sequence_lengths is {of_lengths}, must be 1 or {expected}"));
+                return Err(format!("dimension {k} of sequence_lengths is {of_lengths}, must be {required}"));
             }
             let length_stride = if of_lengths == 1 { 0 } else { stride };
             stride *= u64::from(of_lengths);
@@ -148,31 +149,33 @@ fn number(size: i64, what: &str) -> Result<u32, String> {
     u32::try_from(size).map_err(|_| format!("{what} is {size}, must be below 2³²"))
 }
 
-/// The count of ONNX's Range of floats, as ONNX Runtime computes it: the difference in the values' own type, the quotient in double.
-pub fn range_count(difference: f64, delta: f64) -> Result<u64, String> {
+/// The count of ONNX's Range of start, limit and delta, computed in double as ONNX Runtime 1.32 does.
+pub fn range_count([start, limit, delta]: [f64; 3]) -> Result<u32, String> {
     if delta == 0.0 {
-        return Err("delta is 0, must not be".to_owned());
+        return Err("delta is 0, must be another number".to_owned());
     }
-    let count = (difference / delta).ceil();
-    if count.is_nan() {
-        return Err(
-            "start, limit and delta give no number of elements: one of them is not a number, or two are infinite"
-                .to_owned(),
-        );
+    let count = ((limit - start) / delta).ceil();
+    if !count.is_finite() {
+        return Err(format!(
+            "start is {start}, limit {limit} and delta {delta}, must give a finite number of elements"
+        ));
     }
-    Ok(count.clamp(0.0, u64::MAX as f64) as u64) // a float above 2⁶⁴ is 2⁶⁴ − 1, and refused by its count
+    fewer(count.max(0.0) as u128)
 }
 
 /// The same of integers, exactly.
-pub fn integer_range_count(start: i64, limit: i64, delta: i64) -> Result<u64, String> {
+pub fn integer_range_count(start: i64, limit: i64, delta: i64) -> Result<u32, String> {
     if delta == 0 {
-        return Err("delta is 0, must not be".to_owned());
+        return Err("delta is 0, must be another number".to_owned());
     }
     let (difference, delta) = (i128::from(limit) - i128::from(start), i128::from(delta));
     // Euclid's quotient is rounded down where delta is positive, and up where it is negative.
     let up = delta > 0 && difference.rem_euclid(delta) != 0;
-    let count = difference.div_euclid(delta) + i128::from(up);
-    Ok(u64::try_from(count.max(0)).unwrap_or(u64::MAX))
+    fewer((difference.div_euclid(delta) + i128::from(up)).max(0) as u128)
+}
+
+fn fewer(count: u128) -> Result<u32, String> {
+    u32::try_from(count).map_err(|_| format!("the output has {count} elements, must have fewer than 2³²"))
 }
 
 #[cfg(test)]
@@ -215,7 +218,7 @@ mod tests {
             lowered.err().expect("refused")
         };
         assert_eq!(lower(&[2, 3], &[3, 1], 1), "dimension 0 of sequence_lengths is 3, must be 1 or 2");
-        assert_eq!(lower(&[2, 3], &[2, 3], 1), "dimension 1 of sequence_lengths is 3, must be 1 or 1");
+        assert_eq!(lower(&[2, 3], &[2, 3], 1), "dimension 1 of sequence_lengths is 3, must be 1");
         assert_eq!(lower(&[2], &[1, 2], 0), "sequence_lengths has 2 dimensions, must have at most 1, those of input");
         assert_eq!(lower(&[1 << 32, 3], &[], 1), "a dimension of input is 4294967296, must be below 2³²");
         let striped: Vec<i64> = (0..20).map(|d| if d % 2 == 0 { 2 } else { 1 }).collect();
@@ -240,11 +243,29 @@ mod tests {
         ] {
             assert_eq!(count(start, limit, delta), required, "{start} {limit} {delta}");
         }
-        assert_eq!(count(i64::MIN, i64::MAX, 1), u64::MAX);
-        assert!(integer_range_count(0, 1, 0).is_err() && range_count(1.0, 0.0).is_err());
-        assert_eq!(range_count(1.0, 0.3).expect("right"), 4);
-        assert_eq!(range_count(-1.0, 0.3).expect("right"), 0);
-        assert_eq!(range_count(f64::INFINITY, 1.0).expect("right"), u64::MAX);
-        assert!(range_count(f64::NAN, 1.0).is_err() && range_count(f64::INFINITY, f64::INFINITY).is_err());
+        assert_eq!(
+            integer_range_count(i64::MIN, i64::MAX, 1).expect_err("refused"),
+            "the output has 18446744073709551615 elements, must have fewer than 2³²"
+        );
+        assert_eq!(integer_range_count(0, 1, 0).expect_err("refused"), "delta is 0, must be another number");
+        assert_eq!(range_count([0.0, 1.0, -0.0]).expect_err("refused"), "delta is 0, must be another number");
+        let three = [-3e38, 3e38, 1e38].map(|scalar: f64| f64::from(scalar as f32));
+        for (scalars, required) in [
+            ([0.0, 1.0, 0.3], 4),
+            ([0.0, -1.0, 0.3], 0),
+            (three, 7),
+            ([0.0, 1.0, f64::INFINITY], 0),
+            ([5.0, 0.0, 1.0], 0),
+        ] {
+            assert_eq!(range_count(scalars).expect("right"), required, "{scalars:?}");
+        }
+        assert_eq!(
+            range_count([0.0, f64::INFINITY, 1.0]).expect_err("refused"),
+            "start is 0, limit inf and delta 1, must give a finite number of elements"
+        );
+        for scalars in [[f64::NAN, 1.0, 1.0], [0.0, f64::INFINITY, f64::INFINITY], [0.0, 1.0, f64::NAN]] {
+            assert!(range_count(scalars).expect_err("refused").ends_with("must give a finite number of elements"));
+        }
+        assert!(range_count([0.0, 1e300, 1.0]).expect_err("refused").ends_with("must have fewer than 2³²"));
     }
 }

@@ -133,15 +133,17 @@ impl Op {
     }
 }
 
-/// Runs a callback's body; a failure or a panic becomes a status, with the operator's name before it.
-fn guarded(ort: Ort, name: &str, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
-    use super::api::Failure;
+/// Runs a callback's body; a failure or a panic becomes a status, with `name` before its words.
+pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => OrtStatusPtr(null_mut()),
-        Ok(Err(Failure::Text(message))) => ort.status(Failure::Text(format!("dml_cuda {name}: {message}"))),
-        Ok(Err(failure)) => ort.status(failure),
-        Err(_) => ort.status(Failure::Text(format!("dml_cuda {name}: a fault of the library; please report it"))),
+        Ok(Err(failure)) => ort.status(&name(), failure),
+        Err(_) => ort.status(&name(), "a fault of the library; please report it".into()),
     }
+}
+
+fn operator(name: &CStr) -> String {
+    format!("dml_cuda {}", name.to_string_lossy())
 }
 
 unsafe extern "system" fn create(
@@ -152,8 +154,11 @@ unsafe extern "system" fn create(
 ) -> OrtStatusPtr {
     // SAFETY: ONNX Runtime gives callbacks of an operator the operator's address.
     let op = unsafe { Op::of(op) };
-    let name = op.name.to_string_lossy();
-    guarded(op.ort, &name, || {
+    let name = || match op.ort.node_name(info) {
+        Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.name)),
+        _ => operator(op.name),
+    };
+    guarded(op.ort, name, || {
         let made = Box::new(op.node(info)?);
         // SAFETY: ONNX Runtime gives the address of a live pointer.
         unsafe { kernel.write(Box::into_raw(made).cast()) };
@@ -191,7 +196,7 @@ impl Node {
 unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelContext) -> OrtStatusPtr {
     // SAFETY: what `create` made, not yet destroyed; it is shared by concurrent runs, and `Node` is `Sync`.
     let node = unsafe { &*node.cast::<Node>() };
-    guarded(node.kernel.ort, &node.name.to_string_lossy(), || node.run(context))
+    guarded(node.kernel.ort, || operator(node.name), || node.run(context))
 }
 
 const _: () = {
@@ -254,8 +259,15 @@ unsafe extern "system" fn none(_: *const OrtCustomOp) -> c_int {
     0
 }
 
-unsafe extern "system" fn start_version(_: *const OrtCustomOp) -> c_int {
-    1
+/// One opset before ONNX has the operator: an older model is refused as without the library. At the operator's own opset ONNX Runtime
+/// up to 1.31 would fold constants with its own kernel, whose type names a custom operator cannot have, and fail to load the model.
+unsafe extern "system" fn start_version(op: *const OrtCustomOp) -> c_int {
+    // SAFETY: as in `create`.
+    match unsafe { Op::of(op) }.kind {
+        Kind::ReverseSequence => 9,
+        Kind::Range => 10,
+        Kind::ReverseSubsequences { .. } | Kind::FillValueSequence => 1,
+    }
 }
 
 unsafe extern "system" fn end_version(_: *const OrtCustomOp) -> c_int {
@@ -265,7 +277,7 @@ unsafe extern "system" fn end_version(_: *const OrtCustomOp) -> c_int {
 unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeInferContext) -> OrtStatusPtr {
     // SAFETY: as in `create`.
     let op = unsafe { Op::of(op) };
-    guarded(op.ort, &op.name.to_string_lossy(), || op.ort.same_shape(context))
+    guarded(op.ort, || operator(op.name), || op.ort.same_shape(context))
 }
 
 /// The output may be the first input.

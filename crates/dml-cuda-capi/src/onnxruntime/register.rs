@@ -1,8 +1,6 @@
 //! Which operators there are, in which domains.
 
 use std::ffi::CStr;
-use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 use dml::TensorDataType;
@@ -11,106 +9,191 @@ use ort_sys::{
     OrtStatusPtr,
 };
 
-use super::api::{Failure, Ort, Result, VERSION};
-use super::op::{Kind, Op, Provider};
+use super::api::{Ort, Result, VERSION};
+use super::op::{guarded, Kind, Op, Provider};
 use super::reverse::BYTES;
 
 /// The entry of a session's configuration that asks for ONNX's own operators to be replaced.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
 
+/// The entry that a registration leaves, so that a second one sees it.
+const REGISTERED: &CStr = c"dml_cuda.registered";
+
 const PROVIDERS: [Provider; 3] =
     [Provider::Cpu, Provider::Cuda(c"CUDAExecutionProvider"), Provider::Cuda(c"CudaPluginExecutionProvider")];
 
-/// The domains of one ONNX Runtime, which live as long as the process, like their operators.
-#[derive(Clone, Copy)]
-struct Domains {
-    base: *const OrtApiBase,
-    ort: Ort,
-    own: *mut OrtCustomOpDomain,
-    onnx: *mut OrtCustomOpDomain,
+/// Which of ONNX's operators a session replaces.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Replaced {
+    reverse_sequence: bool,
+    range: bool,
 }
 
-// SAFETY: the domains do not change once they are in `DOMAINS`.
-unsafe impl Send for Domains {}
-
-static DOMAINS: Mutex<Vec<Domains>> = Mutex::new(Vec::new());
-
-impl Domains {
-    fn new(base: *const OrtApiBase, ort: Ort) -> Result<Self> {
-        use Type::*;
-        let (own, onnx) = (ort.create_domain(c"dml_cuda")?, ort.create_domain(c"")?);
-        let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
-        for provider in PROVIDERS {
-            let add = |domain, name, kind, inputs, output| {
-                ort.add_op(domain, Op::leak(ort, name, kind, provider, inputs, output))
-            };
-            let strings = (provider == Provider::Cpu).then_some(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING);
-            let moved = || BYTES.iter().map(|(data_type, _)| *data_type).chain(strings);
-            for data_type in moved() {
-                add(onnx, c"ReverseSequence", Kind::ReverseSequence, vec![data_type, int64], data_type)?;
-            }
-            for data_type in [
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
-            ] {
-                add(onnx, c"Range", Kind::Range, vec![data_type; 3], data_type)?;
-            }
-            for (of_lengths, lengths) in [
-                (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, TensorDataType::UInt32),
-                (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, TensorDataType::UInt64),
-                (ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, TensorDataType::UInt64),
-            ] {
-                let kind = Kind::ReverseSubsequences { lengths };
-                for data_type in moved() {
-                    add(own, c"ReverseSubsequences", kind, vec![data_type, of_lengths], data_type)?;
-                }
-            }
-            for data_type in [
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
-                ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
-            ] {
-                add(own, c"FillValueSequence", Kind::FillValueSequence, vec![int64, data_type, data_type], data_type)?;
+impl Replaced {
+    fn parse(value: &str) -> Result<Self> {
+        let mut replaced = Self::default();
+        match value {
+            "0" => return Ok(replaced),
+            "1" => return Ok(Self { reverse_sequence: true, ..replaced }),
+            _ => {}
+        }
+        for name in value.split(',') {
+            match name.trim() {
+                "ReverseSequence" => replaced.reverse_sequence = true,
+                "Range" => replaced.range = true,
+                _ => return Err(format!(
+                    "dml_cuda.replace_onnx is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
+                         `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
+                )
+                .into()),
             }
         }
-        Ok(Self { base, ort, own, onnx })
+        Ok(replaced)
+    }
+
+    /// As `parse` reads it.
+    fn text(self) -> &'static CStr {
+        match (self.reverse_sequence, self.range) {
+            (false, false) => c"0",
+            (true, false) => c"ReverseSequence",
+            (false, true) => c"Range",
+            (true, true) => c"ReverseSequence,Range",
+        }
     }
 }
 
-fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) -> Result<()> {
+/// A domain of one ONNX Runtime, which lives as long as the process, like its operators.
+struct Domain {
+    base: *const OrtApiBase,
+    /// `None` of the domain `dml_cuda`.
+    replaced: Option<Replaced>,
+    domain: *mut OrtCustomOpDomain,
+}
+
+// SAFETY: a domain does not change once it is in `DOMAINS`.
+unsafe impl Send for Domain {}
+
+/// At most four for each ONNX Runtime of the process.
+static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
+
+/// The domain with those operators, made when it is first asked for.
+fn domain(base: *const OrtApiBase, ort: Ort, replaced: Option<Replaced>) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
-    let domains = match known.iter().find(|domains| domains.base == base) {
-        Some(domains) => *domains,
-        None => {
-            let made = Domains::new(base, ort)?;
-            known.push(made);
-            made
+    if let Some(found) = known.iter().find(|known| known.base == base && known.replaced == replaced) {
+        return Ok(found.domain);
+    }
+    let domain = ort.create_domain(if replaced.is_some() { c"" } else { c"dml_cuda" })?;
+    for provider in PROVIDERS {
+        let add = |name, kind, inputs, output| ort.add_op(domain, Op::leak(ort, name, kind, provider, inputs, output));
+        match replaced {
+            None => add_own(provider, add)?,
+            Some(replaced) => {
+                if replaced.reverse_sequence {
+                    for data_type in moved(provider) {
+                        let inputs = vec![data_type, Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64];
+                        add(c"ReverseSequence", Kind::ReverseSequence, inputs, data_type)?;
+                    }
+                }
+                if replaced.range {
+                    for data_type in ranged(provider) {
+                        add(c"Range", Kind::Range, vec![data_type; 3], data_type)?;
+                    }
+                }
+            }
         }
-    };
-    let replace = match domains.ort.config_entry(options, REPLACE)?.as_deref() {
-        None | Some("0") => false,
-        Some("1") => true,
-        Some(other) => return Err(format!("dml_cuda.replace_onnx is `{other}`, must be `0` or `1`").into()),
-    };
-    domains.ort.add_domain(options, domains.own)?;
-    if replace {
-        domains.ort.add_domain(options, domains.onnx)?;
+    }
+    known.push(Domain { base, replaced, domain });
+    Ok(domain)
+}
+
+/// The types that a provider reverses.
+fn moved(provider: Provider) -> impl Iterator<Item = Type> {
+    let strings = (provider == Provider::Cpu).then_some(Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING);
+    BYTES.iter().map(|(data_type, _)| *data_type).chain(strings)
+}
+
+/// The types of ONNX's Range. No kernel of the GPU writes bfloat16: such nodes stay on the CPU.
+fn ranged(provider: Provider) -> impl Iterator<Item = Type> {
+    use Type::*;
+    let bfloat16 = (provider == Provider::Cpu).then_some(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16);
+    [
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
+    ]
+    .into_iter()
+    .chain(bfloat16)
+}
+
+/// The operators of the domain `dml_cuda`.
+fn add_own(provider: Provider, add: impl Fn(&'static CStr, Kind, Vec<Type>, Type) -> Result<()>) -> Result<()> {
+    use Type::*;
+    let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
+    for (of_lengths, lengths) in [
+        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, TensorDataType::UInt32),
+        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, TensorDataType::UInt64),
+        (int64, TensorDataType::UInt64),
+    ] {
+        for data_type in moved(provider) {
+            let kind = Kind::ReverseSubsequences { lengths };
+            add(c"ReverseSubsequences", kind, vec![data_type, of_lengths], data_type)?;
+        }
+    }
+    for data_type in [
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
+        int64,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
+        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
+    ] {
+        add(c"FillValueSequence", Kind::FillValueSequence, vec![int64, data_type, data_type], data_type)?;
     }
     Ok(())
 }
 
-/// What ONNX Runtime calls when a session's options load this library: adds the domain `dml_cuda`, and with the session's
-/// configuration entry `dml_cuda.replace_onnx` set to `1` before, this library's ReverseSequence and Range in place of its own.
+/// Adds the domains that the options ask for. A second registration with the same options adds what the first did not.
+fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) -> Result<()> {
+    let (ours, known) = (["dml_cuda", "replace_onnx"], [REPLACE, REGISTERED]);
+    for key in ort.config_keys(options)? {
+        let mistyped = ours.iter().any(|part| key.to_lowercase().replace('-', "_").contains(part));
+        if mistyped && !known.iter().any(|known| known.to_bytes() == key.as_bytes()) {
+            return Err(format!("the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`").into());
+        }
+    }
+    let wanted =
+        ort.config_entry(options, REPLACE)?.map_or(Ok(Replaced::default()), |value| Replaced::parse(&value))?;
+    let before = ort.config_entry(options, REGISTERED)?.map(|value| Replaced::parse(&value)).transpose()?;
+    if before == Some(wanted) {
+        return Ok(());
+    }
+    match before {
+        None => ort.add_domain(options, domain(base, ort, None)?)?,
+        Some(before) if before == Replaced::default() => {}
+        Some(before) => {
+            let (before, wanted) = (before.text().to_string_lossy(), wanted.text().to_string_lossy());
+            return Err(format!(
+                "these options replace `{before}` since the library was first registered with them, and now \
+                 dml_cuda.replace_onnx asks for `{wanted}`: set the entry once, before the library is registered"
+            )
+            .into());
+        }
+    }
+    if wanted != Replaced::default() {
+        ort.add_domain(options, domain(base, ort, Some(wanted))?)?;
+    }
+    ort.add_config_entry(options, REGISTERED, wanted.text())
+}
+
+/// ONNX Runtime calls this when a session's options load the library. It adds the domain `dml_cuda`, and this library's versions of
+/// the ONNX operators that the configuration entry `dml_cuda.replace_onnx` names.
 ///
 /// # Safety
 ///
@@ -130,10 +213,5 @@ pub unsafe extern "system" fn RegisterCustomOps(
         };
     };
     const _: () = assert!(VERSION == 18, "the message names it");
-    match catch_unwind(AssertUnwindSafe(|| register(options, base, ort))) {
-        Ok(Ok(())) => OrtStatusPtr(null_mut()),
-        Ok(Err(Failure::Text(message))) => ort.status(Failure::Text(format!("dml_cuda: {message}"))),
-        Ok(Err(failure)) => ort.status(failure),
-        Err(_) => ort.status(Failure::Text("dml_cuda: a fault of the library; please report it".to_owned())),
-    }
+    guarded(ort, || "dml_cuda".to_owned(), || register(options, base, ort))
 }

@@ -37,7 +37,7 @@ pub const BYTES: &[(Type, usize)] = &[
 ];
 
 /// Bytes of an element by ONNX's number of its type.
-fn width(element_type: i32) -> Option<usize> {
+pub fn width(element_type: i32) -> Option<usize> {
     BYTES.iter().find_map(|&(known, width)| (known as i32 == element_type).then_some(width))
 }
 
@@ -46,23 +46,20 @@ impl Reverse {
         let ort = kernel.ort;
         let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
         ort.shape(input, |element_type, shape| {
-            let output = ort.output(context, shape)?;
-            let lowered = ort.shape(lengths, |_, of_lengths| {
-                if shape.contains(&0) {
-                    return Ok(None);
-                }
-                // Strings are moved one by one; the rest is as for elements of any width.
-                let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
-                let width = if strings { Some(1) } else { width(element_type) };
-                let width = width.ok_or_else(|| {
-                    format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
-                })?;
-                Ok(Some((self.lower(shape, of_lengths, width)?, strings)))
+            // Strings are moved one by one; the rest is as for elements of any width.
+            let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
+            let width = if strings { Some(1) } else { width(element_type) };
+            let width = width.ok_or_else(|| {
+                format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
             })?;
-            let Some((reversal, strings)) = lowered else { return Ok(()) };
+            let reversal = ort.shape(lengths, |_, of_lengths| Ok(self.lower(shape, of_lengths, width)?))?;
             let of_lengths = ort.data(lengths)?;
             if kernel.is_on_host() {
                 self.check(of_lengths as Address, lengths, kernel, &reversal)?;
+            }
+            let output = ort.output(context, shape)?;
+            if shape.contains(&0) {
+                return Ok(());
             }
             if strings {
                 return reverse_strings(kernel, context, input, output, of_lengths as Address, reversal, shape);
@@ -118,18 +115,16 @@ impl Reverse {
             Self::Sequence { .. } => i64::from(reversal.axis_size()),
             Self::Subsequences { .. } => i64::MAX,
         };
-        // SAFETY: an int64 tensor of ONNX Runtime's of that many elements, on the host, that nobody writes during the run.
-        let lengths = unsafe { std::slice::from_raw_parts(address as *const i64, count as usize) };
-        match lengths.iter().position(|length| !(0..=most).contains(length)) {
-            None => Ok(()),
-            Some(at) => {
-                let (name, required) = match self {
-                    Self::Sequence { .. } => ("sequence_lens", format!("from 0 to {most}, the size of the time axis")),
-                    Self::Subsequences { .. } => ("sequence_lengths", "at least 0".to_owned()),
-                };
-                Err(format!("{name}[{at}] is {}, must be {required}", lengths[at]).into())
-            }
-        }
+        let mut lengths = (0..count as usize).map(|k| {
+            // SAFETY: an int64 tensor of ONNX Runtime's of `count` elements on the host, aligned or not, which nobody writes now.
+            (k, unsafe { (address as *const i64).add(k).read_unaligned() })
+        });
+        let Some((at, found)) = lengths.find(|(_, length)| !(0..=most).contains(length)) else { return Ok(()) };
+        let (name, required) = match self {
+            Self::Sequence { .. } => ("sequence_lens", format!("from 0 to {most}, the size of the time axis")),
+            Self::Subsequences { .. } => ("sequence_lengths", "at least 0".to_owned()),
+        };
+        Err(format!("{name}[{at}] is {found}, must be {required}").into())
     }
 }
 

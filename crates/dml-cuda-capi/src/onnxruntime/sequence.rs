@@ -3,11 +3,13 @@
 use std::num::NonZeroU32;
 
 use dml::{Device, Operator, TensorDataType};
+use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
 use super::api::{Ort, Result};
 use super::kernel::{Kernel, Lowered};
 use super::lower::{element_count, integer_range_count, range_count, Sequence};
+use super::reverse::width;
 
 impl Sequence {
     pub fn operator(&self, device: &Device) -> Result<Operator> {
@@ -20,7 +22,7 @@ impl Sequence {
 }
 
 /// The data type of a sequence by ONNX's number.
-pub fn data_type(element_type: i32) -> Option<TensorDataType> {
+fn numeric(element_type: i32) -> std::result::Result<TensorDataType, String> {
     use TensorDataType as T;
     use Type::*;
     [
@@ -38,52 +40,73 @@ pub fn data_type(element_type: i32) -> Option<TensorDataType> {
     ]
     .into_iter()
     .find_map(|(number, data_type)| (number as i32 == element_type).then_some(data_type))
+    .ok_or_else(|| format!("the element type of start is {element_type}, must be numeric"))
 }
 
-/// The bits of a scalar on the host: a tensor of one element.
-fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(TensorDataType, u64)> {
-    let data_type = ort.shape(value, |element_type, shape| {
+/// A scalar on the host, a tensor of one element: its element type by ONNX's number, and its bits.
+fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(i32, u64)> {
+    let (element_type, width) = ort.shape(value, |element_type, shape| {
         if shape.iter().any(|&size| size != 1) {
             return Err(format!("the shape of {name} is {shape:?}, must be that of one element").into());
         }
-        data_type(element_type)
-            .ok_or_else(|| format!("the element type of {name} is {element_type}, must be numeric").into())
+        let width = width(element_type)
+            .ok_or_else(|| format!("the element type of {name} is {element_type}, must be numeric"))?;
+        Ok((element_type, width))
     })?;
     let mut bytes = [0u8; 8];
-    let width = data_type.size_in_bits() as usize / 8;
     let from = ort.data(value)?;
     // SAFETY: a tensor of one element of that width, which ONNX Runtime holds on the host (`GetInputMemoryType`).
     unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), bytes.as_mut_ptr(), width) };
-    Ok((data_type, u64::from_le_bytes(bytes)))
+    Ok((element_type, u64::from_le_bytes(bytes)))
 }
 
 impl Kernel {
-    /// ONNX's Range: as many elements as ONNX says, with this library's values.
+    /// ONNX's Range: as many elements as ONNX says, with this library's values. float16 and bfloat16 are computed in float.
     pub fn range(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
-        let ((data_type, start), (_, limit), (_, delta)) = (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
+        let ((element_type, start), (_, limit), (_, delta)) = (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
+        if element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 as i32 {
+            // A bfloat16 is the upper half of a float.
+            return self.bfloat16_range(context, [start, limit, delta].map(|bits| f32::from_bits((bits as u32) << 16)));
+        }
+        let data_type = numeric(element_type)?;
         let count = match data_type {
-            TensorDataType::Float32 => {
-                let [start, limit, delta] = [start, limit, delta].map(|bits| f32::from_bits(bits as u32));
-                range_count(f64::from(limit - start), delta.into())?
-            }
-            TensorDataType::Float64 => {
-                let [start, limit, delta] = [start, limit, delta].map(f64::from_bits);
-                range_count(limit - start, delta)?
-            }
             TensorDataType::Float16 => {
-                return Err("Range of float16 is not of any opset that ONNX Runtime takes".into())
+                range_count([start, limit, delta].map(|bits| f16::from_bits(bits as u16).into()))?
             }
+            TensorDataType::Float32 => {
+                range_count([start, limit, delta].map(|bits| f32::from_bits(bits as u32).into()))?
+            }
+            TensorDataType::Float64 => range_count([start, limit, delta].map(f64::from_bits))?,
             _ => {
                 let unused = 64 - data_type.size_in_bits();
                 let [start, limit, delta] = [start, limit, delta].map(|bits| ((bits << unused) as i64) >> unused);
                 integer_range_count(start, limit, delta)?
             }
         };
-        let count =
-            u32::try_from(count).map_err(|_| format!("the output has {count} elements, must have fewer than 2³²"))?;
         self.sequence(context, Sequence { data_type, count, start, delta }, &[count.into()])
+    }
+
+    /// On the host: a sequence of floats, then rounded.
+    fn bfloat16_range(&self, context: *mut OrtKernelContext, scalars: [f32; 3]) -> Result<()> {
+        let (count, [start, _, delta]) =
+            (range_count(scalars.map(f64::from))?, scalars.map(|x| u64::from(x.to_bits())));
+        let output = self.ort.output(context, &[count.into()])?;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut floats = vec![0f32; count as usize];
+        let sequence = Sequence { data_type: TensorDataType::Float32, count, start, delta };
+        let address = floats.as_mut_ptr() as dml::Address;
+        // SAFETY: `floats` has that many elements.
+        unsafe { self.dispatch(Lowered::Sequence(sequence), &[], address, context) }?;
+        let to = self.ort.data(output)?.cast::<bf16>();
+        for (k, &float) in floats.iter().enumerate() {
+            // SAFETY: ONNX Runtime's tensor of `count` elements, on the host, aligned or not.
+            unsafe { to.add(k).write_unaligned(bf16::from_f32(float)) };
+        }
+        Ok(())
     }
 
     /// `dml_cuda.FillValueSequence`: a shape, and DirectML's two scalars.
@@ -96,12 +119,13 @@ impl Kernel {
         })?;
         let mut sizes = [0i64; 32];
         let from = ort.data(shape)?;
-        // SAFETY: an int64 tensor of `rank` elements, at most 32, which ONNX Runtime holds on the host.
-        unsafe { std::ptr::copy_nonoverlapping(from.cast::<i64>(), sizes.as_mut_ptr(), rank) };
+        // SAFETY: an int64 tensor of `rank` elements, at most 32, which ONNX Runtime holds on the host, aligned or not.
+        unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), sizes.as_mut_ptr().cast(), rank * 8) };
         let sizes = &sizes[..rank];
         let count = element_count(sizes)?;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
-        let ((data_type, start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
+        let ((element_type, start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
+        let data_type = numeric(element_type)?;
         self.sequence(context, Sequence { data_type, count, start, delta }, sizes)
     }
 

@@ -30,11 +30,12 @@ def model(nodes, inputs, outputs, opset=17):
 
 
 def session(serialized, library=True, replace=True, providers=("CPUExecutionProvider",), **entries):
+    """replace: True for both operators, False for neither, None for no entry, or the entry's value."""
     options = ort.SessionOptions()
     options.log_severity_level = 4
     if library:
         if replace is not None:
-            options.add_session_config_entry("dml_cuda.replace_onnx", {True: "1", False: "0"}.get(replace, replace))
+            options.add_session_config_entry("dml_cuda.replace_onnx", {True: "ReverseSequence,Range", False: "0"}.get(replace, replace))
         options.register_custom_ops_library(LIBRARY)
     for name, value in entries.items():
         setattr(options, name, value)

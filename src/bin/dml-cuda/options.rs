@@ -297,11 +297,10 @@ pub enum Command {
         #[arg(value_name = "RUN.json", num_args = 2.., required = true)]
         runs: Vec<PathBuf>,
         /// Percent below which a difference is none
-        #[arg(long, default_value_t = 5.0)]
+        #[arg(long, default_value_t = 5.0, value_parser = percent)]
         threshold: f64,
-        /// Exit 1 where a case is SLOWER than in the first run
-        #[arg(long)]
-        fail_on_slower: bool,
+        #[command(flatten)]
+        guard: Guard,
         #[command(flatten)]
         to: ReportTo,
     },
@@ -325,6 +324,27 @@ pub enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// For pipelines that guard against regressions.
+#[derive(clap::Args)]
+pub struct Guard {
+    /// Exit 1 where a case is SLOWER than in the first run, an output differs, or a case or an output is not in both runs
+    #[arg(long)]
+    pub fail_on_slower: bool,
+    /// With --fail-on-slower, let outputs differ
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_different_outputs: bool,
+    /// With --fail-on-slower, let cases and outputs be missing from a run
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_missing: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("must be a percentage of 0 or more".to_owned()),
+    }
 }
 
 #[derive(clap::Args)]

@@ -2,7 +2,7 @@
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
-use crate::compare::{Comparison, Row, RunSummary, Status};
+use crate::compare::{letter, Comparison, Row, RunSummary, Status};
 use crate::record::{Run, Samples};
 
 use super::{bytes, chart, microseconds, percent, text};
@@ -113,7 +113,7 @@ fn machines(runs: &[RunSummary]) -> Markup {
     ];
     html! {
         div.wide { table {
-            thead { tr { th { } @for (n, run) in runs.iter().enumerate() { th { (text::letter(n)) ": " (run.label) } } } }
+            thead { tr { th { } @for (n, run) in runs.iter().enumerate() { th { (letter(n)) ": " (run.label) } } } }
             tbody {
                 @for (name, field) in fields {
                     @if runs.iter().any(|run| !field(run).is_empty()) {
@@ -153,8 +153,8 @@ fn table(comparison: &Comparison) -> Markup {
         div.wide { table {
             thead {
                 @if several { tr { th colspan="4" { }
-                    @for (n, run) in comparison.runs.iter().enumerate() { th colspan="4" { (text::letter(n)) ": " (run.label) } }
-                    @for n in 1..comparison.runs.len() { th colspan="2" { "A / " (text::letter(n)) } }
+                    @for (n, run) in comparison.runs.iter().enumerate() { th colspan="4" { (letter(n)) ": " (run.label) } }
+                    @for n in 1..comparison.runs.len() { th colspan="2" { "A / " (letter(n)) } }
                 } }
                 tr { th { "case" } th { "type" } th { "mode" } th { "bytes" }
                     @for _ in &comparison.runs { th { "µs" } th { "noise" } th { "GB/s" } th { "of roof" } }

@@ -153,13 +153,14 @@ enum Outcome {
 
 /// The run so far, where an earlier call was interrupted, or a new one.
 fn begin(options: &Options, manifest: &Manifest, runner: &Runner) -> Result<Run, String> {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let machine = Machine {
         tool: runner.tool.clone(),
         commit: if runner.own { option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned() } else { String::new() },
         host: host(),
         operating_system: operating_system(),
         date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        command: std::env::args().collect::<Vec<String>>().join(" "),
+        command: words.join(" "),
         ..Machine::default()
     };
     let mut now =

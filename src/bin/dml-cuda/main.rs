@@ -29,20 +29,29 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use dml_cuda::{Device, DeviceError, Explanation, Operator};
 use options::{Command, Format, Options, Versions};
 use out::{complain, say};
 use serde_json::json;
 
 fn main() -> ExitCode {
-    let mut options = Options::parse();
+    let mut options = match Options::read() {
+        Ok(options) => options,
+        // Errors are printed even where that fails; help that cannot be printed is an error.
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => return ended(out::with(|_| help.print()).map(|()| ExitCode::SUCCESS)),
+    };
     let outcome = match options.command.take() {
         Some(command) => subcommand(command),
         None => run(&options),
     };
     // What was printed must be seen before what went wrong.
     let _ = std::io::stdout().flush();
+    ended(outcome)
+}
+
+fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         complain!("ERROR: {error}");
         ExitCode::FAILURE
@@ -118,7 +127,14 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
     };
     let in_file = |error: String| format!("{}: {error}", path.display());
-    let text = read(path).map_err(|error| in_file(format!("the model cannot be read: {error}")))?;
+    let text = read(path).map_err(|error| {
+        let meant =
+            path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound).and_then(options::suggestion);
+        in_file(format!(
+            "the model cannot be read: {error}{}",
+            meant.map(|meant| format!("; {meant}")).unwrap_or_default()
+        ))
+    })?;
     let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');

@@ -1,7 +1,10 @@
 //! `dml-cuda report` and `dml-cuda compare`: runs as a table, Markdown, CSV, JSON, a page, a figure, or Google Benchmark's JSON.
 
 mod chart;
+mod lines;
 mod page;
+mod scale;
+mod svg;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -28,7 +31,7 @@ pub enum Format {
     Json,
     /// One page with figures, for a browser
     Html,
-    /// The figure of how near the roof each case is
+    /// The figure of how near each case is to a plain copy or fill
     Svg,
     /// Google Benchmark's, of one run
     Gbench,
@@ -84,7 +87,7 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         Format::Csv => text::csv(&comparison)?,
         Format::Json => serde_json::to_string_pretty(&comparison).map_err(|error| error.to_string())? + "\n",
         Format::Html => page::page(&comparison, &runs),
-        Format::Svg => chart::standing_alone(&chart::of_roof(&comparison)),
+        Format::Svg => svg::standing_alone(&chart::of_roof(&comparison).wide),
         Format::Gbench => match runs.as_slice() {
             [run] => google_benchmark(run),
             _ => return Err("gbench is of one run, must be asked of `report`".to_owned()),

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::compare::{Comparison, Row, Status};
+use crate::compare::{letter, Comparison, Row, Status};
 use crate::record::Run;
 use crate::statistics::{geometric_mean, Quartiles};
 
 use super::lines::{both, colour, shapes, shown, Figure, Header, Lines, Point, MARGIN};
 use super::scale::{percent_tick, tick, Scale};
-use super::svg::{text_width, Anchor, Drawing, Mark, Paint, Shape, FAINT, INK};
+use super::svg::{clipped, text_width, Anchor, Drawing, Mark, Paint, Shape, FAINT, INK};
 use super::{bytes, percent, rate, significant};
 
 /// Cases without their types, each with the rows of all its types, in order.
@@ -96,8 +96,12 @@ pub fn speed_ups(comparison: &Comparison) -> Figure {
     if has(Paint::Unsure) {
         notes.push("“?” is UNSURE: noise can explain the difference.");
     }
-    let title = format!("Speed-up over {}", comparison.runs.first().map_or("the first run", |run| run.label.as_str()));
-    let others = if comparison.runs.len() == 2 { "B" } else { "the run" };
+    let first = comparison.runs.first().map_or("the first run", |run| run.label.as_str());
+    let title = format!("Speed-up over {}", clipped(first, 15.0, 600.0));
+    let others = match shown(&lines).into_iter().collect::<Vec<_>>().as_slice() {
+        [run] => letter(*run).to_string(),
+        _ => "the other run".to_owned(),
+    };
     let figure = Lines {
         header: Header { title: &title, runs: &comparison.runs, shown: shown(&lines), shapes: shapes(&lines), notes },
         axis: format!("time of A ÷ time of {others}, log scale; right of 1 is faster than A"),

@@ -43,7 +43,8 @@ impl Header<'_> {
     pub fn draw(&self, drawing: &mut Drawing) -> f64 {
         let width = drawing.layout.width - 2.0 * MARGIN;
         let mut y = 18.0;
-        for line in wrapped(self.title, 15.0, width) {
+        // Bold letters are wider.
+        for line in wrapped(self.title, 17.0, width) {
             drawing.heading((MARGIN, y), 15.0, &line);
             y += 20.0;
         }
@@ -60,9 +61,9 @@ impl Header<'_> {
                 drawing.described((at, y), &name, &about);
             } else {
                 drawing.described((at, y), &name, "");
-                if !about.is_empty() {
+                for line in wrapped(&about, 12.0, width - 18.0) {
                     y += 16.0;
-                    drawing.text((at, y), 12.0, Anchor::Start, QUIET, &clipped(&about, 12.0, width - 18.0));
+                    drawing.text((at, y), 12.0, Anchor::Start, QUIET, &clipped(&line, 12.0, width - 18.0));
                 }
             }
             y += 18.0;
@@ -103,7 +104,7 @@ fn about(run: &RunSummary) -> String {
 /// Text in lines of a width.
 fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
             Some(line) if text_width(line, size) + text_width(word, size) + size * 0.56 <= width => {
                 line.push(' ');
@@ -177,13 +178,10 @@ impl Lines<'_> {
                     let name = clipped(name, 12.0, left - MARGIN - 12.0);
                     drawing.text((left - 12.0, middle), 12.0, Anchor::End, INK, &name);
                 }
-                None => drawing.text(
-                    (MARGIN, line + 9.0),
-                    12.0,
-                    Anchor::Start,
-                    INK,
-                    &clipped(name, 12.0, layout.width - 2.0 * MARGIN),
-                ),
+                None => {
+                    let name = clipped(name, 12.0, layout.width - 2.0 * MARGIN);
+                    drawing.name((MARGIN, line + 9.0), 12.0, &name);
+                }
             }
             drawing.line((left, middle), (right, middle), FAINT, 0.4);
             for point in points {

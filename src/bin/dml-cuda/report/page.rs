@@ -11,7 +11,11 @@ const STYLE: &str = include_str!("page.css");
 
 pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
     let labels: Vec<&str> = comparison.runs.iter().map(|run| run.label.as_str()).collect();
-    let title = labels.join(" compared with ");
+    let title = match labels.as_slice() {
+        [one] => (*one).to_owned(),
+        [first, others @ ..] => format!("{first} compared with {}", others.join(" and ")),
+        [] => String::new(),
+    };
     let several = labels.len() > 1;
     let page = html! {
         (DOCTYPE)
@@ -113,7 +117,7 @@ fn machines(runs: &[RunSummary]) -> Markup {
         ("suite", |run| &run.suite),
     ];
     html! {
-        div.wide { table {
+        div.wide.machines { table {
             thead { tr { th { } @for (n, run) in runs.iter().enumerate() { th { (letter(n)) ": " (run.label) } } } }
             tbody {
                 @for (name, field) in fields {
@@ -136,9 +140,9 @@ fn small(comparison: &Comparison) -> Markup {
     html! {
         @if !rows.is_empty() {
             h2 { "Small work" }
-            p { "Microseconds of a dispatch among many. Below 1 MiB the cost of a dispatch itself is most of it, not memory." }
+            p { "Cases that move less than 1 MiB: microseconds of a dispatch among many." }
             div.wide { table {
-                thead { tr { th { "case" } th { "type" } th { "mode" } th { "bytes" } @for (n, run) in comparison.runs.iter().enumerate() { th { @if comparison.runs.len() > 1 { (letter(n)) ": " } (run.label) } } } }
+                thead { tr { th { "case" } th { "type" } th { "mode" } th.number { "bytes" } @for (n, run) in comparison.runs.iter().enumerate() { th.number { @if comparison.runs.len() > 1 { (letter(n)) ": " } (run.label) } } } }
                 tbody { @for row in rows { tr {
                     td { (row.case) } td { (row.data_type) } td { (row.mode.name()) } td.number { (bytes(row.bytes)) }
                     @for cell in &row.cells { td.number { @if let Some(cell) = cell { (microseconds(cell.median)) } } }
@@ -157,9 +161,9 @@ fn table(comparison: &Comparison) -> Markup {
                     @for (n, run) in comparison.runs.iter().enumerate() { th colspan="4" { (letter(n)) ": " (run.label) } }
                     @for n in 1..comparison.runs.len() { th colspan="2" { "A / " (letter(n)) } }
                 } }
-                tr { th { "case" } th { "type" } th { "mode" } th { "bytes" }
-                    @for _ in &comparison.runs { th { "µs" } th { "noise" } th { "GB/s" } th { "of roof" } }
-                    @for _ in 1..comparison.runs.len() { th { "speed-up" } th { } }
+                tr { th { "case" } th { "type" } th { "mode" } th.number { "bytes" }
+                    @for _ in &comparison.runs { th.number { "µs" } th.number { "noise" } th.number { "GB/s" } th.number { "of roof" } }
+                    @for _ in 1..comparison.runs.len() { th.number { "speed-up" } th { } }
                 }
             }
             tbody { @for row in &comparison.rows { tr {

@@ -28,11 +28,14 @@ impl Scale {
         let (least, most) =
             values.fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)));
         let (least, most) = if least > most { (1.0, 1.0) } else { (least, most) };
-        let margin = 1.25f64.max((most / least).powf(0.03));
+        let margin = 1.1f64.max((most / least).powf(0.03));
         let (least, most) = (least / margin, most * margin);
         let close = most / least < 5.0;
-        let steps: &[f64] =
-            if close { &[1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0] } else { &[1.0, 2.0, 5.0] };
+        let steps: &[f64] = if close {
+            &[1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 9.5]
+        } else {
+            &[1.0, 2.0, 5.0]
+        };
         let decades = (least.log10().floor() as i32..=most.log10().ceil() as i32).map(|power| 10f64.powi(power));
         let mut ticks: Vec<f64> = decades.flat_map(|decade| steps.iter().map(move |step| step * decade)).collect();
         if most / least > 1e4 {

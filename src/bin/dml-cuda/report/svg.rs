@@ -148,6 +148,14 @@ impl Drawing {
         });
     }
 
+    /// Text over lines, which end before it.
+    pub fn name(&mut self, (x, y): (f64, f64), size: f64, text: &str) {
+        let y = rounded(y + 0.35 * size);
+        self.add(html! {
+            text x=(x) y=(y) font-family="system-ui, sans-serif" font-size=(size) fill=(INK) stroke=(PAPER) stroke-width="4" paint-order="stroke" { (text) }
+        });
+    }
+
     /// Text at the left with quieter words behind it.
     pub fn described(&mut self, (x, y): (f64, f64), text: &str, about: &str) {
         let y = rounded(y + 4.5);

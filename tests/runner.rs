@@ -909,3 +909,107 @@ fn completions_and_a_manual_page_are_printed() {
     }
     assert!(stdout(&run(&["man"])).contains(".TH dml-cuda 1"));
 }
+
+/// Standard error that is closed, full or without a reader changes nothing of what a command does.
+#[cfg(unix)]
+#[test]
+fn standard_streams_that_cannot_be_written_are_no_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let shell = |arguments: &str, redirect: &str| {
+        let line = format!("\"$0\" {arguments} {redirect}");
+        let output = std::process::Command::new("sh")
+            .current_dir(folder.path())
+            .args(["-c", &line])
+            .arg(common::runner().get_program())
+            .output()
+            .expect("sh starts");
+        output.status.code().expect("no signal")
+    };
+    assert_eq!(shell("suite s --tier quick", ""), 0);
+    let case = r#"{"case":"x","type":"f32","mode":"copy","bytes":8,"dispatches":1,"samples":{"each":[1.0]}}"#;
+    let run = format!(r#"{{"schema":1,"label":"r","machine":{{}},"timing":"","cases":[{case}]}}"#);
+    std::fs::write(path("r.json"), run).expect("written");
+    std::fs::write(path("t.csv"), "case,type,mode,microseconds,bytes\nx,f32,copy,7.5,8\n").expect("written");
+    let model = common::repository("models/fill_value_sequence_uint8.json").canonicalize().expect("a model");
+    let model = format!("{} -a cpu", model.display());
+    // What succeeds, and says something on standard output.
+    let commands = [
+        &model,
+        &format!("{model} --enable_dred --validate"),
+        &format!("{model} --explain --format json"),
+        "-S",
+        "--help",
+        "--version",
+        "report --help",
+        "report r.json",
+        "compare r.json r.json",
+        "bench s -o b.json -a cpu --only check.fill --samples 1",
+        "import t.csv -o i.json",
+        "roof fill 64 -a cpu",
+        "completions bash",
+        "man",
+    ];
+    for command in commands {
+        for (redirect, expected) in
+            [("2>&-", 0), ("2>/dev/full", 0), (">&-", 0), (">/dev/full", 1), (">/dev/full 2>/dev/full", 1)]
+        {
+            ["i.json", "b.json"].map(|written| drop(std::fs::remove_file(path(written))));
+            assert_eq!(shell(command, redirect), expected, "{command} {redirect}");
+        }
+        // The reader of both streams goes at once; the status is written where it can be seen.
+        let piped = format!("2>&1; echo $? > {}; }} | true", path("status"));
+        ["i.json", "b.json"].map(|written| drop(std::fs::remove_file(path(written))));
+        let line = format!("{{ \"$0\" {command} {piped}");
+        let status = std::process::Command::new("sh")
+            .current_dir(folder.path())
+            .args(["-c", &line])
+            .arg(common::runner().get_program())
+            .status();
+        assert!(status.expect("sh starts").success());
+        assert_eq!(std::fs::read_to_string(path("status")).expect("a status").trim(), "0", "{command}");
+    }
+    // What fails.
+    for (command, expected) in [
+        ("nothing.json", 1),
+        ("report nothing.json", 1),
+        ("suite r.json", 1),
+        ("import nothing.csv -o n.json", 1),
+        ("bench nothing -o n.json", 1),
+        ("bench s -o n.json -a nothing", 1),
+        ("compare r.json r.json -o r.json", 1),
+        ("--nothing", 2),
+        ("a.json b.json", 2),
+    ] {
+        for redirect in ["2>&-", "2>/dev/full", "2>&1 >/dev/full"] {
+            assert_eq!(shell(command, redirect), expected, "{command} {redirect}");
+        }
+    }
+}
+
+#[test]
+fn what_was_meant_is_said() {
+    let said = |arguments: &[&str], code: i32| {
+        let output = common::runner().args(arguments).output().expect("the runner starts");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for arguments in
+        [&["a.json", "b.json"][..], &["-m", "a.json", "b.json"], &["a.json", "b.json", "c.json", "-i", "3"]]
+    {
+        let said = said(arguments, 2);
+        assert!(said.starts_with("error: one model at a time") && !said.contains("subcommand"), "{said}");
+    }
+    for (word, meant) in [("reprot", "report"), ("Compare", "compare"), ("benhc", "bench"), ("suit", "suite")] {
+        let one = said(&[word], 1);
+        assert!(one.contains("cannot be read") && one.contains(&format!("did you mean '{meant}'?")), "{one}");
+        for arguments in [&[word, "a.json"][..], &[word, "a.json", "b.json", "--threshold", "3"]] {
+            let said = said(arguments, 2);
+            assert!(said.contains(&format!("there is no command '{word}'; did you mean '{meant}'?")), "{said}");
+        }
+    }
+    // A file's name is a file's name.
+    for word in ["report.json", "./suite", "model"] {
+        assert!(!said(&[word], 1).contains("did you mean"), "{word}");
+    }
+}

@@ -141,10 +141,10 @@ fn a_bench_is_resumed_compared_and_reported() {
 
     let slower = run(folder.path(), &["compare", "quick.json", "slow.json", "--fail-on-slower"]);
     assert_eq!(slower.status.code(), Some(1));
-    assert!(run(folder.path(), &["compare", "slow.json", "quick.json", "--fail-on-slower"]).status.success());
-    assert!(run(folder.path(), &["compare", "quick.json", "slow.json", "--fail-on-slower", "--threshold", "200"])
-        .status
-        .success());
+    let allowed = ["--fail-on-slower", "--allow-different-outputs"];
+    assert!(run(folder.path(), &[&["compare", "slow.json", "quick.json"][..], &allowed].concat()).status.success());
+    let far = ["compare", "quick.json", "slow.json", "--threshold", "200"];
+    assert!(run(folder.path(), &[&far[..], &allowed].concat()).status.success());
 
     let table = well(folder.path(), &["compare", "quick.json", "slow.json"]);
     assert!(table.contains("SLOWER") && table.contains("1 of 26 outputs differ from A's: check.fill.int8"), "{table}");
@@ -331,4 +331,415 @@ fn runs_that_are_none_are_said() {
     fs::write(folder.path().join("other.json"), other.to_string()).expect("written");
     assert!(refused(folder.path(), &["compare", "r.json", "other.json"]).contains("the runs share no case"));
     assert!(refused(folder.path(), &["bench", ".", "-o", "b.json"]).contains("the manifest of a suite cannot be read"));
+}
+
+/// A run with a case for each name, of these samples.
+fn made(label: &str, cases: &[(&str, &str, &[f64])]) -> Value {
+    let case = |(case, data_type, samples): &(&str, &str, &[f64])| {
+        json!({ "case": case, "type": data_type, "mode": "copy", "bytes": 1 << 20, "dispatches": 1,
+            "samples": { "each": samples } })
+    };
+    let machine = json!({ "tool": "a tool", "commit": "abc", "device": "Some GPU", "date": "2026-11-20T01:02:03Z" });
+    json!({ "schema": 1, "label": label, "machine": machine, "timing": "", "cases": cases.iter().map(case).collect::<Vec<_>>() })
+}
+
+/// A folder with `a.json` and `b.json`, two runs of one case.
+fn two_runs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["a", "b"] {
+        let run = made(name, &[("x", "f32", &[1.0, 1.0, 1.0])]);
+        fs::write(folder.path().join(format!("{name}.json")), run.to_string()).expect("written");
+    }
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_is_replaced_by_nothing_else() {
+    let folder = two_runs();
+    let path = |name: &str| folder.path().join(name);
+    let before = fs::read(path("b.json")).expect("a run");
+    fs::create_dir(path("sub")).expect("made");
+    std::os::unix::fs::symlink("../b.json", path("sub/link.html")).expect("linked");
+    fs::hard_link(path("b.json"), path("hard.svg")).expect("linked");
+    fs::write(path("named.html"), &before).expect("written");
+    fs::write(path("marked.txt"), [b"\xEF\xBB\xBF", &before[..]].concat()).expect("written");
+    fs::write(path("future.md"), r#"{ "schema": 7, "label": "from the future", "cases": 1 }"#).expect("written");
+    fs::write(path("t.csv"), "case,type,mode,microseconds,bytes\nx,f32,copy,7.5,8\n").expect("written");
+    let outputs = ["b.json", "./sub/../b.json", "sub/link.html", "hard.svg", "named.html", "marked.txt", "future.md"];
+    for to in outputs {
+        for from in [&["report", "a.json"][..], &["report", "b.json"], &["compare", "a.json", "b.json"]] {
+            for format in [&[][..], &["--format", "html"], &["--format", "json"]] {
+                let said = refused(folder.path(), &[from, format, &["-o", to]].concat());
+                assert!(said.contains(to) && said.contains("which nothing else may replace"), "{said}");
+            }
+        }
+        let said = refused(folder.path(), &["import", "t.csv", "-o", to]);
+        assert!(said.contains("exists, must be a new file"), "{said}");
+        let model = json!({
+            "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": [7, 7, 7, 7] } },
+            "dispatchables": {},
+            "commands": [{ "type": "writeFile", "resource": "Out", "targetPath": to }]
+        });
+        fs::write(path("model.json"), model.to_string()).expect("written");
+        assert!(refused(folder.path(), &["model.json", "-a", "cpu"]).contains("which nothing else may replace"));
+    }
+    for name in ["b.json", "sub/link.html", "hard.svg", "named.html"] {
+        assert_eq!(fs::read(path(name)).expect("there"), before, "{name}");
+    }
+    // What is read is not written either: a table, also by another name.
+    let table = fs::read(path("t.csv")).expect("a table");
+    fs::hard_link(path("t.csv"), path("other.csv")).expect("linked");
+    for to in ["t.csv", "sub/../t.csv", "other.csv"] {
+        assert!(refused(folder.path(), &["import", "t.csv", "-o", to]).contains("exists, must be a new file"));
+    }
+    assert_eq!(fs::read(path("t.csv")).expect("there"), table);
+    // An older report is replaced.
+    well(folder.path(), &["report", "a.json", "-o", "report.json"]);
+    well(folder.path(), &["compare", "a.json", "b.json", "-o", "report.json"]);
+    assert_eq!(read(&path("report.json"))["runs"].as_array().expect("runs").len(), 2);
+}
+
+/// A write that fails half way leaves the older file, and no other.
+#[cfg(unix)]
+#[test]
+fn a_report_that_does_not_fit_leaves_the_older_one() {
+    let folder = two_runs();
+    fs::write(folder.path().join("page.html"), "the older one").expect("written");
+    let runner = runner();
+    // Files end at one block, and a write beyond that is an error.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let output = std::process::Command::new("sh")
+        .current_dir(folder.path())
+        .args(["-c", limited])
+        .arg(runner.get_program())
+        .args(["compare", "a.json", "b.json", "-o", "page.html"])
+        .output()
+        .expect("sh starts");
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.starts_with("ERROR: page.html: "), "{said}");
+    assert_eq!(fs::read_to_string(folder.path().join("page.html")).expect("there"), "the older one");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 3);
+}
+
+#[test]
+fn a_bench_goes_on_only_where_everything_agrees() {
+    let folder = suite();
+    let path = folder.path().join("r.json");
+    let arguments = ["bench", "s", "-o", "r.json", "--only", "check.fill.int", "-a", "cpu", "--samples", "5"];
+    well(folder.path(), &arguments);
+    let whole = fs::read(&path).expect("a run");
+    let said = well(folder.path(), &arguments);
+    assert!(said.contains("nothing left to time, 0 cases and 4 outputs are there"), "{said}");
+    assert_eq!(fs::read(&path).expect("a run"), whole, "a complete run stays as it is");
+    let run = read(&path);
+    // A commit takes the place of the program's hash.
+    let builds =
+        run["machine"]["program"].is_string() != run["machine"]["commit"].as_str().is_some_and(|it| !it.is_empty());
+    assert!(builds && run["samples"] == 5, "{run}");
+    for field in ["tool", "commit", "program", "host", "operating_system", "device", "driver"] {
+        for complete in [true, false] {
+            let mut other = run.clone();
+            other["machine"][field] = json!("another");
+            if !complete {
+                other["outputs"].as_object_mut().expect("outputs").remove("check.fill.int8");
+            }
+            fs::write(&path, other.to_string()).expect("written");
+            let said = refused(folder.path(), &arguments);
+            assert!(said.contains(&format!("{} was 'another', is '", field.replace('_', " "))), "{said}");
+            assert_eq!(read(&path), other, "a refused run stays as it is");
+        }
+    }
+    let mut other = run.clone();
+    other["timing"] = json!("by an hourglass");
+    fs::write(&path, other.to_string()).expect("written");
+    assert!(refused(folder.path(), &arguments).contains("timing was 'by an hourglass'"));
+    fs::write(&path, &whole).expect("written");
+    let more = [&arguments[..8], &["--samples", "6"]].concat();
+    assert!(refused(folder.path(), &more).contains("samples was '5', is '6'"));
+    // The work of a case is another now, in a suite of the same name.
+    let mut other = run.clone();
+    let work = json!({ "case": "small [16, 256]", "type": "f32", "mode": "copy", "bytes": 8, "dispatches": 1,
+        "samples": { "each": [1.0] } });
+    other["cases"] = json!([work]);
+    fs::write(&path, other.to_string()).expect("written");
+    assert!(refused(folder.path(), &arguments).contains("a case was 'reverse.small_16x256.f32.copy, 8 bytes'"));
+}
+
+/// Another runner without a commit is the same only while its file is.
+#[cfg(unix)]
+#[test]
+fn a_runner_that_changed_needs_a_file_of_its_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = suite();
+    let install = |version: &str| {
+        let program = folder.path().join("dxdispatch");
+        let script = format!(
+            "#!/bin/sh\n# {version}\necho \"Running on 'Some GPU'\"\nprintf abc > \"$(basename \"$1\" .json).bin\"\n\
+            echo \"Dispatch '$(basename \"$1\" .json)': 1 iterations, 0.1 ms median (CPU), 0.1 ms median (GPU)\"\n"
+        );
+        fs::write(&program, script).expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    };
+    let bench = |only| ["bench", "s", "-o", "x.json", "--runner", "./dxdispatch", "--only", only];
+    install("1");
+    well(folder.path(), &bench("check.fill.int8"));
+    assert_eq!(
+        read(&folder.path().join("x.json"))["machine"]["commit"],
+        "",
+        "this program's commit is not the runner's"
+    );
+    well(folder.path(), &bench("check.fill.int16"));
+    install("2");
+    assert!(refused(folder.path(), &bench("check.fill.int32")).contains("program was '"));
+    assert!(refused(folder.path(), &["bench", "s", "-o", "y.json", "--runner", "./nothing"]).contains("is no program"));
+}
+
+#[test]
+fn a_bench_that_fails_says_it_once_and_leaves_nothing() {
+    let folder = suite();
+    let said = refused(folder.path(), &["bench", "s", "-o", "n.json", "-a", "no such GPU"]);
+    assert!(said.contains("the adapter is 'no such GPU'"), "{said}");
+    let said = refused(folder.path(), &["bench", "s", "-o", "n.json", "-a", "cpu", "--only", "no such model"]);
+    assert!(said.contains("is in the name of no model"), "{said}");
+    for name in ["int8", "int16", "int32", "int64"] {
+        fs::write(folder.path().join(format!("s/check.fill.{name}.json")), "{}").expect("written");
+    }
+    let only = ["bench", "s", "-o", "n.json", "-a", "cpu", "--only"];
+    let output = run(folder.path(), &[&only[..], &["check.fill.int"]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("ERROR: nothing was timed: every model failed"), "{said}");
+    assert!(!folder.path().join("n.json").exists(), "a run of nothing is no file");
+    // Not on a terminal there is a line for each tenth, and no more.
+    let output = run(folder.path(), &[&only[..], &["check.fill"]].concat());
+    assert_eq!(output.status.code(), Some(1), "four of them fail");
+    let said = text(&output.stderr);
+    assert_eq!(said.lines().filter(|line| line.contains(" of 10 models, ")).count(), 10, "{said}");
+    let output = run(folder.path(), &[&only[..], &["check.reverse"]].concat());
+    let said = text(&output.stderr);
+    assert!(said.lines().count() == 10 && said.contains("16 of 16 models, "), "{said}");
+    assert_eq!(
+        read(&folder.path().join("n.json"))["notes"].as_array().expect("notes").len(),
+        4,
+        "what was not tried again stays"
+    );
+}
+
+#[test]
+fn a_guard_fails_for_what_is_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, run: &Value| fs::write(folder.path().join(name), run.to_string()).expect("written");
+    let steady: &[f64] = &[100.0, 101.0, 99.0];
+    let a = made("a", &[("x", "f32", steady), ("y", "f32", steady), ("z", "f32", steady)]);
+    write("a.json", &a);
+    let guard = |options: &[&str]| {
+        refused(folder.path(), &[&["compare", "a.json", "b.json", "--fail-on-slower"], options].concat())
+    };
+    let passes = |options: &[&str]| {
+        drop(well(folder.path(), &[&["compare", "a.json", "b.json", "--fail-on-slower"], options].concat()))
+    };
+    write("b.json", &a);
+    passes(&[]);
+    write("b.json", &made("b", &[("x", "f32", steady)]));
+    assert!(guard(&[]).contains("2 cases are not in both runs (--allow-missing"));
+    passes(&["--allow-missing"]);
+    let mut differing = a.clone();
+    differing["outputs"] = json!({ "o": "00" });
+    write("b.json", &differing);
+    assert!(guard(&["--allow-different-outputs"]).contains("1 output is not in both runs"));
+    let mut first = a.clone();
+    first["outputs"] = json!({ "o": "01" });
+    write("a.json", &first);
+    assert!(guard(&["--allow-missing"]).contains("1 output differs (--allow-different-outputs"));
+    passes(&["--allow-different-outputs"]);
+    // Three times slower is slower, however noisy.
+    let noisy = |factor: f64| [60.0, 80.0, 100.0, 140.0, 300.0].map(|sample| sample * factor);
+    write("a.json", &made("a", &[("x", "f32", &noisy(1.0))]));
+    write("b.json", &made("b", &[("x", "f32", &noisy(3.0))]));
+    assert!(guard(&[]).contains("1 case is SLOWER"));
+    write("b.json", &made("b", &[("x", "f32", &noisy(1.2))]));
+    assert!(well(folder.path(), &["compare", "a.json", "b.json"]).contains("UNSURE"));
+    for options in [&["--threshold", "nan"][..], &["--threshold=-1"], &["--allow-missing"]] {
+        let output = run(folder.path(), &[&["compare", "a.json", "b.json"], options].concat());
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+    }
+}
+
+#[test]
+fn a_headline_names_the_faster_run_and_runs_have_names_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, run: &Value| fs::write(folder.path().join(name), run.to_string()).expect("written");
+    let mut a = made("this on that", &[("x", "f32", &[1.0])]);
+    let mut b = made("this on that", &[("x", "f32", &[432.1])]);
+    b["machine"]["commit"] = json!("def");
+    write("a.json", &a);
+    write("b.json", &b);
+    let table = well(folder.path(), &["compare", "a.json", "b.json"]);
+    assert!(table.contains("A is 430 times as fast as B, in one case"), "{table}");
+    assert!(well(folder.path(), &["compare", "b.json", "a.json"]).contains("B is 430 times as fast as A, in one case"));
+    assert!(well(folder.path(), &["compare", "a.json", "a.json"]).contains("B is as fast as A"));
+    // By commit; where there is none by date; else by letter.
+    let labels = |from: &[&str]| {
+        let csv = well(folder.path(), &[&["compare"], from, &["--format", "csv"]].concat());
+        let mut records = csv::Reader::from_reader(csv.as_bytes());
+        let labels: Vec<String> = records.records().map(|record| record.expect("a record")[4].to_owned()).collect();
+        let page = well(folder.path(), &[&["compare"], from, &["--format", "html"]].concat());
+        let svg = well(folder.path(), &[&["compare"], from, &["--format", "markdown"]].concat());
+        assert!(labels.iter().all(|label| page.contains(label) && svg.contains(label)), "{labels:?}");
+        labels
+    };
+    assert_eq!(labels(&["a.json", "b.json"]), ["this on that, commit abc", "this on that, commit def"]);
+    for run in [&mut a, &mut b] {
+        run["machine"]["commit"] = json!("");
+    }
+    b["machine"]["date"] = json!("2026-11-21T01:02:03Z");
+    write("a.json", &a);
+    write("b.json", &b);
+    assert_eq!(labels(&["a.json", "b.json"]), ["this on that, 2026-11-20", "this on that, 2026-11-21"]);
+    assert_eq!(labels(&["a.json", "a.json"]), ["this on that, run A", "this on that, run B"]);
+    assert_eq!(labels(&["a.json", "b.json", "--label", "l", "--label", "l"]), ["l, 2026-11-20", "l, 2026-11-21"]);
+}
+
+#[test]
+fn a_suite_replaces_an_older_one_and_nothing_else() {
+    let folder = suite();
+    let path = |name: &str| folder.path().join("s").join(name);
+    let names = || {
+        let entries = fs::read_dir(folder.path().join("s")).expect("a folder");
+        let mut names: Vec<String> =
+            entries.map(|entry| text(entry.expect("one").file_name().as_encoded_bytes())).collect();
+        names.sort();
+        names
+    };
+    let fresh = names();
+    // What an older release left, what a user keeps there, and names that lead elsewhere.
+    let mut manifest = read(&path("manifest.json"));
+    let mut old = manifest["cases"][0].clone();
+    for (name, content) in [("gone", "{}"), ("a_run", "{ \"schema\": 1 }"), ("../outside", "{}")] {
+        old["name"] = json!(name);
+        manifest["cases"].as_array_mut().expect("cases").push(old.clone());
+        fs::write(path(&format!("{name}.json")), content).expect("written");
+    }
+    manifest["lengths"].as_array_mut().expect("lengths").push(json!("gone.npy"));
+    manifest["checks"].as_array_mut().expect("checks").push(json!("check.gone"));
+    for name in ["gone.npy", "check.gone.json", "notes.json", "check.gone.bin"] {
+        fs::write(path(name), "").expect("written");
+    }
+    fs::write(path("manifest.json"), manifest.to_string()).expect("written");
+    fs::create_dir(path("logs")).expect("made");
+    fs::write(path("logs/gone.json"), "{}").expect("written");
+    well(folder.path(), &["suite", "s", "--tier", "quick"]);
+    let mut expected = fresh.clone();
+    expected.extend(["a_run.json", "check.gone.bin", "logs", "notes.json"].map(str::to_owned));
+    expected.sort();
+    assert_eq!(names(), expected);
+    assert!(folder.path().join("outside.json").exists() && path("logs/gone.json").exists());
+    // What is neither empty nor a suite.
+    for (name, why) in [("new.json", "has a file's name"), ("report.html", "has a file's name")] {
+        assert!(refused(folder.path(), &["suite", name]).contains(why) && !folder.path().join(name).exists());
+    }
+    fs::write(folder.path().join("file"), "kept").expect("written");
+    assert!(refused(folder.path(), &["suite", "file"]).contains("is a file, must be a folder"));
+    manifest["schema"] = json!(2);
+    fs::write(path("manifest.json"), manifest.to_string()).expect("written");
+    assert!(refused(folder.path(), &["suite", "s"]).contains("a newer release of dml-cuda wrote it"));
+}
+
+/// What every figure needs to be seen alone: tags that close, a title, and the size of its picture.
+fn is_drawing(svg: &str) {
+    let mut open = Vec::new();
+    for tag in svg.split('<').skip(1).map(|rest| rest.split('>').next().expect("an end")) {
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().expect("a name");
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty() && svg.contains("font-weight=\"600\"") && svg.contains("viewBox=\"0 0 "), "{open:?}");
+}
+
+#[test]
+fn figures_say_what_they_show() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, run: &Value| fs::write(folder.path().join(name), run.to_string()).expect("written");
+    let long = "a label that is far longer than any figure is wide, ".repeat(6);
+    let steady: &[f64] = &[100.0, 101.0, 99.0];
+    let mut a = made(&long, &[("x", "u8", steady), ("x", "f16", steady), ("x", "f32", steady), ("x", "i64", steady)]);
+    a["machine"]["device"] = json!("CPU");
+    a["machine"]["host"] = json!("a processor, 2 cores");
+    a["cases"].as_array_mut().expect("cases").push(json!({ "case": "1 MiB", "type": "u32", "mode": "roof of copies",
+        "bytes": 1 << 20, "dispatches": 1, "samples": { "each": [90.0] } }));
+    let mut b = made(
+        "b <&>",
+        &[
+            ("x", "u8", &[50.0; 3]),
+            ("x", "f16", &[100.0; 3]),
+            ("x", "f32", &[60.0, 100.0, 140.0]),
+            ("x", "i64", &[163_701.0, 163_702.0]),
+        ],
+    );
+    // 8 bytes in 163,702 µs.
+    b["cases"].as_array_mut().expect("cases").push(json!({ "case": "small", "type": "f32", "mode": "fill", "bytes": 8,
+        "dispatches": 1, "samples": { "each": [0.95] } }));
+    a["cases"].as_array_mut().expect("cases").push(json!({ "case": "small", "type": "f32", "mode": "fill", "bytes": 8,
+        "dispatches": 1, "samples": { "each": [0.0084] } }));
+    write("a.json", &a);
+    write("b.json", &b);
+    let page = well(folder.path(), &["compare", "a.json", "b.json", "--format", "html"]);
+    let figures: Vec<&str> =
+        page.split("<svg ").skip(1).map(|rest| rest.split("</svg>").next().expect("an end")).collect();
+    assert_eq!(figures.len(), 8, "four, each in two widths");
+    for figure in &figures {
+        is_drawing(&format!("<svg {figure}</svg>"));
+        let shown: String =
+            figure.split("<title>").map(|part| part.split_once("</title>").map_or(part, |(_, rest)| rest)).collect();
+        assert!(shown.contains(&long[..20]) && !shown.contains(&long[..130]), "a long label is cut");
+    }
+    assert_eq!(figures.iter().filter(|figure| figure.contains("viewBox=\"0 0 368 ")).count(), 4);
+    for figure in &figures[..2] {
+        for words in [
+            "right is faster",
+            "8-bit elements",
+            "16-bit",
+            "32-bit",
+            "64-bit",
+            "a processor, 2 cores",
+            "2026-11-20",
+            "100 %",
+        ] {
+            assert!(figure.contains(words), "{words}: {figure}");
+        }
+    }
+    for figure in &figures[2..4] {
+        assert!(
+            figure.contains("log scale") && figure.contains(">?<title>x, copy, f32, b &lt;&amp;&gt;: 1.00 (UNSURE)"),
+            "{figure}"
+        );
+        assert!(figure.contains("fill=\"none\"") && figure.contains("noise can explain the difference"));
+        // The first run has no marks here, and no place among those that have.
+        assert!(figure.contains("B: b &lt;&amp;&gt;") && !figure.contains(">A: "), "{figure}");
+    }
+    for figure in &figures[4..6] {
+        assert!(
+            figure.contains("bytes that must move at least, log scale")
+                && figure.contains("GB/s (10⁹ bytes a second), log scale")
+        );
+        assert!(figure.contains(">1 MiB<") && !figure.contains("kB<") && !figure.contains("MB<"), "{figure}");
+    }
+    assert!(figures[6].contains("sample ÷ median of its case, log scale"));
+    // Separators, digits, and nothing of launches where there are none.
+    assert!(
+        page.contains("163,7") && page.contains(">0.952<") && page.contains(">0.00842<") && !page.contains("launches"),
+        "{page}"
+    );
+    well(folder.path(), &["compare", "a.json", "b.json", "-o", "figure.svg"]);
+    let alone = fs::read_to_string(folder.path().join("figure.svg")).expect("a figure");
+    is_drawing(&alone);
+    for words in
+        ["How near each case is", "a processor, 2 cores", "commit abc", "2026-11-20", "prefers-color-scheme: dark"]
+    {
+        assert!(alone.contains(words), "{words}: {alone}");
+    }
 }

@@ -1,13 +1,17 @@
 //! `dml-cuda bench`: times a suite, model by model, each in a process of its own, with this runner or with DxDispatch.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 
 use crate::import::{hexadecimal, read_log, Log, DXDISPATCH_TIMING};
-use crate::out::say;
+use crate::out::{complain, say};
 use crate::record::{Machine, Run, Samples, Timing, SCHEMA};
 use crate::suite::manifest::{Entry, Manifest, Mode, Work};
 
@@ -29,28 +33,37 @@ const CPU_CASE_MILLISECONDS: f64 = 2000.0;
 
 pub fn run(options: &Options) -> Result<ExitCode, String> {
     let manifest = Manifest::read(&options.folder)?;
-    let mut run = begin(options, &manifest)?;
     let wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     let runner = Runner::new(options)?;
-    let entries: Vec<&Entry> = manifest
-        .cases
-        .iter()
-        .filter(|entry| wanted(&entry.name))
-        .filter(|entry| !run.cases.iter().any(|timing| timing.work.key() == entry.work.key()))
-        .filter(|entry| runner.runs(entry.work.mode))
-        .collect();
-    let checks: Vec<&String> =
-        manifest.checks.iter().filter(|name| wanted(name) && !run.outputs.contains_key(*name)).collect();
-    // On a terminal only, and on stderr.
-    let progress = ProgressBar::new((entries.len() + checks.len()) as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}") {
-        progress.set_style(style);
+    let entries: Vec<&Entry> =
+        manifest.cases.iter().filter(|entry| wanted(&entry.name) && runner.runs(entry.work.mode)).collect();
+    let checks: Vec<&String> = manifest.checks.iter().filter(|name| wanted(name)).collect();
+    if entries.is_empty() && checks.is_empty() {
+        let only = options.only.as_deref().unwrap_or_default();
+        return Err(format!("--only '{only}' is in the name of no model that this runner times"));
     }
-    let mut failed = 0;
-    let jobs =
-        entries.into_iter().map(|entry| (&entry.name, Some(entry))).chain(checks.into_iter().map(|name| (name, None)));
+    let mut run = begin(options, &manifest, &runner)?;
+    let has = |entry: &Entry| run.cases.iter().any(|timing| timing.work.key() == entry.work.key());
+    let jobs: Vec<(&String, Option<&Entry>)> = entries
+        .into_iter()
+        .filter(|entry| !has(entry))
+        .map(|entry| (&entry.name, Some(entry)))
+        .chain(checks.into_iter().filter(|name| !run.outputs.contains_key(*name)).map(|name| (name, None)))
+        .collect();
+    let to = options.to.display();
+    if jobs.is_empty() {
+        let (cases, outputs) = (run.cases.len(), run.outputs.len());
+        say!("Run '{}' in '{to}': nothing left to time, {cases} cases and {outputs} outputs are there", run.label)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // What failed is tried again.
+    run.notes.retain(|note| {
+        !jobs.iter().any(|(name, _)| note.strip_prefix(*name).is_some_and(|rest| rest.starts_with(": ")))
+    });
+    let mut progress = Progress::new(jobs.len());
+    let mut failures: BTreeMap<String, usize> = BTreeMap::new();
     for (name, entry) in jobs {
-        progress.set_message(name.clone());
+        progress.begins(name);
         let outcome = match entry {
             Some(entry) => runner.time(entry, options.samples).map(|Timed { device, dispatches, samples }| {
                 let work = Work { dispatches, ..entry.work.clone() };
@@ -67,27 +80,69 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
                 }
             }
             Err(error) => {
-                failed += 1;
                 let why = format!("{name}: {error}");
-                progress.suspend(|| eprintln!("WARNING: {why}"));
+                let times = failures.entry(error).or_default();
+                *times += 1;
+                // The same error of every model is said once.
+                if *times == 1 {
+                    progress.warn(&why);
+                }
                 run.notes.push(why);
             }
         }
-        run.write(&options.to)?;
-        progress.inc(1);
+        // A run of which nothing is known is no file.
+        if !run.cases.is_empty() || !run.outputs.is_empty() {
+            run.write(&options.to)?;
+        }
+        progress.ends();
     }
-    progress.finish_and_clear();
+    progress.bar.finish_and_clear();
+    for (error, times) in failures.iter().filter(|(_, times)| **times > 1) {
+        complain!("WARNING: {} more models failed in the same way: {error}", times - 1);
+    }
     if run.cases.is_empty() && run.outputs.is_empty() {
-        return Err("nothing was timed: no model of the suite ran, or --only is part of no name".to_owned());
+        return Err("nothing was timed: every model failed".to_owned());
     }
-    run.write(&options.to)?;
-    let (cases, outputs) = (run.cases.len(), run.outputs.len());
-    say!(
-        "Run '{}' written to '{}': {cases} cases, {outputs} outputs, {failed} failed",
-        run.label,
-        options.to.display()
-    )?;
+    let (cases, outputs, failed) = (run.cases.len(), run.outputs.len(), failures.values().sum::<usize>());
+    say!("Run '{}' written to '{to}': {cases} cases, {outputs} outputs, {failed} failed", run.label)?;
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// How far a bench is: a bar on a terminal, else a line for each tenth.
+struct Progress {
+    bar: ProgressBar,
+    done: usize,
+    count: usize,
+    started: Instant,
+}
+
+impl Progress {
+    fn new(count: usize) -> Self {
+        // It draws on a terminal only, and on stderr.
+        let bar = ProgressBar::new(count as u64);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}") {
+            bar.set_style(style);
+        }
+        Self { bar, done: 0, count, started: Instant::now() }
+    }
+
+    fn begins(&self, name: &str) {
+        self.bar.set_message(name.to_owned());
+    }
+
+    fn warn(&self, why: &str) {
+        self.bar.suspend(|| complain!("WARNING: {why}"));
+    }
+
+    fn ends(&mut self) {
+        self.bar.inc(1);
+        let tenth = |done: usize| done * 10 / self.count;
+        let (before, after) = (tenth(self.done), tenth(self.done + 1));
+        self.done += 1;
+        if after > before && !std::io::stderr().is_terminal() {
+            complain!("{} of {} models, {} s", self.done, self.count, self.started.elapsed().as_secs());
+        }
+    }
 }
 
 /// What a model leaves in the run.
@@ -97,17 +152,30 @@ enum Outcome {
 }
 
 /// The run so far, where an earlier call was interrupted, or a new one.
-fn begin(options: &Options, manifest: &Manifest) -> Result<Run, String> {
-    let words: Vec<String> = std::env::args().collect();
+fn begin(options: &Options, manifest: &Manifest, runner: &Runner) -> Result<Run, String> {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let machine = Machine {
+        tool: runner.tool.clone(),
+        commit: if runner.own { option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned() } else { String::new() },
+        host: host(),
+        operating_system: operating_system(),
+        date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        command: words.join(" "),
+        ..Machine::default()
+    };
+    let mut now =
+        Run { schema: SCHEMA, suite: manifest.id.clone(), machine, samples: options.samples, ..Run::default() };
+    if now.machine.commit.is_empty() {
+        now.machine.program = runner.hash()?;
+    }
+    if runner.own {
+        // Before any model, so that a device that cannot be had is said once.
+        let (device, _) = times(&runner.call(&runner.folder, &["roof", "fill", "4"].map(str::to_owned))?)?;
+        set_device(&mut now, device);
+    }
+    // A link that leads nowhere is no file either, which writing says.
     if !options.to.exists() {
-        let machine = Machine {
-            host: host(),
-            operating_system: operating_system(),
-            date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            command: words.join(" "),
-            ..Machine::default()
-        };
-        return Ok(Run { schema: SCHEMA, suite: manifest.id.clone(), machine, ..Run::default() });
+        return Ok(now);
     }
     let mut run = Run::read(&options.to)?;
     if run.suite != manifest.id {
@@ -118,38 +186,83 @@ fn begin(options: &Options, manifest: &Manifest) -> Result<Run, String> {
             manifest.id
         ));
     }
-    // What failed is tried again.
-    run.notes.clear();
-    run.machine.command = words.join(" ");
+    agree(&run, &now, manifest, options)?;
+    run.machine.command = now.machine.command;
     Ok(run)
 }
 
-/// The first case says what device it is; a run that goes on must be on the same.
+/// An error that says what differs, unless samples of both can be in one run. Of another runner the device is known later.
+fn agree(run: &Run, now: &Run, manifest: &Manifest, options: &Options) -> Result<(), String> {
+    let (there, here) = (&run.machine, &now.machine);
+    let mut fields = vec![
+        ("tool", there.tool.clone(), here.tool.clone()),
+        ("commit", there.commit.clone(), here.commit.clone()),
+        ("program", there.program.clone(), here.program.clone()),
+        ("host", there.host.clone(), here.host.clone()),
+        ("operating system", there.operating_system.clone(), here.operating_system.clone()),
+        ("samples", run.samples.to_string(), now.samples.to_string()),
+    ];
+    if !here.device.is_empty() {
+        fields.extend([
+            ("device", there.device.clone(), here.device.clone()),
+            ("driver", there.driver.clone(), here.driver.clone()),
+            ("timing", run.timing.clone(), now.timing.clone()),
+        ]);
+    }
+    // The suites have one name; the work may have changed in between.
+    for timing in &run.cases {
+        let entry = manifest.cases.iter().find(|entry| entry.work.key() == timing.work.key());
+        if let Some(entry) = entry.filter(|entry| entry.work.bytes != timing.work.bytes) {
+            let bytes = |work: &Work| format!("{} bytes", work.bytes);
+            fields.push(("a case", format!("{}, {}", entry.name, bytes(&timing.work)), bytes(&entry.work)));
+        }
+    }
+    let differences: Vec<String> = fields
+        .into_iter()
+        .filter(|(_, there, here)| there != here)
+        .map(|(name, there, here)| format!("{name} was '{there}', is '{here}'"))
+        .collect();
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} is a run of {} on {} and cannot go on, it needs a file of its own: {}",
+        options.to.display(),
+        there.tool,
+        there.device,
+        differences.join("; ")
+    ))
+}
+
+fn set_device(run: &mut Run, found: Device) {
+    run.label = format!("{} on {}", run.machine.tool, found.name);
+    (run.machine.driver, run.machine.clocks) = driver_and_clocks(&found);
+    run.machine.device = found.name;
+    run.timing = found.timing;
+}
+
+/// All models must run on one device.
 fn check_device(run: &mut Run, found: Device, options: &Options) -> Result<(), String> {
     if run.machine.device.is_empty() {
-        run.label = format!("{} on {}", found.tool, found.name);
-        run.machine.clocks = clocks(&found);
-        (run.machine.device, run.machine.driver, run.machine.tool) = (found.name, found.driver, found.tool);
-        run.machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
-        run.timing = found.timing;
-        return Ok(());
+        set_device(run, found);
+    } else if run.machine.device != found.name {
+        return Err(format!(
+            "{} is a run of {} on {}, this is {}: it needs a file of its own",
+            options.to.display(),
+            run.machine.tool,
+            run.machine.device,
+            found.name
+        ));
     }
-    let (had, has) = ((&run.machine.device, &run.machine.tool), (&found.name, &found.tool));
-    if had == has {
-        return Ok(());
-    }
-    let file = options.to.display();
-    Err(format!(
-        "{file} is a run of {} on {}, this is {} on {}: it needs a file of its own",
-        had.1, had.0, has.1, has.0
-    ))
+    Ok(())
 }
 
 /// What ran.
 struct Device {
-    tool: String,
     name: String,
     driver: String,
+    /// By which NVIDIA's tools know a GPU; empty where that is not known.
+    uuid: String,
     timing: String,
 }
 
@@ -162,6 +275,7 @@ struct Timed {
 /// The program that runs the models.
 struct Runner<'a> {
     program: PathBuf,
+    tool: String,
     /// Whether it is this program, whose JSON has all digits.
     own: bool,
     on_cpu: bool,
@@ -177,6 +291,8 @@ enum Event {
         name: String,
         #[serde(default)]
         driver: String,
+        #[serde(default)]
+        uuid: String,
         timing: String,
     },
     Dispatch {
@@ -191,15 +307,27 @@ impl<'a> Runner<'a> {
     fn new(options: &'a Options) -> Result<Self, String> {
         let own = options.runner.is_none();
         let program = match &options.runner {
-            Some(program) => program.clone(),
+            Some(program) => find_program(program)?,
             None => std::env::current_exe().map_err(|error| format!("this program's path is not known: {error}"))?,
         };
-        // A process with another current directory must find it, too.
-        let program = program.canonicalize().unwrap_or(program);
+        let tool = if own {
+            format!("dml-cuda {}", env!("CARGO_PKG_VERSION"))
+        } else {
+            program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+        };
         let folder = options.folder.canonicalize().map_err(|error| format!("{}: {error}", options.folder.display()))?;
         let cpu_asked = options.adapter.as_deref().is_some_and(|adapter| adapter.eq_ignore_ascii_case("cpu"));
         let on_cpu = cpu_asked || dml_cuda::Device::cuda_count() == 0;
-        Ok(Self { program, own, on_cpu, options, folder })
+        Ok(Self { program, tool, own, on_cpu, options, folder })
+    }
+
+    /// A hash of the program's file, to tell builds apart. Only this very file compares it, so that any hash will do.
+    fn hash(&self) -> Result<String, String> {
+        let bytes = std::fs::read(&self.program)
+            .map_err(|error| format!("{} cannot be read: {error}", self.program.display()))?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&bytes);
+        Ok(format!("{:016x}", hasher.finish()))
     }
 
     /// In place DirectML returns wrong data; a plain fill is not one of its operators.
@@ -225,7 +353,8 @@ impl<'a> Runner<'a> {
         }
         let said = [output.stderr, output.stdout].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
         let said = said.iter().find(|said| !said.is_empty()).and_then(|said| said.lines().next_back());
-        Err(format!("{}: {}", output.status, said.unwrap_or("it printed nothing")))
+        let said = said.unwrap_or("it printed nothing");
+        Err(format!("{} ({})", said.strip_prefix("ERROR: ").unwrap_or(said), output.status))
     }
 
     fn time(&self, entry: &Entry, samples: u32) -> Result<Timed, String> {
@@ -272,9 +401,8 @@ impl<'a> Runner<'a> {
     }
 
     fn foreign(&self, device: Option<String>) -> Result<Device, String> {
-        let tool = self.program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let name = device.ok_or("it printed no line \"Running on '…'\"")?;
-        Ok(Device { tool, name, driver: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
+        Ok(Device { name, driver: String::new(), uuid: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
     }
 
     /// The bytes that a small model writes.
@@ -302,10 +430,7 @@ fn times(printed: &[u8]) -> Result<(Device, Vec<f64>), String> {
     let (mut device, mut milliseconds) = (None, Vec::new());
     for line in String::from_utf8_lossy(printed).lines() {
         match serde_json::from_str(line).map_err(|error| format!("it printed '{line}': {error}"))? {
-            Event::Device { name, driver, timing } => {
-                let tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
-                device = Some(Device { tool, name, driver, timing });
-            }
+            Event::Device { name, driver, uuid, timing } => device = Some(Device { name, driver, uuid, timing }),
             Event::Dispatch { cpu_milliseconds, gpu_milliseconds } => {
                 milliseconds = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
             }
@@ -315,18 +440,32 @@ fn times(printed: &[u8]) -> Result<(Device, Vec<f64>), String> {
     Ok((device.ok_or("it did not say on which device it ran")?, milliseconds))
 }
 
-/// The clocks now, as NVIDIA's own tool says them, where it is there.
-fn clocks(device: &Device) -> String {
-    if device.driver.is_empty() {
-        return String::new();
+/// The program, which a process with another current directory must find, too: a path, or a name to look up as a shell does.
+fn find_program(program: &Path) -> Result<PathBuf, String> {
+    let mut places = vec![program.to_owned()];
+    if program.components().count() == 1 {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        places.extend(std::env::split_paths(&path).map(|folder| folder.join(program)));
     }
-    let query = ["--query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader", "-i", "0"];
-    let output = Command::new("nvidia-smi").args(query).stdin(Stdio::null()).output();
+    let found = places.iter().filter(|place| place.is_file()).find_map(|place| place.canonicalize().ok());
+    found.ok_or_else(|| format!("{} is no program: there is no such file", program.display()))
+}
+
+/// The driver and the clocks now, as NVIDIA's own tool says them of this GPU, where the tool is there.
+fn driver_and_clocks(device: &Device) -> (String, String) {
+    let unknown = (device.driver.clone(), String::new());
+    if device.uuid.is_empty() {
+        return unknown;
+    }
+    let query = ["--query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader"];
+    let output = Command::new("nvidia-smi").args(query).args(["-i", &device.uuid]).stdin(Stdio::null()).output();
     let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     match text.splitn(4, ", ").collect::<Vec<_>>().as_slice() {
-        [driver, sm, memory, most] => format!("driver {driver}, SM {sm} of at most {most}, memory {memory}"),
-        _ => String::new(),
+        [driver, sm, memory, most] => {
+            (format!("{driver} ({})", device.driver), format!("SM {sm} of at most {most}, memory {memory}"))
+        }
+        _ => unknown,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::record::{Run, Timing};
 use crate::statistics::{geometric_mean, Quartiles};
 use crate::suite::manifest::{Key, Mode};
 
-/// Above this, (q75 − q25) / median says that a median is not to be trusted. Taken for a noise that is not known.
+/// Above this noise, (q75 − q25) / median, quartiles decide in place of medians. Taken for a noise that is not known.
 const UNSURE_NOISE: f64 = 0.10;
 
 /// From here on work is bound by memory; below, launches and the L2 have their part.
@@ -65,6 +65,8 @@ pub struct Cell {
     pub gigabytes_per_second: f64,
     /// The roof's time over the case's.
     pub of_roof: Option<f64>,
+    #[serde(skip)]
+    pub quartiles: Quartiles,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -105,6 +107,9 @@ pub struct Group {
 pub struct Outputs {
     pub equal: usize,
     pub different: Vec<String>,
+    /// How many only one of the two runs has.
+    #[serde(skip)]
+    pub missing: usize,
 }
 
 impl Comparison {
@@ -159,9 +164,73 @@ impl Comparison {
         Self { runs, rows, groups, threshold, outputs, not_compared: not_compared.into_iter().collect() }
     }
 
-    pub fn is_slower_anywhere(&self) -> bool {
-        self.rows.iter().flat_map(|row| row.changes.iter().flatten()).any(|change| change.status == Status::Slower)
+    /// Why a guard against regressions must fail, a phrase for each reason.
+    pub fn regressions(&self, allow_different_outputs: bool, allow_missing: bool) -> Vec<String> {
+        let changes =
+            || self.rows.iter().flat_map(|row| row.changes.iter().enumerate().map(move |(n, change)| (row, n, change)));
+        let slower =
+            changes().filter(|(.., change)| change.is_some_and(|change| change.status == Status::Slower)).count();
+        let has = |row: &Row, run: usize| row.cells[run].is_some();
+        let missing = changes().filter(|(row, n, change)| change.is_none() && (has(row, 0) || has(row, n + 1))).count();
+        let different: usize = self.outputs.iter().map(|outputs| outputs.different.len()).sum();
+        let missing_outputs: usize = self.outputs.iter().map(|outputs| outputs.missing).sum();
+        let mut said = Vec::new();
+        let mut say = |allowed: bool, count: usize, what: [&str; 2], option: &str| {
+            if !allowed && count > 0 {
+                said.push(format!("{count} {}{option}", what[usize::from(count > 1)]));
+            }
+        };
+        say(false, slower, ["case is SLOWER", "cases are SLOWER"], "");
+        say(
+            allow_different_outputs,
+            different,
+            ["output differs", "outputs differ"],
+            " (--allow-different-outputs lets it pass)",
+        );
+        let allow = " (--allow-missing lets it pass)";
+        say(allow_missing, missing, ["case is not in both runs", "cases are not in both runs"], allow);
+        say(allow_missing, missing_outputs, ["output is not in both runs", "outputs are not in both runs"], allow);
+        said
     }
+}
+
+/// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
+pub fn tell_apart(runs: &mut [Run]) {
+    let mut labels: Vec<String> = runs.iter().map(|run| run.label.trim().to_owned()).collect();
+    let fields: [fn(&Run) -> String; 4] = [
+        |run| prefixed("commit ", &run.machine.commit),
+        |run| run.machine.date.split('T').next().unwrap_or_default().to_owned(),
+        |run| run.machine.date.clone(),
+        |run| run.machine.device.clone(),
+    ];
+    for label in labels.clone().into_iter().collect::<BTreeSet<String>>() {
+        let same: Vec<usize> = (0..runs.len()).filter(|&n| labels[n] == label).collect();
+        if same.len() == 1 && !label.is_empty() {
+            continue;
+        }
+        let found = fields.iter().map(|field| same.iter().map(|&n| field(&runs[n])).collect::<Vec<String>>());
+        let differing = found.into_iter().find(|values| {
+            values.iter().all(|value| !value.is_empty()) && values.iter().collect::<BTreeSet<_>>().len() == values.len()
+        });
+        for (at, &n) in same.iter().enumerate() {
+            let suffix = differing.as_ref().map_or_else(|| format!("run {}", letter(n)), |values| values[at].clone());
+            labels[n] = if label.is_empty() { suffix } else { format!("{label}, {suffix}") };
+        }
+    }
+    runs.iter_mut().zip(labels).for_each(|(run, label)| run.label = label);
+}
+
+fn prefixed(prefix: &str, text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("{prefix}{text}")
+    }
+}
+
+/// A letter for each run, as the columns name it.
+pub fn letter(run: usize) -> char {
+    char::from(b'A' + (run % 26) as u8)
 }
 
 /// The cases of all runs: those of the first in its order, then what only others have.
@@ -188,6 +257,7 @@ fn cell(timing: &Timing, run: &Run) -> Cell {
         noise: (timing.samples.values().len() > 1).then(|| quartiles.noise()),
         gigabytes_per_second: timing.work.bytes as f64 / quartiles.median / 1e3,
         of_roof: roof_microseconds(timing, run).map(|roof| roof / quartiles.median),
+        quartiles,
     }
 }
 
@@ -204,15 +274,23 @@ fn roof_microseconds(timing: &Timing, run: &Run) -> Option<f64> {
     near.then(|| Quartiles::of(nearest.samples.values()).median * timing.work.bytes as f64 / nearest.work.bytes as f64)
 }
 
-/// FASTER and SLOWER only where the difference is above both noises and the threshold.
+/// FASTER and SLOWER only where the difference is above the threshold and above both noises. From a noise of 10 % on, only where
+/// the middle halves of the samples do not overlap: what noise can explain is UNSURE.
 fn change(a: &Cell, b: &Cell, threshold: f64) -> Change {
     let speed_up = a.median / b.median;
     let noise = a.noise.unwrap_or(UNSURE_NOISE).max(b.noise.unwrap_or(UNSURE_NOISE));
-    let least = (1.0 + threshold / 100.0).ln().max(noise);
+    let least = (1.0 + threshold / 100.0).ln().max(noise.min(UNSURE_NOISE));
+    let noisy = noise > UNSURE_NOISE;
+    let overlap = a.quartiles.lower <= b.quartiles.upper && b.quartiles.lower <= a.quartiles.upper;
     let status = match speed_up.ln() {
-        _ if noise > UNSURE_NOISE => Status::Unsure,
-        ln if ln > least => Status::Faster,
-        ln if -ln > least => Status::Slower,
+        ln if ln.abs() > least && !(noisy && overlap) => {
+            if ln > 0.0 {
+                Status::Faster
+            } else {
+                Status::Slower
+            }
+        }
+        _ if noisy => Status::Unsure,
         _ => Status::Same,
     };
     Change { speed_up, status }
@@ -240,7 +318,10 @@ fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
 fn outputs(first: &Run, other: &Run) -> Outputs {
     let both = first.outputs.iter().filter_map(|(name, bytes)| Some((name, bytes == other.outputs.get(name)?)));
     let (equal, different): (Vec<_>, Vec<_>) = both.partition(|&(_, equal)| equal);
-    Outputs { equal: equal.len(), different: different.into_iter().map(|(name, _)| name.clone()).collect() }
+    let shared = equal.len() + different.len();
+    let missing = first.outputs.len() + other.outputs.len() - 2 * shared;
+    let different = different.into_iter().map(|(name, _)| name.clone()).collect();
+    Outputs { equal: equal.len(), different, missing }
 }
 
 /// What one run has and another has not, counted by mode.
@@ -295,7 +376,69 @@ mod tests {
         // A noise of 8 % hides 7 %, not 10 %.
         assert_eq!(statuses(&noisy, &[107.0; 3]).status, Status::Same);
         assert_eq!(statuses(&noisy, &[110.0; 3]).status, Status::Slower);
-        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[10.0; 3]).status, Status::Unsure);
+        // Above 10 % the middle halves decide: 90 to 110 overlaps 105 to 115, and neither 10 nor 270 to 330.
+        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0, 110.0, 120.0]).status, Status::Unsure);
+        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0; 3]).status, Status::Unsure);
+        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[10.0; 3]).status, Status::Faster);
+        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[240.0, 300.0, 360.0]).status, Status::Slower);
+        // A long tail of slow samples explains nothing.
+        assert_eq!(statuses(&[90.0, 100.0, 1000.0], &[290.0, 300.0, 3000.0]).status, Status::Unsure);
+        assert_eq!(
+            statuses(&[90.0, 100.0, 100.0, 100.0, 1000.0], &[290.0, 300.0, 300.0, 900.0, 900.0]).status,
+            Status::Slower
+        );
+    }
+
+    #[test]
+    fn runs_of_one_label_are_told_apart() {
+        let apart = |machines: &[[&str; 3]]| {
+            let mut runs: Vec<Run> = machines.iter().map(|_| run("", Vec::new())).collect();
+            for (run, [label, commit, date]) in runs.iter_mut().zip(machines) {
+                [&mut run.label, &mut run.machine.commit, &mut run.machine.date]
+                    .into_iter()
+                    .zip([label, commit, date])
+                    .for_each(|(field, value)| (*value).clone_into(field));
+            }
+            tell_apart(&mut runs);
+            runs.into_iter().map(|run| run.label).collect::<Vec<_>>()
+        };
+        assert_eq!(apart(&[["a", "1", "d"], ["b", "1", "d"]]), ["a", "b"]);
+        assert_eq!(apart(&[["a", "1", "d"], ["a", "2", "d"]]), ["a, commit 1", "a, commit 2"]);
+        assert_eq!(
+            apart(&[["a", "1", "2026-01-02T03:04:05Z"], ["a", "1", "2026-01-03T03:04:05Z"]]),
+            ["a, 2026-01-02", "a, 2026-01-03"]
+        );
+        assert_eq!(
+            apart(&[["a", "", "2026-01-02T03:04:05Z"], ["a", "1", "2026-01-02T04:04:05Z"]]),
+            ["a, 2026-01-02T03:04:05Z", "a, 2026-01-02T04:04:05Z"]
+        );
+        assert_eq!(apart(&[["a", "", ""], ["b", "", ""], ["a", "", ""]]), ["a, run A", "b", "a, run C"]);
+        assert_eq!(
+            apart(&[["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, commit 1", "", ""]])[1..],
+            ["a, commit 1, run B", "a, commit 2", "a, commit 1, run D"]
+        );
+    }
+
+    #[test]
+    fn a_guard_fails_for_slower_different_and_missing() {
+        let outputs = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, bytes)| ((*name).to_owned(), (*bytes).to_owned())).collect()
+        };
+        let mut runs = [
+            run("a", vec![timing("x", Mode::Copy, 8, &[1.0; 3]), timing("y", Mode::Copy, 8, &[1.0; 3])]),
+            run("b", vec![timing("x", Mode::Copy, 8, &[2.0; 3]), timing("z", Mode::Copy, 8, &[1.0; 3])]),
+        ];
+        runs[0].outputs = outputs(&[("o", "00"), ("p", "00"), ("q", "00")]);
+        runs[1].outputs = outputs(&[("o", "00"), ("p", "01")]);
+        let comparison = Comparison::new(&runs, 5.0);
+        let said = |outputs, missing| comparison.regressions(outputs, missing).join("; ");
+        assert_eq!(said(true, true), "1 case is SLOWER");
+        assert_eq!(said(false, true), "1 case is SLOWER; 1 output differs (--allow-different-outputs lets it pass)");
+        assert_eq!(
+            said(true, false),
+            "1 case is SLOWER; 2 cases are not in both runs (--allow-missing lets it pass); \
+             1 output is not in both runs (--allow-missing lets it pass)"
+        );
     }
 
     #[test]

@@ -27,7 +27,22 @@ fn how_timed(device: &Device, graph: bool) -> &'static str {
 /// A device as the first event says it, and whether an iteration on a GPU is a graph.
 pub fn device(device: &Device, graph: bool) -> Value {
     let timing = how_timed(device, graph);
-    json!({ "event": "device", "name": device.name(), "driver": driver(device), "timing": timing })
+    json!({ "event": "device", "name": device.name(), "driver": driver(device), "uuid": uuid(device), "timing": timing })
+}
+
+/// A GPU as NVIDIA's tools name it; none on the CPU.
+fn uuid(device: &Device) -> String {
+    #[cfg(feature = "cuda")]
+    if let Some(ordinal) = device.ordinal() {
+        use cudarc::driver::result::device;
+        if let Ok(uuid) = device::get(ordinal as i32).and_then(device::get_uuid) {
+            let digits: String = uuid.bytes.iter().map(|&byte| format!("{:02x}", byte as u8)).collect();
+            let part = |from: usize, to: usize| &digits[from..to];
+            return format!("GPU-{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32));
+        }
+    }
+    let _ = device;
+    String::new()
 }
 
 /// The CUDA version of a driver.

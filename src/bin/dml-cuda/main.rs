@@ -26,25 +26,34 @@ mod value;
 mod whole_file;
 
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use dml_cuda::{Device, DeviceError, Explanation, Operator};
-use options::{Command, Format, Options, ReportTo, Versions};
-use out::say;
+use options::{Command, Format, Options, Versions};
+use out::{complain, say};
 use serde_json::json;
 
 fn main() -> ExitCode {
-    let mut options = Options::parse();
+    let mut options = match Options::read() {
+        Ok(options) => options,
+        // Errors are printed even where that fails; help that cannot be printed is an error.
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => return ended(out::with(|_| help.print()).map(|()| ExitCode::SUCCESS)),
+    };
     let outcome = match options.command.take() {
         Some(command) => subcommand(command),
         None => run(&options),
     };
     // What was printed must be seen before what went wrong.
     let _ = std::io::stdout().flush();
+    ended(outcome)
+}
+
+fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
-        eprintln!("ERROR: {error}");
+        complain!("ERROR: {error}");
         ExitCode::FAILURE
     })
 }
@@ -58,8 +67,22 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Import { from, suite, output, label, device, note } => {
             import::import(&from, suite.as_deref(), import::About { label, device, notes: note }, &output)
         }
-        Command::Report { run, to } => report(vec![run], 5.0, false, to),
-        Command::Compare { runs, threshold, fail_on_slower, to } => report(runs, threshold, fail_on_slower, to),
+        Command::Report { run, to } => report::report(&report::Options {
+            runs: vec![run],
+            labels: to.label,
+            threshold: 5.0,
+            guard: None,
+            format: to.format,
+            to: to.output,
+        }),
+        Command::Compare { runs, threshold, guard, to } => report::report(&report::Options {
+            runs,
+            labels: to.label,
+            threshold,
+            guard: Some(guard),
+            format: to.format,
+            to: to.output,
+        }),
         Command::Roof { work, bytes, iterations, repeat, adapter } => {
             roof::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
         }
@@ -79,11 +102,6 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
     }
 }
 
-fn report(runs: Vec<PathBuf>, threshold: f64, fail_on_slower: bool, to: ReportTo) -> Result<ExitCode, String> {
-    let ReportTo { format, output, label } = to;
-    report::report(&report::Options { runs, labels: label, threshold, fail_on_slower, format, to: output })
-}
-
 /// Reads a model, which may come through a pipe, but must end.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     const MOST: u64 = 256 << 20;
@@ -96,7 +114,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 fn run(options: &Options) -> Result<ExitCode, String> {
     for option in options.foreign.note()? {
-        eprintln!("NOTE: {option} has no meaning here");
+        complain!("NOTE: {option} has no meaning here");
     }
     if options.show_dependencies {
         show_dependencies()?;
@@ -109,7 +127,14 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
     };
     let in_file = |error: String| format!("{}: {error}", path.display());
-    let text = read(path).map_err(|error| in_file(format!("the model cannot be read: {error}")))?;
+    let text = read(path).map_err(|error| {
+        let meant =
+            path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound).and_then(options::suggestion);
+        in_file(format!(
+            "the model cannot be read: {error}{}",
+            meant.map(|meant| format!("; {meant}")).unwrap_or_default()
+        ))
+    })?;
     let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');
@@ -117,7 +142,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let level = options.feature_level;
     if options.strict {
         for warning in strict::check(&document, without_mark.is_some()).map_err(in_file)? {
-            eprintln!("WARNING: {}", in_file(warning));
+            complain!("WARNING: {}", in_file(warning));
         }
     }
     if options.validate {
@@ -185,7 +210,7 @@ fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
             Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => Ok(Device::cpu()),
             Ok(_) => open(0),
             Err(error) => {
-                eprintln!("WARNING: {error}; running on the CPU");
+                complain!("WARNING: {error}; running on the CPU");
                 Ok(Device::cpu())
             }
         },

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
 use crate::{report, suite};
@@ -21,8 +21,12 @@ pub struct Options {
     pub positional_model: Option<PathBuf>,
 
     /// The model, as DxDispatch takes it, too
-    #[arg(short = 'm', long = "model", value_name = "MODEL.json", conflicts_with = "positional_model")]
+    #[arg(short = 'm', long = "model", value_name = "MODEL.json")]
     pub model: Option<PathBuf>,
+
+    /// Taken in order to say that it is one too many
+    #[arg(hide = true)]
+    more: Vec<PathBuf>,
 
     /// Device: a substring of a GPU's name, an ordinal, or `cpu` [default: the first GPU, or the CPU]
     #[arg(short, long)]
@@ -111,6 +115,59 @@ pub struct Options {
 
     #[command(flatten)]
     pub foreign: Foreign,
+}
+
+impl Options {
+    /// The command line, or an error that says what was meant.
+    pub fn read() -> Result<Self, clap::Error> {
+        let options = Self::try_parse().map_err(|error| match mistyped(words()) {
+            Some(said) if error.use_stderr() => usage(said),
+            _ => error,
+        })?;
+        let models = [&options.positional_model, &options.model].into_iter().flatten().chain(&options.more).count();
+        if models > 1 {
+            let said = mistyped(words());
+            return Err(usage(said.unwrap_or_else(|| "one model at a time: more than one is given".to_owned())));
+        }
+        Ok(options)
+    }
+}
+
+/// The words of the command line, but for the program's name.
+fn words() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
+}
+
+fn usage(said: String) -> clap::Error {
+    Options::command().error(clap::error::ErrorKind::InvalidSubcommand, said)
+}
+
+/// What to say of a word that is nearly a command, where no command is given.
+fn mistyped(words: impl Iterator<Item = String>) -> Option<String> {
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let command = Options::command();
+    let names: Vec<&str> =
+        command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();
+    if words.iter().any(|word| names.contains(&word.as_str())) {
+        return None;
+    }
+    let (word, name) = words.iter().find_map(|word| Some((word, nearly(word, &names)?)))?;
+    Some(format!("there is no command '{word}'; did you mean '{name}'?"))
+}
+
+/// The command that a mistyped word may mean.
+pub fn suggestion(word: &str) -> Option<String> {
+    mistyped(std::iter::once(word.to_owned()))
+}
+
+fn nearly<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    // A name with a dot or a folder is a file's.
+    if word.contains(['.', '/', '\\']) {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let likeness = |name: &&str| strsim::jaro_winkler(&word, name);
+    names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|name| likeness(name) > 0.85)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -297,11 +354,10 @@ pub enum Command {
         #[arg(value_name = "RUN.json", num_args = 2.., required = true)]
         runs: Vec<PathBuf>,
         /// Percent below which a difference is none
-        #[arg(long, default_value_t = 5.0)]
+        #[arg(long, default_value_t = 5.0, value_parser = percent)]
         threshold: f64,
-        /// Exit 1 where a case is SLOWER than in the first run
-        #[arg(long)]
-        fail_on_slower: bool,
+        #[command(flatten)]
+        guard: Guard,
         #[command(flatten)]
         to: ReportTo,
     },
@@ -325,6 +381,27 @@ pub enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// For pipelines that guard against regressions.
+#[derive(clap::Args)]
+pub struct Guard {
+    /// Exit 1 where a case is SLOWER than in the first run, an output differs, or a case or an output is not in both runs
+    #[arg(long)]
+    pub fail_on_slower: bool,
+    /// With --fail-on-slower, let outputs differ
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_different_outputs: bool,
+    /// With --fail-on-slower, let cases and outputs be missing from a run
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_missing: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("must be a percentage of 0 or more".to_owned()),
+    }
 }
 
 #[derive(clap::Args)]

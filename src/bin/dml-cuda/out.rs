@@ -1,4 +1,4 @@
-//! Standard output: a full disk is an error, a reader that has gone is none.
+//! Standard output: a full disk is an error, a reader that has gone is none. Standard error: nothing that happens to it matters.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
@@ -24,3 +24,12 @@ macro_rules! say {
     ($($argument:tt)*) => { crate::out::line(format_args!($($argument)*)) };
 }
 pub(crate) use say;
+
+/// `eprintln!` that does not panic where standard error is closed or full.
+macro_rules! complain {
+    ($($argument:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($argument)*);
+    }};
+}
+pub(crate) use complain;

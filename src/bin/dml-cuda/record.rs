@@ -21,6 +21,9 @@ pub struct Run {
     pub machine: Machine,
     /// How the samples were taken.
     pub timing: String,
+    /// Samples that were asked of each case; 0 where that is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub samples: u32,
     /// What a reader of the figures must know.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -40,6 +43,9 @@ pub struct Machine {
     /// Name and version of what was timed.
     pub tool: String,
     pub commit: String,
+    /// A hash of the program's file, where the commit is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub program: String,
     pub device: String,
     pub driver: String,
     pub clocks: String,
@@ -71,6 +77,10 @@ pub enum Samples {
     Medians(Vec<f64>),
 }
 
+fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
 impl Samples {
     pub fn values(&self) -> &[f64] {
         match self {
@@ -84,8 +94,10 @@ impl Run {
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: String| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| failed(format!("the run cannot be read: {error}")))?;
-        schema::check(&text, SCHEMA).map_err(failed)?;
-        let run: Self = serde_json::from_str(&text).map_err(|error| failed(format!("this is no run: {error}")))?;
+        // Editors on Windows may add a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        schema::check(text, SCHEMA).map_err(failed)?;
+        let run: Self = serde_json::from_str(text).map_err(|error| failed(format!("this is no run: {error}")))?;
         run.check().map_err(failed)?;
         Ok(run)
     }
@@ -111,6 +123,6 @@ impl Run {
     /// Writes the run: the file is there whole, as it was or as it is to be.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
-        whole_file::write(path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
+        whole_file::write_record(path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
     }
 }

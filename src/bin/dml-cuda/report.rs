@@ -1,7 +1,10 @@
 //! `dml-cuda report` and `dml-cuda compare`: runs as a table, Markdown, CSV, JSON, a page, a figure, or Google Benchmark's JSON.
 
 mod chart;
+mod lines;
 mod page;
+mod scale;
+mod svg;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +13,8 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::compare::Comparison;
+use crate::compare::{tell_apart, Comparison};
+use crate::options::Guard;
 use crate::out::{self, say};
 use crate::record::Run;
 use crate::whole_file;
@@ -27,7 +31,7 @@ pub enum Format {
     Json,
     /// One page with figures, for a browser
     Html,
-    /// The figure of how near the roof each case is
+    /// The figure of how near each case is to a plain copy or fill
     Svg,
     /// Google Benchmark's, of one run
     Gbench,
@@ -52,7 +56,7 @@ pub struct Options {
     pub runs: Vec<PathBuf>,
     pub labels: Vec<String>,
     pub threshold: f64,
-    pub fail_on_slower: bool,
+    pub guard: Option<Guard>,
     pub format: Option<Format>,
     pub to: Option<PathBuf>,
 }
@@ -68,6 +72,7 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         ));
     }
     runs.iter_mut().zip(&options.labels).for_each(|(run, label)| label.clone_into(&mut run.label));
+    tell_apart(&mut runs);
     let format = options.format.or_else(|| options.to.as_deref().and_then(Format::of)).unwrap_or(Format::Table);
     let comparison = Comparison::new(&runs, options.threshold);
     if comparison.rows.is_empty() {
@@ -82,7 +87,7 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         Format::Csv => text::csv(&comparison)?,
         Format::Json => serde_json::to_string_pretty(&comparison).map_err(|error| error.to_string())? + "\n",
         Format::Html => page::page(&comparison, &runs),
-        Format::Svg => chart::standing_alone(&chart::of_roof(&comparison)),
+        Format::Svg => svg::standing_alone(&chart::of_roof(&comparison).wide),
         Format::Gbench => match runs.as_slice() {
             [run] => google_benchmark(run),
             _ => return Err("gbench is of one run, must be asked of `report`".to_owned()),
@@ -95,8 +100,13 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
-    let slower = options.fail_on_slower && comparison.is_slower_anywhere();
-    Ok(if slower { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if let Some(guard) = options.guard.as_ref().filter(|guard| guard.fail_on_slower) {
+        let regressions = comparison.regressions(guard.allow_different_outputs, guard.allow_missing);
+        if !regressions.is_empty() {
+            return Err(format!("--fail-on-slower: {}", regressions.join("; ")));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What Google Benchmark's tools read: each sample is a repetition.
@@ -138,10 +148,36 @@ fn percent(fraction: f64) -> String {
     format!("{:.0} %", fraction * 100.0)
 }
 
-/// Four significant digits.
+/// A positive number with so many significant digits, or all of its whole part, in groups of three.
+fn significant(value: f64, digits: usize) -> String {
+    // In this form the exponent is that of the rounded number.
+    let scientific = format!("{value:.*e}", digits - 1);
+    let exponent: i32 = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let text = format!("{value:.*}", (digits as i32 - 1 - exponent).max(0) as usize);
+    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut grouped = String::new();
+    for (n, digit) in whole.chars().enumerate() {
+        if n > 0 && (whole.len() - n).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + fraction
+}
+
+/// A factor of 1 or more, in two digits and zeros.
+fn factor(value: f64) -> String {
+    significant(format!("{value:.1e}").parse().unwrap_or(value), 2)
+}
+
+/// Four significant digits, and at most nanoseconds.
 fn microseconds(value: f64) -> String {
-    let decimals = (3 - value.log10().floor() as i32).clamp(0, 3) as usize;
-    format!("{value:.decimals$}")
+    significant(value, if value < 1.0 { 3 } else { 4 })
+}
+
+/// GB/s.
+fn rate(value: f64) -> String {
+    significant(value, 3)
 }
 
 /// KiB, MiB or GiB.
@@ -171,7 +207,12 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([0.8312, 2.127, 163.701, 16370.0].map(microseconds), ["0.831", "2.127", "163.7", "16370"]);
+        assert_eq!(
+            [0.8312, 2.127, 9.9996, 163.701, 16370.0, 1234567.8].map(microseconds),
+            ["0.831", "2.127", "10.00", "163.7", "16,370", "1,234,568"]
+        );
+        assert_eq!([0.0951, 0.95, 2.0, 45.25, 4473.2].map(rate), ["0.0951", "0.950", "2.00", "45.2", "4,473"]);
+        assert_eq!([1.004, 3.97, 9.96, 27.4, 213.0, 21_345.0].map(factor), ["1.0", "4.0", "10", "27", "210", "21,000"]);
         assert_eq!([512, 4096, 5 << 19, 3 << 29].map(bytes), ["512 B", "4 KiB", "2.5 MiB", "1.5 GiB"]);
         assert_eq!(percent(0.947), "95 %");
     }

@@ -1,4 +1,8 @@
-//! Documents that name the version of their schema.
+//! Documents that name the version of their schema: runs and manifests of suites.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -15,4 +19,20 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("it is not JSON with a schema: {error}")),
     }
+}
+
+/// Whether a file holds such a document, of any version. Its name says nothing.
+pub fn is_in(path: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Versioned {
+        #[serde(rename = "schema")]
+        _schema: f64,
+    }
+    const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+    let Ok(file) = File::open(path) else { return false };
+    let mut file = BufReader::new(file);
+    if file.fill_buf().is_ok_and(|begin| begin.starts_with(BYTE_ORDER_MARK)) {
+        file.consume(BYTE_ORDER_MARK.len());
+    }
+    serde_json::from_reader::<_, Versioned>(file).is_ok()
 }

@@ -1,7 +1,7 @@
 //! Medians and quartiles.
 
 /// Where samples lie.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quartiles {
     pub lower: f64,
     pub median: f64,

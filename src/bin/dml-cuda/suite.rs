@@ -17,6 +17,8 @@ use dml_cuda::{
 
 use crate::npy;
 use crate::out::say;
+use crate::schema;
+use crate::whole_file;
 use cases::Case;
 use manifest::{Entry, Manifest, Mode, Work};
 
@@ -52,14 +54,16 @@ impl Tier {
 /// Sizes of the plain copies and fills that the cases are held against.
 const ROOFS: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30];
 
-/// Writes a suite's folder.
+/// Writes a suite's folder, a new one or over an older suite.
 pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(folder).map_err(failed)?;
-    if fs::read_dir(folder).map_err(failed)?.next().is_some() && Manifest::read(folder).is_err() {
-        return Err(format!("{} is not empty, must be new, or hold a suite", folder.display()));
+    match older(folder)? {
+        Some(manifest) => remove(folder, &manifest)?,
+        None => fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?,
     }
-    let save = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).map_err(failed);
+    let save = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        whole_file::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    };
     let save_model = |name: &str, model: &serde_json::Value| {
         let text = serde_json::to_string_pretty(model).map_err(|error| error.to_string())?;
         save(&format!("{name}.json"), text.as_bytes())
@@ -104,14 +108,57 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         save_model(&name, &models::check(&name, &desc))?;
         checks.push(name);
     }
-    let manifest = Manifest::new(tier.name(), entries, checks);
+    let manifest = Manifest::new(tier.name(), entries, checks, written.into_iter().collect());
     save("run.sh", script(include_str!("suite/run.sh"), &manifest, "\n").as_bytes())?;
     save("run.ps1", script(include_str!("suite/run.ps1"), &manifest, "\r\n").as_bytes())?;
     let text = serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?;
-    save("manifest.json", text.as_bytes())?;
+    let path = folder.join("manifest.json");
+    whole_file::write_record(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))?;
     let (cases, checks) = (manifest.cases.len(), manifest.checks.len());
     say!("Suite '{}' written to '{}': {cases} models to time, {checks} to compare", manifest.id, folder.display())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The suite that a folder holds; none where the folder is new or empty.
+fn older(folder: &Path) -> Result<Option<Manifest>, String> {
+    let named = folder.display();
+    let metadata = match fs::metadata(folder) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let ending = folder.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+            return match ending.as_deref() {
+                Some("json" | "csv" | "html" | "htm" | "md" | "svg" | "txt" | "npy" | "bin" | "log") => {
+                    Err(format!("{named} has a file's name, must be a folder"))
+                }
+                _ => Ok(None),
+            };
+        }
+        Err(error) => return Err(format!("{named}: {error}")),
+    };
+    if !metadata.is_dir() {
+        return Err(format!("{named} is a file, must be a folder"));
+    }
+    if fs::read_dir(folder).map_err(|error| format!("{named}: {error}"))?.next().is_none() {
+        return Ok(None);
+    }
+    Manifest::read(folder)
+        .map(Some)
+        .map_err(|error| format!("{named} is not empty, must be new, or hold a suite ({error})"))
+}
+
+/// Removes the files that the manifest of an older suite names, and nothing else.
+fn remove(folder: &Path, manifest: &Manifest) -> Result<(), String> {
+    let models = manifest.cases.iter().map(|entry| &entry.name).chain(&manifest.checks);
+    let files = models.map(|name| format!("{name}.json")).chain(manifest.lengths.iter().cloned());
+    // A name that leads elsewhere is none of a suite's.
+    for file in files.filter(|file| !file.contains(['/', '\\', ':']) && file != "manifest.json") {
+        let path = folder.join(file);
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        if is_file && !schema::is_in(&path) {
+            fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Direct3D binds at multiples of 16 bytes, so that misaligned cases cannot be asked there.

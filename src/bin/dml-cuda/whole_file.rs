@@ -7,15 +7,30 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tempfile::NamedTempFile;
 
+use crate::schema;
+
 /// The file that is being written beside its target.
 static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Writes a file, or replaces the bytes of one: through a link, and with the mode it has.
+/// Writes a file, or replaces the bytes of one: through a link, and with the mode it has. Refuses to replace a run or a suite's manifest.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    write_over(path, bytes, false)
+}
+
+/// Writes a run or a suite's manifest, also over an older version of it.
+pub fn write_record(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    write_over(path, bytes, true)
+}
+
+fn write_over(path: &Path, bytes: &[u8], records: bool) -> Result<(), String> {
     let target = linked(path)?;
     let replaced = match fs::metadata(&target) {
         Ok(metadata) if !metadata.is_file() => return Err("it is not a regular file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => return Err("it is read-only".to_owned()),
+        Ok(_) if !records && schema::is_in(&target) => {
+            return Err("it is a run or the manifest of a suite, which nothing else may replace; choose another name"
+                .to_owned())
+        }
         Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.to_string()),

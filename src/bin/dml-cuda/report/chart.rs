@@ -1,98 +1,15 @@
-//! The figures of a report, as SVG whose colours a page's style replaces in the dark and in print.
+//! The figures of a report. Each has a title, the runs with machine and date, and titles of its axes, so that it can stand alone.
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::collections::BTreeSet;
 
-use crate::compare::{Comparison, Row};
+use crate::compare::{letter, Comparison, Row, Status};
 use crate::record::Run;
-use crate::statistics::Quartiles;
+use crate::statistics::{geometric_mean, Quartiles};
 
-/// Colours of the runs, then of text, of lines, and of what is faint.
-const RUNS: [RGBColor; 4] =
-    [RGBColor(0x1F, 0x6F, 0xC5), RGBColor(0xC8, 0x5A, 0x0B), RGBColor(0x2B, 0x83, 0x4A), RGBColor(0x8A, 0x4B, 0xB0)];
-const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
-const FAINT: RGBColor = RGBColor(0x8F, 0x8F, 0x8F);
-
-/// How those colours look in the dark.
-pub const DARK_STYLE: &str = concat!(
-    "svg [fill=\"#1F6FC5\"]{fill:#6FB1FF} svg [stroke=\"#1F6FC5\"]{stroke:#6FB1FF} ",
-    "svg [fill=\"#C85A0B\"]{fill:#FF9F5A} svg [stroke=\"#C85A0B\"]{stroke:#FF9F5A} ",
-    "svg [fill=\"#2B834A\"]{fill:#6FCF8E} svg [stroke=\"#2B834A\"]{stroke:#6FCF8E} ",
-    "svg [fill=\"#8A4BB0\"]{fill:#CD97EE} svg [stroke=\"#8A4BB0\"]{stroke:#CD97EE} ",
-    "svg [fill=\"#222222\"]{fill:#E6E6E6} svg [stroke=\"#222222\"]{stroke:#E6E6E6} ",
-);
-
-const WIDTH: i32 = 960;
-/// Height of a line of a figure that has one for each case.
-const LINE: i32 = 18;
-/// Where names end and the plot begins.
-const LEFT: i32 = 330;
-const RIGHT: i32 = 30;
-const TOP: i32 = 46;
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-fn draw(height: i32, paint: impl FnOnce(&Area<'_>)) -> String {
-    let mut text = String::new();
-    {
-        let area = SVGBackend::with_string(&mut text, (WIDTH as u32, height as u32)).into_drawing_area();
-        paint(&area);
-        // Writing to a string does not fail.
-        let _ = area.present();
-    }
-    // A browser scales it to the page.
-    text.replacen("<svg ", "<svg class=\"chart\" role=\"img\" ", 1)
-}
-
-/// The figure with its own background and colours, as a file.
-pub fn standing_alone(svg: &str) -> String {
-    let style = format!(
-        "<style>svg{{background:#FFFFFF}} @media (prefers-color-scheme: dark){{svg{{background:#14171A}} {DARK_STYLE}}}</style>"
-    );
-    match svg.find('>') {
-        Some(end) => format!("{}{style}{}", &svg[..=end], &svg[end + 1..]),
-        None => svg.to_owned(),
-    }
-}
-
-fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, colour: &RGBColor, anchor: HPos) {
-    let style = TextStyle::from(("sans-serif", size).into_font()).color(colour).pos(Pos::new(anchor, VPos::Center));
-    let _ = area.draw(&Text::new(text.to_owned(), at, style));
-}
-
-fn line(area: &Area<'_>, from: (i32, i32), to: (i32, i32), colour: &RGBColor) {
-    let _ = area.draw(&PathElement::new(vec![from, to], colour.stroke_width(1)));
-}
-
-/// A mark of a run: shapes differ as well as colours.
-fn mark(area: &Area<'_>, at: (i32, i32), run: usize) {
-    let style = RUNS[run % RUNS.len()].filled();
-    let _ = match run % 3 {
-        0 => area.draw(&Circle::new(at, 4, style)),
-        1 => area.draw(&TriangleMarker::new(at, 6, style)),
-        _ => area.draw(&Cross::new(at, 4, style.stroke_width(2))),
-    };
-}
-
-fn legend(area: &Area<'_>, labels: &[&str]) {
-    let mut x = LEFT;
-    for (run, label) in labels.iter().enumerate() {
-        mark(area, (x, 12), run);
-        write(area, label, (x + 10, 12), 13, &INK, HPos::Left);
-        x += 30 + 7 * label.chars().count() as i32;
-    }
-}
-
-fn labels(comparison: &Comparison) -> Vec<&str> {
-    comparison.runs.iter().map(|run| run.label.as_str()).collect()
-}
-
-/// A vertical scale line with its name above.
-fn scale(area: &Area<'_>, x: i32, height: i32, name: &str, colour: &RGBColor) {
-    line(area, (x, TOP - 8), (x, height - 8), colour);
-    write(area, name, (x, TOP - 16), 12, &INK, HPos::Center);
-}
+use super::lines::{both, colour, shapes, shown, Figure, Header, Lines, Point, MARGIN};
+use super::scale::{percent_tick, tick, Scale};
+use super::svg::{clipped, text_width, Anchor, Drawing, Mark, Paint, Shape, FAINT, INK};
+use super::{bytes, percent, rate, significant};
 
 /// Cases without their types, each with the rows of all its types, in order.
 fn by_case(comparison: &Comparison) -> Vec<(String, Vec<&Row>)> {
@@ -108,153 +25,189 @@ fn by_case(comparison: &Comparison) -> Vec<(String, Vec<&Row>)> {
 }
 
 /// How near its roof each case is: a line for each case, a mark for each type and run.
-pub fn of_roof(comparison: &Comparison) -> String {
-    let has_roof = |row: &&Row| row.cells.iter().flatten().any(|cell| cell.of_roof.is_some());
+pub fn of_roof(comparison: &Comparison) -> Figure {
     // Side by side, where there are two.
-    let several = |row: &&Row| comparison.runs.len() == 1 || row.cells.iter().flatten().count() > 1;
-    let mut cases = by_case(comparison);
-    cases.iter_mut().for_each(|(_, rows)| rows.retain(|row| has_roof(row) && several(row)));
-    cases.retain(|(_, rows)| !rows.is_empty());
-    let height = TOP + LINE * cases.len().max(1) as i32 + 12;
-    let most = 1.2;
-    let x = |of_roof: f64| LEFT + (of_roof.clamp(0.0, most) / most * f64::from(WIDTH - LEFT - RIGHT)) as i32;
-    draw(height, |area| {
-        legend(area, &labels(comparison));
-        for percent in [0, 25, 50, 75, 100] {
-            let colour = if percent == 100 { INK } else { FAINT };
-            scale(area, x(f64::from(percent) / 100.0), height, &format!("{percent} %"), &colour);
-        }
-        for (n, (name, rows)) in cases.iter().enumerate() {
-            let y = TOP + LINE * n as i32 + LINE / 2;
-            write(area, name, (LEFT - 12, y), 13, &INK, HPos::Right);
-            for (run, _) in comparison.runs.iter().enumerate().rev() {
-                let cells = rows.iter().filter_map(|row| row.cells[run].as_ref()?.of_roof);
-                cells.for_each(|of_roof| mark(area, (x(of_roof), y), run));
+    let several = |row: &&&Row| comparison.runs.len() == 1 || row.cells.iter().flatten().count() > 1;
+    let mut lines: Vec<(String, Vec<Point>)> = Vec::new();
+    for (name, rows) in by_case(comparison) {
+        let mut points = Vec::new();
+        for row in rows.iter().filter(several) {
+            for (run, cell) in row.cells.iter().enumerate() {
+                let Some(of_roof) = cell.as_ref().and_then(|cell| cell.of_roof) else { continue };
+                let tip = format!("{}, {}: {}", row.data_type, comparison.runs[run].label, percent(of_roof));
+                let shape = Shape::of(&row.data_type);
+                points.push(Point { run, value: of_roof, shape, paint: Paint::Filled, tip });
             }
         }
-        if cases.is_empty() {
-            write(area, "no case has a roof", (LEFT, TOP + LINE / 2), 13, &INK, HPos::Left);
-        }
-    })
-}
-
-/// Speed-ups over the first run, sorted, on a logarithmic scale; those above 1 to the right.
-pub fn speed_ups(comparison: &Comparison) -> String {
-    let mut bars: Vec<(String, usize, f64)> = Vec::new();
-    for row in &comparison.rows {
-        for (n, change) in row.changes.iter().enumerate() {
-            let Some(change) = change else { continue };
-            let name = format!("{}, {}, {}", row.case.trim_start_matches("fill "), row.data_type, row.mode.name());
-            bars.push((name, n + 1, change.speed_up));
+        if !points.is_empty() {
+            lines.push((name, points));
         }
     }
-    bars.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let most = bars.iter().map(|(.., speed_up)| speed_up.ln().abs()).fold(2f64.ln(), f64::max);
-    let height = TOP + LINE * bars.len().max(1) as i32 + 12;
-    let middle = f64::from(LEFT) + f64::from(WIDTH - LEFT - RIGHT) / 2.0;
-    let x = |speed_up: f64| (middle + speed_up.ln() / most * f64::from(WIDTH - LEFT - RIGHT) / 2.0) as i32;
-    draw(height, |area| {
-        legend(area, &labels(comparison));
-        for step in [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0].into_iter().filter(|step: &f64| step.ln().abs() <= most) {
-            scale(area, x(step), height, &format!("{step}"), if step == 1.0 { &INK } else { &FAINT });
-        }
-        for (n, (name, run, speed_up)) in bars.iter().enumerate() {
-            let y = TOP + LINE * n as i32 + LINE / 2;
-            write(area, name, (LEFT - 12, y), 13, &INK, HPos::Right);
-            let (from, to) = (x(1.0).min(x(*speed_up)), x(1.0).max(x(*speed_up)).max(x(1.0) + 1));
-            let _ = area.draw(&Rectangle::new([(from, y - 5), (to, y + 5)], RUNS[run % RUNS.len()].filled()));
-            let (at, anchor) = if *speed_up >= 1.0 { (from - 5, HPos::Right) } else { (to + 5, HPos::Left) };
-            write(area, &format!("{speed_up:.2}"), (at, y), 12, &INK, anchor);
-        }
-    })
+    let scale = Scale::of_fractions(lines.iter().flat_map(|(_, points)| points).map(|point| point.value));
+    let log = if scale.is_logarithmic() { ", log scale" } else { "" };
+    let figure = Lines {
+        header: Header {
+            title: "How near each case is to a plain copy (fills: a plain fill) of as many bytes",
+            runs: &comparison.runs,
+            shown: shown(&lines),
+            shapes: shapes(&lines),
+            notes: Vec::new(),
+        },
+        axis: format!("time of the plain copy or fill ÷ time of the case{log}; right is faster"),
+        scale,
+        tick: percent_tick,
+        middle: 1.0,
+        lines,
+    };
+    both(|layout| figure.draw(layout))
 }
 
-/// Bytes against rate, both logarithmic.
-pub fn rates(comparison: &Comparison) -> String {
-    let points = |run: usize| {
-        comparison
-            .rows
-            .iter()
-            .filter_map(move |row| Some((row.bytes as f64, row.cells[run].as_ref()?.gigabytes_per_second)))
-    };
-    let all: Vec<(f64, f64)> = (0..comparison.runs.len()).flat_map(points).collect();
-    let range = |values: &dyn Fn(&(f64, f64)) -> f64| {
-        let least = all.iter().map(values).fold(f64::INFINITY, f64::min);
-        let most = all.iter().map(values).fold(0.0, f64::max);
-        (least / 1.5)..(most * 1.5)
-    };
-    draw(420, |area| {
-        legend(area, &labels(comparison));
-        let chart = ChartBuilder::on(area)
-            .margin_top(34)
-            .margin_right(RIGHT)
-            .x_label_area_size(44)
-            .y_label_area_size(76)
-            .build_cartesian_2d(range(&|point| point.0).log_scale(), range(&|point| point.1).log_scale());
-        let Ok(mut chart) = chart else { return };
-        let _ = chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(FAINT.stroke_width(1))
-            .axis_style(INK)
-            .label_style(("sans-serif", 12).into_font().color(&INK))
-            .x_desc("bytes that must move")
-            .y_desc("GB/s")
-            .x_label_formatter(&|value| decimal(*value))
-            .y_label_formatter(&|value| format!("{value:.0}"))
-            .draw();
-        for run in 0..comparison.runs.len() {
-            let style = RUNS[run % RUNS.len()].filled();
-            let _ = match run % 3 {
-                0 => chart.draw_series(points(run).map(|at| Circle::new(at, 4, style))).map(drop),
-                1 => chart.draw_series(points(run).map(|at| TriangleMarker::new(at, 6, style))).map(drop),
-                _ => chart.draw_series(points(run).map(|at| Cross::new(at, 4, style.stroke_width(2)))).map(drop),
-            };
+/// Speed-ups over the first run, the best case first.
+pub fn speed_ups(comparison: &Comparison) -> Figure {
+    let mut lines: Vec<(f64, (String, Vec<Point>))> = Vec::new();
+    for (name, rows) in by_case(comparison) {
+        let mut points = Vec::new();
+        for row in rows {
+            for (n, change) in row.changes.iter().enumerate() {
+                let Some(change) = change else { continue };
+                let label = &comparison.runs[n + 1].label;
+                let status = change.status.name();
+                let tip = format!("{}, {label}: {} ({status})", row.data_type, significant(change.speed_up, 3));
+                let paint = match change.status {
+                    Status::Faster | Status::Slower => Paint::Filled,
+                    Status::Same => Paint::Outlined,
+                    Status::Unsure => Paint::Unsure,
+                };
+                points.push(Point { run: n + 1, value: change.speed_up, shape: Shape::of(&row.data_type), paint, tip });
+            }
         }
-    })
-}
-
-/// Powers of ten, as bytes.
-fn decimal(bytes: f64) -> String {
-    let (unit, name) = match bytes {
-        ..1e3 => (1.0, "B"),
-        ..1e6 => (1e3, "kB"),
-        ..1e9 => (1e6, "MB"),
-        _ => (1e9, "GB"),
+        if let Some(mean) = geometric_mean(points.iter().map(|point| point.value)) {
+            lines.push((mean, (name, points)));
+        }
+    }
+    lines.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let lines: Vec<(String, Vec<Point>)> = lines.into_iter().map(|(_, line)| line).collect();
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let has = |paint| points().any(|point| point.paint == paint);
+    let mut notes = Vec::new();
+    if has(Paint::Outlined) {
+        notes.push("Filled marks are FASTER or SLOWER, outlined ones the SAME within threshold and noise.");
+    }
+    if has(Paint::Unsure) {
+        notes.push("“?” is UNSURE: noise can explain the difference.");
+    }
+    let first = comparison.runs.first().map_or("the first run", |run| run.label.as_str());
+    let title = format!("Speed-up over {}", clipped(first, 15.0, 600.0));
+    let others = match shown(&lines).into_iter().collect::<Vec<_>>().as_slice() {
+        [run] => letter(*run).to_string(),
+        _ => "the other run".to_owned(),
     };
-    format!("{:.0} {name}", bytes / unit)
+    let figure = Lines {
+        header: Header { title: &title, runs: &comparison.runs, shown: shown(&lines), shapes: shapes(&lines), notes },
+        axis: format!("time of A ÷ time of {others}, log scale; right of 1 is faster than A"),
+        scale: Scale::logarithmic(points().map(|point| point.value).chain([1.0])),
+        tick,
+        middle: 1.0,
+        lines,
+    };
+    both(|layout| figure.draw(layout))
 }
 
 /// The samples of the noisiest cases, over their medians.
-pub fn samples(runs: &[Run]) -> String {
+pub fn samples(comparison: &Comparison, runs: &[Run]) -> Figure {
     const MOST_CASES: usize = 24;
-    let mut strips: Vec<(String, usize, Vec<f64>, f64)> = Vec::new();
-    for (n, run) in runs.iter().enumerate() {
-        for timing in run.cases.iter().filter(|timing| timing.samples.values().len() > 1) {
+    let mut strips: Vec<(f64, (String, Vec<Point>))> = Vec::new();
+    for (run, recorded) in runs.iter().enumerate() {
+        for timing in recorded.cases.iter().filter(|timing| timing.samples.values().len() > 1) {
             let quartiles = Quartiles::of(timing.samples.values());
-            let relative = timing.samples.values().iter().map(|sample| sample / quartiles.median).collect();
+            let shape = Shape::Circle;
+            let point = |sample: &f64| {
+                let tip = format!("{}: {} µs", comparison.runs[run].label, super::microseconds(*sample));
+                Point { run, value: sample / quartiles.median, shape, paint: Paint::Transparent, tip }
+            };
+            let points = timing.samples.values().iter().map(point).collect();
             let name = timing.work.name().trim_start_matches("fill ").to_owned();
-            strips.push((name, n, relative, quartiles.noise()));
+            strips.push((quartiles.noise(), (name, points)));
         }
     }
-    strips.sort_by(|a, b| b.3.total_cmp(&a.3));
+    strips.sort_by(|a, b| b.0.total_cmp(&a.0));
     strips.truncate(MOST_CASES);
-    let height = TOP + LINE * strips.len().max(1) as i32 + 12;
-    let (least, most) = (0.5, 2.0);
-    let x = |relative: f64| {
-        LEFT + ((relative.clamp(least, most) - least) / (most - least) * f64::from(WIDTH - LEFT - RIGHT)) as i32
+    let lines: Vec<(String, Vec<Point>)> = strips.into_iter().map(|(_, line)| line).collect();
+    let scale = Scale::logarithmic(lines.iter().flat_map(|(_, points)| points).map(|point| point.value).chain([1.0]));
+    let figure = Lines {
+        header: Header {
+            title: "Samples of the noisiest cases",
+            runs: &comparison.runs,
+            shown: shown(&lines),
+            shapes: BTreeSet::new(),
+            notes: Vec::new(),
+        },
+        axis: "sample ÷ median of its case, log scale; right is slower".to_owned(),
+        scale,
+        tick,
+        middle: 1.0,
+        lines,
     };
-    draw(height, |area| {
-        legend(area, &runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>());
-        for step in [0.5, 0.75, 1.0, 1.25, 1.5, 2.0] {
-            scale(area, x(step), height, &format!("{step}"), if step == 1.0 { &INK } else { &FAINT });
-        }
-        for (n, (name, run, samples, _)) in strips.iter().enumerate() {
-            let y = TOP + LINE * n as i32 + LINE / 2;
-            write(area, name, (LEFT - 12, y), 13, &INK, HPos::Right);
-            for &sample in samples {
-                let _ = area.draw(&Circle::new((x(sample), y), 3, RUNS[run % RUNS.len()].mix(0.45).filled()));
+    both(|layout| figure.draw(layout))
+}
+
+/// Bytes against rate, both logarithmic.
+pub fn rates(comparison: &Comparison) -> Figure {
+    let points = || {
+        comparison.rows.iter().flat_map(|row| {
+            row.cells
+                .iter()
+                .enumerate()
+                .filter_map(move |(run, cell)| Some((row, run, cell.as_ref()?.gigabytes_per_second)))
+        })
+    };
+    let title = "Rate against size";
+    let header = Header {
+        title,
+        runs: &comparison.runs,
+        shown: points().map(|(_, run, _)| run).collect(),
+        shapes: points().map(|(row, ..)| Shape::of(&row.data_type)).collect(),
+        notes: Vec::new(),
+    };
+    let across = Scale::binary(points().map(|(row, ..)| row.bytes as f64));
+    let up = Scale::logarithmic(points().map(|(.., rate)| rate));
+    both(|layout| {
+        let mut drawing = Drawing::new(layout);
+        let top = header.draw(&mut drawing) + 6.0;
+        let (left, right) = (MARGIN + 52.0, layout.width - MARGIN - 12.0);
+        let bottom = top + if layout.left.is_some() { 340.0 } else { 260.0 };
+        let x = |bytes: f64| left + across.place(bytes) * (right - left);
+        let y = |rate: f64| bottom - up.place(rate) * (bottom - top);
+        let mut free = f64::NEG_INFINITY;
+        for &value in &across.ticks {
+            drawing.line((x(value), top), (x(value), bottom), FAINT, 0.8);
+            let name = bytes(value as u64);
+            let half = text_width(&name, 12.0) / 2.0;
+            if x(value) - half > free {
+                drawing.text((x(value), bottom + 12.0), 12.0, Anchor::Middle, INK, &name);
+                free = x(value) + half + 6.0;
             }
         }
+        for &value in &up.ticks {
+            drawing.line((left, y(value)), (right, y(value)), FAINT, 0.8);
+            drawing.text((left - 6.0, y(value)), 12.0, Anchor::End, INK, &tick(value));
+        }
+        drawing.line((left, top), (left, bottom), INK, 1.0);
+        drawing.line((left, bottom), (right, bottom), INK, 1.0);
+        drawing.text(
+            ((left + right) / 2.0, bottom + 32.0),
+            12.0,
+            Anchor::Middle,
+            INK,
+            "bytes that must move at least, log scale",
+        );
+        drawing.upright((MARGIN + 4.0, (top + bottom) / 2.0), 12.0, "GB/s (10⁹ bytes a second), log scale");
+        for (row, run, rated) in points() {
+            let name = format!("{}, {}, {}", row.case, row.data_type, row.mode.name());
+            let tip = format!("{name}, {}: {} GB/s", comparison.runs[run].label, rate(rated));
+            let mark = Mark { shape: Shape::of(&row.data_type), colour: colour(run), paint: Paint::Outlined, tip };
+            drawing.mark((x(row.bytes as f64), y(rated)), &mark);
+        }
+        drawing.finish(bottom + 48.0, title)
     })
 }

@@ -2,16 +2,20 @@
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
-use crate::compare::{Comparison, Row, RunSummary, Status};
+use crate::compare::{letter, Comparison, Row, RunSummary, Status};
 use crate::record::{Run, Samples};
 
-use super::{bytes, chart, microseconds, percent, text};
+use super::{bytes, chart, lines, microseconds, percent, rate, significant, svg, text};
 
 const STYLE: &str = include_str!("page.css");
 
 pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
     let labels: Vec<&str> = comparison.runs.iter().map(|run| run.label.as_str()).collect();
-    let title = labels.join(" beside ");
+    let title = match labels.as_slice() {
+        [one] => (*one).to_owned(),
+        [first, others @ ..] => format!("{first} compared with {}", others.join(" and ")),
+        [] => String::new(),
+    };
     let several = labels.len() > 1;
     let page = html! {
         (DOCTYPE)
@@ -21,7 +25,7 @@ pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(format!("@media screen and (prefers-color-scheme: dark) {{ {} }}", chart::DARK_STYLE))) }
+                style { (PreEscaped(STYLE)) (PreEscaped(format!("@media screen and (prefers-color-scheme: dark) {{ {} }}", svg::dark_style()))) }
             }
             body {
                 h1 { (title) }
@@ -36,26 +40,26 @@ pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
                     "Of roof is the time that a plain copy, or for fills a plain fill, of as many bytes takes in the same run, over the time. "
                     @if several {
                         "A speed-up is A's time over the other's; it is called FASTER or SLOWER only above " (comparison.threshold)
-                        " % and both noises, UNSURE where noise is above 10 %. A noise that is not known (of a single median) is taken for 10 %."
+                        " % and both noises, and UNSURE where a noise is above 10 % and can explain the difference: the middle halves of the samples overlap. "
+                        "The noise of a single median is not known, and taken for 10 %."
                     }
                 }
                 h2 { "How near the roof" }
                 p {
-                    "A mark for each type of elements; 100 % is the plain work, and what is above 120 % is drawn there."
+                    "100 % is a plain copy or fill of as many bytes in the same run. A mark for each type of elements."
                     @if several { " Cases that two runs have." }
                 }
                 (figure(&chart::of_roof(comparison)))
                 @if several {
-                    h2 { "Speed-up over " (labels[0]) }
+                    h2 { "Speed-up" }
                     (figure(&chart::speed_ups(comparison)))
                 }
-                h2 { "Rate against size" }
+                h2 { "Rate" }
                 (figure(&chart::rates(comparison)))
                 (small(comparison))
                 @if runs.iter().any(|run| run.cases.iter().any(|timing| timing.samples.values().len() > 1)) {
-                    h2 { "Samples of the noisiest cases" }
-                    p { "Each over its case's median." }
-                    (figure(&chart::samples(runs)))
+                    h2 { "Noise" }
+                    (figure(&chart::samples(comparison, runs)))
                 }
                 @if !comparison.not_compared.is_empty() {
                     h2 { "Not compared" }
@@ -69,8 +73,9 @@ pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
     page.into_string() + "\n"
 }
 
-fn figure(svg: &str) -> Markup {
-    html! { figure { (PreEscaped(svg)) } }
+/// One of its two widths is shown.
+fn figure(figure: &lines::Figure) -> Markup {
+    html! { figure { (PreEscaped(&figure.wide)) (PreEscaped(&figure.narrow)) } }
 }
 
 /// What is said of the number of samples.
@@ -112,8 +117,8 @@ fn machines(runs: &[RunSummary]) -> Markup {
         ("suite", |run| &run.suite),
     ];
     html! {
-        div.wide { table {
-            thead { tr { th { } @for (n, run) in runs.iter().enumerate() { th { (text::letter(n)) ": " (run.label) } } } }
+        div.wide.machines { table {
+            thead { tr { th { } @for (n, run) in runs.iter().enumerate() { th { (letter(n)) ": " (run.label) } } } }
             tbody {
                 @for (name, field) in fields {
                     @if runs.iter().any(|run| !field(run).is_empty()) {
@@ -135,9 +140,9 @@ fn small(comparison: &Comparison) -> Markup {
     html! {
         @if !rows.is_empty() {
             h2 { "Small work" }
-            p { "Microseconds of a dispatch among many; launches, not memory." }
+            p { "Cases that move less than 1 MiB: microseconds of a dispatch among many." }
             div.wide { table {
-                thead { tr { th { "case" } th { "type" } th { "mode" } th { "bytes" } @for run in &comparison.runs { th { (run.label) } } } }
+                thead { tr { th { "case" } th { "type" } th { "mode" } th.number { "bytes" } @for (n, run) in comparison.runs.iter().enumerate() { th.number { @if comparison.runs.len() > 1 { (letter(n)) ": " } (run.label) } } } }
                 tbody { @for row in rows { tr {
                     td { (row.case) } td { (row.data_type) } td { (row.mode.name()) } td.number { (bytes(row.bytes)) }
                     @for cell in &row.cells { td.number { @if let Some(cell) = cell { (microseconds(cell.median)) } } }
@@ -153,12 +158,12 @@ fn table(comparison: &Comparison) -> Markup {
         div.wide { table {
             thead {
                 @if several { tr { th colspan="4" { }
-                    @for (n, run) in comparison.runs.iter().enumerate() { th colspan="4" { (text::letter(n)) ": " (run.label) } }
-                    @for n in 1..comparison.runs.len() { th colspan="2" { "A / " (text::letter(n)) } }
+                    @for (n, run) in comparison.runs.iter().enumerate() { th colspan="4" { (letter(n)) ": " (run.label) } }
+                    @for n in 1..comparison.runs.len() { th colspan="2" { "A / " (letter(n)) } }
                 } }
-                tr { th { "case" } th { "type" } th { "mode" } th { "bytes" }
-                    @for _ in &comparison.runs { th { "µs" } th { "noise" } th { "GB/s" } th { "of roof" } }
-                    @for _ in 1..comparison.runs.len() { th { "speed-up" } th { } }
+                tr { th { "case" } th { "type" } th { "mode" } th.number { "bytes" }
+                    @for _ in &comparison.runs { th.number { "µs" } th.number { "noise" } th.number { "GB/s" } th.number { "of roof" } }
+                    @for _ in 1..comparison.runs.len() { th.number { "speed-up" } th { } }
                 }
             }
             tbody { @for row in &comparison.rows { tr {
@@ -168,7 +173,7 @@ fn table(comparison: &Comparison) -> Markup {
                         Some(cell) => {
                             td.number { (microseconds(cell.median)) }
                             td.number { @match cell.noise { Some(noise) => { (format!("{:.1} %", noise * 100.0)) } None => { "?" } } }
-                            td.number { (format!("{:.0}", cell.gigabytes_per_second)) }
+                            td.number { (rate(cell.gigabytes_per_second)) }
                             td.number { @if let Some(of_roof) = cell.of_roof { (percent(of_roof)) } }
                         }
                         None => { td { } td { } td { } td { } }
@@ -176,7 +181,7 @@ fn table(comparison: &Comparison) -> Markup {
                 }
                 @for change in &row.changes {
                     @match change {
-                        Some(change) => { td.number { (format!("{:.2}", change.speed_up)) } td class=(class(change.status)) { (change.status.name()) } }
+                        Some(change) => { td.number { (significant(change.speed_up, 3)) } td class=(class(change.status)) { (change.status.name()) } }
                         None => { td { } td { } }
                     }
                 }

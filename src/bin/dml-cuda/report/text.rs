@@ -5,10 +5,10 @@ use std::fmt::Write;
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::compare::{Cell, Change, Comparison, Row};
+use crate::compare::{letter, Cell, Change, Comparison, Row};
 use crate::suite::manifest::Mode;
 
-use super::{bytes, microseconds, percent};
+use super::{bytes, factor, microseconds, percent, rate, significant};
 
 /// Names of the columns of a run, by the run's place.
 const OF_RUN: [&str; 4] = ["µs", "noise", "GB/s", "of roof"];
@@ -18,18 +18,13 @@ fn of_run(cell: Option<&Cell>) -> [String; 4] {
     [
         microseconds(cell.median),
         cell.noise.map_or_else(|| "?".to_owned(), |noise| format!("{:.1} %", noise * 100.0)),
-        format!("{:.0}", cell.gigabytes_per_second),
+        rate(cell.gigabytes_per_second),
         cell.of_roof.map(percent).unwrap_or_default(),
     ]
 }
 
 fn of_change(change: Option<&Change>) -> [String; 2] {
-    change.map_or_else(Default::default, |change| [format!("{:.2}", change.speed_up), change.status.name().to_owned()])
-}
-
-/// A letter for each run, as the columns name it.
-pub fn letter(run: usize) -> char {
-    char::from(b'A' + (run % 26) as u8)
+    change.map_or_else(Default::default, |change| [significant(change.speed_up, 3), change.status.name().to_owned()])
 }
 
 fn rows<'a>(comparison: &Comparison, rows: impl Iterator<Item = &'a Row>, style: TableStyle) -> Table {
@@ -121,16 +116,25 @@ fn conclusions(comparison: &Comparison, bullet: &str) -> String {
     lines.iter().fold(String::new(), |text, line| text + bullet + line + "\n").trim_end().to_owned()
 }
 
+/// Which of two runs is the faster one, and how much: two digits, which always say something.
+fn faster(speed_up: f64, a: char, b: char) -> String {
+    let (fast, slow) = if speed_up < 1.0 { (a, b) } else { (b, a) };
+    match factor(speed_up.max(1.0 / speed_up)).as_str() {
+        "1.0" => format!("{b} is as fast as {a}"),
+        factor => format!("{fast} is {factor} times as fast as {slow}"),
+    }
+}
+
 /// Speed-ups by group and equal bits, a sentence each.
 pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     for group in &comparison.groups {
         for (n, speed_up) in group.speed_ups.iter().enumerate() {
             if let Some((count, mean)) = speed_up {
-                let (name, a, b) = (&group.name, letter(0), letter(n + 1));
-                lines.push(format!(
-                    "{name}: {b} is {mean:.2} times as fast as {a}, the geometric mean of {count} cases"
-                ));
+                let (name, faster) = (&group.name, faster(*mean, letter(0), letter(n + 1)));
+                let cases =
+                    if *count == 1 { "in one case".to_owned() } else { format!("the geometric mean of {count} cases") };
+                lines.push(format!("{name}: {faster}, {cases}"));
             }
         }
     }
@@ -144,6 +148,9 @@ pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
                 equal + count,
                 different.join(", ")
             )),
+        }
+        if outputs.missing > 0 {
+            lines.push(format!("{b}: {} outputs that only one of A and {b} has", outputs.missing));
         }
     }
     lines
@@ -184,7 +191,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
                 cell.samples.to_string(),
                 format!("{:.4}", cell.median),
                 number(cell.noise),
-                format!("{:.1}", cell.gigabytes_per_second),
+                significant(cell.gigabytes_per_second, 4).replace(',', ""),
                 number(cell.of_roof),
                 number(change.map(|change| change.speed_up)),
                 change.map(|change| change.status.name().to_owned()).unwrap_or_default(),

@@ -19,6 +19,9 @@ pub struct Manifest {
     pub cases: Vec<Entry>,
     /// Names of small models that write their output to a file of their name and `.bin`, to be compared byte by byte.
     pub checks: Vec<String>,
+    /// Files of lengths, which the models name. Older suites do not say them.
+    #[serde(default)]
+    pub lengths: Vec<String>,
 }
 
 /// One model, timed. Its file and its dispatchable have its name.
@@ -98,9 +101,9 @@ impl Mode {
 }
 
 impl Manifest {
-    pub fn new(tier: &str, cases: Vec<Entry>, checks: Vec<String>) -> Self {
+    pub fn new(tier: &str, cases: Vec<Entry>, checks: Vec<String>, lengths: Vec<String>) -> Self {
         let id = format!("{tier} {}", env!("CARGO_PKG_VERSION"));
-        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks }
+        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks, lengths }
     }
 
     /// Reads the manifest of a suite's folder.

@@ -34,7 +34,7 @@ impl Launcher {
 
     /// Queues the first launch that takes the pointers. The last takes any that the operator was compiled for, which binding and raw
     /// dispatch check, so none is found only where nothing moves.
-    pub fn launch(&self, addresses: &Addresses, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
+    pub fn launch(&self, addresses: &Addresses<'_>, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
         let launches = if in_place { &self.in_place } else { &self.out_of_place };
         match launches.iter().find(|(launch, _)| launch.takes(addresses)) {
             Some((launch, kernel)) => driver::launch(&self.context, kernel, launch, addresses, stream),

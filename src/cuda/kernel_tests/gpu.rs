@@ -5,6 +5,7 @@ use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
 use crate::cuda::select::{Candidates, Selection};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
+use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device};
 
 /// A tensor between guards, in a buffer that is used again and again.
@@ -43,7 +44,8 @@ impl Tensor {
 struct Gpu {
     device: Device,
     stream: Stream,
-    buffers: [Buffer; 3],
+    /// One for each tensor: the output's, then those of the inputs.
+    buffers: [Buffer; 1 + MAX_INPUTS],
 }
 
 impl Machine for Gpu {
@@ -52,14 +54,16 @@ impl Machine for Gpu {
         let alone = Candidates { launches: vec![launch.clone()], rejected: Vec::new() };
         let selection = Selection { out_of_place: alone, in_place: None };
         let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
-        let [first, second, third] = &self.buffers;
-        let inputs = case.inputs.iter().zip([(first, past), (second, 0)]);
-        let inputs: Vec<Tensor> = inputs.map(|(bytes, (buffer, past))| Tensor::new(buffer, past, bytes)).collect();
+        let [of_output, of_inputs @ ..] = &self.buffers;
+        let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
+            Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)
+        };
+        let inputs: Vec<Tensor> = case.inputs.iter().zip(of_inputs).enumerate().map(place).collect();
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
-        let output = (!case.in_place).then(|| Tensor::new(third, past, &poison));
+        let output = (!case.in_place).then(|| Tensor::new(of_output, past, &poison));
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
-        let address = |n: usize| inputs.get(n).map_or(0, Tensor::address);
-        let addresses = Addresses { input: address(0), lengths: address(1), output: output.address() };
+        let of_inputs = case.desc.signature().by_position(inputs.iter().map(Tensor::address));
+        let addresses = Addresses { inputs: &of_inputs, output: output.address() };
         launcher.launch(&addresses, false, self.stream.handle()).map_err(|error| error.to_string())?;
         self.stream.synchronize().map_err(|error| error.to_string())?;
         let found = output.read()?;

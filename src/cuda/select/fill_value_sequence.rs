@@ -62,11 +62,13 @@ pub(crate) struct Strided {
 const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 impl Parameters for Packed {
-    const POINTERS: [Option<usize>; 3] = [None, None, Some(offset_of!(Packed, out))];
+    const INPUTS: &'static [usize] = &[];
+    const OUTPUT: usize = offset_of!(Packed, out);
 }
 
 impl Parameters for Strided {
-    const POINTERS: [Option<usize>; 3] = [None, None, Some(offset_of!(Strided, out))];
+    const INPUTS: &'static [usize] = &[];
+    const OUTPUT: usize = offset_of!(Strided, out);
 }
 
 /// Which kernel writes an output.

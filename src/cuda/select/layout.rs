@@ -47,8 +47,8 @@ macro_rules! reverse_parameters {
         const _: () = assert!(size_of::<$params>() == $size && std::mem::offset_of!($params, r) == 0);
 
         impl $crate::cuda::launch::Parameters for $params {
-            const POINTERS: [Option<usize>; 3] =
-                <$crate::cuda::select::layout::Reverse as $crate::cuda::launch::Parameters>::POINTERS;
+            const INPUTS: &'static [usize] = $crate::cuda::select::layout::Reverse::INPUTS;
+            const OUTPUT: usize = $crate::cuda::select::layout::Reverse::OUTPUT;
         }
     };
 }
@@ -57,8 +57,8 @@ pub(super) use reverse_parameters;
 const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
 
 impl Parameters for Reverse {
-    const POINTERS: [Option<usize>; 3] =
-        [Some(offset_of!(Reverse, input)), Some(offset_of!(Reverse, lengths)), Some(offset_of!(Reverse, out))];
+    const INPUTS: &'static [usize] = &[offset_of!(Reverse, input), offset_of!(Reverse, lengths)];
+    const OUTPUT: usize = offset_of!(Reverse, out);
 }
 
 pub(super) const NO_BLOCK: Because = "no contiguous block with one length lies behind the axis";

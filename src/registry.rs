@@ -2,7 +2,7 @@
 //! every operator of the list in `desc`.
 
 #[cfg(feature = "cuda")]
-use crate::cuda::select::{self, Selection};
+use crate::cuda::select::{self, Selection, Until};
 #[cfg(feature = "cuda")]
 use crate::cuda::GpuTarget;
 use crate::desc::{for_each_operator, OperatorDesc};
@@ -61,8 +61,13 @@ macro_rules! stages {
             /// The kernel launches that can run it on a GPU.
             #[cfg(feature = "cuda")]
             pub fn select(&self, target: &GpuTarget) -> Selection {
+                self.select_until(target, Until::AnyPointers)
+            }
+
+            #[cfg(feature = "cuda")]
+            pub(crate) fn select_until(&self, target: &GpuTarget, until: Until) -> Selection {
                 match self {
-                    $(Self::$operator(plan) => select::$module::select(plan, target),)*
+                    $(Self::$operator(plan) => select::$module::select(plan, target, until),)*
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::{check, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
-use crate::cuda::select::{Candidates, Selection};
+use crate::cuda::select::{Launches, Selection};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device};
@@ -51,7 +51,7 @@ struct Gpu {
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.cuda_context().expect("a CUDA device");
-        let alone = Candidates { launches: vec![launch.clone()], rejected: Vec::new() };
+        let alone = Launches { launches: vec![launch.clone()], rejected: Vec::new() };
         let selection = Selection { out_of_place: alone, in_place: None };
         let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
         let [of_output, of_inputs @ ..] = &self.buffers;
@@ -85,9 +85,11 @@ fn every_launch_is_right_on_the_gpu() {
     let tensors = table.iter().flat_map(|case| case.inputs.iter().map(Vec::len).chain([case.expected().len()]));
     let largest = tensors.max().expect("cases") + 2 * GUARD + 16;
     let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));
-    // This GPU, and one so small that its thread blocks have as much to do as they can.
+    // This GPU, one so small that its thread blocks have as much to do as they can, and one whose blocks hold few strips, so that
+    // clusters have most of them.
     let small = GpuTarget { multiprocessors: 1, ..context.target() };
-    let targets: [Wanted; 2] = [(context.target(), |_| true), (small, |_| true)];
+    let little_shared_memory = GpuTarget { shared_memory: 12 << 10, ..small };
+    let targets: [Wanted; 3] = [(context.target(), |_| true), (small, |_| true), (little_shared_memory, |_| true)];
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);

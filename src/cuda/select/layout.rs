@@ -5,7 +5,6 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::Because;
 use crate::cuda::launch::Parameters;
 use crate::cuda::target::GpuTarget;
 use crate::layout::MAX_DIMENSIONS;
@@ -61,10 +60,11 @@ impl Parameters for Reverse {
     const OUTPUT: usize = offset_of!(Reverse, out);
 }
 
-pub(super) const NO_BLOCK: Because = "no contiguous block with one length lies behind the axis";
-pub(super) const NO_ROW: Because = "no contiguous lanes, each with a length of its own, lie side by side";
+pub(super) const NO_BLOCK: &str = "no contiguous block with one length lies behind the axis";
+pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is no multiple of the unit";
+pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its own, lie side by side";
 
-/// A layout, and the GPU that kernels are selected for.
+/// A layout in one mode, and the GPU that kernels are selected for.
 pub(super) struct Layout<'a> {
     /// Bytes of an element.
     pub width: u32,
@@ -73,13 +73,14 @@ pub(super) struct Layout<'a> {
     /// Beside the axis, outermost in the output's memory first.
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,
+    pub in_place: bool,
     pub target: &'a GpuTarget,
 }
 
 impl<'a> Layout<'a> {
-    pub fn new(plan: &'a Plan, target: &'a GpuTarget) -> Self {
+    pub fn new(plan: &'a Plan, in_place: bool, target: &'a GpuTarget) -> Self {
         let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
-        Self { width, wide_lengths, axis, dimensions, input_bytes, target }
+        Self { width, wide_lengths, axis, dimensions, input_bytes, in_place, target }
     }
 
     /// The dimension, if any, of a contiguous block that moves as one: one length for all of it.

@@ -33,9 +33,8 @@ pub(super) fn small_elements(layout: &Layout<'_>) -> Result<Launch, RejectReason
 }
 
 fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReason> {
-    /// Dimensions that the kernels take, the axis among them; the flat ones take UINT32 lengths only.
+    /// Dimensions that the kernels take, the axis among them.
     const DIMENSIONS: u32 = 3;
-    const FLAT_DIMENSIONS: u32 = 2;
     let in_place = layout.in_place;
     let mut params = parameters(layout, unit)?;
     if params.rank > DIMENSIONS {
@@ -45,15 +44,8 @@ fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReas
         return reject_at("there are more than {} units of work", most);
     }
     // Scattered, neighbouring lanes would be written apart.
-    let side_by_side = layout.row().is_some();
-    params.gather = (side_by_side && !in_place).into();
-    let kernel = if in_place {
-        &kernels::SMALL_IN_PLACE
-    } else if params.rank <= FLAT_DIMENSIONS && !layout.wide_lengths && !side_by_side {
-        &kernels::SMALL_FLAT
-    } else {
-        &kernels::SMALL
-    };
+    params.gather = (layout.row().is_some() && !in_place).into();
+    let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
     let entry = kernel.entry(unit.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), 1);
     Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params }.erase())

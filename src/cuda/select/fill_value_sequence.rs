@@ -71,17 +71,18 @@ impl Parameters for Strided {
     const OUTPUT: usize = offset_of!(Strided, out);
 }
 
+const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
+
 type Kernel = fn(&Plan) -> Result<Launch, RejectReason>;
 
-/// Fastest first, each for rows that all begin at multiples of a sector, if the tensor does, and for any.
+/// Fastest first. `true`: for rows that all begin at multiples of a sector, if the tensor does.
 const CANDIDATES: &[Candidate<Kernel>] = &[
     Candidate::out_of_place("fill_packed", packed),
     Candidate::out_of_place("fill_rows", rows::<true>),
     Candidate::out_of_place("fill_dense", dense::<true>),
-    Candidate::out_of_place("fill_elements", elements::<true>),
     Candidate::out_of_place("fill_rows", rows::<false>),
     Candidate::out_of_place("fill_dense", dense::<false>),
-    Candidate::out_of_place("fill_elements", elements::<false>),
+    Candidate::out_of_place("fill_elements", elements),
 ];
 
 /// The launches of a sequence.
@@ -134,11 +135,11 @@ fn dense<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
 }
 
 /// Anything: an element per thread.
-fn elements<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<ALIGNED>(plan)? {
-        0 => Ok(strided::<ALIGNED>(plan, kernels::FILL_ELEMENTS.entry(0), 0)),
-        _ => reject("the innermost dimensions in memory are a run"),
+fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
+    if plan.arithmetic == Arithmetic::Float64 {
+        return reject(PACKED_ONLY);
     }
+    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(0), 0))
 }
 
 /// A launch that writes the innermost `run` dimensions as one run.
@@ -238,7 +239,7 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
 /// worth a kernel. `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
 fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
     if *arithmetic == Arithmetic::Float64 {
-        return reject("FLOAT64 sequences are packed");
+        return reject(PACKED_ONLY);
     }
     let width = arithmetic.width();
     let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;

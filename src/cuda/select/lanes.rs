@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse};
-use super::segments::block_of_groups;
+use super::segments::{block_of_groups, without_a_few};
 use super::{grid, reject, reject_at, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
@@ -76,16 +76,11 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
         _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
         _ => LANE_VECTORS,
     };
-    let wide = in_place && bytes >= WIDE_LANE_BYTES;
     // A few vectors more than a power of two do not double the threads, except in place, where threads have more of them.
-    let vectors_of_group = if in_place && !wide { vectors } else { vectors * 4 / 5 };
+    let vectors_of_group = if in_place { vectors } else { without_a_few(vectors) };
     let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
     let (threads, together) = block_of_groups(group);
-    let kernel = match (in_place, wide) {
-        (true, true) => &kernels::WIDE_LANES_IN_PLACE,
-        (true, false) => &kernels::LANES_IN_PLACE,
-        (false, _) => &kernels::LANES,
-    };
+    let kernel = if in_place { &kernels::LANES_IN_PLACE } else { &kernels::LANES };
     let launch = Launch {
         entry: kernel.entry(layout.width_index()),
         blocks: layout.lane_count().div_ceil(together.into()) as u32,

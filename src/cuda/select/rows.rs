@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
-use super::segments::{block_of_groups, staged, TOO_LARGE};
+use super::segments::{block_of_groups, staged, without_a_few, TOO_LARGE};
 use super::{blocks, grid, reject, reject_at, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
@@ -101,7 +101,7 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch
         // A thread group per block, with vectors of its own: one more where the block begins inside one.
         let vectors = launch.params.segment_bytes.divisor.div_ceil(VEC16) + 1;
         // A few vectors more than a power of two do not double the threads, unless bytes are reversed one by one.
-        let vectors_of_group = if layout.width == 1 { vectors } else { vectors * 4 / 5 };
+        let vectors_of_group = if layout.width == 1 { vectors } else { without_a_few(vectors) };
         let group = vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS);
         let (threads, together) = block_of_groups(group);
         launch.params.group_size_log2 = group.trailing_zeros();

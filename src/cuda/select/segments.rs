@@ -34,6 +34,11 @@ pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
     most.min(share).max(1)
 }
 
+/// The vectors that the threads of a group are counted from, before that count is rounded up to a power of two.
+pub(super) fn without_a_few(vectors: u32) -> u32 {
+    vectors * GROUP_FIFTHS / 5
+}
+
 /// Thread blocks of thread groups of that size: their threads, and groups per block. One group per block, if it is as large
 /// as the smallest block, so that no group waits for another.
 pub(super) fn block_of_groups(group: u32) -> (u32, u32) {

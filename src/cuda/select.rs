@@ -17,6 +17,8 @@ mod strips;
 mod transposed;
 
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;

@@ -76,12 +76,11 @@ const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
 type Kernel = fn(&Plan) -> Result<Launch, RejectReason>;
 
 /// Fastest first. `true`: for rows that all begin at multiples of a sector, if the tensor does.
-const CANDIDATES: &[Candidate<Kernel>] = &[
+pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     Candidate::out_of_place("fill_packed", packed),
     Candidate::out_of_place("fill_rows", rows::<true>),
-    Candidate::out_of_place("fill_dense", dense::<true>),
     Candidate::out_of_place("fill_rows", rows::<false>),
-    Candidate::out_of_place("fill_dense", dense::<false>),
+    Candidate::out_of_place("fill_dense", dense),
     Candidate::out_of_place("fill_elements", elements),
 ];
 
@@ -124,9 +123,9 @@ fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
-fn dense<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<ALIGNED>(plan)? {
-        run @ 2.. => Ok(strided::<ALIGNED>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run)),
+fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
+    match run::<false>(plan)? {
+        run @ 2.. => Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run)),
         _ => reject_at(
             "the innermost dimensions in memory leave gaps, or fill fewer than {} bytes without",
             MIN_ROW_BYTES,

@@ -13,7 +13,7 @@ type Kernel = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
 
 /// Fastest first. The last one that fits the element's width takes any layout and any pointers.
 #[rustfmt::skip] // a line each
-const CANDIDATES: &[Candidate<Kernel>] = &[
+pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     // Little work, whatever the layout.
     Candidate::both("reverse_small", "reverse_small_in_place", elementwise::small_vectors),
     Candidate::both("reverse_small", "reverse_small_in_place", elementwise::small_elements),

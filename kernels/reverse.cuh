@@ -46,7 +46,7 @@ struct Reverse {
     u32 axis_out_stride;
     u32 wide_lengths;           // 1 for UINT64 lengths, 0 for UINT32
     ReverseDim dims[MAX_DIMS];  // innermost first; zeros past `rank`
-    u64 in_bytes;               // TotalTensorSizeInBytes of the input: what may be read
+    u64 in_bytes;               // from the input's first element to its last: what may be read
     u32 rank;
     u32 reserved;
 };
@@ -77,9 +77,9 @@ __device__ __forceinline__ Position locate(u32 n, const Reverse& r) {
     return position;
 }
 
-// The position of item n, in at most RANK dimensions, without a loop: those past `rank` are zeros, which leave n as it is.
-template <u32 RANK = 3>
+// The position of item n, in at most three dimensions, without a loop: those past `rank` are zeros, which leave n as it is.
 __device__ __forceinline__ Position locate_unrolled(u32 n, const Reverse& r) {
+    constexpr u32 RANK = 3;
     Position position = {0, 0, 0, 0};
 #pragma unroll
     for (u32 d = 0; d + 1 < RANK; ++d) {
@@ -106,9 +106,8 @@ struct Length {
     u32 low, high;
 };
 
-template <bool ANY_WIDTH = true>  // else UINT32 only
 __device__ __forceinline__ Length load_length(u32 offset, const Reverse& r) {
-    const bool wide = ANY_WIDTH && r.wide_lengths;
+    const bool wide = r.wide_lengths;
     const u32* const words = at(static_cast<const u32*>(r.lengths), offset) + (wide ? offset : 0);
     return {words[0], wide ? words[1] : 0};
 }

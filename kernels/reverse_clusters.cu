@@ -80,7 +80,7 @@ struct Strip {
 };
 
 // Rows are dealt to the blocks DEAL at a time, so that all have as much to do also where only the first rows of a strip lie
-// below lengths (tuning: DEAL). Row n of this block; its threads take a multiple of DEAL rows at once, so that a thread's
+// below lengths (TUNING.md: DEAL). Row n of this block; its threads take a multiple of DEAL rows at once, so that a thread's
 // next row is CLUSTER times as many further.
 __device__ __forceinline__ u32 row_of(u32 n) {
     return n >> DEAL_LOG << (DEAL_LOG + CLUSTER_LOG) | blockIdx.x % CLUSTER << DEAL_LOG | (n & (DEAL - 1));

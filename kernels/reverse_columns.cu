@@ -72,7 +72,7 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
         const u32 g = divide(begin, p.group_bytes), last_group = divide(last, p.group_bytes);
         return begin < g * p.group_bytes.divisor + ends[g] || last_group != g;
     };
-    stage_if<4>(smem + vectors_at, in - lead, vectors_of(lead + span), whole_block(), input_bounds(p.r), wanted);
+    stage_if(smem + vectors_at, in - lead, vectors_of(lead + span), whole_block(), input_bounds(p.r), wanted);
     if (!IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
     __syncthreads();
     return {static_cast<u8*>(p.r.out) + offset, lengths, reinterpret_cast<const u8*>(smem + vectors_at) + lead,

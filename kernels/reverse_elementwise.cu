@@ -78,7 +78,7 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
     }
 }
 
-// Narrow units are so many that finding their positions shows (tuning: UNROLLED_POSITIONS).
+// Narrow units are so many that finding their positions shows (TUNING.md: UNROLLED_POSITIONS).
 template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
     if (sizeof(Unit) < 8 && r.rank <= 3) {
@@ -99,20 +99,20 @@ __device__ __forceinline__ void swap_units(const Reverse& r) {
 // ---- Little work --------------------------------------------------------------------------------------------
 
 // Copying. Scattered, the load need not wait for L, since what comes from source(t, L) also goes there. Gathered, neighbouring
-// threads write neighbouring elements: for lanes side by side. FLAT: scattered, in at most two dimensions, UINT32 lengths.
-template <class Unit, bool FLAT>
+// threads write neighbouring elements: for lanes side by side.
+template <class Unit>
 __device__ __forceinline__ void copy_small(const Reverse& r) {
     const u32 n = static_cast<u32>(global_thread());
     if (n >= r.items) return;
-    const Position at_item = locate_unrolled<FLAT ? 2 : 3>(n, r);
+    const Position at_item = locate_unrolled(n, r);
     const Unit* const in = at(static_cast<const Unit*>(r.in), at_item.in);
     Unit* const out = at(static_cast<Unit*>(r.out), at_item.out);
-    if (!FLAT && sizeof(Unit) < 16 && r.gather) {
+    if (sizeof(Unit) < 16 && r.gather) {
         const u32 from = source(at_item.t, lane_length(at_item.length, r));
         *at(out, at_item.t * r.axis_out_stride) = *at(in, from * r.axis_in_stride);
         return;
     }
-    const Length length = load_length<!FLAT>(at_item.length, r);
+    const Length length = load_length(at_item.length, r);
     const Unit unit = *at(in, at_item.t * r.axis_in_stride);
     const u32 to = source(at_item.t, clamp_length(length, r));
     *at(out, to * r.axis_out_stride) = unit;
@@ -143,16 +143,11 @@ REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_2, swap_units<u16>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_4, swap_units<u32>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_8, swap_units<u64>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_16, swap_units<uint4>)
-REVERSE_ENTRY(Reverse, reverse_small_1, (copy_small<u8, false>))
-REVERSE_ENTRY(Reverse, reverse_small_2, (copy_small<u16, false>))
-REVERSE_ENTRY(Reverse, reverse_small_4, (copy_small<u32, false>))
-REVERSE_ENTRY(Reverse, reverse_small_8, (copy_small<u64, false>))
-REVERSE_ENTRY(Reverse, reverse_small_16, (copy_small<uint4, false>))
-REVERSE_ENTRY(Reverse, reverse_small_flat_1, (copy_small<u8, true>))
-REVERSE_ENTRY(Reverse, reverse_small_flat_2, (copy_small<u16, true>))
-REVERSE_ENTRY(Reverse, reverse_small_flat_4, (copy_small<u32, true>))
-REVERSE_ENTRY(Reverse, reverse_small_flat_8, (copy_small<u64, true>))
-REVERSE_ENTRY(Reverse, reverse_small_flat_16, (copy_small<uint4, true>))
+REVERSE_ENTRY(Reverse, reverse_small_1, copy_small<u8>)
+REVERSE_ENTRY(Reverse, reverse_small_2, copy_small<u16>)
+REVERSE_ENTRY(Reverse, reverse_small_4, copy_small<u32>)
+REVERSE_ENTRY(Reverse, reverse_small_8, copy_small<u64>)
+REVERSE_ENTRY(Reverse, reverse_small_16, copy_small<uint4>)
 REVERSE_ENTRY(Reverse, reverse_small_in_place_1, swap_small<u8>)
 REVERSE_ENTRY(Reverse, reverse_small_in_place_2, swap_small<u16>)
 REVERSE_ENTRY(Reverse, reverse_small_in_place_4, swap_small<u32>)

@@ -28,7 +28,7 @@ __device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32
 // Why in place is right: a lane belongs to one thread group, which reads all of it before the barrier and writes after it.
 // Vectors are read where they hold an element below the length. Elements at or past the length are not written.
 
-template <class Element, bool IN_PLACE, u32 LOADS_IN_FLIGHT = 4>
+template <class Element, bool IN_PLACE>
 __device__ __forceinline__ void whole_lanes(const Lanes& p) {
     constexpr u32 W = sizeof(Element);
     const ThreadGroup group = this_group(p.group_size_log2);
@@ -54,7 +54,7 @@ __device__ __forceinline__ void whole_lanes(const Lanes& p) {
     uint4* const vectors = smem + group.in_block * p.vectors_per_lane + 1;
     if (active) {
         const u32 count = size == 0 ? 0 : (in_lead + size + 15) / 16;
-        stage_run<LOADS_IN_FLIGHT>(vectors, in - in_lead, count, group, input_bounds(p.r));
+        stage_run(vectors, in - in_lead, count, group, input_bounds(p.r));
     }
     sync(group);
     if (!active) return;
@@ -241,11 +241,6 @@ REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_1, (whole_lanes<u8, true>)
 REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_2, (whole_lanes<u16, true>))
 REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_4, (whole_lanes<u32, true>))
 REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_8, (whole_lanes<u64, true>))
-// Lanes of many vectors per thread, of which 8 are in flight at once (tuning: WIDE_LANE_BYTES).
-REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_1, (whole_lanes<u8, true, 8>))
-REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_2, (whole_lanes<u16, true, 8>))
-REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_4, (whole_lanes<u32, true, 8>))
-REVERSE_ENTRY_BLOCKS(Lanes, 4, reverse_wide_lanes_in_place_8, (whole_lanes<u64, true, 8>))
 REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_1, copy_long_lanes<u8>)
 REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_2, copy_long_lanes<u16>)
 REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_4, copy_long_lanes<u32>)

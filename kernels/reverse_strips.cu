@@ -144,7 +144,7 @@ __device__ __forceinline__ void copy_unaligned_strips(const Strips& p) {
 }
 
 // Narrow elements have both forms in one kernel. Those of 4 bytes do not: the compiler would keep fewer loads of aligned
-// strips in flight (tuning: UNALIGNED_STRIPS). Those of 8 bytes have no unaligned form.
+// strips in flight (TUNING.md: UNALIGNED_STRIPS). Those of 8 bytes have no unaligned form.
 template <class Element, class Word>
 __device__ __forceinline__ void copy_strips(const Strips& p) {
     if constexpr (sizeof(Element) < 4) {
@@ -158,7 +158,7 @@ __device__ __forceinline__ void copy_strips(const Strips& p) {
 }
 
 // Prefetches the lengths of a strip that comes later, so that its thread block need not wait for memory. About as many
-// strips ahead as are under way at once (tuning: STRIPS_AHEAD).
+// strips ahead as are under way at once (TUNING.md: STRIPS_AHEAD).
 static constexpr u32 STRIPS_AHEAD = 264;
 
 __device__ __forceinline__ void prefetch_lengths(const Strips& p, u32 lanes) {

@@ -106,7 +106,7 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
     const u8* const from = s.in - s.lead;
     const u32 count = (s.lead + s.span + 15) / 16;
     const bool inside = from >= bounds.begin && from + count * 16 <= bounds.end;
-    // Few lengths are loaded together with the first vectors, many before them (tuning: LENGTHS_WITH_VECTORS).
+    // Few lengths are loaded together with the first vectors, many before them (TUNING.md: LENGTHS_WITH_VECTORS).
     const bool with_vectors = !IN_PLACE && inside && s.segments < 2 * THREADS;
     if (!with_vectors) stage_many_lengths(s, first, row_bytes, p.r);
     if (IN_PLACE) __syncthreads();

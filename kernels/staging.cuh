@@ -34,9 +34,11 @@ __device__ __forceinline__ void sync(const ThreadGroup& group) {
     }
 }
 
-// Stages `count` vectors from the aligned address `from`, those that `wanted` accepts. A thread issues LOADS_IN_FLIGHT loads
+// Stages `count` vectors from the aligned address `from`, those that `wanted` accepts. A thread issues STAGING_LOADS loads
 // before it stores the first. Vectors out of bounds are not read.
-template <u32 LOADS_IN_FLIGHT, class Wanted>
+static constexpr u32 STAGING_LOADS = 4;
+
+template <class Wanted>
 __device__ __forceinline__ void stage_if(uint4* to, const u8* from, u32 count, const ThreadGroup& group,
                                          const Bounds& bounds, Wanted wanted) {
     const u32 first = group.thread, step = group.size;
@@ -47,25 +49,24 @@ __device__ __forceinline__ void stage_if(uint4* to, const u8* from, u32 count, c
         return;
     }
     const uint4* const source = reinterpret_cast<const uint4*>(from);
-    for (u32 v = first; v < count; v += LOADS_IN_FLIGHT * step) {
-        uint4 loaded[LOADS_IN_FLIGHT];
-        bool is_loaded[LOADS_IN_FLIGHT];
+    for (u32 v = first; v < count; v += STAGING_LOADS * step) {
+        uint4 loaded[STAGING_LOADS];
+        bool is_loaded[STAGING_LOADS];
 #pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+        for (u32 k = 0; k < STAGING_LOADS; ++k) {
             is_loaded[k] = v + k * step < count && wanted(v + k * step);
             if (is_loaded[k]) loaded[k] = source[v + k * step];
         }
 #pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+        for (u32 k = 0; k < STAGING_LOADS; ++k) {
             if (is_loaded[k]) to[v + k * step] = loaded[k];
         }
     }
 }
 
-template <u32 LOADS_IN_FLIGHT = 4>
 __device__ __forceinline__ void stage_run(uint4* to, const u8* from, u32 count, const ThreadGroup& group,
                                           const Bounds& bounds) {
-    stage_if<LOADS_IN_FLIGHT>(to, from, count, group, bounds, [](u32) { return true; });
+    stage_if(to, from, count, group, bounds, [](u32) { return true; });
 }
 
 // Reverses a run of `length` bytes in shared memory: elements of a lane, or rows of a block unit by unit. A thread takes

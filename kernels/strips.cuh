@@ -74,7 +74,7 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
     u32 rows = p.r.axis_size;
     if (IN_PLACE) rows = longest_of<N>(strip.n * (p.strip_bytes / W) + column * N, p, strip);
     // The threads take as many rows at once as there are threads' worth of vectors. Copying, the same place is computed from
-    // the row: the compiler then keeps more loads in flight; in place it does not (tuning: STRIP_PLACES).
+    // the row: the compiler then keeps more loads in flight; in place it does not (TUNING.md: STRIP_PLACES).
     u32 place = threadIdx.x;
     for (u32 first = threadIdx.x >> log; first < rows; first += READ * rows_at_once, place += READ * THREADS) {
         uint4 loaded[READ];

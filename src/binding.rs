@@ -48,10 +48,10 @@ pub struct BindingTable {
 }
 
 impl CompiledOperator {
-    /// Binds buffers: the inputs in the order of the descriptor's fields (InputTensor, SequenceLengthsTensor;
+    /// Binds buffers: the inputs that the descriptor has, in the order of its fields (InputTensor, SequenceLengthsTensor;
     /// none for a fill), and the output.
     ///
-    /// Binding the output to exactly the input's range runs in place.
+    /// Binding the output to exactly the first input's range runs in place.
     ///
     /// # Errors
     ///
@@ -76,15 +76,16 @@ impl BindingTable {
         if inputs.len() != roles.len() {
             return Err(BindingError::Count { found: inputs.len(), required: roles.len() });
         }
-        for (&(role, desc), binding) in roles.iter().zip(inputs) {
-            check_range(operator, role, desc, binding)?;
+        let output_tensor = (TensorRole::Output, output_desc);
+        let tensors = roles.iter().chain([&output_tensor]).zip(inputs.iter().chain([output]));
+        for (n, (&(role, desc), binding)) in tensors.enumerate() {
+            check_range(operator, operator.options().alignment_of(n, role), role, desc, binding)?;
         }
-        check_range(operator, TensorRole::Output, output_desc, output)?;
 
         let mut aliasing = Aliasing::new(operator, output.offset, |desc| desc.total_tensor_size_in_bytes);
-        for (&(role, desc), binding) in roles.iter().zip(inputs) {
+        for (n, (&(role, desc), binding)) in roles.iter().zip(inputs).enumerate() {
             if binding.buffer.same_as(&output.buffer) {
-                aliasing.check(role, desc, binding.offset)?;
+                aliasing.check(n, role, desc, binding.offset)?;
             }
         }
         aliasing.check_promise()?;
@@ -116,6 +117,7 @@ impl BindingTable {
 
 fn check_range(
     operator: &CompiledOperator,
+    promised_alignment: u32,
     tensor: TensorRole,
     desc: &BufferTensorDesc,
     binding: &BufferBinding,
@@ -130,9 +132,7 @@ fn check_range(
     if offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
         return Err(BindingError::Range { tensor, offset, length, size_in_bytes });
     }
-    let required =
-        desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT).max(operator.options().alignment_of(tensor));
-    let required = u64::from(required);
+    let required = u64::from(desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT).max(promised_alignment));
     if offset % required != 0 {
         return Err(BindingError::Alignment { tensor, what: "offset", found: offset, required });
     }
@@ -149,7 +149,7 @@ pub(crate) struct Aliasing<'a> {
     output: u64,
     /// The bytes of a tensor that nothing else may lie in.
     extent: fn(&BufferTensorDesc) -> u64,
-    /// Set by `check`: the output is the input.
+    /// Set by `check`: the output is the first input.
     pub in_place: bool,
 }
 
@@ -158,15 +158,21 @@ impl<'a> Aliasing<'a> {
         Self { operator, output, extent, in_place: false }
     }
 
-    /// Looks at an input that lies at `address` of the output's memory.
-    pub fn check(&mut self, tensor: TensorRole, desc: &BufferTensorDesc, address: u64) -> Result<(), BindingError> {
+    /// Looks at the n-th input, which lies at `address` of the output's memory.
+    pub fn check(
+        &mut self,
+        n: usize,
+        tensor: TensorRole,
+        desc: &BufferTensorDesc,
+        address: u64,
+    ) -> Result<(), BindingError> {
         let output_desc = self.operator.signature().output;
         let end = |address: u64, desc: &BufferTensorDesc| address.saturating_add((self.extent)(desc));
         if address >= end(self.output, output_desc) || self.output >= end(address, desc) {
             return Ok(());
         }
         let found = address.max(self.output);
-        if tensor != TensorRole::Input {
+        if n > 0 {
             return Err(BindingError::Overlap { tensor, found, required: "lie apart" });
         }
         if address != self.output {

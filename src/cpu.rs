@@ -13,10 +13,9 @@ mod tile;
 
 /// The memory of an operator's tensors. Every slice begins at its tensor's first element, aligned to it.
 pub(crate) struct Operands<'a> {
-    /// The bytes of the first input; `None` where the output is the input, or there is none.
-    pub input: Option<&'a [u8]>,
-    /// The bytes of a SequenceLengthsTensor, if there is one.
-    pub lengths: &'a [u8],
+    /// The bytes of the inputs, in the order of the signature; `None` for one that the descriptor leaves out, and for the first
+    /// where the output is the same memory.
+    pub inputs: &'a [Option<&'a [u8]>],
     pub output: &'a mut [u8],
 }
 

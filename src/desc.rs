@@ -131,31 +131,90 @@ impl TensorRole {
     }
 }
 
-/// The most input tensors of an operator.
-const MAX_INPUTS: usize = 2;
-
 /// The tensors of a descriptor, each with its role; nothing is allocated.
+///
+/// Every operator has its inputs in the order of the descriptor's fields. The first one is always there: the output may be the
+/// same memory, and kernels move both in vectors. Any other may be left out by the descriptor; what is bound then closes ranks,
+/// while plans, the CPU and kernels find each input at its position among all.
 pub(crate) struct Signature<'a> {
     inputs: [(TensorRole, &'a BufferTensorDesc); MAX_INPUTS],
+    positions: [usize; MAX_INPUTS],
     count: usize,
     pub output: &'a BufferTensorDesc,
 }
 
 impl<'a> Signature<'a> {
-    fn new(inputs: &[(TensorRole, &'a BufferTensorDesc)], output: &'a BufferTensorDesc) -> Self {
-        let mut all = [(TensorRole::Output, output); MAX_INPUTS];
-        all[..inputs.len()].copy_from_slice(inputs);
-        Self { inputs: all, count: inputs.len(), output }
+    fn new(inputs: &[(TensorRole, Option<&'a BufferTensorDesc>)], output: &'a BufferTensorDesc) -> Self {
+        let mut signature =
+            Self { inputs: [(TensorRole::Output, output); MAX_INPUTS], positions: [0; MAX_INPUTS], count: 0, output };
+        for (position, &(role, desc)) in inputs.iter().enumerate() {
+            let Some(desc) = desc else { continue };
+            signature.inputs[signature.count] = (role, desc);
+            signature.positions[signature.count] = position;
+            signature.count += 1;
+        }
+        signature
     }
 
-    /// The inputs, in the order of the descriptor's fields.
+    /// The inputs that the descriptor has, in the order of its fields.
     pub fn inputs(&self) -> &[(TensorRole, &'a BufferTensorDesc)] {
         &self.inputs[..self.count]
     }
+
+    /// What belongs to those inputs, each at its input's position among all; the default where the descriptor leaves one out.
+    pub fn by_position<T: Copy + Default>(&self, of_inputs: impl IntoIterator<Item = T>) -> [T; MAX_INPUTS] {
+        let mut all = [T::default(); MAX_INPUTS];
+        for (&position, of_input) in self.positions[..self.count].iter().zip(of_inputs) {
+            all[position] = of_input;
+        }
+        all
+    }
 }
 
-macro_rules! operators {
-    ($($operator:ident($desc:ident) is $name:literal: [$($role:ident $input:ident),*] -> $output:ident;)*) => {
+/// A descriptor's field of an input: a tensor, or for an optional input an `Option` of one.
+trait InputField {
+    fn tensor(&self) -> Option<&BufferTensorDesc>;
+}
+
+impl InputField for BufferTensorDesc {
+    fn tensor(&self) -> Option<&BufferTensorDesc> {
+        Some(self)
+    }
+}
+
+impl InputField for Option<BufferTensorDesc> {
+    fn tensor(&self) -> Option<&BufferTensorDesc> {
+        self.as_ref()
+    }
+}
+
+/// The only list of operators: variant, module of `validate`, `plan`, `cpu` and `cuda::select`, descriptor, DirectML's name, and
+/// the fields of the tensors with their roles. `$write` is a macro that writes code from it.
+macro_rules! for_each_operator {
+    ($write:ident) => {
+        $write! {
+            FillValueSequence: fill_value_sequence, FillValueSequenceDesc, "DML_OPERATOR_FILL_VALUE_SEQUENCE",
+                [] -> output_tensor;
+            ReverseSubsequences: reverse_subsequences, ReverseSubsequencesDesc, "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+                [Input input_tensor, SequenceLengths sequence_lengths_tensor] -> output_tensor;
+        }
+    };
+}
+pub(crate) use for_each_operator;
+
+macro_rules! descriptors {
+    ($($operator:ident: $module:ident, $desc:ident, $name:literal, [$($role:ident $input:ident),*] -> $output:ident;)*) => {
+        /// The most input tensors of an operator.
+        pub(crate) const MAX_INPUTS: usize = {
+            let counts: &[usize] = &[$(TensorRole::of(OperatorType::$operator).len() - 1),*];
+            let (mut most, mut n) = (0, 0);
+            while n < counts.len() {
+                most = if counts[n] > most { counts[n] } else { most };
+                n += 1;
+            }
+            most
+        };
+
         /// `DML_OPERATOR_DESC`: any operator of this crate.
         #[derive(Clone, Debug, PartialEq)]
         pub enum OperatorDesc {
@@ -204,19 +263,16 @@ macro_rules! operators {
 
             pub(crate) fn signature(&self) -> Signature<'_> {
                 match self {
-                    $(Self::$operator(desc) => Signature::new(&[$((TensorRole::$role, &desc.$input)),*], &desc.$output),)*
+                    $(Self::$operator(desc) => {
+                        Signature::new(&[$((TensorRole::$role, desc.$input.tensor())),*], &desc.$output)
+                    })*
                 }
             }
         }
     };
 }
 
-// Every operator, with the fields of its tensors.
-operators! {
-    FillValueSequence(FillValueSequenceDesc) is "DML_OPERATOR_FILL_VALUE_SEQUENCE": [] -> output_tensor;
-    ReverseSubsequences(ReverseSubsequencesDesc) is "DML_OPERATOR_REVERSE_SUBSEQUENCES":
-        [Input input_tensor, SequenceLengths sequence_lengths_tensor] -> output_tensor;
-}
+for_each_operator!(descriptors);
 
 impl OperatorDesc {
     /// The tensor that is written.
@@ -230,5 +286,20 @@ impl OperatorType {
     pub fn from_name(name: &str) -> Option<Self> {
         let suffix = |operator: &Self| operator.name().strip_prefix("DML_OPERATOR_") == Some(name);
         Self::ALL.iter().copied().find(|operator| operator.name() == name || suffix(operator))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_that_is_left_out_keeps_its_position() {
+        let tensor = BufferTensorDesc::packed(TensorDataType::Float32, &[4]);
+        let (there, left_out) = (Some(tensor.clone()), None::<BufferTensorDesc>);
+        let inputs = [(TensorRole::Input, left_out.tensor()), (TensorRole::SequenceLengths, there.tensor())];
+        let signature = Signature::new(&inputs, &tensor);
+        assert_eq!(signature.inputs(), [(TensorRole::SequenceLengths, &tensor)]);
+        assert_eq!(signature.by_position([7]), [0, 7]);
     }
 }

@@ -43,18 +43,13 @@ impl BindingTable {
     #[cfg(feature = "cuda")]
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), CudaError> {
         let Some(launcher) = self.operator().launcher() else { return Ok(()) };
-        launcher.launch(&self.addresses(), self.in_place(), stream)
-    }
-
-    /// Where the tensors lie in device memory. A CUDA operator binds CUDA buffers only (binding.device), and the ranges
-    /// were checked by `bind`.
-    #[cfg(feature = "cuda")]
-    fn addresses(&self) -> Addresses {
-        let address = |binding: &crate::binding::BufferBinding| {
+        // A CUDA operator binds CUDA buffers only (binding.device), and the ranges were checked by `bind`.
+        let address = |binding: &BufferBinding| {
             binding.buffer.cuda_memory().map_or(0, |memory| memory.address() + binding.offset)
         };
-        let input = |n: usize| self.inputs().get(n).map_or(0, address);
-        Addresses { input: input(0), lengths: input(1), output: address(self.output()) }
+        let inputs = self.operator().signature().by_position(self.inputs().iter().map(address));
+        let addresses = Addresses { inputs: &inputs, output: address(self.output()) };
+        launcher.launch(&addresses, self.in_place(), stream)
     }
 }
 
@@ -62,7 +57,7 @@ impl BindingTable {
 fn run_on_cpu(table: &BindingTable) {
     let (output, signature) = (table.output(), table.operator().signature());
     let totals = signature.inputs().iter().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
-    // What is read beside the output: in place, the lengths only.
+    // What is read beside the output: in place, all inputs but the first.
     let read: Vec<_> = table.inputs().iter().zip(totals).skip(usize::from(table.in_place())).collect();
 
     // Two threads that each hold one of two buffers and want the other would wait for ever: all lock in the order of
@@ -90,8 +85,7 @@ fn run_on_cpu(table: &BindingTable) {
             None => &behind[offset - before.len() - output_bytes.len()..][..total],
         }
     };
-    let mut read = read.iter().map(bytes_of);
-    let input = if table.in_place() { None } else { read.next() };
-    let lengths = read.next().unwrap_or_default();
-    table.operator().plan().run_on_cpu(Operands { input, lengths, output: output_bytes });
+    let at_output = table.in_place().then_some(None);
+    let inputs = signature.by_position(at_output.into_iter().chain(read.iter().map(bytes_of).map(Some)));
+    table.operator().plan().run_on_cpu(Operands { inputs: &inputs, output: output_bytes });
 }

@@ -81,7 +81,8 @@ impl CompiledOperator {
         self.dispatch_guarded(stream, &addresses, output)
     }
 
-    /// The same in place: `data` is InputTensor and OutputTensor, `lengths` SequenceLengthsTensor.
+    /// The same in place, of an operator with two inputs: `data` is the first, and the output; `second` is the other, such as
+    /// SequenceLengthsTensor.
     ///
     /// # Errors
     ///
@@ -89,18 +90,18 @@ impl CompiledOperator {
     pub fn dispatch_in_place_on(
         &self,
         stream: &CudaStream,
-        lengths: &dyn CudaBytes,
+        second: &dyn CudaBytes,
         data: &mut dyn CudaBytesMut,
     ) -> Result<(), DispatchError> {
         let signature = self.signature();
         let &[(_, _), (role, desc)] = signature.inputs() else {
             return Err(BindingError::Count { found: 2, required: signature.inputs().len() }.into());
         };
-        self.check_slice(role, desc, lengths.size_and_ordinal())?;
+        self.check_slice(role, desc, second.size_and_ordinal())?;
         self.check_slice(TensorRole::Output, signature.output, data.size_and_ordinal())?;
-        let (lengths, _guard) = lengths.read_on(stream);
+        let (second, _guard) = second.read_on(stream);
         let (data, _guard) = data.write_on(stream);
-        self.dispatch_guarded(stream, &[data, lengths], data)
+        self.dispatch_guarded(stream, &[data, second], data)
     }
 
     fn check_slice(

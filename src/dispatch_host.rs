@@ -38,21 +38,23 @@ impl CompiledOperator {
         self.check_host(inputs.iter().map(|input| input.len()), output.len())?;
         self.check_addresses(&addresses, address(output))?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = false);
-        let (input, lengths) = (inputs.first().copied(), inputs.get(1).copied().unwrap_or_default());
-        self.plan().run_on_cpu(Operands { input, lengths, output });
+        let inputs = self.signature().by_position(inputs.iter().copied().map(Some));
+        self.plan().run_on_cpu(Operands { inputs: &inputs, output });
         Ok(())
     }
 
-    /// The same in place: `data` is InputTensor and OutputTensor, `lengths` SequenceLengthsTensor.
+    /// The same in place, of an operator with two inputs: `data` is the first, and the output; `second` is the other, such as
+    /// SequenceLengthsTensor.
     ///
     /// # Errors
     ///
     /// As of [`dispatch_on_host`](Self::dispatch_on_host); an input and an output of different strides.
-    pub fn dispatch_in_place_on_host(&self, lengths: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
-        self.check_host([data.len(), lengths.len()].into_iter(), data.len())?;
-        self.check_addresses(&[address(data), address(lengths)], address(data))?;
+    pub fn dispatch_in_place_on_host(&self, second: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
+        self.check_host([data.len(), second.len()].into_iter(), data.len())?;
+        self.check_addresses(&[address(data), address(second)], address(data))?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = true);
-        self.plan().run_on_cpu(Operands { input: None, lengths, output: data });
+        let inputs = self.signature().by_position([None, Some(second)]);
+        self.plan().run_on_cpu(Operands { inputs: &inputs, output: data });
         Ok(())
     }
 

@@ -17,7 +17,7 @@ impl CompiledOperator {
     /// On a GPU there is no copy, no allocation, no event, no wait, and one `cuLaunchKernel`, also while the stream is being
     /// captured into a CUDA graph. The context that was current on the calling thread is current again when this returns.
     ///
-    /// `inputs` are the addresses of the input tensors' first elements in the order of the descriptor's fields
+    /// `inputs` are the addresses of the first elements of the input tensors that the descriptor has, in the order of its fields
     /// (InputTensor, SequenceLengthsTensor; none for a fill), `output` that of the output tensor's. Unlike bound
     /// buffers they need be aligned to their elements only, or to what the operator was compiled for. `output` equal to
     /// InputTensor's address runs in place. `stream` is a `CUstream` or a `cudaStream_t`; null and `CU_STREAM_LEGACY` (1) are
@@ -48,10 +48,11 @@ impl CompiledOperator {
     ) -> Result<(), DispatchError> {
         let in_place = self.check_addresses(inputs, output)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
-        let input = |n: usize| inputs.get(n).copied().unwrap_or(0);
+        let signature = self.signature();
         #[cfg(feature = "cuda")]
         if let Some(launcher) = self.launcher() {
-            let addresses = Addresses { input: input(0), lengths: input(1), output };
+            let inputs = signature.by_position(inputs.iter().copied());
+            let addresses = Addresses { inputs: &inputs, output };
             // SAFETY: promise 3 is the handle's: a live stream of the context the functions were loaded into.
             // Promises 1, 2 and 4 are what `driver::launch` asks of the pointers in its parameters.
             let handle = unsafe { StreamHandle::borrow(stream) };
@@ -60,20 +61,17 @@ impl CompiledOperator {
         if !stream.is_null() {
             return Err(DispatchError::Stream { found: stream as u64 });
         }
-        let signature = self.signature();
-        let bytes = |n: usize| signature.inputs().get(n).map_or(0, |(_, desc)| desc.span_in_bytes() as usize);
-        // SAFETY: promise 1: initialized bytes of this process; `check_addresses` found them not null, aligned, and apart from
-        // the output. Promise 2: nobody writes them meanwhile.
-        let slice = |n: usize| unsafe { slice(input(n), bytes(n)) };
-        let operands = Operands {
-            input: (!in_place && bytes(0) > 0).then(|| slice(0)),
-            lengths: slice(1),
-            // SAFETY: as for the inputs; in place, no slice of the input is made, so that this is the only one.
-            output: unsafe {
-                std::slice::from_raw_parts_mut(output as *mut u8, signature.output.span_in_bytes() as usize)
-            },
-        };
-        self.plan().run_on_cpu(operands);
+        let read = signature.inputs().iter().zip(inputs).enumerate().map(|(n, ((_, desc), &address))| {
+            let bytes = desc.span_in_bytes() as usize;
+            // SAFETY: promise 1: initialized bytes of this process; `check_addresses` found them not null, aligned, and apart
+            // from the output. Promise 2: nobody writes them meanwhile.
+            (n > 0 || !in_place).then(|| unsafe { std::slice::from_raw_parts(address as *const u8, bytes) })
+        });
+        let inputs = signature.by_position(read);
+        let bytes = signature.output.span_in_bytes() as usize;
+        // SAFETY: as for the inputs; in place, no slice of the first input is made, so that this is the only one.
+        let output = unsafe { std::slice::from_raw_parts_mut(output as *mut u8, bytes) };
+        self.plan().run_on_cpu(Operands { inputs: &inputs, output });
         Ok(())
     }
 
@@ -84,9 +82,11 @@ impl CompiledOperator {
         if inputs.len() != roles.len() {
             return Err(BindingError::Count { found: inputs.len(), required: roles.len() });
         }
-        let tensors = roles.iter().copied().zip(inputs.iter().copied());
-        for ((tensor, desc), address) in tensors.clone().chain([((TensorRole::Output, signature.output), output)]) {
-            let required = u64::from((desc.data_type.size_in_bits() / 8).max(self.options().alignment_of(tensor)));
+        let output_tensor = (TensorRole::Output, signature.output);
+        for (n, &(tensor, desc)) in roles.iter().chain([&output_tensor]).enumerate() {
+            let address = inputs.get(n).copied().unwrap_or(output);
+            let promised = self.options().alignment_of(n, tensor);
+            let required = u64::from((desc.data_type.size_in_bits() / 8).max(promised));
             if address == 0 {
                 return Err(BindingError::Null { tensor });
             }
@@ -95,23 +95,10 @@ impl CompiledOperator {
             }
         }
         let mut aliasing = Aliasing::new(self, output, BufferTensorDesc::span_in_bytes);
-        for ((tensor, desc), address) in tensors {
-            aliasing.check(tensor, desc, address)?;
+        for (n, (&(tensor, desc), &address)) in roles.iter().zip(inputs).enumerate() {
+            aliasing.check(n, tensor, desc, address)?;
         }
         aliasing.check_promise()?;
         Ok(aliasing.in_place)
     }
-}
-
-/// Bytes of this process; none of no bytes, whatever the address.
-///
-/// # Safety
-///
-/// As of [`std::slice::from_raw_parts`], but where `bytes` is 0.
-unsafe fn slice<'a>(address: Address, bytes: usize) -> &'a [u8] {
-    if bytes == 0 {
-        return &[];
-    }
-    // SAFETY: the caller's.
-    unsafe { std::slice::from_raw_parts(address as *const u8, bytes) }
 }

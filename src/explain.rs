@@ -3,7 +3,7 @@
 use std::fmt;
 
 #[cfg(feature = "cuda")]
-use crate::cuda::select::Candidates;
+use crate::cuda::select::Launches;
 #[cfg(feature = "cuda")]
 use crate::cuda::{GpuTarget, Launch};
 use crate::operator::CompiledOperator;
@@ -91,10 +91,10 @@ fn on_cpu(plan: &Plan) -> Explanation {
 fn on_gpu(plan: &Plan, target: &GpuTarget) -> Explanation {
     let mut explanation = on_cpu(plan);
     let selection = plan.select(target);
-    let candidates = std::iter::once(selection.out_of_place).chain(selection.in_place);
-    for (mode, Candidates { launches, rejected }) in explanation.modes.iter_mut().zip(candidates) {
+    let of_modes = std::iter::once(selection.out_of_place).chain(selection.in_place);
+    for (mode, Launches { launches, rejected }) in explanation.modes.iter_mut().zip(of_modes) {
         mode.launches = launches.iter().map(explained).collect();
-        mode.rejected = rejected.iter().map(|&(kernel, because)| (kernel.to_owned(), because.to_owned())).collect();
+        mode.rejected = rejected.iter().map(|(kernel, reason)| (kernel.to_string(), reason.to_string())).collect();
     }
     explanation
 }
@@ -139,8 +139,8 @@ impl fmt::Display for Explanation {
                     "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}"
                 )?;
             }
-            for (kernel, because) in &mode.rejected {
-                writeln!(f, "  not {kernel}: {because}")?;
+            for (kernel, reason) in &mode.rejected {
+                writeln!(f, "  not {kernel}: {reason}")?;
             }
         }
         Ok(())

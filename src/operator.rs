@@ -1,12 +1,10 @@
 //! Operators: a validated descriptor, and what a device makes of it.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use crate::cuda::Launcher;
-use crate::data_type::{ScalarUnion, TensorDataType};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
+use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
 use crate::feature_level::FeatureLevel;
@@ -25,19 +23,6 @@ impl Device {
         span!("create_operator", operator = desc.operator_type().name());
         validate(&desc, self.feature_level())?;
         Ok(Operator { desc: Arc::new(desc), level: self.feature_level() })
-    }
-
-    /// An operator that no DirectML descriptor describes: element i of `count` FLOAT64 values, packed, becomes i·delta + start,
-    /// rounded once. These are the values of ONNX's `Range`, whose other types are those of a
-    /// [`FillValueSequenceDesc`]. It is compiled, bound and dispatched like any other.
-    pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
-        let desc = FillValueSequenceDesc {
-            output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
-            value_data_type: TensorDataType::Float64,
-            value_start: ScalarUnion::Float64(start),
-            value_delta: ScalarUnion::Float64(delta),
-        };
-        Operator { desc: Arc::new(desc.into()), level: FeatureLevel::ALL[0] }
     }
 
     /// Plans an operator for this device and looks up its kernels, loading those that are used for the first time.
@@ -85,6 +70,11 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// An operator that DirectML has not, at any feature level; its plan must know the descriptor.
+    pub(crate) fn beyond_directml(desc: impl Into<OperatorDesc>) -> Self {
+        Self { desc: Arc::new(desc.into()), level: FeatureLevel::ALL[0] }
+    }
+
     /// The descriptor it was made from.
     pub fn desc(&self) -> &OperatorDesc {
         &self.desc
@@ -105,7 +95,7 @@ impl Operator {
 /// What every dispatch of a compiled operator keeps to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
-    /// What the addresses of the input's and the output's first elements are multiples of, in bytes: a power of two, or 0 where
+    /// What the addresses of the first input's and the output's first elements are multiples of, in bytes: a power of two, or 0 where
     /// nothing is known but that they are aligned to their elements. 16 always holds for bound buffers.
     pub pointer_alignment: u32,
     /// Whether the output is the input: always, never, or `None` for either.
@@ -113,11 +103,12 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    pub(crate) fn alignment_of(&self, tensor: TensorRole) -> u32 {
-        if tensor == TensorRole::SequenceLengths {
-            1
-        } else {
+    /// What is promised of the n-th tensor: of the first input, and of the output.
+    pub(crate) fn alignment_of(&self, n: usize, tensor: TensorRole) -> u32 {
+        if n == 0 || tensor == TensorRole::Output {
             self.pointer_alignment.max(1)
+        } else {
+            1
         }
     }
 }

@@ -1,13 +1,29 @@
 //! Short paths: one call that creates, compiles, binds and runs. They add nothing of their own; for work that
 //! repeats, compile once and dispatch many times.
 
+use std::num::NonZeroU32;
+
 use crate::binding::BufferBinding;
 use crate::buffer::Buffer;
-use crate::data_type::{Delta, Element, Length};
+use crate::data_type::{Delta, Element, Length, ScalarUnion, TensorDataType};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
 use crate::device::Device;
 use crate::error::Error;
-use crate::operator::CompileOptions;
+use crate::operator::{CompileOptions, Operator};
+
+impl Device {
+    /// An operator that no DirectML descriptor describes: element i of `count` FLOAT64 values, packed, becomes i·delta + start,
+    /// rounded once. These are the values of ONNX's `Range`, whose other types are those of a
+    /// [`FillValueSequenceDesc`]. It is compiled, bound and dispatched like any other.
+    pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
+        Operator::beyond_directml(FillValueSequenceDesc {
+            output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
+            value_data_type: TensorDataType::Float64,
+            value_start: ScalarUnion::Float64(start),
+            value_delta: ScalarUnion::Float64(delta),
+        })
+    }
+}
 
 /// A new packed tensor of those sizes, element i of which is `start + i·delta`.
 ///

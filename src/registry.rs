@@ -1,17 +1,17 @@
-//! Every operator, a line each: the modules below `validate`, `plan`, `cpu` and `cuda::select` that are called by its
-//! name. What an operator needs of them is written out once, in the macro.
+//! What an operator needs of the modules of its name below `validate`, `plan`, `cpu` and `cuda::select`, written out once for
+//! every operator of the list in `desc`.
 
 #[cfg(feature = "cuda")]
-use crate::cuda::select::{self, Selection};
+use crate::cuda::select::{self, Selection, Until};
 #[cfg(feature = "cuda")]
 use crate::cuda::GpuTarget;
-use crate::desc::OperatorDesc;
+use crate::desc::{for_each_operator, OperatorDesc};
 use crate::feature_level::{minimum_feature_level, FeatureLevel};
 use crate::validate::{operator_feature_level, Caveat, DirectMlVersion, RuleSet, ValidationErrors};
 use crate::{cpu, plan};
 
-macro_rules! operators {
-    ($($operator:ident => $module:ident;)*) => {
+macro_rules! stages {
+    ($($operator:ident: $module:ident, $desc:ident, $name:literal, $inputs:tt -> $output:ident;)*) => {
         /// The plan of one operator.
         #[derive(Clone, Debug)]
         pub(crate) enum Plan {
@@ -44,7 +44,7 @@ macro_rules! operators {
                 }
             }
 
-            /// Whether the output may be the input.
+            /// Whether the output may be the first input.
             pub fn runs_in_place(&self) -> bool {
                 match self {
                     $(Self::$operator(plan) => plan.runs_in_place(),)*
@@ -61,8 +61,13 @@ macro_rules! operators {
             /// The kernel launches that can run it on a GPU.
             #[cfg(feature = "cuda")]
             pub fn select(&self, target: &GpuTarget) -> Selection {
+                self.select_until(target, Until::AnyPointers)
+            }
+
+            #[cfg(feature = "cuda")]
+            pub(crate) fn select_until(&self, target: &GpuTarget, until: Until) -> Selection {
                 match self {
-                    $(Self::$operator(plan) => select::$module::select(plan, target),)*
+                    $(Self::$operator(plan) => select::$module::select(plan, target, until),)*
                 }
             }
         }
@@ -96,7 +101,4 @@ pub fn validate_as(desc: &OperatorDesc, version: &DirectMlVersion) -> Result<Vec
     Ok(version.caveats(desc))
 }
 
-operators! {
-    FillValueSequence => fill_value_sequence;
-    ReverseSubsequences => reverse_subsequences;
-}
+for_each_operator!(stages);

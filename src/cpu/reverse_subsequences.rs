@@ -13,8 +13,17 @@ const MAX_WIDTH: u32 = 8;
 /// Lanes of fewer bytes are copied all at once, not one by one (benches/TUNING.md).
 const MIN_COPIED_BYTES: usize = 64;
 
+struct Tensors<'a> {
+    /// `None` in place.
+    input: Option<&'a [u8]>,
+    lengths: &'a [u8],
+    output: &'a mut [u8],
+}
+
 /// Reverses into the output tensor.
 pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
+    let &[input, Some(lengths), ..] = operands.inputs else { return }; // the lengths are always bound
+    let operands = Tensors { input, lengths, output: operands.output };
     let of_blocks = of_blocks(plan).filter(|plan| {
         let aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
         !plan.width.is_power_of_two() || operands.input.is_none_or(aligned) && aligned(operands.output)
@@ -50,7 +59,7 @@ fn of_blocks(plan: &Plan) -> Option<Plan> {
     })
 }
 
-fn run_typed<T: Element, const LANES: usize>(plan: &Plan, Operands { input, lengths, output }: Operands<'_>) {
+fn run_typed<T: Element, const LANES: usize>(plan: &Plan, Tensors { input, lengths, output }: Tensors<'_>) {
     let lengths = &if plan.wide_lengths { Lengths::Wide(whole(lengths)) } else { Lengths::Narrow(whole(lengths)) };
     match input {
         Some(input) => copy::<T, LANES>(plan, whole(&input[..plan.input_bytes as usize]), lengths, typed(output)),

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::kernels::FAMILIES;
-use super::select::reverse_subsequences::select_all;
+use super::select::Until;
 use super::{GpuTarget, Launch};
 use crate::common::cases::Case;
 use crate::common::difference;
@@ -62,10 +62,7 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let plan = Plan::new(&case.desc).expect("the cases are valid");
     let mut found: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
-        let selection = match &plan {
-            Plan::ReverseSubsequences(plan) => select_all(plan, target),
-            plan => plan.select(target),
-        };
+        let selection = plan.select_until(target, Until::Last);
         let mode = if case.in_place { selection.in_place.expect("equal strides") } else { selection.out_of_place };
         for launch in mode.launches.into_iter().filter(wanted) {
             if !found.contains(&launch) {

@@ -85,7 +85,6 @@ kernels! {
         ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16";
         ELEMENTWISE_IN_PLACE: "reverse_elementwise_in_place" "_1" "_2" "_4" "_8" "_16";
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16";
-        SMALL_FLAT: "reverse_small_flat" "_1" "_2" "_4" "_8" "_16";
         SMALL_IN_PLACE: "reverse_small_in_place" "_1" "_2" "_4" "_8" "_16";
     }
     "reverse_packed_lanes" {
@@ -104,7 +103,6 @@ kernels! {
     "reverse_lanes" {
         LANES: "reverse_lanes" "_1" "_2" "_4" "_8";
         LANES_IN_PLACE: "reverse_lanes_in_place" "_1" "_2" "_4" "_8";
-        WIDE_LANES_IN_PLACE: "reverse_wide_lanes_in_place" "_1" "_2" "_4" "_8";
         LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8";
         LONG_LANES_IN_PLACE: "reverse_long_lanes_in_place" "_1" "_2" "_4" "_8";
     }

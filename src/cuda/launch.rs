@@ -6,8 +6,10 @@ use super::kernels::Entry;
 
 /// The parameter structure of a kernel: the `repr(C)` twin of a structure of its kernel file.
 pub(crate) trait Parameters: Pod {
-    /// Offsets in bytes of the pointers to the input, the lengths and the output.
-    const POINTERS: [Option<usize>; 3];
+    /// Offsets in bytes of the pointers to the inputs, in the order of the signature.
+    const INPUTS: &'static [usize];
+    /// Offset of the pointer to the output.
+    const OUTPUT: usize;
 }
 
 /// A launch, with parameters of a kernel's own type until they are erased.
@@ -20,7 +22,7 @@ pub(crate) struct Launch<P = Erased> {
     pub threads: u32,
     /// Bytes of dynamic shared memory per block.
     pub shared: u32,
-    /// What the pointers of the big tensors must be multiples of.
+    /// What the pointers to the first input and the output must be multiples of.
     pub alignment: u32,
     /// Bytes of the widest store of a thread.
     pub access: u32,
@@ -32,15 +34,17 @@ pub(crate) struct Launch<P = Erased> {
 pub(crate) struct Erased {
     /// The structure, without its pointers.
     words: Box<[u64]>,
-    /// Where in it the pointers to the input, the lengths and the output go.
-    pointers: [Option<usize>; 3],
+    /// Where in it the pointers to the inputs go.
+    inputs: &'static [usize],
+    /// Where in it the pointer to the output goes.
+    output: usize,
 }
 
-/// Addresses of the tensors of one dispatch; 0 where there is no such tensor.
+/// Addresses of the tensors of one dispatch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Addresses {
-    pub input: u64,
-    pub lengths: u64,
+pub(crate) struct Addresses<'a> {
+    /// In the order of the signature; 0 for an input that the descriptor leaves out.
+    pub inputs: &'a [u64],
     pub output: u64,
 }
 
@@ -53,28 +57,28 @@ impl<P: Parameters> Launch<P> {
         let Self { entry, blocks, threads, shared, alignment, access, params } = self;
         let mut words = vec![0u64; size_of::<P>() / 8].into_boxed_slice();
         bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&params));
-        Launch { entry, blocks, threads, shared, alignment, access, params: Erased { words, pointers: P::POINTERS } }
+        let params = Erased { words, inputs: P::INPUTS, output: P::OUTPUT };
+        Launch { entry, blocks, threads, shared, alignment, access, params }
     }
 }
 
 impl Launch {
     /// Hands the parameters, pointers filled in, to `launch`. Nothing is allocated.
-    pub fn with_parameters<R>(&self, addresses: &Addresses, launch: impl FnOnce(&[u64]) -> R) -> R {
+    pub fn with_parameters<R>(&self, addresses: &Addresses<'_>, launch: impl FnOnce(&[u64]) -> R) -> R {
         let mut words = [0; MAX_WORDS];
         let words = &mut words[..self.params.words.len()];
         words.copy_from_slice(&self.params.words);
-        for (offset, address) in self.params.pointers.iter().zip([addresses.input, addresses.lengths, addresses.output])
-        {
-            if let Some(offset) = offset {
-                words[offset / 8] = address;
-            }
+        for (offset, &address) in self.params.inputs.iter().zip(addresses.inputs) {
+            words[offset / 8] = address;
         }
+        words[self.params.output / 8] = addresses.output;
         launch(words)
     }
 
     /// Whether it takes these pointers.
-    pub fn takes(&self, addresses: &Addresses) -> bool {
-        (addresses.input | addresses.output).is_multiple_of(u64::from(self.alignment))
+    pub fn takes(&self, addresses: &Addresses<'_>) -> bool {
+        let first = addresses.inputs.first().copied().unwrap_or_default();
+        (first | addresses.output).is_multiple_of(u64::from(self.alignment))
     }
 
     /// The parameter structure, without its pointers.
@@ -83,9 +87,9 @@ impl Launch {
         bytemuck::cast_slice(&self.params.words)
     }
 
-    /// Where in it the pointers to the input, the lengths and the output go, in bytes.
+    /// Where in it the pointers to the inputs and to the output go, in bytes.
     #[cfg(test)]
-    pub fn pointers(&self) -> [Option<usize>; 3] {
-        self.params.pointers
+    pub fn pointers(&self) -> (&'static [usize], usize) {
+        (self.params.inputs, self.params.output)
     }
 }

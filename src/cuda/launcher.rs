@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::driver::{self, Context, Kernel, StreamHandle};
 use super::launch::{Addresses, Launch};
-use super::select::{Candidates, Selection};
+use super::select::{Launches, Selection};
 use crate::error::{CompileError, CudaError};
 
 /// Launches in the order they are tried in; none where nothing moves.
@@ -21,9 +21,9 @@ pub(crate) struct Launcher {
 impl Launcher {
     /// Looks up the kernels of the launches, loading those that are used for the first time on this context.
     pub fn new(context: &Arc<Context>, selection: Selection) -> Result<Self, CompileError> {
-        let load = |candidates: Candidates| -> Result<Loaded, CudaError> {
+        let load = |found: Launches| -> Result<Loaded, CudaError> {
             let load = |launch: Launch| context.kernel(launch.entry).map(|kernel| (launch, kernel));
-            candidates.launches.into_iter().map(load).collect()
+            found.launches.into_iter().map(load).collect()
         };
         Ok(Self {
             context: context.clone(),
@@ -34,7 +34,7 @@ impl Launcher {
 
     /// Queues the first launch that takes the pointers. The last takes any that the operator was compiled for, which binding and raw
     /// dispatch check, so none is found only where nothing moves.
-    pub fn launch(&self, addresses: &Addresses, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
+    pub fn launch(&self, addresses: &Addresses<'_>, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
         let launches = if in_place { &self.in_place } else { &self.out_of_place };
         match launches.iter().find(|(launch, _)| launch.takes(addresses)) {
             Some((launch, kernel)) => driver::launch(&self.context, kernel, launch, addresses, stream),

@@ -17,35 +17,120 @@ mod strips;
 mod transposed;
 
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod tests;
 
-use super::launch::{Launch, Parameters};
+use std::fmt;
+
+use super::launch::Launch;
 use super::tuning::{THREADS, VEC16};
 
-/// Why a kernel cannot run a layout.
-pub(crate) type Because = &'static str;
-
-/// The launches of one mode, in the order they are tried in, up to one that takes any pointers; none where nothing moves.
-#[derive(Debug, Default)]
-pub(crate) struct Candidates {
-    pub launches: Vec<Launch>,
-    /// Kernels that would have come before all launches, with why they cannot run the layout.
-    pub rejected: Vec<(&'static str, Because)>,
+/// Why a candidate cannot run a layout: a text, with `{}` where a number of `tuning` stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RejectReason {
+    text: &'static str,
+    number: u64,
 }
 
-impl Candidates {
-    /// Room for as many as most layouts have.
-    fn new() -> Self {
-        Self { launches: Vec::with_capacity(4), rejected: Vec::with_capacity(8) }
+impl From<&'static str> for RejectReason {
+    fn from(text: &'static str) -> Self {
+        Self { text, number: 0 }
+    }
+}
+
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.text.split_once("{}") {
+            Some((before, behind)) => write!(f, "{before}{}{behind}", self.number),
+            None => f.write_str(self.text),
+        }
+    }
+}
+
+fn reject<T>(reason: impl Into<RejectReason>) -> Result<T, RejectReason> {
+    Err(reason.into())
+}
+
+/// The same with a number, which stands for the `{}` of the text.
+fn reject_at<T>(text: &'static str, number: impl Into<u64>) -> Result<T, RejectReason> {
+    Err(RejectReason { text, number: number.into() })
+}
+
+/// An entry of an operator's `CANDIDATES`: a kernel, in one of the ways to launch it. `F` is a function that returns the launch, or
+/// why there is none.
+struct Candidate<F> {
+    /// What it is called where it is rejected, with an output of its own and in place; `None` where it does not run so.
+    names: [Option<&'static str>; 2],
+    launch: F,
+}
+
+impl<F> Candidate<F> {
+    const fn both(copying: &'static str, in_place: &'static str, launch: F) -> Self {
+        Self { names: [Some(copying), Some(in_place)], launch }
     }
 
-    fn push(&mut self, launch: Launch<impl Parameters>) {
-        self.launches.push(launch.erase());
+    const fn out_of_place(name: &'static str, launch: F) -> Self {
+        Self { names: [Some(name), None], launch }
+    }
+}
+
+/// How far down its candidates an operator is selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// To the first that takes any pointers: those behind it are never launched.
+    AnyPointers,
+    /// To the last.
+    #[cfg(test)]
+    Last,
+}
+
+/// Candidate launches of one mode, fastest first. The last one takes any pointers. Empty if nothing moves.
+#[derive(Debug, Default)]
+pub(crate) struct Launches {
+    pub launches: Vec<Launch>,
+    /// Kernels that would have come before all launches, with why they cannot run the layout: of each the last reason, and of
+    /// neighbours with one reason the first.
+    pub rejected: Vec<(&'static str, RejectReason)>,
+}
+
+impl Launches {
+    /// The launches of `candidates`, which `launch` calls, for elements of `width` bytes.
+    fn find<F: Copy>(
+        candidates: &[Candidate<F>],
+        in_place: bool,
+        width: u32,
+        until: Until,
+        launch: impl Fn(F) -> Result<Launch, RejectReason>,
+    ) -> Self {
+        // Room for as many as most layouts have.
+        let mut found = Self { launches: Vec::with_capacity(4), rejected: Vec::with_capacity(8) };
+        for candidate in candidates {
+            let Some(name) = candidate.names[usize::from(in_place)] else { continue };
+            match launch(candidate.launch) {
+                Ok(launch) => {
+                    if found.launches.is_empty() {
+                        found.rejected.retain(|(rejected, _)| *rejected != name);
+                    }
+                    let any_pointers = launch.alignment == width;
+                    found.launches.push(launch);
+                    if any_pointers && until == Until::AnyPointers {
+                        break;
+                    }
+                }
+                Err(reason) if found.launches.is_empty() => found.reject(name, reason),
+                Err(_) => {}
+            }
+        }
+        found
     }
 
-    fn reject(&mut self, kernel: &'static str, because: Because) {
-        if self.launches.is_empty() && self.rejected.last() != Some(&(kernel, because)) {
-            self.rejected.push((kernel, because));
+    fn reject(&mut self, name: &'static str, reason: RejectReason) {
+        let alike = self.rejected.last().is_some_and(|(_, last)| *last == reason);
+        match self.rejected.iter_mut().find(|(rejected, _)| *rejected == name) {
+            Some((_, of_another)) => *of_another = reason,
+            None if alike => {}
+            None => self.rejected.push((name, reason)),
         }
     }
 }
@@ -53,16 +138,16 @@ impl Candidates {
 /// The candidates of an operator.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    pub out_of_place: Candidates,
-    /// Where the output is the input; `None` where it may not be.
-    pub in_place: Option<Candidates>,
+    pub out_of_place: Launches,
+    /// Where the output is the first input; `None` where it may not be.
+    pub in_place: Option<Launches>,
 }
 
 impl Selection {
     /// The candidates for pointers that are multiples of `alignment`, in the modes that are possible.
     pub fn keep(mut self, alignment: u32, in_place: Option<bool>) -> Self {
         for (mode, this_in_place) in [(Some(&mut self.out_of_place), false), (self.in_place.as_mut(), true)] {
-            let Some(Candidates { launches, .. }) = mode else { continue };
+            let Some(Launches { launches, .. }) = mode else { continue };
             let taken = launches.iter().position(|launch| alignment.max(1).is_multiple_of(launch.alignment));
             match in_place {
                 Some(promised) if promised != this_in_place => launches.clear(),
@@ -80,8 +165,9 @@ fn blocks(items: u64, items_per_thread: u32) -> u32 {
 }
 
 /// That many thread blocks, if a grid can have them.
-fn grid(blocks: u64) -> Result<u32, Because> {
-    u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31).ok_or("the grid would have 2³¹ thread blocks or more")
+fn grid(blocks: u64) -> Result<u32, RejectReason> {
+    let blocks = u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31);
+    blocks.ok_or("the grid would have 2³¹ thread blocks or more".into())
 }
 
 /// Vectors that a run of `count` elements of `width` bytes touches: `aligned` where every run begins at a multiple of 16,

@@ -1,5 +1,6 @@
-//! Tuning: every number that was chosen by measuring, and the constants that kernels share. What each was measured against
-//! stands in benches/TUNING.md under its name.
+//! Tuning: every number that selection was given by measuring, and the constants that it shares with the kernels. Numbers that
+//! one kernel alone uses are in its file, those of the CPU in `cpu/`. benches/TUNING.md says under its name what each was
+//! measured against.
 
 // ---- Shared with the kernels, which a test compares ----
 
@@ -47,6 +48,8 @@ pub mod segments {
     pub const BLOCKS_PER_MULTIPROCESSOR: u64 = 2;
     /// Threads of the smallest block of thread groups: two warps.
     pub const MIN_BLOCK_THREADS: u32 = 64;
+    /// Of a group's vectors, the fifths that its threads are counted from: a few more than a power of two do not double them.
+    pub const GROUP_FIFTHS: u32 = 4;
 
     /// Lanes of fewer bytes are packed, copying and in place.
     pub const PACKED_LANE_BYTES: u64 = 512;
@@ -90,8 +93,6 @@ pub mod lanes {
     pub const LANE_VECTORS_IN_PLACE: u32 = 8;
     pub const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
     pub const FEW_VECTORS: u64 = 1 << 18;
-    /// From this lane size on, a thread has 8 loads in flight in place.
-    pub const WIDE_LANE_BYTES: u64 = 7500;
     /// Lanes of more bytes are copied in tiles.
     pub const LONG_LANE_BYTES: u64 = 16 << 10;
     /// Lanes of more shared memory are reversed in place in tiles.

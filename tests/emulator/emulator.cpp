@@ -1,11 +1,9 @@
 // Runs kernels on the host: reads launches from standard input, writes the output tensors to standard output.
 // Built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
 //
-// A launch on the wire (little endian): u32 sizes of name, parameters and of the three tensors (input, lengths,
-// output; an input size of 2^32 - 1 is "in place": the output is the input), u32 blocks, u32 blocks of a cluster, u32
-// threads of a block, u32 shared bytes, u32 bytes that the big tensors begin past a multiple of 256, u32 offsets of the three
-// pointers in the parameters, u32 order;
-// then name, parameters, and the tensors' bytes. The answer is the output's bytes.
+// A launch on the wire (little endian): the Header below; then name, parameters, for each input a Wire and its bytes, and the
+// output's bytes. An input of size 2^32 - 1 is "in place": the output is the input. The first input and the output begin `past`
+// bytes past a multiple of 256. The answer is the output's bytes.
 //
 // Every tensor is an allocation of its own, exactly as large as it is, and so is shared memory. Threads of a cluster, which
 // is a block where there are none, run one after the other, from the first up or from the last down, each until it ends or
@@ -212,8 +210,15 @@ struct Tensor {
     ~Tensor() { std::free(allocation); }
 };
 
+// A tensor: its size, and the offset of its pointer in the parameters.
+struct Wire {
+    uint32_t size, pointer;
+};
+
 struct Header {
-    uint32_t name, parameters, tensors[3], blocks, blocks_of_cluster, threads, shared, past, pointers[3], order;
+    uint32_t name, parameters, inputs;  // sizes of both, count of these
+    Wire output;
+    uint32_t blocks, blocks_of_cluster, threads, shared, past, order;
 };
 
 }  // namespace
@@ -232,15 +237,21 @@ int main() {
         std::string name(header.name, '\0');
         std::vector<unsigned char> parameters(header.parameters);
         if (!read_all(name.data(), name.size()) || !read_all(parameters.data(), parameters.size())) fail("no name");
-        const bool in_place = header.tensors[0] == UINT32_MAX;
-        Tensor input(in_place ? 0 : header.tensors[0], header.past), lengths(header.tensors[1], 0),
-            output(header.tensors[2], header.past);
-        const uint64_t addresses[3] = {reinterpret_cast<uint64_t>(in_place ? output.begin : input.begin),
-                                       reinterpret_cast<uint64_t>(lengths.begin),
-                                       reinterpret_cast<uint64_t>(output.begin)};
-        for (int k = 0; k < 3; ++k) {
-            if (header.pointers[k] != UINT32_MAX) std::memcpy(&parameters[header.pointers[k]], &addresses[k], 8);
+        std::vector<std::unique_ptr<Tensor>> inputs;
+        std::vector<uint32_t> at_output = {header.output.pointer};
+        auto point = [&](uint32_t pointer, const Tensor& tensor) { std::memcpy(&parameters.at(pointer), &tensor.begin, 8); };
+        for (uint32_t n = 0; n < header.inputs; ++n) {
+            Wire input;
+            if (!read_all(&input, sizeof input)) fail("an input is missing");
+            if (input.size == UINT32_MAX) {
+                at_output.push_back(input.pointer);
+                continue;
+            }
+            inputs.push_back(std::make_unique<Tensor>(input.size, n == 0 ? header.past : 0));
+            point(input.pointer, *inputs.back());
         }
+        Tensor output(header.output.size, header.past);
+        for (uint32_t pointer : at_output) point(pointer, output);
         entry = dlsym(RTLD_DEFAULT, name.c_str());
         if (entry == nullptr) fail("no kernel is called " + name);
         cluster.body = caller(parameters.size(), std::make_index_sequence<128>());
@@ -261,7 +272,7 @@ int main() {
             run_cluster();
         }
         ASAN_UNPOISON_MEMORY_REGION(smem, sizeof smem);
-        if (std::fwrite(output.begin, 1, header.tensors[2], stdout) != header.tensors[2]) fail("no reader");
+        if (std::fwrite(output.begin, 1, header.output.size, stdout) != header.output.size) fail("no reader");
         std::fflush(stdout);
     }
 }

@@ -135,7 +135,7 @@ pub(crate) fn launch(
     context: &Context,
     kernel: &Kernel,
     launch: &Launch,
-    addresses: &Addresses,
+    addresses: &Addresses<'_>,
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
     let _current = context.enter()?;

@@ -3,8 +3,9 @@
 use super::{check, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
-use crate::cuda::select::{Candidates, Selection};
+use crate::cuda::select::{Launches, Selection};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
+use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device};
 
 /// A tensor between guards, in a buffer that is used again and again.
@@ -43,23 +44,26 @@ impl Tensor {
 struct Gpu {
     device: Device,
     stream: Stream,
-    buffers: [Buffer; 3],
+    /// One for each tensor: the output's, then those of the inputs.
+    buffers: [Buffer; 1 + MAX_INPUTS],
 }
 
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.cuda_context().expect("a CUDA device");
-        let alone = Candidates { launches: vec![launch.clone()], rejected: Vec::new() };
+        let alone = Launches { launches: vec![launch.clone()], rejected: Vec::new() };
         let selection = Selection { out_of_place: alone, in_place: None };
         let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
-        let [first, second, third] = &self.buffers;
-        let inputs = case.inputs.iter().zip([(first, past), (second, 0)]);
-        let inputs: Vec<Tensor> = inputs.map(|(bytes, (buffer, past))| Tensor::new(buffer, past, bytes)).collect();
+        let [of_output, of_inputs @ ..] = &self.buffers;
+        let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
+            Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)
+        };
+        let inputs: Vec<Tensor> = case.inputs.iter().zip(of_inputs).enumerate().map(place).collect();
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
-        let output = (!case.in_place).then(|| Tensor::new(third, past, &poison));
+        let output = (!case.in_place).then(|| Tensor::new(of_output, past, &poison));
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
-        let address = |n: usize| inputs.get(n).map_or(0, Tensor::address);
-        let addresses = Addresses { input: address(0), lengths: address(1), output: output.address() };
+        let of_inputs = case.desc.signature().by_position(inputs.iter().map(Tensor::address));
+        let addresses = Addresses { inputs: &of_inputs, output: output.address() };
         launcher.launch(&addresses, false, self.stream.handle()).map_err(|error| error.to_string())?;
         self.stream.synchronize().map_err(|error| error.to_string())?;
         let found = output.read()?;
@@ -81,9 +85,11 @@ fn every_launch_is_right_on_the_gpu() {
     let tensors = table.iter().flat_map(|case| case.inputs.iter().map(Vec::len).chain([case.expected().len()]));
     let largest = tensors.max().expect("cases") + 2 * GUARD + 16;
     let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));
-    // This GPU, and one so small that its thread blocks have as much to do as they can.
+    // This GPU, one so small that its thread blocks have as much to do as they can, and one whose blocks hold few strips, so that
+    // clusters have most of them.
     let small = GpuTarget { multiprocessors: 1, ..context.target() };
-    let targets: [Wanted; 2] = [(context.target(), |_| true), (small, |_| true)];
+    let little_shared_memory = GpuTarget { shared_memory: 12 << 10, ..small };
+    let targets: [Wanted; 3] = [(context.target(), |_| true), (small, |_| true), (little_shared_memory, |_| true)];
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);

@@ -20,17 +20,26 @@ use crate::cuda::{GpuTarget, Launch};
 struct Header {
     name: u32,
     parameters: u32,
-    tensors: [u32; 3],
+    inputs: u32,
+    output: Tensor,
     blocks: u32,
     blocks_of_cluster: u32,
     threads: u32,
     shared: u32,
     past: u32,
-    pointers: [u32; 3],
     order: u32,
 }
 
-const NONE: u32 = u32::MAX;
+/// A tensor on the wire: its size in bytes, and where in the parameters its pointer goes.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Tensor {
+    size: u32,
+    pointer: u32,
+}
+
+/// The size of an input that is the output.
+const IN_PLACE: u32 = u32::MAX;
 
 /// Builds the emulator; `None` where there is no C++ compiler with sanitizers.
 fn build(folder: &Path) -> Option<PathBuf> {
@@ -99,26 +108,29 @@ impl Machine for Emulator {
         let name = launch.entry.name().to_bytes();
         let parameters = launch.parameters();
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
-        let input = case.inputs.first().map_or(&[][..], Vec::as_slice);
-        let lengths = case.inputs.get(1).map_or(&[][..], Vec::as_slice);
-        let output = if case.in_place { input } else { &poison };
+        let output = if case.in_place { &case.inputs[0] } else { &poison };
+        let of_inputs = case.desc.signature().by_position(case.inputs.iter().map(Vec::as_slice));
+        let (pointers, output_pointer) = launch.pointers();
         self.backwards = !self.backwards;
         let header = Header {
             name: name.len() as u32,
             parameters: parameters.len() as u32,
-            tensors: [if case.in_place { NONE } else { input.len() as u32 }, lengths.len() as u32, output.len() as u32],
+            inputs: pointers.len() as u32,
+            output: Tensor { size: output.len() as u32, pointer: output_pointer as u32 },
             blocks: launch.blocks,
             blocks_of_cluster: if is_of_clusters(launch) { CLUSTER } else { 1 },
             threads: launch.threads,
             shared: launch.shared,
             past,
-            pointers: launch.pointers().map(|offset| offset.map_or(NONE, |offset| offset as u32)),
             order: self.backwards.into(),
         };
-        let mut message = bytemuck::bytes_of(&header).to_vec();
-        for bytes in [name, parameters, if case.in_place { &[] } else { input }, lengths, output] {
+        let mut message = [bytemuck::bytes_of(&header), name, parameters].concat();
+        for (n, (&pointer, bytes)) in pointers.iter().zip(of_inputs).enumerate() {
+            let (size, bytes) = if n == 0 && case.in_place { (IN_PLACE, &[][..]) } else { (bytes.len() as u32, bytes) };
+            message.extend_from_slice(bytemuck::bytes_of(&Tensor { size, pointer: pointer as u32 }));
             message.extend_from_slice(bytes);
         }
+        message.extend_from_slice(output);
         let mut found = vec![0; output.len()];
         let sent = self.child.stdin.as_mut().expect("piped").write_all(&message);
         let received = sent.and_then(|()| self.child.stdout.as_mut().expect("piped").read_exact(&mut found));

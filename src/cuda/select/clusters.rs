@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, Because, Candidates};
+use super::{grid, reject, reject_at, strips, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
@@ -24,19 +24,22 @@ struct Clusters {
 reverse_parameters!(Clusters, 352);
 
 /// Strips, each shared by the blocks of a cluster.
-pub(super) fn clusters(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    if !layout.target.clusters {
-        return Err("the device has no thread block clusters");
-    }
+pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
+    if strips::fit_a_block(layout) {
+        return reject("a thread block holds a strip of whole sectors, which needs no cluster");
+    }
+    if !layout.target.clusters {
+        return reject("the device has no thread block clusters");
+    }
     if layout.axis.size < CLUSTER * DEAL {
-        return Err("with so few rows, blocks of a cluster would have no work");
+        return reject("with so few rows, blocks of a cluster would have no work");
     }
     if layout.row_bytes(row) < u64::from(STRIP_BYTES[0]) {
-        return Err("rows of lanes are shorter than 32 bytes");
+        return reject_at("rows of lanes are shorter than {} bytes", STRIP_BYTES[0]);
     }
-    if !in_place && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16) {
-        return Err("elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows");
+    if !layout.in_place && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16) {
+        return reject("elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows");
     }
     let rows = layout.axis.size.div_ceil(CLUSTER * DEAL) * DEAL;
     // Four elements past a multiple of eight: neighbouring rows and lanes are then in banks of their own.
@@ -46,20 +49,20 @@ pub(super) fn clusters(layout: &Layout<'_>, in_place: bool, found: &mut Candidat
         .into_iter()
         .find(|&strip| shared(strip) <= u64::from(layout.target.shared_memory))
         .ok_or("no strip of that many rows fits the shared memory of a cluster")?;
-    if strip == VEC16 && layout.width > if in_place { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH } {
-        return Err("elements of that width are reversed faster one by one than in strips of 16 bytes");
+    if strip == VEC16 && layout.width > if layout.in_place { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH } {
+        return reject_at("elements of that width are reversed faster one by one than in strips of {} bytes", strip);
     }
     let strips = layout.row_bytes(row).div_ceil(u64::from(strip));
     let outer = layout.outside_count();
     let blocks = grid(outer * strips * u64::from(CLUSTER))?;
-    let kernel = if in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
-    found.push(Launch {
+    let kernel = if layout.in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
+    let launch = Launch {
         entry: kernel.entry(layout.width_index()),
         blocks,
         threads: CLUSTER_THREADS,
         shared: shared(strip) as u32,
         alignment: layout.width,
-        access: if in_place { layout.width } else { layout.width.max(4) },
+        access: if layout.in_place { layout.width } else { layout.width.max(4) },
         params: Clusters {
             r: layout.parameters(outer * strips, layout.outside().map(dim)),
             strips_per_row: FastDiv::new(strips as u32),
@@ -68,6 +71,6 @@ pub(super) fn clusters(layout: &Layout<'_>, in_place: bool, found: &mut Candidat
             length_stride: row.length_stride,
             lane_pitch: pitch as u32,
         },
-    });
-    Ok(())
+    };
+    Ok(launch.erase())
 }

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
 use super::segments::per_block;
-use super::{Because, Candidates};
+use super::{reject, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
@@ -25,29 +25,29 @@ struct Columns {
 reverse_parameters!(Columns, 376);
 
 /// Whole groups of lanes side by side.
-pub(super) fn columns(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
+pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     if layout.row_bytes(row).is_multiple_of(WHOLE_STRIP_BYTES) {
-        return Err("rows of lanes are whole strips");
+        return reject("rows of lanes are whole strips");
     }
-    if !in_place && layout.width == 8 {
-        return Err("elements of 8 bytes are copied as fast one by one");
+    if !layout.in_place && layout.width == 8 {
+        return reject("elements of 8 bytes are copied as fast one by one");
     }
     let axis = &layout.axis;
     let mut next = u64::from(axis.size) * u64::from(row.size);
     let bytes = next * u64::from(layout.width);
     if bytes > MAX_GROUP_BYTES {
-        return Err("a group of lanes side by side is too large to be staged whole");
+        return reject("a group of lanes side by side is too large to be staged whole");
     }
     if row.size > THREADS {
-        return Err("there are more lanes side by side than threads in a block");
+        return reject("there are more lanes side by side than threads in a block");
     }
     if axis.in_stride != row.size || axis.out_stride != row.size {
-        return Err("rows of lanes are not adjacent in memory");
+        return reject("rows of lanes are not adjacent in memory");
     }
     for d in layout.outside().rev() {
         if u64::from(d.in_stride) != next || u64::from(d.out_stride) != next {
-            return Err("groups are not adjacent in memory");
+            return reject("groups are not adjacent in memory");
         }
         next *= u64::from(d.size);
     }
@@ -58,10 +58,10 @@ pub(super) fn columns(layout: &Layout<'_>, in_place: bool, found: &mut Candidate
     let shared = u64::from(VEC16)
         * (vectors(together * u64::from(row.size) * 4) + vectors(together * 4) + vectors(together * bytes) + 1);
     if shared > u64::from(layout.target.shared_memory) {
-        return Err("a group does not fit shared memory");
+        return reject("a group does not fit shared memory");
     }
-    let kernel = if in_place { &kernels::COLUMNS_IN_PLACE } else { &kernels::COLUMNS };
-    found.push(Launch {
+    let kernel = if layout.in_place { &kernels::COLUMNS_IN_PLACE } else { &kernels::COLUMNS };
+    let launch = Launch {
         entry: kernel.entry(layout.width_index()),
         blocks: groups.div_ceil(together) as u32,
         threads: THREADS,
@@ -76,6 +76,6 @@ pub(super) fn columns(layout: &Layout<'_>, in_place: bool, found: &mut Candidate
             groups_per_block: together as u32,
             length_stride: row.length_stride,
         },
-    });
-    Ok(())
+    };
+    Ok(launch.erase())
 }

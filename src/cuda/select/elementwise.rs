@@ -1,87 +1,69 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, wherever they lie.
 
-use super::layout::{dim_in_units, Layout, Reverse, ReverseDim};
-use super::{blocks, Because, Candidates};
+use super::layout::{dim_in_units, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
+use super::{blocks, reject, reject_at, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::layout::MAX_DIMENSIONS;
 
-/// Units of 16 bytes.
-pub(super) fn vectors(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    found.push(of_unit(layout, in_place, VEC16)?);
-    Ok(())
-}
-
-/// Units of 8 bytes down to those of an element, which any layout is made of.
-pub(super) fn units(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    let units = [8, 4, 2, 1].into_iter().filter(|&unit| unit >= layout.width);
-    units.filter_map(|unit| of_unit(layout, in_place, unit).ok()).for_each(|launch| found.push(launch));
-    Ok(())
-}
-
-/// Little work: one unit per thread, of 16 bytes and of an element.
-pub(super) fn small(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    let launches = [VEC16, layout.width].into_iter().filter_map(|unit| small_of_unit(layout, in_place, unit));
-    launches.for_each(|launch| found.push(launch));
-    Ok(())
-}
-
-fn of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Result<Launch<Reverse>, Because> {
-    let params = parameters(layout, in_place, unit)?;
-    let (kernel, per_thread) = if in_place {
+/// Units of `UNIT` bytes, several per thread; units of an element's size make up any layout.
+pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    let params = parameters(layout, UNIT)?;
+    let (kernel, per_thread) = if layout.in_place {
         (&kernels::ELEMENTWISE_IN_PLACE, PAIRS_PER_THREAD)
     } else {
         (&kernels::ELEMENTWISE, ITEMS_PER_THREAD)
     };
-    let entry = kernel.entry(unit.trailing_zeros() as usize);
+    let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), per_thread);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
+    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
 }
 
-fn small_of_unit(layout: &Layout<'_>, in_place: bool, unit: u32) -> Option<Launch<Reverse>> {
-    /// Dimensions that the kernels take, the axis among them; the flat ones take UINT32 lengths only.
+/// Little work: one unit of 16 bytes per thread.
+pub(super) fn small_vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    small(layout, VEC16, SMALL_VECTORS)
+}
+
+/// Little work: one element per thread.
+pub(super) fn small_elements(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    let most = if layout.row().is_some() { SMALL_UNITS_SIDE_BY_SIDE } else { SMALL_UNITS };
+    small(layout, layout.width, most)
+}
+
+fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReason> {
+    /// Dimensions that the kernels take, the axis among them.
     const DIMENSIONS: u32 = 3;
-    const FLAT_DIMENSIONS: u32 = 2;
-    let mut params = parameters(layout, in_place, unit).ok()?;
-    let units = u64::from(params.items) * if in_place { 2 } else { 1 };
-    let side_by_side = layout.row().is_some();
-    let most = match unit {
-        VEC16 => SMALL_VECTORS,
-        _ if side_by_side => SMALL_UNITS_SIDE_BY_SIDE,
-        _ => SMALL_UNITS,
-    };
-    if params.rank > DIMENSIONS || units > most {
-        return None;
+    let in_place = layout.in_place;
+    let mut params = parameters(layout, unit)?;
+    if params.rank > DIMENSIONS {
+        return reject_at("more than {} dimensions are left after merging", DIMENSIONS);
+    }
+    if u64::from(params.items) * if in_place { 2 } else { 1 } > most {
+        return reject_at("there are more than {} units of work", most);
     }
     // Scattered, neighbouring lanes would be written apart.
-    params.gather = (side_by_side && !in_place).into();
-    let kernel = if in_place {
-        &kernels::SMALL_IN_PLACE
-    } else if params.rank <= FLAT_DIMENSIONS && !layout.wide_lengths && !side_by_side {
-        &kernels::SMALL_FLAT
-    } else {
-        &kernels::SMALL
-    };
+    params.gather = (layout.row().is_some() && !in_place).into();
+    let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
     let entry = kernel.entry(unit.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), 1);
-    Some(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params })
+    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params }.erase())
 }
 
 /// Items are units, or in place pairs of them, in dimensions with the axis among them.
-fn parameters(layout: &Layout<'_>, in_place: bool, unit: u32) -> Result<Reverse, Because> {
+fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Reverse, RejectReason> {
     let axis = &layout.axis;
     let elements = unit / layout.width;
     let divides = |value: u32| value.is_multiple_of(elements);
     let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a) && divides(b));
     let fits = elements == 1
         || (elements > 1
-            && layout.block().is_some_and(|block| divides(block.size))
+            && divides(layout.block().ok_or(NO_BLOCK)?.size)
             && strides_divide(axis.size, axis.in_stride, axis.out_stride)
             && layout.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride)));
     if !fits {
-        return Err("a size or a stride of the block is no multiple of the unit");
+        return reject(NOT_DIVIDED);
     }
     let mut dims: Vec<ReverseDim> = Vec::with_capacity(MAX_DIMENSIONS);
     for d in layout.dimensions {
@@ -89,7 +71,7 @@ fn parameters(layout: &Layout<'_>, in_place: bool, unit: u32) -> Result<Reverse,
         let (size, divisor) = if inside { (d.size / elements, 1) } else { (d.size, elements) };
         dims.push(dim_in_units(d, size, divisor));
     }
-    let steps = if in_place { axis.size / 2 } else { axis.size };
+    let steps = if layout.in_place { axis.size / 2 } else { axis.size };
     layout.insert_axis(&mut dims, steps, axis.out_stride / elements);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();
     let mut params = layout.parameters(items, dims.into_iter());

@@ -1,12 +1,12 @@
-//! FILL_VALUE_SEQUENCE: four kernels, by how the output lies in memory.
+//! FILL_VALUE_SEQUENCE: the candidates, four kernels by how the output lies in memory.
 
 use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, vectors_of_run, Because, Candidates, Selection};
-use crate::cuda::kernels;
+use super::{blocks, reject, reject_at, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
+use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::{Launch, Parameters};
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::fill::*;
@@ -62,64 +62,43 @@ pub(crate) struct Strided {
 const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 impl Parameters for Packed {
-    const POINTERS: [Option<usize>; 3] = [None, None, Some(offset_of!(Packed, out))];
+    const INPUTS: &'static [usize] = &[];
+    const OUTPUT: usize = offset_of!(Packed, out);
 }
 
 impl Parameters for Strided {
-    const POINTERS: [Option<usize>; 3] = [None, None, Some(offset_of!(Strided, out))];
+    const INPUTS: &'static [usize] = &[];
+    const OUTPUT: usize = offset_of!(Strided, out);
 }
 
-/// Which kernel writes an output.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// The whole tensor is one run: a 16-byte store per thread.
-    Packed,
-    /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
-    Rows,
-    /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
-    Dense,
-    /// Anything: an element per thread.
-    Elements,
+const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
+
+type Kernel = fn(&Plan) -> Result<Launch, RejectReason>;
+
+/// Fastest first. `true`: for rows that all begin at multiples of a sector, if the tensor does.
+pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
+    Candidate::out_of_place("fill_packed", packed),
+    Candidate::out_of_place("fill_rows", rows::<true>),
+    Candidate::out_of_place("fill_rows", rows::<false>),
+    Candidate::out_of_place("fill_dense", dense),
+    Candidate::out_of_place("fill_elements", elements),
+];
+
+/// The launches of a sequence.
+pub(crate) fn select(plan: &Plan, _: &GpuTarget, until: Until) -> Selection {
+    let launches = Launches::find(CANDIDATES, false, plan.arithmetic.width(), until, |launch| launch(plan));
+    Selection { out_of_place: launches, in_place: None }
 }
 
-impl Kind {
-    /// The kernels that are faster, with why they cannot write a layout that comes to this one.
-    fn rejected(self) -> &'static [(&'static str, Because)] {
-        const REJECTED: &[(&str, Because)] = &[
-            ("fill_packed", "the output is no single run in memory in the order of its index"),
-            ("fill_rows", "the innermost dimension in memory is no run of 1024 bytes, nor of whole 32-byte sectors at multiples of 32"),
-            ("fill_dense", "the innermost dimensions in memory leave gaps, or fill fewer than 32 bytes without"),
-        ];
-        &REJECTED[..self as usize]
-    }
-}
-
-/// The launches of a sequence: where all rows begin at a multiple of 32 bytes if the tensor does, the one for that, and
-/// the one for any pointer.
-pub(crate) fn select(plan: &Plan, _: &GpuTarget) -> Selection {
-    let mut found = Candidates::new();
-    let mut add = |(kind, launch): (Kind, Launch)| {
-        if found.launches.is_empty() {
-            found.rejected.extend_from_slice(kind.rejected());
-        }
-        found.launches.push(launch);
-    };
-    if let [] | [Dimension { stride: 1, .. }] = &plan.dimensions[..] {
-        add(packed(plan));
-    } else {
-        let whole = |elements: u32| (u64::from(elements) * u64::from(plan.arithmetic.width())) % u64::from(SECTOR) == 0;
-        if plan.dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride))) {
-            add(strided(plan, true));
-        }
-        add(strided(plan, false));
-    }
-    Selection { out_of_place: found, in_place: None }
-}
-
-fn packed(plan: &Plan) -> (Kind, Launch) {
+/// The whole tensor as one run: a 16-byte store per thread.
+fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     let &Plan { arithmetic, start, delta, .. } = plan;
     let width = arithmetic.width();
-    let count = plan.dimensions.first().map_or(1, |d| d.size);
+    let count = match plan.dimensions[..] {
+        [] => 1,
+        [Dimension { size, stride: 1, .. }] => size,
+        _ => return reject("the output is no single run in memory in the order of its index"),
+    };
     let launch = Launch {
         entry: kernels::FILL_PACKED.entry(arithmetic as usize),
         blocks: blocks(vectors_of_run(count, width, false).into(), 1),
@@ -129,28 +108,53 @@ fn packed(plan: &Plan) -> (Kind, Launch) {
         access: VEC16,
         params: Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) },
     };
-    (Kind::Packed, launch.erase())
+    Ok(launch.erase())
 }
 
-fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
+/// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
+fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
+    match run::<ALIGNED>(plan)? {
+        1 => Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1)),
+        _ => reject_at(
+            "the innermost dimension in memory is no run of {} bytes, nor of whole 32-byte sectors at multiples of 32",
+            LONG_ROW_BYTES,
+        ),
+    }
+}
+
+/// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
+fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
+    match run::<false>(plan)? {
+        run @ 2.. => Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run)),
+        _ => reject_at(
+            "the innermost dimensions in memory leave gaps, or fill fewer than {} bytes without",
+            MIN_ROW_BYTES,
+        ),
+    }
+}
+
+/// Anything: an element per thread.
+fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
+    if plan.arithmetic == Arithmetic::Float64 {
+        return reject(PACKED_ONLY);
+    }
+    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(0), 0))
+}
+
+/// A launch that writes the innermost `run` dimensions as one run.
+fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch {
     let &Plan { arithmetic, start, delta, ref dimensions } = plan;
     let width = arithmetic.width();
-    // Runs of the innermost `run` dimensions, 0 where there is no run worth a kernel: elements one by one.
-    let run = run(dimensions, width, aligned);
     let (outer, run) = dimensions.split_at(dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
     let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
-    let vectors = if run.is_empty() { 1 } else { vectors_of_run(row_size, width, aligned) };
+    let vectors = if run.is_empty() { 1 } else { vectors_of_run(row_size, width, ALIGNED) };
     // As many threads per run as it has vectors, rounded up to a power of two, or a thread block per part of it.
     let vectors_per_thread = if run.len() > 1 { DENSE_VECTORS } else { 1 };
     let threads = vectors.div_ceil(vectors_per_thread).next_power_of_two().min(THREADS);
     let parts = vectors.div_ceil(THREADS * vectors_per_thread);
-    let blocks_of_runs = rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts;
-    let (kind, entry, blocks) = match run.len() {
-        0 => (Kind::Elements, kernels::FILL_ELEMENTS.entry(0), blocks(rows, 1)),
-        1 => (Kind::Rows, kernels::FILL_ROWS.entry(arithmetic as usize), blocks_of_runs),
-        _ => (Kind::Dense, kernels::FILL_DENSE.entry(arithmetic as usize), blocks_of_runs),
-    };
+    let blocks =
+        if run.is_empty() { blocks(rows, 1) } else { rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts };
     let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
     let step = |n: usize| nth(n).map_or(0, |d| d.step);
     let size = |n: usize| nth(n).map_or(1, |d| d.size);
@@ -176,15 +180,15 @@ fn strided(plan: &Plan, aligned: bool) -> (Kind, Launch) {
         outer_step: step(2),
         rank: outer.len() as u32,
         group_size_log2: threads.trailing_zeros(),
-        whole: (aligned && u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0).into(),
+        whole: (ALIGNED && u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0).into(),
         arithmetic: arithmetic as u32,
         pattern: pattern(arithmetic, delta, step(0)),
         tables,
         dims,
     };
-    let alignment = if aligned { VEC16 } else { width };
+    let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    (kind, Launch { entry, blocks, threads: THREADS, shared, alignment, access, params }.erase())
+    Launch { entry, blocks, threads: THREADS, shared, alignment, access, params }.erase()
 }
 
 /// What the elements of a vector, `step` apart in the index, add to its first.
@@ -230,8 +234,17 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
 }
 
 /// How many of the innermost dimensions are written as one run: those that leave no gaps in memory, at most three,
-/// but a single one where it is long enough, or where rows of whole vectors begin at aligned addresses.
-fn run(dimensions: &[Dimension], width: u32, aligned: bool) -> usize {
+/// but a single one where it is long enough, or where rows of whole vectors begin at aligned addresses; 0 where there is no run
+/// worth a kernel. `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
+fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
+    if *arithmetic == Arithmetic::Float64 {
+        return reject(PACKED_ONLY);
+    }
+    let width = arithmetic.width();
+    let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
+    if ALIGNED && !dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride))) {
+        return reject_at("rows do not all begin at multiples of {} bytes", SECTOR);
+    }
     let bytes = |run: usize| {
         let run = &dimensions[dimensions.len() - run..];
         run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
@@ -246,10 +259,10 @@ fn run(dimensions: &[Dimension], width: u32, aligned: bool) -> usize {
         stride *= u64::from(d.size);
         dense += 1;
     }
-    match dense {
+    Ok(match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
-        1.. if aligned && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(VEC16) == 0 => 1,
+        1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(VEC16) == 0 => 1,
         1.. if bytes(dense) >= MIN_ROW_BYTES => dense,
         _ => 0,
-    }
+    })
 }

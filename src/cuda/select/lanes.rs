@@ -4,11 +4,12 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse};
-use super::segments::block_of_groups;
-use super::{grid, vectors_of_run, Because, Candidates};
+use super::segments::{block_of_groups, without_a_few};
+use super::{grid, reject, reject_at, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::lanes::*;
+use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
 use crate::cuda::tuning::{THREADS, VEC16};
 
 /// `Lanes` of the kernel file.
@@ -22,117 +23,112 @@ struct Lanes {
 }
 reverse_parameters!(Lanes, 344);
 
-const SHORT: Because = "a lane is shorter than 32 bytes";
-
 fn lane_bytes(layout: &Layout<'_>) -> u64 {
     u64::from(layout.axis.size) * u64::from(layout.width)
 }
 
-/// Whether all lanes begin at a multiple of 16 bytes if the tensors do: they have fewer vectors then. Both, and that for any
-/// pointers last; or only that.
-fn alignments(layout: &Layout<'_>) -> &'static [bool] {
+/// What every kernel of contiguous lanes needs.
+pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {
+    if layout.block().is_some() || layout.axis.out_stride != 1 || layout.axis.in_stride != 1 {
+        return reject("the axis is not contiguous");
+    }
+    if layout.in_place && layout.width == 8 && layout.axis.size < MIN_WIDE_LANE_IN_PLACE {
+        let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
+        return reject_at(text, MIN_WIDE_LANE_IN_PLACE);
+    }
+    Ok(())
+}
+
+/// Of lanes that all begin at multiples of 16 bytes if the tensors do: they have fewer vectors than others.
+fn whole_vectors_apart(layout: &Layout<'_>) -> Result<(), RejectReason> {
     let whole = |stride: u32| layout.divides(stride, VEC16);
     if layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride)) {
-        &[true, false]
-    } else {
-        &[false]
-    }
-}
-
-/// Adds a launch for each alignment, or says why the first has none.
-fn each(
-    layout: &Layout<'_>,
-    found: &mut Candidates,
-    launch: impl Fn(bool) -> Result<Launch<Lanes>, Because>,
-) -> Result<(), Because> {
-    alignments(layout).iter().try_for_each(|&aligned| {
-        found.push(launch(aligned)?);
         Ok(())
-    })
-}
-
-/// Lanes staged whole, several per thread block where they are short.
-pub(super) fn whole(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    let bytes = lane_bytes(layout);
-    each(layout, found, |aligned| {
-        let vectors = vectors_of_run(layout.axis.size, layout.width, aligned);
-        // One before the lane and two behind it, which unaligned reads may reach.
-        let vectors_per_lane = vectors + 3;
-        let most = if in_place { SHARED_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * VEC16) };
-        if bytes < MIN_LANE_BYTES {
-            return Err(SHORT);
-        }
-        if u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into()) {
-            return Err("a lane is too long for shared memory");
-        }
-        let per_thread = match layout.lane_count() * u64::from(vectors) {
-            0..=FEW_VECTORS => 1,
-            _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
-            _ => LANE_VECTORS,
-        };
-        let wide = in_place && bytes >= WIDE_LANE_BYTES;
-        // A few vectors more than a power of two do not double the threads, except in place, where threads have more of them.
-        let vectors_of_group = if in_place && !wide { vectors } else { vectors * 4 / 5 };
-        let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
-        let (threads, together) = block_of_groups(group);
-        let kernel = match (in_place, wide) {
-            (true, true) => &kernels::WIDE_LANES_IN_PLACE,
-            (true, false) => &kernels::LANES_IN_PLACE,
-            (false, _) => &kernels::LANES,
-        };
-        Ok(Launch {
-            entry: kernel.entry(layout.width_index()),
-            blocks: layout.lane_count().div_ceil(together.into()) as u32,
-            threads,
-            shared: together * vectors_per_lane * VEC16,
-            alignment: if aligned { VEC16 } else { layout.width },
-            access: VEC16,
-            params: Lanes {
-                r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
-                tiles_per_lane: FastDiv::new(1),
-                vectors_per_lane,
-                group_size_log2: group.trailing_zeros(),
-            },
-        })
-    })
-}
-
-/// Long lanes: a thread block per tile, or in place per several tiles.
-pub(super) fn long(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    if lane_bytes(layout) < MIN_LANE_BYTES {
-        return Err(SHORT);
+    } else {
+        reject_at("lanes do not all begin at multiples of {} bytes", VEC16)
     }
-    let launch = |tiles: u64, alignment: u32| {
-        let items = layout.lane_count() * tiles;
-        // Where shared memory does not hold whole lanes, short ones may come here, and be too many.
-        let blocks = grid(items)?;
-        let kernel = if in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
-        Ok(Launch {
-            entry: kernel.entry(layout.width_index()),
-            blocks,
-            threads: THREADS,
-            shared: 0,
-            alignment,
-            access: VEC16,
-            params: Lanes {
-                r: layout.parameters(items, layout.dimensions.iter().map(dim)),
-                tiles_per_lane: FastDiv::new(tiles as u32),
-                vectors_per_lane: 0,
-                group_size_log2: 0,
-            },
-        })
+}
+
+fn long_enough(layout: &Layout<'_>) -> Result<(), RejectReason> {
+    if lane_bytes(layout) < MIN_LANE_BYTES {
+        return reject_at("a lane is shorter than {} bytes", MIN_LANE_BYTES);
+    }
+    Ok(())
+}
+
+/// Lanes staged whole, several per thread block where they are short; `ALIGNED`, all at multiples of 16 bytes.
+pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    contiguous(layout)?;
+    if ALIGNED {
+        whole_vectors_apart(layout)?;
+    }
+    long_enough(layout)?;
+    let (in_place, bytes) = (layout.in_place, lane_bytes(layout));
+    let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
+    // One before the lane and two behind it, which unaligned reads may reach.
+    let vectors_per_lane = vectors + 3;
+    let most = if in_place { SHARED_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * VEC16) };
+    if u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into()) {
+        return reject("a lane is too long for shared memory");
+    }
+    let per_thread = match layout.lane_count() * u64::from(vectors) {
+        0..=FEW_VECTORS => 1,
+        _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
+        _ => LANE_VECTORS,
     };
-    if in_place {
+    // A few vectors more than a power of two do not double the threads, except in place, where threads have more of them.
+    let vectors_of_group = if in_place { vectors } else { without_a_few(vectors) };
+    let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
+    let (threads, together) = block_of_groups(group);
+    let kernel = if in_place { &kernels::LANES_IN_PLACE } else { &kernels::LANES };
+    let launch = Launch {
+        entry: kernel.entry(layout.width_index()),
+        blocks: layout.lane_count().div_ceil(together.into()) as u32,
+        threads,
+        shared: together * vectors_per_lane * VEC16,
+        alignment: if ALIGNED { VEC16 } else { layout.width },
+        access: VEC16,
+        params: Lanes {
+            r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
+            tiles_per_lane: FastDiv::new(1),
+            vectors_per_lane,
+            group_size_log2: group.trailing_zeros(),
+        },
+    };
+    Ok(launch.erase())
+}
+
+/// Long lanes in tiles: a thread block per tile, or in place per several tiles; `ALIGNED`, all at multiples of 16 bytes.
+pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    contiguous(layout)?;
+    if ALIGNED {
+        whole_vectors_apart(layout)?;
+    }
+    long_enough(layout)?;
+    let tiles = if layout.in_place {
         // Two vectors per thread, half of them in front, one of those left for what the back begins in the middle of.
         let front = u64::from(THREADS - 1) * u64::from(VEC16);
         let half = u64::from(layout.axis.size / 2) * u64::from(layout.width);
-        let tiles = (half + u64::from(VEC16)).div_ceil(front).div_ceil(TILES_PER_BLOCK);
-        found.push(launch(tiles, layout.width)?);
-        return Ok(());
-    }
-    each(layout, found, |aligned| {
-        let vectors = vectors_of_run(layout.axis.size, layout.width, aligned);
-        let tiles = vectors.div_ceil(THREADS * VECTORS_PER_THREAD);
-        launch(tiles.into(), if aligned { VEC16 } else { layout.width })
-    })
+        (half + u64::from(VEC16)).div_ceil(front).div_ceil(TILES_PER_BLOCK)
+    } else {
+        vectors_of_run(layout.axis.size, layout.width, ALIGNED).div_ceil(THREADS * VECTORS_PER_THREAD).into()
+    };
+    let items = layout.lane_count() * tiles;
+    let kernel = if layout.in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
+    let launch = Launch {
+        entry: kernel.entry(layout.width_index()),
+        // Where shared memory does not hold whole lanes, short ones may come here, and be too many.
+        blocks: grid(items)?,
+        threads: THREADS,
+        shared: 0,
+        alignment: if ALIGNED { VEC16 } else { layout.width },
+        access: VEC16,
+        params: Lanes {
+            r: layout.parameters(items, layout.dimensions.iter().map(dim)),
+            tiles_per_lane: FastDiv::new(tiles as u32),
+            vectors_per_lane: 0,
+            group_size_log2: 0,
+        },
+    };
+    Ok(launch.erase())
 }

@@ -5,7 +5,6 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::Because;
 use crate::cuda::launch::Parameters;
 use crate::cuda::target::GpuTarget;
 use crate::layout::MAX_DIMENSIONS;
@@ -47,8 +46,8 @@ macro_rules! reverse_parameters {
         const _: () = assert!(size_of::<$params>() == $size && std::mem::offset_of!($params, r) == 0);
 
         impl $crate::cuda::launch::Parameters for $params {
-            const POINTERS: [Option<usize>; 3] =
-                <$crate::cuda::select::layout::Reverse as $crate::cuda::launch::Parameters>::POINTERS;
+            const INPUTS: &'static [usize] = $crate::cuda::select::layout::Reverse::INPUTS;
+            const OUTPUT: usize = $crate::cuda::select::layout::Reverse::OUTPUT;
         }
     };
 }
@@ -57,14 +56,15 @@ pub(super) use reverse_parameters;
 const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
 
 impl Parameters for Reverse {
-    const POINTERS: [Option<usize>; 3] =
-        [Some(offset_of!(Reverse, input)), Some(offset_of!(Reverse, lengths)), Some(offset_of!(Reverse, out))];
+    const INPUTS: &'static [usize] = &[offset_of!(Reverse, input), offset_of!(Reverse, lengths)];
+    const OUTPUT: usize = offset_of!(Reverse, out);
 }
 
-pub(super) const NO_BLOCK: Because = "no contiguous block with one length lies behind the axis";
-pub(super) const NO_ROW: Because = "no contiguous lanes, each with a length of its own, lie side by side";
+pub(super) const NO_BLOCK: &str = "no contiguous block with one length lies behind the axis";
+pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is no multiple of the unit";
+pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its own, lie side by side";
 
-/// A layout, and the GPU that kernels are selected for.
+/// A layout in one mode, and the GPU that kernels are selected for.
 pub(super) struct Layout<'a> {
     /// Bytes of an element.
     pub width: u32,
@@ -73,13 +73,14 @@ pub(super) struct Layout<'a> {
     /// Beside the axis, outermost in the output's memory first.
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,
+    pub in_place: bool,
     pub target: &'a GpuTarget,
 }
 
 impl<'a> Layout<'a> {
-    pub fn new(plan: &'a Plan, target: &'a GpuTarget) -> Self {
+    pub fn new(plan: &'a Plan, in_place: bool, target: &'a GpuTarget) -> Self {
         let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
-        Self { width, wide_lengths, axis, dimensions, input_bytes, target }
+        Self { width, wide_lengths, axis, dimensions, input_bytes, in_place, target }
     }
 
     /// The dimension, if any, of a contiguous block that moves as one: one length for all of it.

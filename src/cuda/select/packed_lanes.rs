@@ -1,8 +1,9 @@
 //! reverse_packed_lanes.cu: short contiguous lanes, adjacent in memory.
 
+use super::lanes::contiguous;
 use super::layout::{dim, Layout};
 use super::segments::staged;
-use super::{blocks, Because, Candidates};
+use super::{blocks, reject, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::{PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
@@ -11,24 +12,22 @@ use crate::cuda::tuning::{THREADS, VEC16};
 /// Threads of a warp.
 const WARP: u32 = 32;
 
-/// Copies lanes of 2, 4 or 8 bytes, a vector of them per thread.
-pub(super) fn in_registers(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    if in_place {
-        return Ok(()); // not a candidate
-    }
+/// Copies lanes of 2, 4 or 8 bytes, a vector of them per thread; not in place.
+pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    contiguous(layout)?;
     let bytes = u64::from(layout.axis.size) * u64::from(layout.width);
     if layout.axis.size < 2 || ![2, 4, 8].contains(&bytes) {
-        return Err("lanes are not of 2, 4 or 8 bytes");
+        return reject("lanes are not of 2, 4 or 8 bytes");
     }
     let [lanes] = layout.dimensions else {
-        return Err("lanes are not one dimension after merging");
+        return reject("lanes are not one dimension after merging");
     };
     if lanes.in_stride != layout.axis.size || lanes.out_stride != layout.axis.size {
-        return Err("lanes are not adjacent in memory");
+        return reject("lanes are not adjacent in memory");
     }
     let items = u64::from(lanes.size);
     let lanes_per_vector = u64::from(VEC16) / bytes;
-    found.push(Launch {
+    let launch = Launch {
         entry: kernels::PACKED_LANES_IN_REGISTERS.entry(layout.width_index()),
         blocks: blocks(items.div_ceil(lanes_per_vector), 1),
         threads: THREADS,
@@ -36,24 +35,24 @@ pub(super) fn in_registers(layout: &Layout<'_>, in_place: bool, found: &mut Cand
         alignment: VEC16,
         access: VEC16,
         params: layout.parameters(items, std::iter::once(dim(lanes))),
-    });
-    Ok(())
+    };
+    Ok(launch.erase())
 }
 
 /// Other short lanes, staged.
-pub(super) fn in_shared_memory(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    let (family, most) = if in_place {
+pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    contiguous(layout)?;
+    let (family, most) = if layout.in_place {
         (&kernels::PACKED_LANES_IN_PLACE, PACKED_LANE_BYTES_IN_PLACE)
     } else {
         (&kernels::PACKED_LANES, PACKED_LANE_BYTES)
     };
     let mut launch = staged(layout, family, most - 1)?;
     launch.entry = family.entry(layout.width_index());
-    if in_place {
+    if layout.in_place {
         // A thread for every other element: half of them lie below a length.
         let group = layout.axis.size.div_ceil(2).next_power_of_two().min(WARP);
         launch.params.group_size_log2 = group.trailing_zeros();
     }
-    found.push(launch);
-    Ok(())
+    Ok(launch.erase())
 }

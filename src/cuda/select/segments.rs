@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse};
-use super::Because;
+use super::{reject, RejectReason};
 use crate::cuda::kernels::{self, Family};
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::*;
@@ -24,14 +24,19 @@ pub(super) struct Segments {
 }
 reverse_parameters!(Segments, 368);
 
-pub(super) const TOO_LARGE: Because = "a segment does not fit shared memory";
-const LARGE: Because = "a segment is large enough for another kernel";
-const APART: Because = "segments are not adjacent in memory";
+pub(super) const TOO_LARGE: &str = "a segment does not fit shared memory";
+const LARGE: &str = "a segment is large enough for another kernel";
+const APART: &str = "segments are not adjacent in memory";
 
 /// Segments per thread block, at most so many, at least one: so that the device has enough thread blocks.
 pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
     let share = segments.div_ceil(u64::from(layout.target.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR);
     most.min(share).max(1)
+}
+
+/// The vectors that the threads of a group are counted from, before that count is rounded up to a power of two.
+pub(super) fn without_a_few(vectors: u32) -> u32 {
+    vectors * GROUP_FIFTHS / 5
 }
 
 /// Thread blocks of thread groups of that size: their threads, and groups per block. One group per block, if it is as large
@@ -42,10 +47,14 @@ pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
 }
 
 /// Segments of at most `most` bytes; the family's first entry point stands for the one that the caller chooses.
-pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) -> Result<Launch<Segments>, Because> {
+pub(super) fn staged(
+    layout: &Layout<'_>,
+    family: &'static Family,
+    most: u64,
+) -> Result<Launch<Segments>, RejectReason> {
     let block = layout.block().map_or(1, |block| block.size);
     if layout.axis.in_stride != block || layout.axis.out_stride != block {
-        return Err(APART);
+        return reject(APART);
     }
     let segment = u64::from(layout.axis.size) * u64::from(block);
     let mut next = segment;
@@ -53,7 +62,7 @@ pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) ->
     let outside = || layout.dimensions.iter().filter(|d| block == 1 || d.in_stride != 1 || d.out_stride != 1);
     for d in outside().rev() {
         if u64::from(d.in_stride) != next || u64::from(d.out_stride) != next {
-            return Err(APART);
+            return reject(APART);
         }
         next *= u64::from(d.size);
     }
@@ -69,10 +78,10 @@ pub(super) fn staged(layout: &Layout<'_>, family: &'static Family, most: u64) ->
     let shared =
         ((together + 1) * 4).next_multiple_of(vec16) + vec16 + (together * bytes).next_multiple_of(vec16) + 3 * vec16;
     if bytes > most {
-        return Err(LARGE);
+        return reject(LARGE);
     }
     if shared > u64::from(layout.target.shared_memory) {
-        return Err(TOO_LARGE);
+        return reject(TOO_LARGE);
     }
     let params = Segments {
         r: layout.parameters(segments, outside().map(dim)),

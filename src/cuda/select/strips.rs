@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, Because, Candidates};
+use super::{grid, reject, reject_at, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::strips::*;
@@ -30,66 +30,59 @@ pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
 }
 
 /// Strips of rows of whole words.
-pub(super) fn aligned(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
+pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     let word = layout.width.max(4);
     // In place, rows of words that are no vectors are staged faster unaligned.
-    let apart = if (in_place && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
+    let apart = if (layout.in_place && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
     if !layout.rows_divide(row, word, apart) {
-        return Err("rows of lanes are no multiple of 4 bytes (of 16: elements of 4 in place, and of 8)");
+        return reject("rows of lanes are no multiple of 4 bytes (of 16: elements of 4 in place, and of 8)");
     }
     if layout.row_bytes(row) < MIN_ROW_BYTES {
-        return Err("rows of lanes are shorter than 32 bytes");
+        return reject_at("rows of lanes are shorter than {} bytes", MIN_ROW_BYTES);
     }
-    let (strip, blocks, params) = cut(layout, in_place, SHARED, row, layout.row_bytes(row))?;
+    let (strip, blocks, params) = cut(layout, SHARED, row, layout.row_bytes(row))?;
     if strip < VEC16 {
-        return Err("strips of that many rows are narrower than 16 bytes");
+        return reject_at("strips of that many rows are narrower than {} bytes", VEC16);
     }
-    let kernel = if in_place { &kernels::STRIPS_IN_PLACE } else { &kernels::STRIPS };
+    let kernel = if layout.in_place { &kernels::STRIPS_IN_PLACE } else { &kernels::STRIPS };
     let entry = kernel.entry(layout.width_index());
     let shared = layout.axis.size * strip;
-    found.push(Launch { entry, blocks, threads: THREADS, shared, alignment: word, access: word, params });
-    Ok(())
+    Ok(Launch { entry, blocks, threads: THREADS, shared, alignment: word, access: word, params }.erase())
 }
 
 /// Strips of rows of any size at any alignment.
-pub(super) fn unaligned(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
+pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
-    if !in_place && layout.width == 8 {
-        return Err("elements of 8 bytes are copied faster one by one than in strips of unaligned rows");
+    if !layout.in_place && layout.width == 8 {
+        return reject("elements of 8 bytes are copied faster one by one than in strips of unaligned rows");
     }
-    let narrow = in_place && layout.width < 4;
+    let narrow = layout.in_place && layout.width < 4;
     let shared = if narrow { SHARED_NARROW_IN_PLACE } else { SHARED };
     // One strip that is partly empty, not two of which one is.
-    let (strip, blocks, mut params) = cut(layout, in_place, shared, row, layout.row_bytes(row) * 2 - 1)?;
+    let (strip, blocks, mut params) = cut(layout, shared, row, layout.row_bytes(row) * 2 - 1)?;
     params.unaligned = 1;
-    let entry = match (in_place, layout.width) {
+    let entry = match (layout.in_place, layout.width) {
         (true, _) => kernels::UNALIGNED_STRIPS_IN_PLACE.entry(layout.width_index()),
         (false, 4) => kernels::UNALIGNED_STRIPS.entry(0),
         (false, _) => kernels::STRIPS.entry(layout.width_index()),
     };
-    found.push(Launch {
+    let launch = Launch {
         entry,
         blocks,
         threads: THREADS,
         shared: layout.axis.size * strip,
         alignment: layout.width,
-        access: if in_place { layout.width } else { layout.width.max(4) },
+        access: if layout.in_place { layout.width } else { layout.width.max(4) },
         params,
-    });
-    Ok(())
+    };
+    Ok(launch.erase())
 }
 
 /// The widest strip of at most `most` bytes that fits the preferred shared memory, else the device's maximum; narrower where
 /// there would be few thread blocks. With the thread blocks and their parameters.
-fn cut(
-    layout: &Layout<'_>,
-    in_place: bool,
-    preferred: u32,
-    row: &Dimension,
-    most: u64,
-) -> Result<(u32, u32, Strips), Because> {
-    let narrow = in_place && layout.width < 4;
+fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Result<(u32, u32, Strips), RejectReason> {
+    let narrow = layout.in_place && layout.width < 4;
     let least = if narrow { MIN_NARROW_STRIP_BYTES } else { MIN_STRIP_BYTES };
     let widest = |shared: u32| {
         let fits = |strip: u32| u64::from(layout.axis.size) * u64::from(strip) <= u64::from(shared);
@@ -101,7 +94,8 @@ fn cut(
         .ok_or("no strip of that many rows fits shared memory")?;
     let outer = layout.outside_count();
     let strips_of = |strip: u32| layout.row_bytes(row).div_ceil(u64::from(strip));
-    let few = if in_place { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
+    let few =
+        if layout.in_place { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
     while strip > MIN_STRIP_BYTES && outer * strips_of(strip) < few {
         strip /= 2;
     }

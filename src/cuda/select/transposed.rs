@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim};
-use super::{grid, Because, Candidates};
+use super::{grid, reject, reject_at, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
@@ -23,11 +23,8 @@ struct Transposed {
 }
 reverse_parameters!(Transposed, 416);
 
-/// Tiles of the two dimensions along which the input and the output are contiguous; copying only.
-pub(super) fn transposed(layout: &Layout<'_>, in_place: bool, found: &mut Candidates) -> Result<(), Because> {
-    if in_place {
-        return Ok(()); // not a candidate
-    }
+/// Tiles of the two dimensions along which the input and the output are contiguous; not in place.
+pub(super) fn transposed(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let axis = Dimension {
         size: layout.axis.size,
         in_stride: layout.axis.in_stride,
@@ -39,10 +36,10 @@ pub(super) fn transposed(layout: &Layout<'_>, in_place: bool, found: &mut Candid
         all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
         all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
     ] else {
-        return Err("a tensor is contiguous along no dimension of 16 elements or more");
+        return reject_at("a tensor is contiguous along no dimension of {} elements or more", MIN_DIMENSION);
     };
     if along_in == along_out {
-        return Err("both tensors are contiguous along one dimension");
+        return reject("both tensors are contiguous along one dimension");
     }
     let dim = |n: usize| match layout.dimensions.get(n) {
         Some(d) => dim(d),
@@ -57,7 +54,7 @@ pub(super) fn transposed(layout: &Layout<'_>, in_place: bool, found: &mut Candid
     let pitch = TILE * layout.width + layout.width.max(4);
     let scatter = along_out.axis == 1 && along_in.length_stride != 0;
     let kernel = if scatter { &kernels::TRANSPOSED_SCATTER } else { &kernels::TRANSPOSED };
-    found.push(Launch {
+    let launch = Launch {
         entry: kernel.entry(layout.width_index()),
         blocks,
         threads: THREADS,
@@ -71,6 +68,6 @@ pub(super) fn transposed(layout: &Layout<'_>, in_place: bool, found: &mut Candid
             tiles: FastDiv::new(tiles as u32),
             tiles_along_out: FastDiv::new(across),
         },
-    });
-    Ok(())
+    };
+    Ok(launch.erase())
 }

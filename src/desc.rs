@@ -275,6 +275,11 @@ macro_rules! descriptors {
 for_each_operator!(descriptors);
 
 impl OperatorDesc {
+    /// The tensors that are read, in the order of the fields.
+    pub fn input_tensors(&self) -> Vec<&BufferTensorDesc> {
+        self.signature().inputs().iter().map(|(_, desc)| *desc).collect()
+    }
+
     /// The tensor that is written.
     pub fn output_tensor(&self) -> &BufferTensorDesc {
         self.signature().output

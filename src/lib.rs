@@ -11,6 +11,7 @@
 //! | dispatch | [`BindingTable::dispatch`] on a [`Stream`]; many as a [`Graph`] | [`DispatchError`] |
 //! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
 //! | slices of host memory | [`CompiledOperator::dispatch_on_host`] | [`DispatchError`] |
+//! | tensors of other libraries | [`lowering`], [`Device::compile_lowered`] | [`LoweringError`](lowering::LoweringError) |
 //! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
 #![cfg_attr(
     feature = "cudarc-0_19",
@@ -36,7 +37,9 @@ mod explain;
 pub mod feature_level;
 mod graph;
 mod layout;
+pub mod lowering;
 mod operator;
+mod operator_cache;
 mod ops;
 mod plan;
 mod raw;

@@ -93,7 +93,7 @@ impl Operator {
 }
 
 /// What every dispatch of a compiled operator keeps to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CompileOptions {
     /// What the addresses of the first input's and the output's first elements are multiples of, in bytes: a power of two, or 0 where
     /// nothing is known but that they are aligned to their elements. 16 always holds for bound buffers.
@@ -196,6 +196,11 @@ impl CompiledOperator {
     /// What is bound to it.
     pub(crate) fn signature(&self) -> Signature<'_> {
         self.desc().signature()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// Which operator this is.

@@ -3,15 +3,13 @@
 //! | file | |
 //! | --- | --- |
 //! | api | ONNX Runtime's functions, with results in place of statuses |
-//! | lower | shapes and lengths of tensors as descriptors; plain data |
-//! | kernel | what nodes have in common: a device, and operators compiled so far |
+//! | kernel | what nodes have in common: a device, and a dispatch on the run's stream |
 //! | reverse, sequence | what the two kinds of nodes do in a run |
 //! | op | the tables of callbacks that describe an operator to ONNX Runtime; its nodes |
 //! | register | which operators there are, in which domains |
 
 mod api;
 mod kernel;
-mod lower;
 mod op;
 mod register;
 mod reverse;

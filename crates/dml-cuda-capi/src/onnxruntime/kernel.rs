@@ -1,68 +1,28 @@
-//! What nodes of a session have in common: a device, and operators compiled so far.
+//! What nodes of a session have in common: a device, and a dispatch on the run's stream.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use dml::{Address, BindingError, CompileOptions, CompiledOperator, Device, DispatchError, Operator};
+use dml::lowering::Lowered;
+use dml::{Address, BindingError, BufferTensorDesc, CompileOptions, Device, DispatchError};
 use ort_sys::OrtKernelContext;
 
 use super::api::{Ort, Result};
-use super::lower::{Reversal, Sequence};
 
 /// Kernels that sessions made, runs of them, and runs whose output was the input, in this process.
 pub(crate) static KERNELS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static RUNS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static IN_PLACE_RUNS: AtomicU64 = AtomicU64::new(0);
 
-/// Operators that a node keeps. A model with more shapes than that compiles again, which takes microseconds.
-const KEPT: usize = 32;
-
-/// What an operator was compiled for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Lowered {
-    Reversal(Reversal),
-    Sequence(Sequence),
-}
-
-impl Lowered {
-    fn operator(&self, device: &Device) -> Result<Operator> {
-        match self {
-            Self::Reversal(reversal) => Ok(device.create_operator(reversal.desc()?)?),
-            Self::Sequence(sequence) => sequence.operator(device),
-        }
-    }
-
-    /// From the first element to the last: of each input, and of the output.
-    fn sizes_in_bytes(&self) -> Result<(Vec<usize>, usize)> {
-        let span = |tensor: &dml::BufferTensorDesc| tensor.span_in_bytes() as usize;
-        Ok(match self {
-            Self::Reversal(reversal) => {
-                let desc = reversal.desc()?;
-                let inputs = vec![span(&desc.input_tensor), span(&desc.sequence_lengths_tensor)];
-                (inputs, span(&desc.output_tensor))
-            }
-            Self::Sequence(sequence) => (Vec::new(), span(&sequence.desc().output_tensor)),
-        })
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Key {
-    lowered: Lowered,
-    options: CompileOptions,
-}
-
 /// A node's. ONNX Runtime runs it from several threads at once.
 pub struct Kernel {
     pub ort: Ort,
     pub device: Device,
-    compiled: Mutex<Vec<(Key, CompiledOperator)>>,
 }
 
 impl Kernel {
     pub fn new(ort: Ort, device: Device) -> Self {
         KERNELS.fetch_add(1, Ordering::Relaxed);
-        Self { ort, device, compiled: Mutex::default() }
+        Self { ort, device }
     }
 
     /// Whether memory of the node is the host's.
@@ -78,7 +38,7 @@ impl Kernel {
     /// done, and lets nobody else write.
     pub unsafe fn dispatch(
         &self,
-        lowered: Lowered,
+        lowered: &Lowered,
         inputs: &[Address],
         output: Address,
         context: *mut OrtKernelContext,
@@ -88,7 +48,7 @@ impl Kernel {
         let aligned = (input.unwrap_or(0) | output).is_multiple_of(16);
         let in_place = input == Some(output);
         let options = CompileOptions { pointer_alignment: if aligned { 16 } else { 0 }, in_place: Some(in_place) };
-        let operator = self.operator(Key { lowered, options })?;
+        let operator = self.device.compile_lowered(lowered, options)?;
         let stream = if self.is_on_host() { std::ptr::null_mut() } else { self.ort.stream(context)? };
         // SAFETY: the caller's promise; the stream is the run's; kernels stay loaded (`api::cuda_device`).
         match unsafe { operator.dispatch_raw(inputs, output, stream) } {
@@ -111,12 +71,15 @@ impl Kernel {
     /// As of `dispatch`.
     unsafe fn dispatch_on_copies(
         &self,
-        lowered: Lowered,
+        lowered: &Lowered,
         inputs: &[Address],
         output: Address,
         context: *mut OrtKernelContext,
     ) -> Result<()> {
-        let (of_inputs, of_output) = lowered.sizes_in_bytes()?;
+        let desc = lowered.desc();
+        let span = |tensor: &BufferTensorDesc| tensor.span_in_bytes() as usize;
+        let of_inputs: Vec<usize> = desc.input_tensors().into_iter().map(span).collect();
+        let of_output = span(desc.output_tensor());
         let aligned = |bytes: usize| vec![0u64; bytes.div_ceil(8)];
         let mut copies: Vec<Vec<u64>> = of_inputs.iter().map(|&bytes| aligned(bytes)).collect();
         for ((copy, &from), &bytes) in copies.iter_mut().zip(inputs).zip(&of_inputs) {
@@ -130,19 +93,5 @@ impl Kernel {
         // SAFETY: as above.
         unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output as *mut u8, of_output) };
         Ok(())
-    }
-
-    fn operator(&self, key: Key) -> Result<CompiledOperator> {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, operator)) = compiled.iter().find(|(known, _)| *known == key) {
-            return Ok(operator.clone());
-        }
-        let operator = key.lowered.operator(&self.device)?;
-        let operator = self.device.compile_operator_with(&operator, key.options)?;
-        if compiled.len() == KEPT {
-            compiled.remove(0);
-        }
-        compiled.push((key, operator.clone()));
-        Ok(operator)
     }
 }

@@ -41,11 +41,13 @@ impl Replaced {
             match name.trim() {
                 "ReverseSequence" => replaced.reverse_sequence = true,
                 "Range" => replaced.range = true,
-                _ => return Err(format!(
+                _ => {
+                    return Err(format!(
                     "dml_cuda.replace_onnx is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
                          `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
                 )
-                .into()),
+                    .into())
+                }
             }
         }
         Ok(replaced)

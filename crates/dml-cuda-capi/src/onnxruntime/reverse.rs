@@ -1,11 +1,11 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal};
 use dml::{Address, TensorDataType};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
 use super::api::Result;
-use super::kernel::{Kernel, Lowered};
-use super::lower::Reversal;
+use super::kernel::Kernel;
 
 /// What the lengths' type and shape are, and what becomes of those outside [0, T].
 pub enum Reverse {
@@ -41,14 +41,27 @@ pub fn width(element_type: i32) -> Option<usize> {
     BYTES.iter().find_map(|&(known, width)| (known as i32 == element_type).then_some(width))
 }
 
+/// Of packed tensors, in the operator's own words.
+fn lower(
+    input: ForeignTensor<'_>,
+    lengths: ForeignTensor<'_>,
+    axis: i64,
+    width: usize,
+    length_type: TensorDataType,
+) -> std::result::Result<LoweredReversal, String> {
+    LoweredReversal::new(input, lengths, None, axis, width, length_type, 0).map_err(|error| {
+        error.to_string().replace("InputTensor", "input").replace("SequenceLengthsTensor", "sequence_lengths")
+    })
+}
+
 impl Reverse {
     pub fn run(&self, kernel: &Kernel, context: *mut OrtKernelContext) -> Result<()> {
         let ort = kernel.ort;
         let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
         ort.shape(input, |element_type, shape| {
-            // Strings are moved one by one; the rest is as for elements of any width.
+            // Of strings the places are moved, as numbers.
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
-            let width = if strings { Some(1) } else { width(element_type) };
+            let width = if strings { Some(4) } else { width(element_type) };
             let width = width.ok_or_else(|| {
                 format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
             })?;
@@ -62,16 +75,17 @@ impl Reverse {
                 return Ok(());
             }
             if strings {
-                return reverse_strings(kernel, context, input, output, of_lengths as Address, reversal, shape);
+                return reverse_strings(kernel, context, input, output, of_lengths as Address, &reversal, shape);
             }
             let (from, to) = (ort.data(input)? as Address, ort.data(output)? as Address);
             // SAFETY: ONNX Runtime's tensors of the shapes that were lowered, in memory of the node's device.
-            unsafe { kernel.dispatch(Lowered::Reversal(reversal), &[from, of_lengths as Address], to, context) }
+            unsafe { kernel.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths as Address], to, context) }
         })
     }
 
-    fn lower(&self, shape: &[i64], of_lengths: &[i64], width: usize) -> std::result::Result<Reversal, String> {
-        match *self {
+    fn lower(&self, shape: &[i64], of_lengths: &[i64], width: usize) -> std::result::Result<LoweredReversal, String> {
+        let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
+        let (lengths, axis, length_type) = match *self {
             Self::Sequence { batch, time } => {
                 if shape.len() < 2 {
                     return Err(format!("input has {} dimensions, must have at least 2", shape.len()));
@@ -86,27 +100,23 @@ impl Reverse {
                 let mut broadcast = [1; 32];
                 broadcast[batch] = lanes;
                 let broadcast = broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?;
-                Reversal::new(shape, broadcast, time, width, TensorDataType::UInt64)
+                return lower(packed(shape), packed(broadcast), time as i64, width, TensorDataType::UInt64);
             }
-            Self::Subsequences { axis, lengths } => {
-                let rank = shape.len() as i64;
-                let found = if axis < 0 { axis + rank } else { axis };
-                if !(0..rank).contains(&found) {
-                    return Err(format!(
-                        "axis is {axis}, must be from {} to {}, of an input of {rank} dimensions",
-                        -rank,
-                        rank - 1
-                    ));
-                }
-                Reversal::new(shape, of_lengths, found as usize, width, lengths)
-            }
-        }
+            Self::Subsequences { axis, lengths } => (packed(of_lengths), axis, lengths),
+        };
+        lower(packed(shape), lengths, axis, width, length_type)
     }
 
     /// Looks at lengths on the host. int64 ones pass as UINT64, in which negative ones would be huge.
-    fn check(&self, address: Address, lengths: *const OrtValue, kernel: &Kernel, reversal: &Reversal) -> Result<()> {
+    fn check(
+        &self,
+        address: Address,
+        lengths: *const OrtValue,
+        kernel: &Kernel,
+        reversal: &LoweredReversal,
+    ) -> Result<()> {
         let (signed, count) = kernel.ort.shape(lengths, |element_type, shape| {
-            Ok((element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 as i32, super::lower::element_count(shape)?))
+            Ok((element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 as i32, super::api::element_count(shape)?))
         })?;
         if !signed {
             return Ok(());
@@ -135,20 +145,20 @@ fn reverse_strings(
     input: *const OrtValue,
     output: *mut OrtValue,
     lengths: Address,
-    reversal: Reversal,
+    reversal: &LoweredReversal,
     shape: &[i64],
 ) -> Result<()> {
     if !kernel.is_on_host() {
         return Err("strings are reversed on the CPU only".into());
     }
-    let count = super::lower::element_count(shape)?;
+    let count = super::api::element_count(shape)?;
     let (bytes, offsets) = kernel.ort.strings(input, count as usize)?;
     let places: Vec<u32> = (0..count).collect();
     let mut reversed = vec![0u32; count as usize];
-    let lowered = Lowered::Reversal(reversal.of_width(4));
+    let lowered = Lowered::Reversal(*reversal);
     // SAFETY: as many numbers as the shape has elements; the lengths are ONNX Runtime's, on the host.
     unsafe {
-        kernel.dispatch(lowered, &[places.as_ptr() as Address, lengths], reversed.as_mut_ptr() as Address, context)
+        kernel.dispatch(&lowered, &[places.as_ptr() as Address, lengths], reversed.as_mut_ptr() as Address, context)
     }?;
     for (at, &from) in reversed.iter().enumerate() {
         let from = from as usize;

@@ -1,25 +1,13 @@
 //! Sequences: ONNX's Range, and `dml_cuda.FillValueSequence`. Their scalars are on the host.
 
-use std::num::NonZeroU32;
-
-use dml::{Device, Operator, TensorDataType};
+use dml::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
+use dml::TensorDataType;
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
-use super::api::{Ort, Result};
-use super::kernel::{Kernel, Lowered};
-use super::lower::{element_count, integer_range_count, range_count, Sequence};
+use super::api::{element_count, Ort, Result};
+use super::kernel::Kernel;
 use super::reverse::width;
-
-impl Sequence {
-    pub fn operator(&self, device: &Device) -> Result<Operator> {
-        if self.data_type == TensorDataType::Float64 {
-            let count = NonZeroU32::new(self.count).ok_or("a sequence of no elements")?;
-            return Ok(device.create_float64_sequence(count, f64::from_bits(self.start), f64::from_bits(self.delta)));
-        }
-        Ok(device.create_operator(self.desc())?)
-    }
-}
 
 /// The data type of a sequence by ONNX's number.
 fn numeric(element_type: i32) -> std::result::Result<TensorDataType, String> {
@@ -81,11 +69,10 @@ impl Kernel {
             TensorDataType::Float64 => range_count([start, limit, delta].map(f64::from_bits))?,
             _ => {
                 let unused = 64 - data_type.size_in_bits();
-                let [start, limit, delta] = [start, limit, delta].map(|bits| ((bits << unused) as i64) >> unused);
-                integer_range_count(start, limit, delta)?
+                integer_range_count([start, limit, delta].map(|bits| ((bits << unused) as i64) >> unused))?
             }
         };
-        self.sequence(context, Sequence { data_type, count, start, delta }, &[count.into()])
+        self.sequence(context, LoweredSequence::packed(data_type, count, start, delta), &[count.into()])
     }
 
     /// On the host: a sequence of floats, then rounded.
@@ -97,10 +84,10 @@ impl Kernel {
             return Ok(());
         }
         let mut floats = vec![0f32; count as usize];
-        let sequence = Sequence { data_type: TensorDataType::Float32, count, start, delta };
+        let sequence = LoweredSequence::packed(TensorDataType::Float32, count, start, delta);
         let address = floats.as_mut_ptr() as dml::Address;
         // SAFETY: `floats` has that many elements.
-        unsafe { self.dispatch(Lowered::Sequence(sequence), &[], address, context) }?;
+        unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }?;
         let to = self.ort.data(output)?.cast::<bf16>();
         for (k, &float) in floats.iter().enumerate() {
             // SAFETY: ONNX Runtime's tensor of `count` elements, on the host, aligned or not.
@@ -126,16 +113,16 @@ impl Kernel {
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
         let ((element_type, start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
         let data_type = numeric(element_type)?;
-        self.sequence(context, Sequence { data_type, count, start, delta }, sizes)
+        self.sequence(context, LoweredSequence::packed(data_type, count, start, delta), sizes)
     }
 
-    fn sequence(&self, context: *mut OrtKernelContext, sequence: Sequence, shape: &[i64]) -> Result<()> {
+    fn sequence(&self, context: *mut OrtKernelContext, sequence: LoweredSequence, shape: &[i64]) -> Result<()> {
         let output = self.ort.output(context, shape)?;
-        if sequence.count == 0 {
+        if shape.contains(&0) {
             return Ok(());
         }
         let address = self.ort.data(output)? as dml::Address;
         // SAFETY: ONNX Runtime's tensor of that many elements, in memory of the node's device.
-        unsafe { self.dispatch(Lowered::Sequence(sequence), &[], address, context) }
+        unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }
     }
 }

@@ -321,6 +321,12 @@ fn runs_that_are_none_are_said() {
     assert!(said().contains("the case 'x, f32, copy' has no samples"));
     write(run(json!([0.0])));
     assert!(said().contains("has a time of 0, must be microseconds above 0"));
+    let mut nothing = run(json!([1.0]));
+    nothing["cases"][0]["bytes"] = json!(0);
+    write(nothing);
+    assert!(said().contains("the case 'x, f32, copy' has 0 bytes"));
+    fs::write(folder.path().join("t.csv"), "case,type,mode,microseconds,bytes\nx,f32,copy,-1,8\n").expect("written");
+    assert!(refused(folder.path(), &["import", "t.csv", "-o", "t.json"]).contains("has a time of -1"));
     let mut twice = run(json!([1.0]));
     twice["cases"] = json!([twice["cases"][0], twice["cases"][0]]);
     write(twice);

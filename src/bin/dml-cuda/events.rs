@@ -36,13 +36,19 @@ fn uuid(device: &Device) -> String {
     if let Some(ordinal) = device.ordinal() {
         use cudarc::driver::result::device;
         if let Ok(uuid) = device::get(ordinal as i32).and_then(device::get_uuid) {
-            let digits: String = uuid.bytes.iter().map(|&byte| format!("{:02x}", byte as u8)).collect();
-            let part = |from: usize, to: usize| &digits[from..to];
-            return format!("GPU-{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32));
+            return nvidias_name(uuid.bytes.map(|byte| byte as u8));
         }
     }
     let _ = device;
     String::new()
+}
+
+/// `GPU-01234567-89ab-…`
+#[cfg(feature = "cuda")]
+fn nvidias_name(uuid: [u8; 16]) -> String {
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let parts = [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]].map(digits);
+    format!("GPU-{}", parts.join("-"))
 }
 
 /// The CUDA version of a driver.
@@ -202,5 +208,14 @@ impl<'a> Printer<'a> {
                 say!("[EndCmd][{n:04}]\t: hr={code:#010x} {}\n", error.map_or("", String::as_str))
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    #[test]
+    fn a_gpu_has_the_name_that_nvidias_tools_take() {
+        let uuid = std::array::from_fn(|n| 0x11 * n as u8);
+        assert_eq!(super::nvidias_name(uuid), "GPU-00112233-4455-6677-8899-aabbccddeeff");
     }
 }

@@ -25,6 +25,8 @@ impl Scale {
 
     /// Around all values, and wide enough to be read.
     pub fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
+        // Work of no bytes has no place on it.
+        let values = values.filter(|value| value.is_finite() && *value > 0.0);
         let (least, most) =
             values.fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)));
         let (least, most) = if least > most { (1.0, 1.0) } else { (least, most) };

@@ -263,7 +263,7 @@ struct Device {
     name: String,
     driver: String,
     /// By which NVIDIA's tools know a GPU; empty where that is not known.
-    uuid: String,
+    pci: String,
     timing: String,
 }
 
@@ -293,7 +293,7 @@ enum Event {
         #[serde(default)]
         driver: String,
         #[serde(default)]
-        uuid: String,
+        pci: String,
         timing: String,
     },
     Dispatch {
@@ -403,7 +403,7 @@ impl<'a> Runner<'a> {
 
     fn foreign(&self, device: Option<String>) -> Result<Device, String> {
         let name = device.ok_or("it printed no line \"Running on '…'\"")?;
-        Ok(Device { name, driver: String::new(), uuid: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
+        Ok(Device { name, driver: String::new(), pci: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
     }
 
     /// The bytes that a small model writes.
@@ -431,7 +431,7 @@ fn times(printed: &[u8]) -> Result<(Device, Vec<f64>), String> {
     let (mut device, mut milliseconds) = (None, Vec::new());
     for line in String::from_utf8_lossy(printed).lines() {
         match serde_json::from_str(line).map_err(|error| format!("it printed '{line}': {error}"))? {
-            Event::Device { name, driver, uuid, timing } => device = Some(Device { name, driver, uuid, timing }),
+            Event::Device { name, driver, pci, timing } => device = Some(Device { name, driver, pci, timing }),
             Event::Dispatch { cpu_milliseconds, gpu_milliseconds } => {
                 milliseconds = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
             }
@@ -455,11 +455,11 @@ fn find_program(program: &Path) -> Result<PathBuf, String> {
 /// The driver and the clocks now, as NVIDIA's own tool says them of this GPU, where the tool is there.
 fn driver_and_clocks(device: &Device) -> (String, String) {
     let unknown = || (device.driver.clone(), String::new());
-    if device.uuid.is_empty() {
+    if device.pci.is_empty() {
         return unknown();
     }
     let query = ["--query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader"];
-    let output = Command::new("nvidia-smi").args(query).args(["-i", &device.uuid]).stdin(Stdio::null()).output();
+    let output = Command::new("nvidia-smi").args(query).args(["-i", &device.pci]).stdin(Stdio::null()).output();
     let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
     queried(&String::from_utf8_lossy(&text), &device.driver).unwrap_or_else(unknown)
 }
@@ -500,10 +500,10 @@ mod tests {
             ("580.159.04 (CUDA 13.0)", "SM 1980 MHz of at most 1980 MHz, memory 3201 MHz")
         );
         assert_eq!(queried("No devices were found", "CUDA 13.0"), None);
-        let device = |uuid: &str| Device {
+        let device = |pci: &str| Device {
             name: "GPU".into(),
             driver: "CUDA 13.0".into(),
-            uuid: uuid.into(),
+            pci: pci.into(),
             timing: String::new(),
         };
         // No tool is asked of a device that it cannot name, and the first GPU's clocks are not another's.

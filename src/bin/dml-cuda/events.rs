@@ -27,28 +27,25 @@ fn how_timed(device: &Device, graph: bool) -> &'static str {
 /// A device as the first event says it, and whether an iteration on a GPU is a graph.
 pub fn device(device: &Device, graph: bool) -> Value {
     let timing = how_timed(device, graph);
-    json!({ "event": "device", "name": device.name(), "driver": driver(device), "uuid": uuid(device), "timing": timing })
+    json!({ "event": "device", "name": device.name(), "driver": driver(device), "pci": pci(device), "timing": timing })
 }
 
-/// A GPU as NVIDIA's tools name it; none on the CPU.
-fn uuid(device: &Device) -> String {
+/// Where a GPU is, by which NVIDIA's tools know it whatever its ordinal here: `0000:1a:00.0`. Empty on the CPU.
+fn pci(device: &Device) -> String {
     #[cfg(feature = "cuda")]
     if let Some(ordinal) = device.ordinal() {
-        use cudarc::driver::result::device;
-        if let Ok(uuid) = device::get(ordinal as i32).and_then(device::get_uuid) {
-            return nvidias_name(uuid.bytes.map(|byte| byte as u8));
-        }
+        use cudarc::driver::{sys::CUdevice_attribute as Attribute, CudaContext, DriverError};
+        let place = || -> Result<String, DriverError> {
+            let context = CudaContext::new(ordinal)?;
+            let domain = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?;
+            let bus = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?;
+            let slot = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?;
+            Ok(format!("{domain:04x}:{bus:02x}:{slot:02x}.0"))
+        };
+        return place().unwrap_or_default();
     }
     let _ = device;
     String::new()
-}
-
-/// `GPU-01234567-89ab-…`
-#[cfg(feature = "cuda")]
-fn nvidias_name(uuid: [u8; 16]) -> String {
-    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let parts = [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]].map(digits);
-    format!("GPU-{}", parts.join("-"))
 }
 
 /// The CUDA version of a driver.
@@ -208,14 +205,5 @@ impl<'a> Printer<'a> {
                 say!("[EndCmd][{n:04}]\t: hr={code:#010x} {}\n", error.map_or("", String::as_str))
             }
         }
-    }
-}
-
-#[cfg(all(test, feature = "cuda"))]
-mod tests {
-    #[test]
-    fn a_gpu_has_the_name_that_nvidias_tools_take() {
-        let uuid = std::array::from_fn(|n| 0x11 * n as u8);
-        assert_eq!(super::nvidias_name(uuid), "GPU-00112233-4455-6677-8899-aabbccddeeff");
     }
 }

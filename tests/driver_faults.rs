@@ -365,6 +365,40 @@ fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
     assert!(report.is_empty(), "{report}");
 }
 
+/// Driver and clocks of a run are those of the GPU that it ran on, and not of the first.
+#[test]
+fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(folder) = driver("nothing") else { return };
+    let tool = folder.path().join("nvidia-smi");
+    std::fs::write(&tool, "#!/bin/sh\nfor last; do :; done\necho \"580.$last, 1980 MHz, 3201 MHz, 2000 MHz\"\n")
+        .expect("written");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let run = |arguments: &[&str]| {
+        let mut runner = common::runner();
+        runner.current_dir(folder.path()).args(arguments).env("PATH", &path);
+        runner.env("LD_LIBRARY_PATH", folder.path()).env("FAKE_GPUS", "2").output().expect("the runner starts")
+    };
+    assert!(run(&["suite", "s", "--tier", "quick"]).status.success());
+    for (adapter, place) in [("0", "0001:1a:01.0"), ("1", "0001:1b:01.0")] {
+        let bench = ["bench", "s", "-o", &format!("{adapter}.json"), "--only", "small_16x256.f32.copy", "-a", adapter];
+        let output = run(&bench);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let written = std::fs::read_to_string(folder.path().join(format!("{adapter}.json"))).expect("a run");
+        let machine = &serde_json::from_str::<serde_json::Value>(&written).expect("JSON")["machine"];
+        assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.0)"));
+        assert_eq!(machine["clocks"], "SM 1980 MHz of at most 2000 MHz, memory 3201 MHz");
+    }
+    // Two GPUs of one name are told apart by nothing else in this double than their drivers.
+    let output = run(&["bench", "s", "-o", "0.json", "--only", "small_16x256.f32", "-a", "1"]);
+    assert!(
+        output.status.code() == Some(1) && text(&output.stderr).contains("driver was '580.0001:1a:01.0"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
 #[test]
 fn memory_that_is_not_to_be_had_is_said() {
     let Some(folder) = driver("nothing") else { return };

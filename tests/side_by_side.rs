@@ -321,6 +321,12 @@ fn runs_that_are_none_are_said() {
     assert!(said().contains("the case 'x, f32, copy' has no samples"));
     write(run(json!([0.0])));
     assert!(said().contains("has a time of 0, must be microseconds above 0"));
+    let mut nothing = run(json!([1.0]));
+    nothing["cases"][0]["bytes"] = json!(0);
+    write(nothing);
+    assert!(said().contains("the case 'x, f32, copy' has 0 bytes"));
+    fs::write(folder.path().join("t.csv"), "case,type,mode,microseconds,bytes\nx,f32,copy,-1,8\n").expect("written");
+    assert!(refused(folder.path(), &["import", "t.csv", "-o", "t.json"]).contains("has a time of -1"));
     let mut twice = run(json!([1.0]));
     twice["cases"] = json!([twice["cases"][0], twice["cases"][0]]);
     write(twice);
@@ -365,8 +371,10 @@ fn a_run_is_replaced_by_nothing_else() {
     fs::write(path("named.html"), &before).expect("written");
     fs::write(path("marked.txt"), [b"\xEF\xBB\xBF", &before[..]].concat()).expect("written");
     fs::write(path("future.md"), r#"{ "schema": 7, "label": "from the future", "cases": 1 }"#).expect("written");
+    fs::write(path("cut.csv"), &before[..before.len() - 1]).expect("written");
     fs::write(path("t.csv"), "case,type,mode,microseconds,bytes\nx,f32,copy,7.5,8\n").expect("written");
-    let outputs = ["b.json", "./sub/../b.json", "sub/link.html", "hard.svg", "named.html", "marked.txt", "future.md"];
+    let outputs =
+        ["b.json", "./sub/../b.json", "sub/link.html", "hard.svg", "named.html", "marked.txt", "future.md", "cut.csv"];
     for to in outputs {
         for from in [&["report", "a.json"][..], &["report", "b.json"], &["compare", "a.json", "b.json"]] {
             for format in [&[][..], &["--format", "html"], &["--format", "json"]] {

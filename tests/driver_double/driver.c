@@ -253,9 +253,9 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; CALL("cuDevic
 #endif
 #ifndef WITHOUT_cuDeviceGetAttribute
 int cuDeviceGetAttribute(int *value, int which, int device) {
-    (void)device;
     CALL("cuDeviceGetAttribute");
-    *value = which == 75 ? 8 : which == 97 ? 166912 : 1; /* compute capability 8.1, shared memory of a block */
+    /* compute capability 8.1, shared memory of a block, the PCI bus */
+    *value = which == 75 ? 8 : which == 97 ? 166912 : which == 33 ? 0x1a + device : 1;
     return 0;
 }
 #endif

@@ -243,7 +243,8 @@ fn set_device(run: &mut Run, found: Device) {
 
 /// All models must run on one device.
 fn check_device(run: &mut Run, found: Device, options: &Options) -> Result<(), String> {
-    if run.machine.device.is_empty() {
+    // Clocks are read behind the first model: a GPU that waits lowers them.
+    if run.machine.device.is_empty() || (run.cases.is_empty() && run.outputs.is_empty()) {
         set_device(run, found);
     } else if run.machine.device != found.name {
         return Err(format!(
@@ -262,7 +263,7 @@ struct Device {
     name: String,
     driver: String,
     /// By which NVIDIA's tools know a GPU; empty where that is not known.
-    uuid: String,
+    pci: String,
     timing: String,
 }
 
@@ -292,7 +293,7 @@ enum Event {
         #[serde(default)]
         driver: String,
         #[serde(default)]
-        uuid: String,
+        pci: String,
         timing: String,
     },
     Dispatch {
@@ -402,7 +403,7 @@ impl<'a> Runner<'a> {
 
     fn foreign(&self, device: Option<String>) -> Result<Device, String> {
         let name = device.ok_or("it printed no line \"Running on '…'\"")?;
-        Ok(Device { name, driver: String::new(), uuid: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
+        Ok(Device { name, driver: String::new(), pci: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
     }
 
     /// The bytes that a small model writes.
@@ -430,7 +431,7 @@ fn times(printed: &[u8]) -> Result<(Device, Vec<f64>), String> {
     let (mut device, mut milliseconds) = (None, Vec::new());
     for line in String::from_utf8_lossy(printed).lines() {
         match serde_json::from_str(line).map_err(|error| format!("it printed '{line}': {error}"))? {
-            Event::Device { name, driver, uuid, timing } => device = Some(Device { name, driver, uuid, timing }),
+            Event::Device { name, driver, pci, timing } => device = Some(Device { name, driver, pci, timing }),
             Event::Dispatch { cpu_milliseconds, gpu_milliseconds } => {
                 milliseconds = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
             }
@@ -453,19 +454,23 @@ fn find_program(program: &Path) -> Result<PathBuf, String> {
 
 /// The driver and the clocks now, as NVIDIA's own tool says them of this GPU, where the tool is there.
 fn driver_and_clocks(device: &Device) -> (String, String) {
-    let unknown = (device.driver.clone(), String::new());
-    if device.uuid.is_empty() {
-        return unknown;
+    let unknown = || (device.driver.clone(), String::new());
+    if device.pci.is_empty() {
+        return unknown();
     }
     let query = ["--query-gpu=driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader"];
-    let output = Command::new("nvidia-smi").args(query).args(["-i", &device.uuid]).stdin(Stdio::null()).output();
+    let output = Command::new("nvidia-smi").args(query).args(["-i", &device.pci]).stdin(Stdio::null()).output();
     let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).trim().to_owned();
-    match text.splitn(4, ", ").collect::<Vec<_>>().as_slice() {
+    queried(&String::from_utf8_lossy(&text), &device.driver).unwrap_or_else(unknown)
+}
+
+/// What the tool answers for one GPU.
+fn queried(text: &str, cuda: &str) -> Option<(String, String)> {
+    match text.trim().splitn(4, ", ").collect::<Vec<_>>().as_slice() {
         [driver, sm, memory, most] => {
-            (format!("{driver} ({})", device.driver), format!("SM {sm} of at most {most}, memory {memory}"))
+            Some((format!("{driver} ({cuda})"), format!("SM {sm} of at most {most}, memory {memory}")))
         }
-        _ => unknown,
+        _ => None,
     }
 }
 
@@ -481,4 +486,27 @@ fn operating_system() -> String {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
     name.unwrap_or(std::env::consts::OS).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_described_by_its_own_line() {
+        let (driver, clocks) = queried("580.159.04, 1980 MHz, 3201 MHz, 1980 MHz\n", "CUDA 13.0").expect("a line");
+        assert_eq!(
+            (driver.as_str(), clocks.as_str()),
+            ("580.159.04 (CUDA 13.0)", "SM 1980 MHz of at most 1980 MHz, memory 3201 MHz")
+        );
+        assert_eq!(queried("No devices were found", "CUDA 13.0"), None);
+        let device = |pci: &str| Device {
+            name: "GPU".into(),
+            driver: "CUDA 13.0".into(),
+            pci: pci.into(),
+            timing: String::new(),
+        };
+        // No tool is asked of a device that it cannot name, and the first GPU's clocks are not another's.
+        assert_eq!(driver_and_clocks(&device("")), ("CUDA 13.0".to_owned(), String::new()));
+    }
 }

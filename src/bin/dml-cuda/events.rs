@@ -27,19 +27,22 @@ fn how_timed(device: &Device, graph: bool) -> &'static str {
 /// A device as the first event says it, and whether an iteration on a GPU is a graph.
 pub fn device(device: &Device, graph: bool) -> Value {
     let timing = how_timed(device, graph);
-    json!({ "event": "device", "name": device.name(), "driver": driver(device), "uuid": uuid(device), "timing": timing })
+    json!({ "event": "device", "name": device.name(), "driver": driver(device), "pci": pci(device), "timing": timing })
 }
 
-/// A GPU as NVIDIA's tools name it; none on the CPU.
-fn uuid(device: &Device) -> String {
+/// Where a GPU is, by which NVIDIA's tools know it whatever its ordinal here: `0000:1a:00.0`. Empty on the CPU.
+fn pci(device: &Device) -> String {
     #[cfg(feature = "cuda")]
     if let Some(ordinal) = device.ordinal() {
-        use cudarc::driver::result::device;
-        if let Ok(uuid) = device::get(ordinal as i32).and_then(device::get_uuid) {
-            let digits: String = uuid.bytes.iter().map(|&byte| format!("{:02x}", byte as u8)).collect();
-            let part = |from: usize, to: usize| &digits[from..to];
-            return format!("GPU-{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32));
-        }
+        use cudarc::driver::{sys::CUdevice_attribute as Attribute, CudaContext, DriverError};
+        let place = || -> Result<String, DriverError> {
+            let context = CudaContext::new(ordinal)?;
+            let domain = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?;
+            let bus = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?;
+            let slot = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?;
+            Ok(format!("{domain:04x}:{bus:02x}:{slot:02x}.0"))
+        };
+        return place().unwrap_or_default();
     }
     let _ = device;
     String::new()

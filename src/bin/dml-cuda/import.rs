@@ -46,6 +46,7 @@ pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Res
         (tool, "") => tool.to_owned(),
         (tool, device) => format!("{tool} on {device}"),
     });
+    run.check().map_err(|error| format!("{}: {error}", from.display()))?;
     if std::fs::symlink_metadata(to).is_ok() {
         return Err(format!("{} exists, must be a new file", to.display()));
     }

@@ -102,12 +102,16 @@ impl Run {
         Ok(run)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// An error where the figures of a case cannot be.
+    pub fn check(&self) -> Result<(), String> {
         let mut seen = std::collections::BTreeSet::new();
         for timing in &self.cases {
             let (name, samples) = (timing.work.name(), &timing.samples);
             if !seen.insert(timing.work.key()) {
                 return Err(format!("the case '{name}' is there twice, must be there once"));
+            }
+            if timing.work.bytes == 0 {
+                return Err(format!("the case '{name}' has 0 bytes, must move at least one"));
             }
             if samples.values().is_empty() {
                 return Err(format!("the case '{name}' has no samples, must have at least one"));

@@ -21,7 +21,7 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     }
 }
 
-/// Whether a file holds such a document, of any version. Its name says nothing.
+/// Whether a file holds such a document, of any version, or the beginning of one. Its name says nothing.
 pub fn is_in(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Versioned {
@@ -34,5 +34,12 @@ pub fn is_in(path: &Path) -> bool {
     if file.fill_buf().is_ok_and(|begin| begin.starts_with(BYTE_ORDER_MARK)) {
         file.consume(BYTE_ORDER_MARK.len());
     }
-    serde_json::from_reader::<_, Versioned>(file).is_ok()
+    match serde_json::from_reader::<_, Versioned>(file) {
+        Ok(_) => true,
+        // One that was cut short is worth keeping, too.
+        Err(error) if error.is_eof() => {
+            std::fs::read(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("\"schema\""))
+        }
+        Err(_) => false,
+    }
 }

@@ -25,9 +25,11 @@ impl Scale {
 
     /// Around all values, and wide enough to be read.
     pub fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
+        let values = values.filter(|value| value.is_finite() && *value > 0.0);
         let (least, most) =
             values.fold((f64::INFINITY, 0.0), |(least, most), value| (value.min(least), value.max(most)));
-        let (least, most) = if least > most { (1.0, 1.0) } else { (least, most) };
+        // Values beyond that are drawn at its ends.
+        let (least, most) = if least > most { (1.0, 1.0) } else { (least.clamp(1e-30, 1e30), most.clamp(1e-30, 1e30)) };
         let margin = 1.1f64.max((most / least).powf(0.03));
         let (least, most) = (least / margin, most * margin);
         let close = most / least < 5.0;
@@ -83,5 +85,33 @@ pub fn tick(value: f64) -> String {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scale_is_finite_and_has_ticks() {
+        let all: [&[f64]; 7] =
+            [&[], &[0.0], &[1.0], &[1.0, 1.02], &[1e300, 1e-300], &[f64::INFINITY, f64::NAN, 3.0], &[5e-324, f64::MAX]];
+        for values in all {
+            let values = || values.iter().copied().chain([1.0]);
+            for scale in [Scale::of_fractions(values()), Scale::logarithmic(values()), Scale::binary(values())] {
+                assert!(!scale.ticks.is_empty() && scale.ticks.len() < 64, "{:?}", scale.ticks);
+                assert!(values()
+                    .chain(scale.ticks.iter().copied())
+                    .all(|value| (0.0..=1.0).contains(&scale.place(value)) || value.is_nan()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_far_above_the_whole_has_a_place_of_its_own() {
+        let (low, high) =
+            (Scale::of_fractions([0.2, 1.3].into_iter()), Scale::of_fractions([0.2, 4.0, 8.0].into_iter()));
+        assert!(!low.is_logarithmic() && low.place(1.3) > low.place(1.2) && low.place(1.3) < 1.0);
+        assert!(high.is_logarithmic() && high.place(8.0) > high.place(4.0) && high.place(8.0) < 1.0);
     }
 }

@@ -1,8 +1,6 @@
 //! The arrows between the files of src/, read from the sources: who may use whom, and that no files use each other in a
 //! circle. Unit tests are left out: they may use anything.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +59,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
 
 /// The library's files without comments and unit tests, by their module path: `cuda::select::strips`.
 fn library() -> BTreeMap<String, String> {
-    let root = common::repository("src");
+    let root = crate::common::repository("src");
     let mut modules = BTreeMap::new();
     for path in sources(&root) {
         let name = path.strip_prefix(&root).expect("below src").with_extension("");

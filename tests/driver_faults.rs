@@ -7,36 +7,50 @@ mod common;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
-/// The functions that the crate calls, as `tests/driver_double/driver.c` defines them.
+/// The functions that the crate calls, as `tests/driver_double/driver.c` defines them; the plain copy is the runner's.
 fn functions() -> Vec<String> {
     let source = std::fs::read_to_string(common::repository("tests/driver_double/driver.c")).expect("the double");
-    let names = source.lines().filter_map(|line| line.strip_prefix("#ifndef WITHOUT_"));
-    names.map(|name| name.trim().to_owned()).collect()
+    let names = source.lines().filter_map(|line| line.strip_prefix("int cu")?.split('(').next());
+    names.map(|name| format!("cu{name}")).filter(|name| name != "cuMemcpyDtoDAsync_v2").collect()
 }
 
-/// Builds libcuda.so.1 in a folder, without one of its functions; false where there is no C compiler.
-fn build(folder: &Path, without: &str) -> bool {
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let library = folder.join("libcuda.so.1");
-    let built = Command::new(compiler)
-        .args(["-w", "-O1", "-shared", "-fPIC", "-lpthread", &format!("-DWITHOUT_{without}"), "-o"])
-        .arg(&library)
-        .arg(common::repository("tests/driver_double/driver.c"))
-        .status();
-    let built = built.is_ok_and(|status| status.success());
-    // The loader tries several names.
-    built && std::fs::copy(&library, folder.join("libcuda.so")).is_ok()
+/// The double as a library, which is compiled once; `None` where there is no C compiler.
+fn compiled() -> Option<&'static [u8]> {
+    static LIBRARY: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+    let compile = || {
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = folder.path().join("libcuda.so.1");
+        let built = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+            .args(["-w", "-O1", "-shared", "-fPIC", "-lpthread", "-o"])
+            .arg(&library)
+            .arg(common::repository("tests/driver_double/driver.c"))
+            .status();
+        built.is_ok_and(|status| status.success()).then(|| std::fs::read(library).expect("it was built"))
+    };
+    LIBRARY.get_or_init(compile).as_deref()
 }
 
-/// A folder with the driver; none where there is no C compiler.
-fn driver(without: &str) -> Option<tempfile::TempDir> {
-    let folder = tempfile::tempdir().expect("a folder");
-    if build(folder.path(), without) {
-        return Some(folder);
+/// A folder with the driver, without one of its functions: the name is another in this copy. None where there is no C compiler.
+fn driver(without: Option<&str>) -> Option<tempfile::TempDir> {
+    let Some(library) = compiled() else {
+        eprintln!("SKIPPED: there is no C compiler to build a driver with");
+        return None;
+    };
+    let mut library = library.to_vec();
+    if let Some(name) = without {
+        let name = format!("\0{name}\0").into_bytes();
+        let places: Vec<usize> = (0..library.len()).filter(|&at| library[at..].starts_with(&name)).collect();
+        assert!(!places.is_empty(), "the library names its functions");
+        places.into_iter().for_each(|at| library[at + 1] = b'x');
     }
-    eprintln!("SKIPPED: there is no C compiler to build a driver with");
-    None
+    let folder = tempfile::tempdir().expect("a folder");
+    // The loader tries several names.
+    for name in ["libcuda.so.1", "libcuda.so"] {
+        std::fs::write(folder.path().join(name), &library).expect("a folder of our own");
+    }
+    Some(folder)
 }
 
 /// Runs a model with so many GPUs and `cuInit` answering `code`.
@@ -58,7 +72,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
-    let Some(folder) = driver("nothing") else { return };
+    let Some(folder) = driver(None) else { return };
     for code in [803, 999] {
         // By default the CPU runs it, and the reason is on stderr.
         let output = run(folder.path(), 0, code, &[]);
@@ -88,7 +102,7 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
 #[test]
 fn a_driver_that_lacks_a_function_is_too_old() {
     // With all of them the runner runs and times a model on the GPU: these are all that it calls.
-    let Some(complete) = driver("nothing") else { return };
+    let Some(complete) = driver(None) else { return };
     let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).starts_with("Running on 'Fake GPU'"), "{}", text(&output.stdout));
@@ -100,7 +114,7 @@ fn a_driver_that_lacks_a_function_is_too_old() {
     let functions = functions();
     assert_eq!(functions.len(), 38);
     for name in &functions {
-        let Some(folder) = driver(name) else { return };
+        let Some(folder) = driver(Some(name)) else { return };
         let said = format!(
             "cuda: loading the driver library failed: it has no {name}; install an NVIDIA driver for CUDA 12.0"
         );
@@ -261,7 +275,7 @@ const GIVE_BACK: [&str; 10] = [
 /// Every function of the driver, failing at every call that the scenario and the runner make of it.
 #[test]
 fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
-    let Some(folder) = driver("nothing") else { return };
+    let Some(folder) = driver(None) else { return };
     let mut matrix = String::new();
     let (mut cases, mut errors) = (0, 0);
     for function in functions() {
@@ -304,7 +318,7 @@ fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
 
 #[test]
 fn the_double_reports_what_is_lost_and_what_is_freed_too_early() {
-    let Some(folder) = driver("nothing") else { return };
+    let Some(folder) = driver(None) else { return };
     let report = folder.path().join("report");
     let output = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "the_scenario", "--nocapture"])
@@ -327,7 +341,7 @@ fn the_double_reports_what_is_lost_and_what_is_freed_too_early() {
 /// A suite is timed on a GPU as on the CPU: samples are the GPU's, the roof is the driver's plain work.
 #[test]
 fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
-    let Some(folder) = driver("nothing") else { return };
+    let Some(folder) = driver(None) else { return };
     let report = folder.path().join("report");
     let run = |arguments: &[&str]| {
         let output = common::runner()
@@ -401,7 +415,7 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
 
 #[test]
 fn memory_that_is_not_to_be_had_is_said() {
-    let Some(folder) = driver("nothing") else { return };
+    let Some(folder) = driver(None) else { return };
     let (output, _) = with_failure(folder.path(), "cuMemAlloc_v2", 2, 2, true);
     let said = text(&output.stderr);
     assert!(!output.status.success() && said.contains("cuda: allocating ") && said.contains("free memory"), "{said}");
@@ -410,7 +424,7 @@ fn memory_that_is_not_to_be_had_is_said() {
 /// A number that cudarc's enum of results does not have, of which the driver has no words either.
 #[test]
 fn a_result_that_nobody_knows_is_said_by_its_number() {
-    let Some(folder) = driver("nothing") else { return };
+    let Some(folder) = driver(None) else { return };
     for (function, nth) in [("cuMemAlloc_v2", 2), ("cuLaunchKernel", 1), ("cuInit", 1), ("cuGraphLaunch", 2)] {
         let (output, _) = with_failure(folder.path(), function, nth, 4711, true);
         let said = text(&output.stderr);

@@ -1,5 +1,5 @@
-//! Every kernel, on the host (`host`) and on the GPU (`gpu`): all launches that can be selected for a layout of the case
-//! table, also those that a dispatch would pass over for a faster one, for pointers at multiples of 16 and at the least
+//! Every kernel, on the host (`host`; a share, unless `EMULATE=all`) and on the GPU (`gpu`): the launches that can be selected for a
+//! layout of the case table, also those that a dispatch would pass over for a faster one, for pointers at multiples of 16 and at the least
 //! alignment that each takes, bit for bit against the oracle.
 
 mod gpu;
@@ -73,17 +73,29 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     found
 }
 
-/// Runs every launch of the cases.
-fn check<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], machine: &mut impl Machine) -> Tally {
+/// The launches of cases: all, or a share of them, in which every kernel has every size that selects it, packed and with strides.
+fn work<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], all: bool) -> Vec<(&'a Case, Vec<Launch>)> {
+    let mut seen = BTreeSet::new();
+    let of_case = |case: &'a Case| {
+        let mut launches = launches(case, targets);
+        let output = case.desc.output_tensor();
+        launches.retain(|launch| all || seen.insert((launch.entry.name(), &output.sizes, output.strides.is_some())));
+        (case, launches)
+    };
+    cases.map(of_case).filter(|(_, launches)| !launches.is_empty()).collect()
+}
+
+/// Runs launches.
+fn check<'a>(work: impl Iterator<Item = &'a (&'a Case, Vec<Launch>)>, machine: &mut impl Machine) -> Tally {
     let mut tally = Tally::default();
-    for case in cases {
+    for (case, launches) in work {
         let expected = case.expected();
-        for launch in launches(case, targets) {
+        for launch in launches {
             let name = launch.entry.name().to_string_lossy().into_owned();
             // Aligned to all that a kernel may ask for, and to what this one asks for and no more.
             for past in [0, launch.alignment].into_iter().filter(|past| *past < 16) {
                 let what = format!("{name}, pointers {past} bytes past a multiple of 16: {:?}", case.desc);
-                let found = machine.run(case, &launch, past).unwrap_or_else(|report| panic!("{what}: {report}"));
+                let found = machine.run(case, launch, past).unwrap_or_else(|report| panic!("{what}: {report}"));
                 if let Some(difference) = difference(&case.desc, &found, &expected) {
                     panic!("{what}: {difference}");
                 }

@@ -1,7 +1,7 @@
 /* A double of the CUDA driver: a library with the entry points that this crate calls, whose memory is the host's and whose kernels do
    nothing. It knows what is live, and writes a line to the file DOUBLE_REPORT for whatever a driver would not forgive: unknown or
    destroyed handles, a call without a context, memory freed, read or written and kernels unloaded while queued work uses them; and at the end what was not given
-   back. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of a function answer 2. -DWITHOUT_cuInit leaves a function out. */
+   back. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of a function answer 2. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,35 +233,20 @@ __attribute__((destructor)) static void end(void) {
 #define CALL(name) do { int failed = called(name); if (failed) return failed; } while (0)
 #define WITH_CONTEXT(name) do { needs_context(name); CALL(name); } while (0)
 
-#ifndef WITHOUT_cuInit
 int cuInit(unsigned flags) { (void)flags; CALL("cuInit"); return getenv("FAKE_CU_INIT") ? atoi(getenv("FAKE_CU_INIT")) : 0; }
-#endif
-#ifndef WITHOUT_cuDriverGetVersion
 int cuDriverGetVersion(int *version) { CALL("cuDriverGetVersion"); *version = 12000; return 0; }
-#endif
-#ifndef WITHOUT_cuDeviceGetCount
 int cuDeviceGetCount(int *count) { CALL("cuDeviceGetCount"); *count = getenv("FAKE_GPUS") ? atoi(getenv("FAKE_GPUS")) : 1; return 0; }
-#endif
-#ifndef WITHOUT_cuDeviceGet
 int cuDeviceGet(int *device, int ordinal) { CALL("cuDeviceGet"); *device = ordinal; return 0; }
-#endif
-#ifndef WITHOUT_cuDeviceGetName
 int cuDeviceGetName(char *name, int length, int device) { (void)device; CALL("cuDeviceGetName"); snprintf(name, (size_t)length, "Fake GPU"); return 0; }
-#endif
-#ifndef WITHOUT_cuDeviceTotalMem_v2
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; CALL("cuDeviceTotalMem_v2"); *bytes = 1 << 30; return 0; }
-#endif
-#ifndef WITHOUT_cuDeviceGetAttribute
 int cuDeviceGetAttribute(int *value, int which, int device) {
     CALL("cuDeviceGetAttribute");
     /* compute capability 8.1, shared memory of a block, the PCI bus */
     *value = which == 75 ? 8 : which == 97 ? 166912 : which == 33 ? 0x1a + device : 1;
     return 0;
 }
-#endif
 static void *primary;
 static int retained;
-#ifndef WITHOUT_cuDevicePrimaryCtxRetain
 int cuDevicePrimaryCtxRetain(void **context, int device) {
     (void)device;
     CALL("cuDevicePrimaryCtxRetain");
@@ -269,8 +254,6 @@ int cuDevicePrimaryCtxRetain(void **context, int device) {
     *context = primary;
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuDevicePrimaryCtxRelease_v2
 int cuDevicePrimaryCtxRelease_v2(int device) {
     (void)device;
     CALL("cuDevicePrimaryCtxRelease_v2");
@@ -278,22 +261,14 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
     else if (--retained == 0) drop(CONTEXT, primary, "cuDevicePrimaryCtxRelease_v2");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuCtxGetCurrent
 int cuCtxGetCurrent(void **context) { CALL("cuCtxGetCurrent"); *context = current; return 0; }
-#endif
-#ifndef WITHOUT_cuCtxSetCurrent
 int cuCtxSetCurrent(void *context) {
     if (context) check(CONTEXT, context, 0, "cuCtxSetCurrent");
     CALL("cuCtxSetCurrent");
     current = context;
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuStreamCreate
 int cuStreamCreate(void **stream, unsigned flags) { (void)flags; WITH_CONTEXT("cuStreamCreate"); *stream = add(STREAM, 1); return 0; }
-#endif
-#ifndef WITHOUT_cuStreamSynchronize
 int cuStreamSynchronize(void *stream) {
     check_stream(stream, "cuStreamSynchronize");
     not_captured(stream, "cuStreamSynchronize");
@@ -301,8 +276,6 @@ int cuStreamSynchronize(void *stream) {
     done(stream);
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuStreamDestroy_v2
 int cuStreamDestroy_v2(void *stream) {
     nothing_queued(stream, NULL, "destroys a stream with queued work", "cuStreamDestroy_v2");
     not_captured(stream, "cuStreamDestroy_v2");
@@ -310,8 +283,6 @@ int cuStreamDestroy_v2(void *stream) {
     drop(STREAM, stream, "cuStreamDestroy_v2");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuStreamBeginCapture_v2
 int cuStreamBeginCapture_v2(void *stream, int mode) {
     struct capture *made;
     (void)mode;
@@ -326,8 +297,6 @@ int cuStreamBeginCapture_v2(void *stream, int mode) {
     pthread_mutex_unlock(&lock);
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuStreamEndCapture
 int cuStreamEndCapture(void *stream, void **graph) {
     struct capture **place, *ended;
     int failed;
@@ -344,8 +313,6 @@ int cuStreamEndCapture(void *stream, void **graph) {
     free(ended);
     return failed;
 }
-#endif
-#ifndef WITHOUT_cuGraphInstantiateWithFlags
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
     (void)flags;
     check(GRAPH, graph, 0, "cuGraphInstantiateWithFlags");
@@ -353,18 +320,12 @@ int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long lo
     *executable = add_graph(EXECUTABLE, *(struct queued **)graph);
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuGraphDestroy
 int cuGraphDestroy(void *graph) { CALL("cuGraphDestroy"); drop_graph(GRAPH, graph, "cuGraphDestroy"); return 0; }
-#endif
-#ifndef WITHOUT_cuGraphExecDestroy
 int cuGraphExecDestroy(void *executable) {
     CALL("cuGraphExecDestroy");
     drop_graph(EXECUTABLE, executable, "cuGraphExecDestroy");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuGraphLaunch
 int cuGraphLaunch(void *executable, void *stream) {
     const struct queued *work;
     check(EXECUTABLE, executable, 0, "cuGraphLaunch");
@@ -378,11 +339,7 @@ int cuGraphLaunch(void *executable, void *stream) {
     pthread_mutex_unlock(&lock);
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuEventCreate
 int cuEventCreate(void **event, unsigned flags) { (void)flags; WITH_CONTEXT("cuEventCreate"); *event = add(EVENT, 1); return 0; }
-#endif
-#ifndef WITHOUT_cuEventRecord
 int cuEventRecord(void *event, void *stream) {
     check(EVENT, event, 0, "cuEventRecord");
     check_stream(stream, "cuEventRecord");
@@ -390,8 +347,6 @@ int cuEventRecord(void *event, void *stream) {
     WITH_CONTEXT("cuEventRecord");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuEventRecordWithFlags
 int cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
     check(EVENT, event, 0, "cuEventRecordWithFlags");
     check(STREAM, stream, 0, "cuEventRecordWithFlags");
@@ -399,28 +354,16 @@ int cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
     WITH_CONTEXT("cuEventRecordWithFlags");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuEventSynchronize
 int cuEventSynchronize(void *event) { check(EVENT, event, 0, "cuEventSynchronize"); CALL("cuEventSynchronize"); return 0; }
-#endif
-#ifndef WITHOUT_cuEventDestroy_v2
 int cuEventDestroy_v2(void *event) { WITH_CONTEXT("cuEventDestroy_v2"); drop(EVENT, event, "cuEventDestroy_v2"); return 0; }
-#endif
-#ifndef WITHOUT_cuMemGetInfo_v2
 int cuMemGetInfo_v2(size_t *available, size_t *total) { WITH_CONTEXT("cuMemGetInfo_v2"); *available = *total = 1 << 30; return 0; }
-#endif
-#ifndef WITHOUT_cuMemAlloc_v2
 int cuMemAlloc_v2(void **address, size_t bytes) { WITH_CONTEXT("cuMemAlloc_v2"); *address = add(MEMORY, bytes); return 0; }
-#endif
-#ifndef WITHOUT_cuMemFree_v2
 int cuMemFree_v2(void *address) {
     not_in_use(address, "frees memory that queued work uses", "cuMemFree_v2");
     WITH_CONTEXT("cuMemFree_v2");
     drop(MEMORY, address, "cuMemFree_v2");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuMemsetD8Async
 int cuMemsetD8Async(void *to, unsigned char value, size_t bytes, void *stream) {
     check(MEMORY, to, bytes, "cuMemsetD8Async");
     check_stream(stream, "cuMemsetD8Async");
@@ -428,8 +371,6 @@ int cuMemsetD8Async(void *to, unsigned char value, size_t bytes, void *stream) {
     memset(to, value, bytes);
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuMemcpyHtoDAsync_v2
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
     check(MEMORY, to, bytes, "cuMemcpyHtoDAsync_v2");
     check_stream(stream, "cuMemcpyHtoDAsync_v2");
@@ -438,8 +379,6 @@ int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     memcpy(to, from, bytes);
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuMemcpyDtoHAsync_v2
 int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
     check(MEMORY, from, bytes, "cuMemcpyDtoHAsync_v2");
     check_stream(stream, "cuMemcpyDtoHAsync_v2");
@@ -448,7 +387,6 @@ int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     memcpy(to, from, bytes);
     return 0;
 }
-#endif
 /* For the runner's plain copy alone; the library has no use for it. */
 int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
     check(MEMORY, to, bytes, "cuMemcpyDtoDAsync_v2");
@@ -458,10 +396,7 @@ int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     memcpy(to, from, bytes);
     return 0;
 }
-#ifndef WITHOUT_cuModuleLoadData
 int cuModuleLoadData(void **module, const void *image) { (void)image; WITH_CONTEXT("cuModuleLoadData"); *module = add(MODULE, 1); return 0; }
-#endif
-#ifndef WITHOUT_cuModuleGetFunction
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     (void)name;
     check(MODULE, module, 0, "cuModuleGetFunction");
@@ -469,24 +404,18 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
     *function = module;
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuModuleUnload
 int cuModuleUnload(void *module) {
     nothing_queued(NULL, module, "unloads a kernel while it is queued", "cuModuleUnload");
     WITH_CONTEXT("cuModuleUnload");
     drop(MODULE, module, "cuModuleUnload");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuFuncSetAttribute
 int cuFuncSetAttribute(void *function, int which, int value) {
     (void)which, (void)value;
     check(MODULE, function, 0, "cuFuncSetAttribute");
     WITH_CONTEXT("cuFuncSetAttribute");
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuLaunchKernel
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
                    void **parameters, void **extra) {
     struct queued *made;
@@ -502,7 +431,6 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     enqueue(made);
     return 0;
 }
-#endif
 static int elapsed(float *milliseconds, void *start, void *end) {
     check(EVENT, start, 0, "cuEventElapsedTime");
     check(EVENT, end, 0, "cuEventElapsedTime");
@@ -510,7 +438,6 @@ static int elapsed(float *milliseconds, void *start, void *end) {
     *milliseconds = 1;
     return 0;
 }
-#ifndef WITHOUT_cuGetProcAddress_v2
 int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long flags, int *found) {
     (void)name, (void)version, (void)flags;
     CALL("cuGetProcAddress_v2");
@@ -518,12 +445,9 @@ int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned
     *found = 0;
     return 0;
 }
-#endif
-#ifndef WITHOUT_cuGetErrorString
 int cuGetErrorString(int error, const char **text) {
     CALL("cuGetErrorString");
     if (error > 1000) return 1; /* newer than this driver */
     *text = error == 803 ? "system has unsupported display driver / cuda driver combination" : "as the double was told";
     return 0;
 }
-#endif

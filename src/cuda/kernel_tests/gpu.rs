@@ -1,6 +1,6 @@
 //! Kernels on the GPU, with guard bytes around every tensor.
 
-use super::{check, Machine, Wanted};
+use super::{check, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
 use crate::cuda::select::{Launches, Selection};
@@ -51,7 +51,7 @@ struct Gpu {
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.cuda_context().expect("a CUDA device");
-        let alone = Launches { launches: vec![launch.clone()], rejected: Vec::new() };
+        let alone = Launches { launches: vec![launch.clone()], ..Launches::default() };
         let selection = Selection { out_of_place: alone, in_place: None };
         let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
         let [of_output, of_inputs @ ..] = &self.buffers;
@@ -93,7 +93,7 @@ fn every_launch_is_right_on_the_gpu() {
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);
-    let tally = check(cases, &targets, &mut Gpu { device, stream, buffers });
+    let tally = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers });
     if parts == 1 {
         tally.report(&name);
     } else {

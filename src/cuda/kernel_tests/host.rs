@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{check, Machine, Tally, Wanted};
+use super::{check, work, Machine, Tally, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::POISON;
 use crate::cuda::kernels::{CLUSTERS, CLUSTERS_IN_PLACE};
@@ -163,11 +163,13 @@ fn every_kernel_is_right_and_clean_on_the_host() {
     };
     let mut table = cases::all();
     table.extend(cases::float64_sequences());
+    let all = std::env::var_os("EMULATE").is_some_and(|value| value == "all");
+    let work = work(table.iter(), TARGETS, all);
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(8));
     let tallies: Vec<Tally> = std::thread::scope(|scope| {
         let worker = |n: usize| {
-            let (program, table) = (&program, &table);
-            scope.spawn(move || check(table.iter().skip(n).step_by(threads), TARGETS, &mut Emulator::new(program)))
+            let (program, work) = (&program, &work);
+            scope.spawn(move || check(work.iter().skip(n).step_by(threads), &mut Emulator::new(program)))
         };
         let workers: Vec<_> = (0..threads).map(worker).collect();
         workers.into_iter().map(|worker| worker.join().expect("every case is right")).collect()

@@ -1,9 +1,7 @@
 //! Every descriptor of which DirectML's verdict was recorded gets the same verdict here, but for outputs whose elements
 //! truly overlap; and of each of the thirteen recorded versions, exactly that version's.
 
-mod common;
-
-use common::{oracle, recorded};
+use crate::common::{oracle, recorded};
 use dml_cuda::{
     validate, validate_as, BufferTensorDesc, Caveat, DirectMlVersion, FeatureLevel, OperatorDesc,
     ReverseSubsequencesDesc, Rule, TensorDataType,
@@ -145,7 +143,7 @@ fn reversal(sizes: [u32; 4], strides: Option<[u32; 4]>, total: u64) -> OperatorD
 
 #[test]
 fn the_documented_table_of_versions_is_what_they_answer() {
-    let text = std::fs::read_to_string(common::repository("docs/directml.md")).expect("the document");
+    let text = std::fs::read_to_string(crate::common::repository("docs/directml.md")).expect("the document");
     let rows: Vec<Vec<&str>> = text
         .lines()
         .filter(|line| line.starts_with("| 1."))

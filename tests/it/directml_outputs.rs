@@ -1,9 +1,7 @@
 //! Every execution of which DirectML's bytes were recorded leaves the same bytes here, gaps and guards included,
 //! on every device. Where the contract departs from DirectML, the oracle says what is right.
 
-mod common;
-
-use common::{assert_same, devices, recorded, GUARD, POISON};
+use crate::common::{assert_same, devices, recorded, GUARD, POISON};
 use dml_cuda::{BufferBinding, Device};
 
 /// Runs a record exactly as it was recorded: inputs from offset 0, the output at `out_offset`.
@@ -19,7 +17,7 @@ fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
         .map(|bytes| BufferBinding::whole(&device.create_buffer_from(bytes).expect("the records are small")))
         .collect();
     let stream = device.create_stream().expect("streams are to be had");
-    let operator = common::compile(device, &record.desc);
+    let operator = crate::common::compile(device, &record.desc);
     let table = operator.bind(&inputs, &BufferBinding::range(&out, offset, total)).expect("the record was executed");
     table.dispatch(&stream).expect("the record was executed");
     stream.synchronize().expect("the record was executed");

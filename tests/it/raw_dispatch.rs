@@ -1,11 +1,8 @@
 //! Raw pointers and foreign streams: `CompiledOperator::dispatch_raw`, at every alignment, captured into graphs,
 //! and with what it must refuse.
 #![allow(unsafe_code)]
-#![cfg(feature = "cuda")]
 
-mod common;
-
-use common::{assert_same, cases, cuda, lanes, oracle, GUARD, POISON};
+use crate::common::{assert_same, cases, cuda, lanes, oracle, GUARD, POISON};
 use cudarc::driver::{result, sys, CudaContext};
 use dml_cuda::{
     reverse_subsequences, BindingError, BufferTensorDesc, Device, DispatchError, FillValueSequenceDesc, OperatorDesc,
@@ -89,7 +86,7 @@ fn the_case_table_is_right_at_every_alignment() {
         let total = output.total_tensor_size_in_bytes as usize;
         let separate = place(&[], output_lead, total);
         let (out, lead) = if case.in_place { (&inputs[0], input_lead) } else { (&separate, output_lead) };
-        let operator = common::compile(&device, &case.desc);
+        let operator = crate::common::compile(&device, &case.desc);
         // SAFETY: the memory is as large as the tensors, nothing else uses it, `read` waits for the device.
         unsafe { operator.dispatch_raw(&pointers, out.address + lead as u64, stream.cast()) }
             .expect("the pointers are right");
@@ -112,7 +109,7 @@ fn the_case_table_is_right_at_every_alignment() {
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     let Some(device) = cuda("a_dispatch_is_captured_and_replayed_with_new_lengths") else { return };
     let (_context, stream) = foreign_stream();
-    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into());
+    let operator = crate::common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into());
     let input: Vec<f32> = (0..24).map(|k| k as f32).collect();
     let (from, to) = (Foreign::new(bytemuck::cast_slice(&input), stream), Foreign::new(&[POISON; 96], stream));
     let lengths = Foreign::new(&[0; 12], stream);
@@ -146,7 +143,7 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
 fn wrong_pointers_are_refused_before_launch() {
     let Some(device) = cuda("wrong_pointers_are_refused_before_launch") else { return };
     let (_context, stream) = foreign_stream();
-    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 2, 8).into());
+    let operator = crate::common::compile(&device, &lanes(TensorDataType::Float32, 2, 8).into());
     let memory = Foreign::new(&[POISON; 512], stream);
     let at = |offset: u64| memory.address + offset;
     // SAFETY: every call is refused, so nothing is queued; this is what the test shows.
@@ -176,7 +173,7 @@ fn the_callers_context_stays_current() {
         let stream = device.create_stream().expect("streams are to be had");
         let buffer = device.create_buffer_from(&[1.0f32; 16]).expect("small");
         let lengths = device.create_buffer_from(&[8u32; 2]).expect("small");
-        let operator = common::compile(device, &lanes(TensorDataType::Float32, 2, 8).into());
+        let operator = crate::common::compile(device, &lanes(TensorDataType::Float32, 2, 8).into());
         let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &(&buffer).into()).expect("right");
         table.dispatch(&stream).expect("queued");
         let events = [(); 2].map(|()| stream.record_event().expect("recorded"));
@@ -205,7 +202,7 @@ fn the_callers_context_stays_current() {
 fn default_streams_are_taken_by_their_handles() {
     let Some(device) = cuda("default_streams_are_taken_by_their_handles") else { return };
     let (_context, stream) = foreign_stream();
-    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 1, 4).into());
+    let operator = crate::common::compile(&device, &lanes(TensorDataType::Float32, 1, 4).into());
     let input = Foreign::new(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]), stream);
     let lengths = Foreign::new(bytemuck::cast_slice(&[3u32]), stream);
     for handle in 0..3 {
@@ -238,8 +235,10 @@ fn the_largest_tensors_are_right() {
     // SAFETY: 16 GiB and 8 GiB are to be had on a GPU of this size; both are freed at the end.
     let (big, other) = unsafe { (result::malloc_sync(1 << 34), result::malloc_sync(1 << 33)) };
     let (big, other) = (big.expect("16 GiB"), other.expect("8 GiB"));
-    let operator =
-        common::compile(&device, &fill(TensorDataType::UInt32, count, ScalarUnion::UInt32(7), ScalarUnion::UInt32(3)));
+    let operator = crate::common::compile(
+        &device,
+        &fill(TensorDataType::UInt32, count, ScalarUnion::UInt32(7), ScalarUnion::UInt32(3)),
+    );
     // SAFETY: 4·(2³² − 1) bytes lie inside 16 GiB; `read` waits.
     unsafe { operator.dispatch_raw(&[], big, stream.cast()) }.expect("dispatched");
     for first in windows {
@@ -250,8 +249,10 @@ fn the_largest_tensors_are_right() {
 
     // One lane of 2³² − 4 bytes, reversed; then in place.
     let count = u32::MAX - 3;
-    let operator =
-        common::compile(&device, &fill(TensorDataType::UInt8, count, ScalarUnion::UInt8(1), ScalarUnion::UInt8(77)));
+    let operator = crate::common::compile(
+        &device,
+        &fill(TensorDataType::UInt8, count, ScalarUnion::UInt8(1), ScalarUnion::UInt8(77)),
+    );
     // SAFETY: 2³² − 4 bytes lie inside 16 GiB.
     unsafe { operator.dispatch_raw(&[], big, stream.cast()) }.expect("dispatched");
     let lane = ReverseSubsequencesDesc {
@@ -260,7 +261,7 @@ fn the_largest_tensors_are_right() {
         output_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[count]),
         axis: 0,
     };
-    let operator = common::compile(&device, &lane.into());
+    let operator = crate::common::compile(&device, &lane.into());
     let length = count - 12345;
     let lengths = Foreign::new(&length.to_le_bytes(), stream);
     let value = |i: u64| (i as u8).wrapping_mul(77).wrapping_add(1);

@@ -1,9 +1,7 @@
 //! The case table, on every device, through the safe API: the bytes are the oracle's, the guards and gaps are
 //! untouched.
 
-mod common;
-
-use common::{assert_same, cases, devices, run};
+use crate::common::{assert_same, cases, devices, run};
 
 #[test]
 fn the_case_table_is_right_on_every_device() {

@@ -1,10 +1,8 @@
 //! Slices and streams of cudarc: `CompiledOperator::dispatch_on`.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{cuda, lanes};
+use crate::common::{cuda, lanes};
 use cudarc::driver::{CudaContext, CudaStream};
 use dml_cuda::{
     reverse_subsequences, BindingError, BufferTensorDesc, Device, DispatchError, FillValueSequenceDesc, ScalarUnion,
@@ -25,11 +23,11 @@ fn slices_are_reversed_and_filled_and_operators_may_go_at_once() {
     let mut data = stream.clone_htod(&values).expect("small");
     let on_device = other.clone_htod(&lengths).expect("small");
     let mut output = stream.alloc_zeros::<f32>(24).expect("small");
-    common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into())
+    crate::common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into())
         .dispatch_on(&stream, &[&data, &on_device.slice(..)], &mut output.slice_mut(..))
         .expect("queued");
     assert_eq!(stream.clone_dtoh(&output).expect("read"), required);
-    common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into())
+    crate::common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into())
         .dispatch_in_place_on(&stream, &on_device, &mut data)
         .expect("queued");
     assert_eq!(stream.clone_dtoh(&data).expect("read"), required);
@@ -40,7 +38,7 @@ fn slices_are_reversed_and_filled_and_operators_may_go_at_once() {
         value_delta: ScalarUnion::UInt8(2),
     };
     let mut three = stream.alloc_zeros::<u8>(3).expect("small");
-    common::compile(&device, &fill.into()).dispatch_on(&stream, &[], &mut three).expect("queued");
+    crate::common::compile(&device, &fill.into()).dispatch_on(&stream, &[], &mut three).expect("queued");
     drop(device);
     assert_eq!(stream.clone_dtoh(&three).expect("read"), [5, 7, 9]);
 }
@@ -49,7 +47,7 @@ fn slices_are_reversed_and_filled_and_operators_may_go_at_once() {
 fn slices_that_do_not_fit_are_refused() {
     let Some(device) = cuda("slices_that_do_not_fit_are_refused") else { return };
     let stream = stream();
-    let operator = common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into());
+    let operator = crate::common::compile(&device, &lanes(TensorDataType::Float32, 3, 8).into());
     let data = stream.alloc_zeros::<f32>(24).expect("small");
     let lengths = stream.alloc_zeros::<u32>(3).expect("small");
     let mut output = stream.alloc_zeros::<f32>(24).expect("small");
@@ -60,7 +58,7 @@ fn slices_that_do_not_fit_are_refused() {
     );
     let error = operator.dispatch_on(&stream, &[&data], &mut output).expect_err("an input is missing");
     assert!(matches!(error, DispatchError::Binding(BindingError::Count { found: 1, required: 2 })), "{error}");
-    let cpu = common::compile(&Device::cpu(), &lanes(TensorDataType::Float32, 3, 8).into());
+    let cpu = crate::common::compile(&Device::cpu(), &lanes(TensorDataType::Float32, 3, 8).into());
     let error = cpu.dispatch_on(&stream, &[&data, &lengths], &mut output).expect_err("another device");
     assert_eq!(
         error.to_string(),

@@ -1,8 +1,6 @@
 //! Graphs: dispatches recorded once are launched in order, on what the buffers hold then, and keep alive what they use.
 
-mod common;
-
-use common::{compile, devices, lanes};
+use crate::common::{compile, devices, lanes};
 use dml_cuda::{Buffer, Device, DeviceError, Graph, OperatorDesc, TensorDataType};
 
 const LANES: u32 = 3;

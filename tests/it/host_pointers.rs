@@ -1,9 +1,7 @@
 //! The CPU device on host memory: raw pointers, with memory that ends where the tensor does, and slices; and what an operator that was compiled for some dispatches only says to others.
 #![allow(unsafe_code)]
 
-mod common;
-
-use common::{assert_same, cases, compile, cuda, lanes, oracle, POISON};
+use crate::common::{assert_same, cases, compile, cuda, lanes, oracle, POISON};
 use dml_cuda::{
     Address, BindingError, BufferBinding, BufferTensorDesc, CompileOptions, CompiledOperator, Device, DispatchError,
     FillValueSequenceDesc, ScalarUnion, TensorDataType, TensorRole,
@@ -194,7 +192,7 @@ fn promised(device: &Device, pointer_alignment: u32, in_place: Option<bool>) -> 
 
 #[test]
 fn dispatches_that_an_operator_was_not_compiled_for_are_refused() {
-    for device in common::devices("dispatches_that_an_operator_was_not_compiled_for_are_refused") {
+    for device in crate::common::devices("dispatches_that_an_operator_was_not_compiled_for_are_refused") {
         let (data, lengths) = (device.create_buffer(64).expect("small"), device.create_buffer(16).expect("small"));
         let output = device.create_buffer(128).expect("small");
         let bind = |operator: &CompiledOperator, output: &BufferBinding| {
@@ -227,7 +225,7 @@ fn dispatches_that_an_operator_was_not_compiled_for_are_refused() {
 
 #[test]
 fn an_alignment_is_a_power_of_two() {
-    for device in common::devices("an_alignment_is_a_power_of_two") {
+    for device in crate::common::devices("an_alignment_is_a_power_of_two") {
         let operator = device.create_operator(lanes(TensorDataType::UInt8, 4, 16)).expect("right");
         for (pointer_alignment, right) in [(0, true), (1, true), (3, false), (12, false), (64, true), (1 << 31, true)] {
             let options = CompileOptions { pointer_alignment, in_place: None };
@@ -245,7 +243,7 @@ fn an_alignment_is_a_power_of_two() {
 
 #[test]
 fn an_operator_compiled_for_bound_buffers_is_right() {
-    for device in common::devices("an_operator_compiled_for_bound_buffers_is_right") {
+    for device in crate::common::devices("an_operator_compiled_for_bound_buffers_is_right") {
         let stream = device.create_stream().expect("streams are to be had");
         for case in cases::all().iter().step_by(7) {
             let operator = device.create_operator(case.desc.clone()).expect("right");

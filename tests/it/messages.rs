@@ -1,8 +1,6 @@
 //! The whole text of the message of every rule, one golden file each in tests/golden/messages.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --test messages` writes them anew.
-
-mod common;
+//! `UPDATE_GOLDEN=1 cargo test golden` writes them anew.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +116,7 @@ fn every_rule_is_broken_and_says_so_as_its_golden_file_has_it() {
     }
     for (id, text) in &texts {
         assert!(!text.is_empty(), "no test breaks {id}");
-        let path = common::repository(&format!("tests/golden/messages/{id}.txt"));
+        let path = crate::common::repository(&format!("tests/golden/messages/{id}.txt"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
             std::fs::write(&path, text).expect("the file can be written");
@@ -126,7 +124,8 @@ fn every_rule_is_broken_and_says_so_as_its_golden_file_has_it() {
         let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(*text, golden, "{} differs; UPDATE_GOLDEN=1 writes it anew", path.display());
     }
-    let files = std::fs::read_dir(common::repository("tests/golden/messages")).expect("the folder is there").count();
+    let files =
+        std::fs::read_dir(crate::common::repository("tests/golden/messages")).expect("the folder is there").count();
     assert_eq!(files, Rule::ALL.len(), "a golden file of a rule that is gone");
 }
 

@@ -1,8 +1,6 @@
 //! The numbers printed on Microsoft's pages of the two operators, literally.
 
-mod common;
-
-use common::devices;
+use crate::common::devices;
 use dml_cuda::{fill_value_sequence, reverse_subsequences, reverse_subsequences_into, Error};
 
 #[test]

@@ -2,11 +2,9 @@
 //!
 //! `PROPTEST_CASES=n` sets how many; the counts are printed.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{assert_same, cases, devices, oracle, run, Random};
+use crate::common::{assert_same, cases, devices, oracle, run, Random};
 use dml_cuda::{
     validate, BufferTensorDesc, Device, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc,
     ScalarUnion, TensorDataType, TensorFlags,

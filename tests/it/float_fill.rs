@@ -1,11 +1,9 @@
 //! Float fills against exact integer arithmetic: every rounding, special values, denormals, overflow,
 //! cancellation, and indices up to 2³² − 2.
 
-mod common;
-
 use std::num::NonZeroU32;
 
-use common::{devices, exact, Random};
+use crate::common::{devices, exact, Random};
 use dml_cuda::{
     BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, OperatorDesc, ScalarUnion, Stream, TensorDataType,
 };
@@ -44,7 +42,7 @@ impl Batch {
     }
 
     fn fill(&self, n: u64, desc: &OperatorDesc) {
-        let operator = common::compile(&self.device, desc);
+        let operator = crate::common::compile(&self.device, desc);
         let output = BufferBinding::range(&self.buffer, n * self.slot, self.slot);
         operator.bind(&[], &output).expect("right").dispatch(&self.stream).expect("dispatched");
     }
@@ -132,7 +130,7 @@ fn float32_indices_are_rounded_above_two_to_the_24() {
             (0x0000_0001, 0x0000_0001),
             (0x7F00_0000, 0xF480_0000),
         ] {
-            let operator = common::compile(&device, &desc(TensorDataType::Float32, &[count], start, delta));
+            let operator = crate::common::compile(&device, &desc(TensorDataType::Float32, &[count], start, delta));
             operator.bind(&[], &(&output).into()).expect("right").dispatch(&stream).expect("dispatched");
             stream.synchronize().expect("done");
             let edges = [0, (1 << 24) - 512, 1 << 24, (1u64 << 25) - 3, 1 << 31, u64::from(count) - 1024];

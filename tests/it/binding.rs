@@ -1,8 +1,6 @@
 //! The binding rules: what does not fit is rejected with its reason before anything is queued, what fits runs.
 
-mod common;
-
-use common::{devices, POISON};
+use crate::common::{devices, POISON};
 use dml_cuda::{
     BindingError, Buffer, BufferBinding, BufferError, BufferTensorDesc, Device, DispatchError, ReverseSubsequencesDesc,
     TensorDataType,
@@ -32,7 +30,7 @@ fn bind(
     inputs: &[BufferBinding],
     output: &BufferBinding,
 ) -> Result<(), BindingError> {
-    common::compile(device, &desc.into()).bind(inputs, output).map(|_| ())
+    crate::common::compile(device, &desc.into()).bind(inputs, output).map(|_| ())
 }
 
 #[test]
@@ -124,7 +122,7 @@ fn ranges_of_one_buffer_that_lie_apart_run() {
             let input: Vec<u16> = (1..17).collect();
             buffer.write(input_at, bytemuck::cast_slice(&input)).expect("in range");
             buffer.write(lengths_at, bytemuck::cast_slice(&[8u32, 3])).expect("in range");
-            let operator = common::compile(&device, &desc().into());
+            let operator = crate::common::compile(&device, &desc().into());
             let inputs = [BufferBinding::range(&buffer, input_at, TOTAL), BufferBinding::range(&buffer, lengths_at, 8)];
             let table = operator.bind(&inputs, &BufferBinding::range(&buffer, output_at, TOTAL)).expect("apart");
             let stream = device.create_stream().expect("streams are to be had");
@@ -141,7 +139,7 @@ fn ranges_of_one_buffer_that_lie_apart_run() {
 #[test]
 fn threads_may_use_the_same_buffers_in_any_role() {
     for device in devices("threads_may_use_the_same_buffers_in_any_role") {
-        let operator = common::compile(&device, &desc().into());
+        let operator = crate::common::compile(&device, &desc().into());
         let buffers: Vec<Buffer> = (0..3).map(|_| device.create_buffer(256).expect("small")).collect();
         buffers.iter().for_each(|buffer| buffer.write(128, bytemuck::cast_slice(&[8u32, 3])).expect("in range"));
         std::thread::scope(|scope| {
@@ -164,7 +162,7 @@ fn threads_may_use_the_same_buffers_in_any_role() {
 
 #[test]
 fn buffers_and_streams_of_another_device_are_rejected() {
-    let Some(gpu) = common::cuda("buffers_and_streams_of_another_device_are_rejected") else { return };
+    let Some(gpu) = crate::common::cuda("buffers_and_streams_of_another_device_are_rejected") else { return };
     let cpu = Device::cpu();
     let (here, there) = (poisoned(&cpu, 256), poisoned(&gpu, 256));
     let inputs = |buffer: &Buffer| [BufferBinding::range(buffer, 0, TOTAL), BufferBinding::range(buffer, 64, 8)];
@@ -175,7 +173,7 @@ fn buffers_and_streams_of_another_device_are_rejected() {
         Err(BindingError::Device { .. })
     ));
 
-    let operator = common::compile(&cpu, &desc().into());
+    let operator = crate::common::compile(&cpu, &desc().into());
     let table = operator.bind(&inputs(&here), &BufferBinding::range(&here, 128, TOTAL)).expect("right");
     let rejected = table.dispatch(&gpu.create_stream().expect("streams are to be had"));
     assert!(matches!(rejected, Err(DispatchError::Device { .. })), "{rejected:?}");
@@ -202,7 +200,7 @@ fn buffers_refuse_ranges_past_their_end_and_sizes_past_all_memory() {
 
 #[test]
 fn nothing_but_the_tensors_is_needed() {
-    let operator = common::compile(&Device::cpu(), &desc().into());
+    let operator = crate::common::compile(&Device::cpu(), &desc().into());
     let properties = operator.binding_properties();
     assert_eq!((properties.temporary_resource_size, properties.persistent_resource_size), (0, 0));
 }

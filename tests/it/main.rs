@@ -1,0 +1,23 @@
+//! What the library promises, a module per promise; tests/README.md lists them. What needs a process of its own is beside this folder.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod architecture;
+mod binding;
+mod case_table;
+#[cfg(feature = "cudarc-0_19")]
+mod cudarc_slices;
+mod directml_outputs;
+mod directml_verdicts;
+mod feature_levels;
+mod float_fill;
+mod graph;
+mod host_pointers;
+mod messages;
+mod microsoft_examples;
+mod properties;
+#[cfg(feature = "cuda")]
+mod raw_dispatch;
+#[cfg(feature = "tracing")]
+mod tracing;

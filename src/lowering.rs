@@ -343,6 +343,8 @@ impl LoweredSequence {
     pub fn packed(data_type: TensorDataType, count: u32, start: u64, delta: u64) -> Self {
         let (mut sizes, mut strides) = ([0; MAX_DIMENSIONS], [0; MAX_DIMENSIONS]);
         (sizes[0], strides[0]) = (count, 1);
+        // Bits above the type's say nothing.
+        let [start, delta] = [start, delta].map(|scalar| scalar & u64::MAX >> (64 - data_type.size_in_bits()));
         Self { sizes, strides, rank: 1, data_type, start, delta }
     }
 

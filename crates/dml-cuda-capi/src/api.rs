@@ -56,6 +56,17 @@ unsafe fn give<T>(to: *mut T, name: &str, value: T) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Writes a compiled operator.
+///
+/// # Safety
+///
+/// `to` is null, or a pointer can be written there.
+pub(crate) unsafe fn compiled(to: *mut *mut DML_CUDA_COMPILED_OPERATOR, made: CompiledOperator) -> Result<(), Failure> {
+    place(to, "compiled")?;
+    // SAFETY: the caller's promise.
+    unsafe { give(to, "compiled", Box::into_raw(Box::new(DML_CUDA_COMPILED_OPERATOR(made)))) }
+}
+
 /// The library's version, such as `0.1.0`. The text lives as long as the process.
 #[no_mangle]
 pub extern "C" fn dml_cuda_version() -> *const c_char {
@@ -294,7 +305,7 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
         };
         let made = device.device.compile_operator_with(&operator.0, options)?;
         // SAFETY: the header's contract.
-        unsafe { give(compiled, "compiled", Box::into_raw(Box::new(DML_CUDA_COMPILED_OPERATOR(made)))) }
+        unsafe { self::compiled(compiled, made) }
     };
     // SAFETY: the header's contract.
     unsafe { run(error, body) }

@@ -67,7 +67,7 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
     Ok(unsafe { &*pointer })
 }
 
-fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result<TensorDataType, Failure> {
+pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result<TensorDataType, Failure> {
     let known = (value as usize).checked_sub(1).and_then(|at| TensorDataType::ALL.get(at));
     known.copied().ok_or_else(|| Failure::argument(format!("{place} is {value}, must be 1 (FLOAT32) to 13 (INT4)")))
 }

@@ -7,11 +7,13 @@
 //! | status | status codes and error objects |
 //! | input | descriptors of C as those of the crate |
 //! | api | the functions |
+//! | arrays | operators of other libraries' arrays |
 //! | onnxruntime | ONNX Runtime's door: `RegisterCustomOps` |
 //!
 //! Every function catches panics, takes enumerations as `uint32_t`, and says what it owns.
 
 pub mod api;
+pub mod arrays;
 mod input;
 #[cfg(feature = "onnxruntime")]
 mod onnxruntime;

@@ -1,0 +1,148 @@
+//! Operators of other libraries' arrays: NumPy's, DLPack's, PyTorch's.
+#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // as in `api`
+
+use std::ffi::c_void;
+
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError};
+use dml::{CompileOptions, Error, TensorDataType};
+
+use crate::api::{compiled, DML_CUDA_COMPILED_OPERATOR, DML_CUDA_DEVICE};
+use crate::input::{data_type, follow};
+use crate::status::*;
+use crate::types::*;
+
+/// An array of another library: any rank, elements of any whole bytes, strides in bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DML_CUDA_ARRAY {
+    /// The first element. Only the address is looked at; it is also what a dispatch takes.
+    pub Data: *const c_void,
+    /// Numbers in Sizes, and in StridesInBytes.
+    pub Rank: u32,
+    /// Bytes of an element, at least 1.
+    pub ElementSizeInBytes: u32,
+    /// NULL of rank 0.
+    pub Sizes: *const i64,
+    /// None below 0. NULL: packed, in row-major order.
+    pub StridesInBytes: *const i64,
+}
+
+/// Compiles a reversal of arrays along `axis`, from the end where negative: dimensions are folded, and elements are moved as integers of 1
+/// to 8 bytes. `lengths` has unsigned elements of 4 or 8 bytes, and a shape that NumPy broadcasts to the input's with 1 at the axis;
+/// its Data is not looked at. `output` has the input's sizes, and its Data where it is to run in place.
+///
+/// Dispatch the result with arrays of the same layout, whose input and output are each aligned to 16 bytes if these are, and are the
+/// same if these are. A call like one before finds what that compiled. No size may be 0. Destroy the result with
+/// `dml_cuda_destroy_compiled_operator`.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_compile_reversal(
+    device: *const DML_CUDA_DEVICE,
+    input: *const DML_CUDA_ARRAY,
+    lengths: *const DML_CUDA_ARRAY,
+    output: *const DML_CUDA_ARRAY,
+    axis: i32,
+    operator: *mut *mut DML_CUDA_COMPILED_OPERATOR,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract, here and below.
+        let (device, input, output) =
+            unsafe { (follow(device, "device")?, follow(input, "input")?, follow(output, "output")?) };
+        // SAFETY: as above.
+        let lengths = unsafe { follow(lengths, "lengths") }?;
+        let length_type = match lengths.ElementSizeInBytes {
+            4 => TensorDataType::UInt32,
+            8 => TensorDataType::UInt64,
+            found => return Err(Failure::argument(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8"))),
+        };
+        let size = input.ElementSizeInBytes;
+        if size == 0 {
+            return Err(Failure::argument("input.ElementSizeInBytes is 0, must be at least 1"));
+        }
+        // SAFETY: as above.
+        let (of_input, of_lengths, of_output) =
+            unsafe { (tensor(input, "input")?, tensor(lengths, "lengths")?, tensor(output, "output")?) };
+        if of_output.sizes != of_input.sizes || output.ElementSizeInBytes != size {
+            return Err(Failure::argument(format!(
+                "output has Sizes {:?} and elements of {} bytes, must have the input's {:?} and {size}",
+                of_output.sizes, output.ElementSizeInBytes, of_input.sizes
+            )));
+        }
+        let addresses = input.Data as u64 | output.Data as u64;
+        // Of packed arrays the library's own strides are those.
+        let (strides, size, axis) = (of_output.strides_in_bytes, size as usize, i64::from(axis));
+        let lowered = LoweredReversal::new(of_input, of_lengths, strides, axis, size, length_type, addresses)?;
+        let options = options(addresses, Some(input.Data == output.Data));
+        let made = device.device.compile_lowered(&Lowered::Reversal(lowered), options)?;
+        // SAFETY: as above.
+        unsafe { compiled(operator, made) }
+    };
+    // SAFETY: as above.
+    unsafe { run(error, body) }
+}
+
+/// Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is one that
+/// DirectML fills; the scalars are of that type. As of `dml_cuda_compile_reversal`, a call like one before finds what that compiled.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_compile_sequence(
+    device: *const DML_CUDA_DEVICE,
+    output: *const DML_CUDA_ARRAY,
+    of_type: DML_CUDA_TENSOR_DATA_TYPE,
+    start: *const DML_CUDA_SCALAR_UNION,
+    delta: *const DML_CUDA_SCALAR_UNION,
+    operator: *mut *mut DML_CUDA_COMPILED_OPERATOR,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract, here and below.
+        let (device, output) = unsafe { (follow(device, "device")?, follow(output, "output")?) };
+        let of_type = data_type(of_type, "of_type")?;
+        // SAFETY: as above; every pattern of bits is a value of the union's integers.
+        let (tensor, start, delta) =
+            unsafe { (tensor(output, "output")?, follow(start, "start")?.UInt64, follow(delta, "delta")?.UInt64) };
+        let lowered = LoweredSequence::strided(of_type, tensor, start, delta)?;
+        let made = device.device.compile_lowered(&Lowered::Sequence(lowered), options(output.Data as u64, None))?;
+        // SAFETY: as above.
+        unsafe { compiled(operator, made) }
+    };
+    // SAFETY: as above.
+    unsafe { run(error, body) }
+}
+
+fn options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
+    CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
+}
+
+/// # Safety
+///
+/// Its pointers are null, or have as many numbers as its rank says.
+unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTensor<'a>, Failure> {
+    let rank = array.Rank as usize;
+    if rank > 0 && array.Sizes.is_null() {
+        return Err(Failure::argument(format!("{name}.Sizes is NULL, must have {rank} numbers")));
+    }
+    // SAFETY: the caller's promise.
+    let numbers = |from: *const i64| match from.is_null() || rank == 0 {
+        true => &[][..],
+        false => unsafe { std::slice::from_raw_parts(from, rank) },
+    };
+    let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
+    Ok(ForeignTensor { sizes: numbers(array.Sizes), strides_in_bytes })
+}
+
+impl From<LoweringError> for Failure {
+    fn from(error: LoweringError) -> Self {
+        Self::argument(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Validation(errors) => errors.into(),
+            Error::Compile(error) => error.into(),
+            Error::Device(error) => error.into(),
+            other => Self::new(DML_CUDA_STATUS_INTERNAL, other),
+        }
+    }
+}

@@ -1,9 +1,13 @@
 """dml_cuda on NumPy arrays: bytes against a slow model and against recorded executions of DirectML, views, errors, docstrings."""
 
+import concurrent.futures
+import copy
 import doctest
 import gzip
 import json
+import multiprocessing
 import pathlib
+import pickle
 import unittest
 
 import dml_cuda
@@ -264,6 +268,56 @@ class Descriptors(unittest.TestCase):
         ]:  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                 dml_cuda.validate(desc)
+
+
+def overlapping(_=None):
+    """Raises, in a worker."""
+    dml_cuda.fill_value_sequence((2, 2), 0, 1, "int8", strides=(1, 1))
+
+
+class OfAnotherCall(dml_cuda.ValidationError):
+    def __init__(self, code, *, text):
+        super().__init__(f"{text} {code}", [])
+        self.code = code
+
+
+class Exceptions(unittest.TestCase):
+    def raised(self):
+        with self.assertRaises(dml_cuda.ValidationError) as caught:
+            overlapping()
+        return caught.exception
+
+    def same(self, found, required):
+        self.assertIs(type(found), type(required))
+        self.assertEqual((str(found), found.args, vars(found)), (str(required), required.args, vars(required)))
+
+    def test_they_are_pickled_and_copied_with_all_they_hold(self):
+        error = self.raised()
+        self.assertTrue(error.violations)
+        plain = [error, dml_cuda.ValidationError("words", []), dml_cuda.ValidationError(message="words", violations=iter(error.violations)),
+                 dml_cuda.ValidationError("words"), dml_cuda.ValidationError("", error.violations), OfAnotherCall(7, text="code")]  # fmt: skip
+        error.__notes__ = ["a note"]
+        error.more = {"x": 1}
+        for error in plain:
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                self.same(pickle.loads(pickle.dumps(error, protocol)), error)
+            self.same(copy.copy(error), error)
+            deep = copy.deepcopy(error)
+            self.same(deep, error)
+            self.assertIsNot(deep.violations, error.violations)
+
+    def test_they_come_out_of_workers(self):
+        required = self.raised()
+        context = multiprocessing.get_context("spawn")
+        with context.Pool(1) as pool:
+            with self.assertRaises(dml_cuda.ValidationError) as caught:
+                pool.map_async(overlapping, range(2)).get(timeout=120)
+            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            with self.assertRaises(dml_cuda.ValidationError) as caught:
+                pool.submit(overlapping).result(timeout=120)
+            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
+            self.assertEqual(pool.submit(abs, -1).result(timeout=120), 1)
 
 
 class Docs(unittest.TestCase):

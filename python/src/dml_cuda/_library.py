@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ._lower import Lowered
@@ -94,9 +94,17 @@ class ValidationError(ValueError):
 
     violations: list[Violation]
 
-    def __init__(self, message: str, violations: list[Violation]):
+    def __init__(self, message: str, violations: Iterable[Violation] = ()):
         super().__init__(message)
-        self.violations = violations
+        self.violations = list(violations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is pickled as a call with `args`, which would lack the violations. This calls no __init__, a subclass's neither.
+        return _restored, (type(self), self.args), self.__dict__.copy()
+
+
+def _restored(kind: type[ValidationError], arguments: tuple[Any, ...]) -> ValidationError:
+    return ValueError.__new__(kind, *arguments)
 
 
 def _load() -> ctypes.CDLL:

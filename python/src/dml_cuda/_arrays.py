@@ -47,7 +47,8 @@ def packed_strides(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
 def view(x: Any, name: str) -> View:
     """Looks at an array: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``."""
     if isinstance(x, np.ndarray):
-        refuse_mask(x, name)
+        if type(x) is not np.ndarray:
+            refuse_mask(x, name)
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
         return View(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable)
@@ -74,7 +75,7 @@ def _no_array(x: Any, name: str) -> TypeError:
 
 def refuse_mask(x: Any, name: str) -> None:
     """A mask would stay where it is while the data move."""
-    if type(x) is not np.ndarray and is_masked(x):
+    if is_masked(x):
         raise TypeError(
             f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data, and its mask, by themselves"
         )
@@ -216,7 +217,7 @@ def _handle(stream: Any) -> int:
 
 def no_stream(stream: Any, name: str) -> None:
     """Looks at the stream of a call on the host, where work is done when the call returns."""
-    if stream is not None and _handle(stream) != 0:
+    if _handle(stream) != 0:
         raise ValueError(f"stream is {shown(stream)}, must be None, as {name} is on the host")
 
 

@@ -112,10 +112,10 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         raise TypeError(f"out has dtype {output.dtype}, must have x's, {given.dtype}")
     if output.ordinal != given.ordinal:
         raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
-    if any(stride < 0 for stride in output.strides):
+    if output is not given and min(output.strides) < 0:
         raise ValueError(f"out has strides {output.strides}, must have none below 0")
     kept = _lengths(lengths, given, axis)
-    if given.ordinal is None:
+    if stream is not None and given.ordinal is None:
         no_stream(stream, "x")
     if 0 in given.shape or given.dtype.itemsize == 0:
         return out
@@ -152,7 +152,8 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
     """The lengths as unsigned integers of 4 or 8 bytes, broadcast to x's shape with 1 at the axis; and what holds them."""
     target = x.shape[:axis] + (1,) + x.shape[axis + 1 :]
     if x.ordinal is None:
-        _check_kind(lengths)
+        if type(lengths) is not np.ndarray:
+            _check_kind(lengths)
         try:
             array = np.asarray(lengths)
         except Exception:
@@ -165,7 +166,9 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
             at = tuple(int(k) for k in np.argwhere(array < 0)[0])
             place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
             raise ValueError(f"{place} is {array[at]}, must be at least 0")
-        array = np.require(array, np.uint64 if array.dtype.itemsize == 8 else np.uint32, ["C", "A"])
+        array = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32)
+        if not array.flags.aligned:
+            array = array.copy()
         found, holder = view(array, "lengths"), array
     else:
         found, holder = view(lengths, "lengths"), lengths
@@ -221,8 +224,7 @@ def _reverse(x: View, lengths: View, output: View, axis: int, stream: int) -> No
     compiled.dispatch(lib.Addresses(x.address, lengths.address), 2, output.address, stream)
 
 
-_CODES = {"b": "INT8", "h": "INT16", "i": "INT32", "l": "INT64", "q": "INT64", "B": "UINT8", "H": "UINT16", "I": "UINT32",
-          "L": "UINT64", "Q": "UINT64", "e": "FLOAT16", "f": "FLOAT32"}  # fmt: skip
+_FILL_TYPES = {np.dtype(name.lower()): name for name in lib.DATA_TYPES if name not in ("FLOAT64", "UINT4", "INT4")}
 
 
 _Shape = SupportsIndex | Sequence[SupportsIndex]
@@ -325,7 +327,7 @@ def fill_value_sequence(
         raise ValueError(f"out has shape {output.shape}, must have {sizes}")
     if output.dtype != kind:
         raise TypeError(f"out has dtype {output.dtype}, must have {kind}")
-    if output.ordinal is None:
+    if stream is not None and output.ordinal is None:
         no_stream(stream, "out" if given else "the result")
     if 0 in sizes:
         return out
@@ -355,27 +357,29 @@ def fill_value_sequence(
 
 def _fill_type(dtype: Any) -> tuple[np.dtype, str]:
     """NumPy's dtype and DirectML's name of it."""
-    required = "must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
     try:
         kind = np.dtype(dtype) if dtype is not None else None
     except TypeError:
         kind = None
-    if kind is None:
-        raise TypeError(f"dtype is {shown(dtype)}, {required}")
-    # Types of other libraries have letters that NumPy's have, too.
-    data_type = _CODES.get(kind.char) if kind.isbuiltin == 1 else None
-    if data_type is None:
-        raise TypeError(f"dtype is {kind}, {required}")
+    data_type = None if kind is None else _FILL_TYPES.get(kind)
+    if kind is None or data_type is None:
+        found = shown(dtype) if kind is None else kind
+        raise TypeError(
+            f"dtype is {found}, must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
+        )
     return kind, data_type
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
     """A number or a sequence of them, as NumPy takes it."""
-    try:
-        sizes: tuple[int, ...] = (integer(shape, "shape"),)
-    except TypeError:
-        sizes = integers(shape, "shape", "an integer or a sequence of integers")
-    if any(size < 0 for size in sizes):
+    if type(shape) is tuple:
+        sizes = integers(shape, "shape")
+    else:
+        try:
+            sizes = (integer(shape, "shape"),)
+        except TypeError:
+            sizes = integers(shape, "shape", "an integer or a sequence of integers")
+    if min(sizes, default=0) < 0:
         raise ValueError(f"shape is {sizes}, must have sizes of at least 0")
     if 0 not in sizes:
         if len(sizes) > 8:

@@ -21,6 +21,9 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 and "\n" not in text else f"a {type(value).__qualname__}"
 
 
+_INT = frozenset([int])
+
+
 def integer(value: Any, name: str) -> int:
     """Any integer with ``__index__``."""
     try:
@@ -33,6 +36,8 @@ def integer(value: Any, name: str) -> int:
 
 def integers(value: Any, name: str, required: str = "a sequence of integers") -> tuple[int, ...]:
     """A sequence of integers."""
+    if type(value) is tuple and _INT.issuperset(map(type, value)):
+        return value
     if not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
         try:
             items = tuple(value)
@@ -54,7 +59,7 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
             raise TypeError(f"{name} is {shown(value)}, must be a number") from None
         return int.from_bytes(packed, "little")
     try:
-        if is_masked(value):
+        if type(value) is not int and is_masked(value):
             raise TypeError
         number = _operator.index(value)
     except TypeError:

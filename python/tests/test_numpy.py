@@ -392,6 +392,8 @@ class Fill(unittest.TestCase):
             (TypeError, "start is array.*'1'.*, must be a number", lambda: fill(3, np.array("1"), 1, "float32")),
             (TypeError, r"start is .*1\+2j\)+, must be a number", lambda: fill(3, np.complex64(1 + 2j), 1, "float32")),
             (TypeError, "start is array.*, must be a number", lambda: fill(3, np.array([1.0]), 1, "float32")),
+            (ValueError, "start is a int, must be a FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
+            (ValueError, "start is a int, must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
             (TypeError, "delta is None, must be a number", lambda: fill(3, 0, None, "float32")),
             (TypeError, "start is '1', must be an integer", lambda: fill(3, "1", 1, "int32")),
             (TypeError, "dtype is None, must be float32, float16, or integers", lambda: fill(3, 0, 1, None)),

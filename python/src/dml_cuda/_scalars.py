@@ -17,7 +17,10 @@ def is_masked(value: Any) -> bool:
 
 def shown(value: Any) -> str:
     """A wrong value in an error: itself where it is short, else its type."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # an integer of thousands of digits, say
+        return f"a {type(value).__qualname__}"
     return text if len(text) <= 80 and "\n" not in text else f"a {type(value).__qualname__}"
 
 
@@ -54,7 +57,7 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
         try:
             packed = struct.pack({"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value))
         except OverflowError:
-            raise ValueError(f"{name} is {value}, must be a {data_type}: infinity is written as such") from None
+            raise ValueError(f"{name} is {shown(value)}, must be a {data_type}: infinity is written as such") from None
         except (TypeError, ValueError):
             raise TypeError(f"{name} is {shown(value)}, must be a number") from None
         return int.from_bytes(packed, "little")
@@ -68,7 +71,7 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
     least = -(1 << (bits - 1))
     most = (1 << bits) - 1 if data_type.startswith("U") else -least - 1
     if not least <= number <= most:
-        raise ValueError(f"{name} is {number}, must be from {least} to {most}, as the data type is {data_type}")
+        raise ValueError(f"{name} is {shown(number)}, must be from {least} to {most}, as the data type is {data_type}")
     return number & (1 << bits) - 1
 
 

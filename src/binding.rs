@@ -83,6 +83,7 @@ impl BindingTable {
         }
 
         let mut aliasing = Aliasing::new(operator, output.offset, |desc| desc.total_tensor_size_in_bytes);
+        aliasing.in_buffer = true;
         for (n, (&(role, desc), binding)) in roles.iter().zip(inputs).enumerate() {
             if binding.buffer.same_as(&output.buffer) {
                 aliasing.check(n, role, desc, binding.offset)?;
@@ -149,13 +150,15 @@ pub(crate) struct Aliasing<'a> {
     output: u64,
     /// The bytes of a tensor that nothing else may lie in.
     extent: fn(&BufferTensorDesc) -> u64,
+    /// Whether addresses are offsets in one buffer, for the error's words.
+    in_buffer: bool,
     /// Set by `check`: the output is the first input.
     pub in_place: bool,
 }
 
 impl<'a> Aliasing<'a> {
     pub fn new(operator: &'a CompiledOperator, output: u64, extent: fn(&BufferTensorDesc) -> u64) -> Self {
-        Self { operator, output, extent, in_place: false }
+        Self { operator, output, extent, in_buffer: false, in_place: false }
     }
 
     /// Looks at the n-th input, which lies at `address` of the output's memory.
@@ -171,13 +174,13 @@ impl<'a> Aliasing<'a> {
         if address >= end(self.output, output_desc) || self.output >= end(address, desc) {
             return Ok(());
         }
-        let found = address.max(self.output);
-        if n > 0 {
-            return Err(BindingError::Overlap { tensor, found, required: "lie apart" });
-        }
-        if address != self.output {
-            let required = "be the same range, to run in place, or lie apart";
-            return Err(BindingError::Overlap { tensor, found, required });
+        if n > 0 || address != self.output {
+            let required = match n {
+                0 => "be the same range, to run in place, or lie apart",
+                _ => "lie apart",
+            };
+            let pointers = (!self.in_buffer).then_some((self.output, address));
+            return Err(BindingError::Overlap { tensor, found: address.max(self.output), pointers, required });
         }
         self.in_place = true;
         if self.operator.plan().runs_in_place() {

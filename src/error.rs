@@ -107,7 +107,7 @@ pub enum CompileError {
         errors: ValidationErrors,
     },
     /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is no alignment.
-    #[error("CompileOptions.pointer_alignment is {found}, must be 0 or a power of two (compile.pointer_alignment)")]
+    #[error("CompileOptions.PointerAlignment is {found}, must be 0 or a power of two (compile.pointer_alignment)")]
     PointerAlignment {
         /// What was asked for.
         found: u32,
@@ -190,18 +190,20 @@ pub enum BindingError {
         tensor: TensorRole,
     },
     /// The output overlaps an input that it may not overlap.
-    #[error("the range of OutputTensor overlaps that of {} from offset {found:#x} on, must {required} (binding.overlap)", .tensor.name())]
+    #[error("{}, must {required} (binding.overlap)", overlap(*.tensor, *.found, *.pointers))]
     Overlap {
         /// Which input.
         tensor: TensorRole,
-        /// Where the two ranges meet, in the buffer, or as a pointer.
+        /// The first byte that both have: an offset in their buffer, or an address.
         found: u64,
+        /// The pointers of OutputTensor and of the input; None where buffers are bound.
+        pointers: Option<(u64, u64)>,
         /// What would be right.
         required: &'static str,
     },
     /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not keep.
-    #[error("the dispatch is {}in place, must {}be, as the operator was compiled with in_place {promised} (binding.promise)",
-        if *.promised { "not " } else { "" }, if *.promised { "" } else { "not " })]
+    #[error("the dispatch is {}in place, must {}be, as CompileOptions.InPlace is {} (binding.promise)",
+        if *.promised { "not " } else { "" }, if *.promised { "" } else { "not " }, if *.promised { "ALWAYS" } else { "NEVER" })]
     Promise {
         /// What was promised.
         promised: bool,
@@ -209,6 +211,16 @@ pub enum BindingError {
     /// The output is bound to the input's range, but the two tensors place their elements differently.
     #[error("the layout of OutputTensor differs from that of InputTensor, must have the same strides to run in place (binding.in_place)")]
     InPlace,
+}
+
+fn overlap(tensor: TensorRole, found: u64, pointers: Option<(u64, u64)>) -> String {
+    let name = tensor.name();
+    match pointers {
+        Some((output, input)) => {
+            format!("the range of OutputTensor at pointer {output:#x} overlaps that of {name} at pointer {input:#x}")
+        }
+        None => format!("the range of OutputTensor overlaps that of {name} from offset {found:#x} on"),
+    }
 }
 
 /// A bound operator could not be queued. Nothing has been written.

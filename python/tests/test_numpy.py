@@ -1,14 +1,28 @@
 """dml_cuda on NumPy arrays: bytes against a slow model and against recorded executions of DirectML, views, errors, docstrings."""
 
+import concurrent.futures
+import copy
 import doctest
 import gzip
 import json
+import multiprocessing
 import pathlib
+import pickle
+import tempfile
 import unittest
 
 import dml_cuda
 import numpy as np
 from dml_cuda import _ops
+
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+try:
+    import jax
+except ImportError:
+    jax = None
 
 DATA = pathlib.Path(__file__).parents[2] / "tests/data/directml"
 
@@ -80,6 +94,87 @@ class Reverse(unittest.TestCase):
         dml_cuda.reverse_subsequences(view, np.array(lengths).T, 0, out=view)
         self.assertTrue((x == np.arange(40.0).reshape(4, 10)).all())
 
+    def test_lengths_may_lie_anywhere(self):
+        x = np.arange(40).reshape(4, 10)
+        memory = np.zeros(4 * 4 + 1, np.uint8)
+        for dtype in ("<u4", ">u4", "<i4"):
+            lengths = memory[1:].view(dtype).reshape(4, 1)
+            lengths[:] = [[3], [10], [0], [7]]
+            self.check(x, lengths, 1)
+
+    def test_files_in_memory(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "x"
+            np.arange(40, dtype=np.int16).tofile(path)
+            x = np.memmap(path, np.int16, "r+", shape=(4, 10))
+            self.assertIs(type(dml_cuda.reverse_subsequences(x, 3, 1)), np.ndarray)
+            required = model(x, 3, 1)
+            self.assertIs(dml_cuda.reverse_subsequences(x, 3, 1, out=x), x)
+            dml_cuda.fill_value_sequence(10, 7, 1, np.int16, out=x[3])
+            required[3] = np.arange(7, 17)
+            x.flush()
+            self.assertEqual(np.fromfile(path, np.int16).reshape(4, 10).tolist(), required.tolist())
+            read_only = np.memmap(path, np.int16, "r", shape=(4, 10))
+            with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
+                dml_cuda.reverse_subsequences(x, 3, 1, out=read_only)
+            with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
+                dml_cuda.fill_value_sequence((4, 10), 7, 1, np.int16, out=read_only)
+
+    def test_subclasses_stay_what_they_are(self):
+        class Metres(np.ndarray):
+            def __array_finalize__(self, of):
+                self.unit = getattr(of, "unit", None)
+
+        x = np.arange(12.0).reshape(3, 4).view(Metres)
+        x.unit = "m"
+        for given in (x, x[:, ::-1], np.matrix(np.arange(12.0).reshape(3, 4)), np.rec.array([[(1, 2.5)], [(3, 4.5)]], dtype=[("a", "i4"), ("b", "f8")])):
+            found = dml_cuda.reverse_subsequences(given, 2, 0)
+            self.assertIs(type(found), type(given))
+            self.assertEqual(getattr(found, "unit", None), getattr(given, "unit", None))
+            self.assertEqual(found.tobytes(), model(given, 2, 0).tobytes())
+
+    @unittest.skipIf(ml_dtypes is None, "no ml_dtypes")
+    def test_types_of_ml_dtypes_move_as_bytes(self):
+        for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "int4", "float4_e2m1fn"):
+            x = np.arange(12).astype(getattr(ml_dtypes, name)).reshape(3, 4)
+            self.check(x, [[3], [0], [9]], 1)
+            self.assertEqual(dml_cuda.reverse_subsequences(x, 3, 1, out=x).tobytes(), model(np.arange(12).astype(x.dtype).reshape(3, 4), 3, 1).tobytes())
+            with self.assertRaisesRegex(TypeError, f"lengths has dtype {name}, must have one of integers"):
+                dml_cuda.reverse_subsequences(np.zeros(4), np.zeros(1, x.dtype), 0)
+            with self.assertRaisesRegex(TypeError, f"dtype is {name}, must be float32, float16"):
+                dml_cuda.fill_value_sequence(3, 0, 1, x.dtype)
+
+    def test_elements_of_no_bytes(self):
+        self.assertEqual(dml_cuda.reverse_subsequences(np.zeros(3, np.dtype([])), 2, 0).shape, (3,))
+
+    def test_masked_arrays_are_refused(self):
+        x = np.arange(12).reshape(3, 4)
+        masked = np.ma.array(x.copy(), mask=x % 2 == 0)
+        reverse, fill = dml_cuda.reverse_subsequences, dml_cuda.fill_value_sequence
+
+        class OfOurs(np.ma.MaskedArray):
+            pass
+
+        for words, call in [
+            ("x is a MaskedArray, must be an array with no mask", lambda: reverse(masked, 3, 1)),
+            ("x is a MaskedArray", lambda: reverse(np.ma.array(x), 3, 1)),
+            ("x is a MaskedArray", lambda: reverse(masked, 3, 1, out=masked)),
+            ("x is a .*OfOurs, must be", lambda: reverse(masked.view(OfOurs), 3, 1)),
+            ("out is a MaskedArray", lambda: reverse(x, 3, 1, out=masked)),
+            ("lengths is a MaskedArray", lambda: reverse(x, np.ma.array([[1], [2], [3]], mask=[[0], [1], [0]]), 1)),
+            ("lengths is a MaskedArray", lambda: reverse(x, [np.ma.array([1]), [2], [3]], 1)),
+            ("lengths is a MaskedConstant", lambda: reverse(x, [[1], [np.ma.masked], [3]], 1)),
+            ("axis is a MaskedConstant", lambda: reverse(x, 3, np.ma.masked)),
+            ("out is a MaskedArray", lambda: fill((3, 4), 0, 1, np.int64, out=masked)),
+            ("shape is a MaskedArray", lambda: fill(np.ma.array(3, mask=True), 0, 1, np.int64)),
+            (r"shape\[1\] is masked, must be an integer", lambda: fill((3, np.ma.masked), 0, 1, np.int64)),
+            ("start is masked, must be a number", lambda: fill(3, np.ma.masked, 1, np.float32)),
+            ("delta is a MaskedArray, must be an integer", lambda: fill(3, 0, np.ma.array(3, mask=True), np.int64)),
+        ]:  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex(TypeError, words):
+                call()
+        self.assertEqual((masked.data.tolist(), masked.mask.tolist()), (x.tolist(), (x % 2 == 0).tolist()))
+
     def test_empty_arrays(self):
         for shape, axis in [((0,), 0), ((0, 3), 1), ((3, 0), 1), ((2, 0, 3), 0)]:
             found = dml_cuda.reverse_subsequences(np.zeros(shape, np.float32), 1, axis)
@@ -90,6 +185,7 @@ class Reverse(unittest.TestCase):
         read_only = np.arange(12).reshape(3, 4)
         read_only.flags.writeable = False
         wide = np.zeros(20)
+        ones = np.ones(4, np.uint32)
         for error, words, call in [
             (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2)),
             (TypeError, "axis is a float, must be an integer", lambda: dml_cuda.reverse_subsequences(x, 1, 1.0)),
@@ -105,29 +201,137 @@ class Reverse(unittest.TestCase):
             (ValueError, "x has 0 dimensions, must have at least 1", lambda: dml_cuda.reverse_subsequences(np.array(1), 1, 0)),
             (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: dml_cuda.reverse_subsequences([1], 1, 0)),
             (TypeError, "x has dtype object, must have one whose elements are bytes", lambda: dml_cuda.reverse_subsequences(np.array([None]), 1, 0)),
+            (TypeError, "axis is None, must be an integer", lambda: dml_cuda.reverse_subsequences(x, 1, None)),
+            (ValueError, "lengths is -1, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, -1, 1)),
+            (ValueError, "lengths is -1, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, np.int8(-1), 1)),
+            (ValueError, r"lengths\[2\] is -1, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, [1, 1, -1, 1], 0)),
+            (ValueError, r"lengths\[0, 1, 0\] is -9, must be at least 0", lambda: dml_cuda.reverse_subsequences(x[None], np.array([[[1], [-9], [1]]]), 2)),
+            (TypeError, "lengths is None, must be integers", lambda: dml_cuda.reverse_subsequences(x, None, 1)),
+            (TypeError, "lengths is a list, must be integers", lambda: dml_cuda.reverse_subsequences(x, [[1], [1, 2]], 1)),
+            (TypeError, "lengths has dtype <U1, must have one of integers", lambda: dml_cuda.reverse_subsequences(x, "1", 1)),
+            (TypeError, "lengths has dtype timedelta64", lambda: dml_cuda.reverse_subsequences(x, np.timedelta64(1, "s"), 1)),
+            (TypeError, "lengths has dtype bool, must have one of integers", lambda: dml_cuda.reverse_subsequences(x, True, 1)),
+            (TypeError, "stream is 'foo', must be an integer, or have ptr or cuda_stream", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream="foo")),
+            (TypeError, "stream is 1.0, must be an integer", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=1.0)),
+            (ValueError, "stream is -1, must be from 0 to", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=-1)),
+            (ValueError, "stream is 5, must be None, as x is on the host", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=5)),
+            (ValueError, r"out has strides \(32, -8\), must have none below 0", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x[:, ::-1])),
+            (ValueError, r"^out has shape \(2, 2\) and strides of \(16, 16\) bytes, must place no two elements in the same memory \(output", lambda: dml_cuda.reverse_subsequences(np.zeros((2, 2), complex), 1, 0, out=np.lib.stride_tricks.as_strided(wide.view(complex), (2, 2), (16, 16)))),
+            (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, must lie apart \(binding.overlap\)$", lambda: dml_cuda.reverse_subsequences(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
+            (ValueError, r"^the layout of out differs from that of x, must have the same strides to run in place \(binding.in_place\)$", lambda: dml_cuda.reverse_subsequences(wide[:16].reshape(4, 4), 1, 0, out=wide[:16].reshape(4, 4).T)),
         ]:  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex(error, words):
                 call()
         self.assertTrue((x == np.arange(12).reshape(3, 4)).all())
-        self.assertTrue((wide == 0).all())
+        self.assertTrue((wide == 0).all() and (ones == 1).all())
+
+    def test_an_error_names_arguments_in_its_data_too(self):
+        out = np.lib.stride_tricks.as_strided(np.zeros(4), (4,), (0,))
+        with self.assertRaises(dml_cuda.ValidationError) as caught:
+            dml_cuda.reverse_subsequences(np.zeros(4), 1, 0, out=out)
+        self.assertEqual({violation.place.partition(".")[0] for violation in caught.exception.violations}, {"out"})
 
 
+class Exported:
+    """An array behind `__dlpack__` alone, as other libraries have them."""
+
+    def __init__(self, array, versioned=True):
+        self.array, self.versioned = array, versioned
+
+    def __dlpack__(self, **keywords):
+        if keywords and not self.versioned:
+            raise TypeError("an exporter from before DLPack 1.0")
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Dlpack(unittest.TestCase):
+    def test_arrays_are_read_and_written_where_they_lie(self):
+        for versioned in (True, False):
+            for dtype in ("bool", "int8", "uint16", "float16", "float32", "int64", "complex128"):
+                x = np.arange(24).reshape(4, 6).astype(dtype)[:, ::2]
+                out = np.zeros((4, 3), dtype)
+                given = Exported(out, versioned)
+                self.assertIs(dml_cuda.reverse_subsequences(Exported(x, versioned), 2, 1, out=given), given)
+                self.assertEqual(out.tobytes(), model(x, 2, 1).tobytes())
+            out = np.zeros(6, np.int16)
+            dml_cuda.fill_value_sequence(6, 5, -1, np.int16, out=Exported(out, versioned))
+            self.assertEqual(out.tolist(), [5, 4, 3, 2, 1, 0])
+
+    def test_what_is_read_only_is_not_written(self):
+        frozen = np.zeros(4, np.float32)
+        frozen.flags.writeable = False
+        for versioned in (True, False):
+            given = Exported(frozen, versioned)
+            with self.assertRaisesRegex(ValueError, "out (is read-only, must be writable|gives no memory to DLPack)"):
+                dml_cuda.reverse_subsequences(np.ones(4, np.float32), 2, 0, out=given)
+            with self.assertRaisesRegex(ValueError, "out (is read-only, must be writable|gives no memory to DLPack)"):
+                dml_cuda.fill_value_sequence(4, 1, 1, np.float32, out=given)
+        for buffer in (b"0123", memoryview(b"0123")):
+            with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
+                dml_cuda.fill_value_sequence(4, 1, 1, np.uint8, out=np.frombuffer(buffer, np.uint8))
+            with self.assertRaisesRegex(TypeError, "out is a builtins.(bytes|memoryview), must be a NumPy array"):
+                dml_cuda.fill_value_sequence(4, 1, 1, np.uint8, out=buffer)
+        self.assertEqual(frozen.tolist(), [0] * 4)
+
+    def test_masks_are_refused(self):
+        class Masked:
+            __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3, "mask": Exported(np.ones(4, bool))}
+
+        for call in (lambda: dml_cuda.reverse_subsequences(Masked(), 1, 0), lambda: dml_cuda.fill_value_sequence(4, 0, 1, "f4", out=Masked())):
+            with self.assertRaisesRegex(TypeError, "(x|out) has a mask, must have none"):
+                call()
+
+
+@unittest.skipIf(jax is None, "no JAX")
 class Jax(unittest.TestCase):
     def test_arrays_on_the_cpu(self):
-        try:
-            import jax
-        except ImportError:
-            self.skipTest("no JAX")
         with jax.default_device(jax.devices("cpu")[0]):
-            for dtype in ("float32", "int8", "bool"):
+            for dtype in ("float32", "int8", "bool", "complex64", "bfloat16", "float8_e4m3fn", "float8_e5m2"):
                 x = jax.numpy.arange(24).reshape(2, 3, 4).astype(dtype)
                 lengths = jax.numpy.asarray([[[1]], [[3]]])
                 found = dml_cuda.reverse_subsequences(x, lengths, 1)
                 self.assertEqual((type(found), found.dtype), (type(x), x.dtype))
                 self.assertEqual(np.asarray(found).tolist(), model(np.asarray(x), np.asarray(lengths), 1).tolist())
                 self.assertEqual(np.asarray(x).tolist(), np.arange(24).reshape(2, 3, 4).astype(dtype).tolist())
+                out = np.zeros((2, 3, 4), x.dtype)
+                self.assertIs(dml_cuda.reverse_subsequences(x, lengths, 1, out=out), out)
+                self.assertEqual(out.tobytes(), np.asarray(found).tobytes())
+
+    def test_what_jax_says_never_changes_is_not_written(self):
+        x = jax.numpy.arange(8.0)
+        alias, frozen = np.asarray(x), x.tolist()
+        for out in (x, alias):
             with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
-                dml_cuda.reverse_subsequences(x, lengths, 1, out=x)
+                dml_cuda.reverse_subsequences(x, 8, 0, out=out)
+            with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
+                dml_cuda.reverse_subsequences(np.zeros(8, np.float32), 8, 0, out=out)
+            with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
+                dml_cuda.fill_value_sequence(8, 5, 1, np.float32, out=out)
+        self.assertEqual((x.tolist(), alias.tolist()), (frozen, frozen))
+
+    def test_traced_arrays_and_types_without_bytes_are_named(self):
+        x, given = jax.numpy.arange(6.0), np.zeros(6, np.float32)
+        reverse = dml_cuda.reverse_subsequences
+        traced = "is traced by JAX, must be an array with memory: call this outside of jit, grad and vmap"
+        for words, call in [
+            (f"x {traced}", lambda: jax.jit(lambda x: reverse(x, 3, 0))(x)),
+            (f"x {traced}", lambda: jax.grad(lambda x: reverse(x, 3, 0).sum())(x)),
+            (f"x {traced}", lambda: jax.vmap(lambda x: reverse(x, 3, 0))(x[None])),
+            (f"x {traced}", lambda: jax.eval_shape(lambda x: reverse(x, 3, 0), x)),
+            (f"lengths {traced}", lambda: jax.jit(lambda n: reverse(given, n, 0))(3)),
+            (f"lengths {traced}", lambda: jax.jit(lambda n: reverse(given, [n], 0))(3)),
+            (f"out {traced}", lambda: jax.jit(lambda out: reverse(given, 3, 0, out=out))(x)),
+            (f"out {traced}", lambda: jax.jit(lambda out: dml_cuda.fill_value_sequence(6, 0, 1, "float32", out=out))(x)),
+            ("start is .*, must be a number", lambda: jax.jit(lambda n: dml_cuda.fill_value_sequence(6, n, 1, "float32"))(1.0)),
+            ("x has dtype int4, must have one whose elements are whole bytes", lambda: reverse(x.astype("int4"), 3, 0)),
+            ("x has dtype key<fry>, must have one whose elements are whole bytes", lambda: reverse(jax.random.split(jax.random.key(0)), 2, 0)),
+            ("x is a jax.ShapeDtypeStruct, must be a NumPy array", lambda: reverse(jax.ShapeDtypeStruct((6,), np.float32), 3, 0)),
+        ]:  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex(TypeError, words):
+                call()
 
 
 class Fill(unittest.TestCase):
@@ -144,6 +348,16 @@ class Fill(unittest.TestCase):
         self.assertEqual(dml_cuda.fill_value_sequence((3,), 1, 0.5, "float16").tolist(), [1, 1.5, 2])
         self.assertEqual(dml_cuda.fill_value_sequence((), 4, 1, "int8").tolist(), 4)
         self.assertEqual(dml_cuda.fill_value_sequence((0, 2), 4, 1, "int8").shape, (0, 2))
+        for scalar in (1, 1.0, True, np.float16(1), np.int8(1), np.array(1.0)):
+            self.assertEqual(dml_cuda.fill_value_sequence(2, scalar, scalar, "float32").tolist(), [1, 2])
+
+    def test_shapes_are_taken_as_numpy_takes_them(self):
+        class Three:
+            def __index__(self):
+                return 3
+
+        for shape in (3, np.int64(3), np.uint8(3), np.array(3), Three(), [3], np.array([3]), (np.int16(3), Three()), range(2, 4), np.zeros((2, 3)).shape, ()):
+            self.assertEqual(dml_cuda.fill_value_sequence(shape, 0, 1, np.int8).shape, np.zeros(shape).shape)
 
     def test_strides_and_out(self):
         found = dml_cuda.fill_value_sequence((2, 3), 1, 1, "int32", strides=(1, 4))
@@ -166,6 +380,40 @@ class Fill(unittest.TestCase):
             (ValueError, "device is 'gpu', must be 'cpu', 'cuda', or such as 'cuda:1'", lambda: fill(2, 0, 1, "int8", device="gpu")),
             (ValueError, r"out has shape \(3,\), must have \(2,\)", lambda: fill(2, 0, 1, "int8", out=np.zeros(3, np.int8))),
             (TypeError, "out has dtype int16, must have int8", lambda: fill(3, 0, 1, "int8", out=np.zeros(3, np.int16))),
+            (TypeError, "shape is 2.0, must be an integer or a sequence of integers", lambda: fill(2.0, 0, 1, "int8")),
+            (TypeError, "shape is None, must be an integer or a sequence of integers", lambda: fill(None, 0, 1, "int8")),
+            (TypeError, "shape is '23', must be an integer or a sequence of integers", lambda: fill("23", 0, 1, "int8")),
+            (TypeError, "shape is b'23', must be an integer or a sequence of integers", lambda: fill(b"23", 0, 1, "int8")),
+            (TypeError, r"shape is \{2, 3\}, must be an integer or a sequence of integers", lambda: fill({2, 3}, 0, 1, "int8")),
+            (TypeError, r"shape\[1\] is 3.0, must be an integer", lambda: fill((2, 3.0), 0, 1, "int8")),
+            (ValueError, r"shape is \(1099511627776,\), must have at most 2\*\*32 - 1 elements", lambda: fill(1 << 40, 0, 1, "int8")),
+            (TypeError, "start is '1', must be a number", lambda: fill(3, "1", 1, "float32")),
+            (TypeError, "delta is b'1', must be a number", lambda: fill(3, 0, b"1", "float16")),
+            (TypeError, "start is array.*'1'.*, must be a number", lambda: fill(3, np.array("1"), 1, "float32")),
+            (TypeError, r"start is .*1\+2j\)+, must be a number", lambda: fill(3, np.complex64(1 + 2j), 1, "float32")),
+            (TypeError, "start is array.*, must be a number", lambda: fill(3, np.array([1.0]), 1, "float32")),
+            (ValueError, "start is a int, must be a FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
+            (ValueError, "start is a int, must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
+            (TypeError, "delta is None, must be a number", lambda: fill(3, 0, None, "float32")),
+            (TypeError, "start is '1', must be an integer", lambda: fill(3, "1", 1, "int32")),
+            (TypeError, "dtype is None, must be float32, float16, or integers", lambda: fill(3, 0, 1, None)),
+            (TypeError, "dtype is 'foo', must be float32, float16, or integers", lambda: fill(3, 0, 1, "foo")),
+            (TypeError, "dtype is >i4, must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order", lambda: fill(3, 0, 1, ">i4")),
+            (TypeError, r"dtype is datetime64\[s\], must be", lambda: fill(3, 0, 1, "datetime64[s]")),
+            (TypeError, "device is 0, must be 'cpu', 'cuda', or such as 'cuda:1'", lambda: fill(3, 0, 1, "int8", device=0)),
+            (TypeError, "device is False, must be 'cpu'", lambda: fill(3, 0, 1, "int8", device=False)),
+            (TypeError, "device is b'cpu', must be 'cpu'", lambda: fill(3, 0, 1, "int8", device=b"cpu")),
+            (ValueError, "device is '', must be 'cpu'", lambda: fill(3, 0, 1, "int8", device="")),
+            (ValueError, "device is 'cpu:', must be 'cpu'", lambda: fill(3, 0, 1, "int8", device="cpu:")),
+            (ValueError, "device is 'cuda:', must be 'cpu'", lambda: fill(3, 0, 1, "int8", device="cuda:")),
+            (TypeError, "stream is 'foo', must be an integer", lambda: fill(3, 0, 1, "int8", stream="foo")),
+            (ValueError, "stream is 5, must be None, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
+            (TypeError, "strides is 2.0, must be a sequence of integers", lambda: fill(3, 0, 1, "int8", strides=2.0)),
+            (TypeError, r"strides\[0\] is 1.0, must be an integer", lambda: fill(3, 0, 1, "int8", strides=[1.0])),
+            (ValueError, r"strides is \(4294967296,\), must be numbers from 0 to 2\*\*32 - 1", lambda: fill(3, 0, 1, "int8", strides=[1 << 32])),
+            (ValueError, r"^strides is \(1, 1\), of shape \(2, 2\), must place no two elements in the same memory \(output", lambda: fill((2, 2), 0, 1, "int8", strides=(1, 1))),
+            (ValueError, r"^out has shape \(4,\) and strides of \(0,\) bytes, must place no two elements in the same memory \(output", lambda: fill(4, 0, 1, "int8", out=np.lib.stride_tricks.as_strided(np.zeros(4, np.int8), (4,), (0,)))),
+            (ValueError, "^out is at address 0x.*, must be at a multiple of 4, the bytes of int32", lambda: fill(3, 0, 1, "int32", out=np.zeros(13, np.uint8)[1:].view(np.int32))),
         ]:  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex(error, words):
                 call()
@@ -251,8 +499,21 @@ class Descriptors(unittest.TestCase):
         self.assertTrue(dml_cuda.validate(desc, directml="1.0.0"))
         with self.assertRaisesRegex(ValueError, "`eight` is not a version of DirectML"):
             dml_cuda.validate(desc, directml="eight")
-        with self.assertRaisesRegex(ValueError, "feature_level is 'five', must be such as '5_0'"):
-            dml_cuda.validate(desc, "five")
+        for level in ("five", "4_2", "0_0", "", "5.0"):
+            with self.assertRaisesRegex(ValueError, f"feature_level is '{level}', must be such as '5_0': one of 1_0, 2_0"):
+                dml_cuda.validate(desc, level)
+        for error, words, call in [
+            (TypeError, "feature_level is 5.0, must be such as '5_0'", lambda: dml_cuda.validate(desc, 5.0)),
+            (TypeError, "directml is 1.8, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=1.8)),
+            (TypeError, "directml is 0, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=0)),
+            (ValueError, "directml is '', must be a version", lambda: dml_cuda.validate(desc, directml="")),
+            (ValueError, "directml is 'eight', must be a version", lambda: dml_cuda.validate(desc, directml="eight")),
+            (ValueError, "directml is .*, must have no NUL", lambda: dml_cuda.validate(desc, directml="1.8.0\0")),
+            (TypeError, "target is None, must be a text such as 'h100'", lambda: dml_cuda.explain(desc, None)),
+            (ValueError, "target is 'h1000', must be a GPU's", lambda: dml_cuda.explain(desc, "h1000")),
+        ]:  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                call()
 
     def test_what_is_no_descriptor_is_named(self):
         for desc, words in [
@@ -264,6 +525,69 @@ class Descriptors(unittest.TestCase):
         ]:  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                 dml_cuda.validate(desc)
+        fill = {"OutputTensor": {"DataType": "FLOAT32", "Sizes": [1]}, "ValueDataType": "FLOAT32"}
+        for desc, words in [
+            (None, "desc is None, must be a mapping of fields"),
+            ([], r"desc is \[\], must be a mapping of fields"),
+            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": 3}, "desc.Desc is 3, must be a mapping of fields"),
+            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": "x"}}, "FillValueSequenceDesc.OutputTensor is 'x', must be a mapping of fields"),
+            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "ValueStart": "1"}}, "FillValueSequenceDesc.ValueStart is '1', must be a number"),
+            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": {"DataType": "INT8", "Sizes": 3}}}, "OutputTensor.Sizes is 3, must be a sequence of integers"),
+            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": {"DataType": "INT8", "Sizes": [1, 2.0]}}}, r"OutputTensor.Sizes\[1\] is 2.0, must be an integer"),
+            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": {"DataType": "INT8", "Sizes": [1], "TotalTensorSizeInBytes": "4"}}}, "OutputTensor.TotalTensorSizeInBytes is '4', must be an integer"),
+        ]:  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex(TypeError, words):
+                dml_cuda.validate(desc)
+
+
+def overlapping(_=None):
+    """Raises, in a worker."""
+    dml_cuda.fill_value_sequence((2, 2), 0, 1, "int8", strides=(1, 1))
+
+
+class OfAnotherCall(dml_cuda.ValidationError):
+    def __init__(self, code, *, text):
+        super().__init__(f"{text} {code}", [])
+        self.code = code
+
+
+class Exceptions(unittest.TestCase):
+    def raised(self):
+        with self.assertRaises(dml_cuda.ValidationError) as caught:
+            overlapping()
+        return caught.exception
+
+    def same(self, found, required):
+        self.assertIs(type(found), type(required))
+        self.assertEqual((str(found), found.args, vars(found)), (str(required), required.args, vars(required)))
+
+    def test_they_are_pickled_and_copied_with_all_they_hold(self):
+        error = self.raised()
+        self.assertTrue(error.violations)
+        plain = [error, dml_cuda.ValidationError("words", []), dml_cuda.ValidationError(message="words", violations=iter(error.violations)),
+                 dml_cuda.ValidationError("words"), dml_cuda.ValidationError("", error.violations), OfAnotherCall(7, text="code")]  # fmt: skip
+        error.__notes__ = ["a note"]
+        error.more = {"x": 1}
+        for error in plain:
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                self.same(pickle.loads(pickle.dumps(error, protocol)), error)
+            self.same(copy.copy(error), error)
+            deep = copy.deepcopy(error)
+            self.same(deep, error)
+            self.assertIsNot(deep.violations, error.violations)
+
+    def test_they_come_out_of_workers(self):
+        required = self.raised()
+        context = multiprocessing.get_context("spawn")
+        with context.Pool(1) as pool:
+            with self.assertRaises(dml_cuda.ValidationError) as caught:
+                pool.map_async(overlapping, range(2)).get(timeout=120)
+            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            with self.assertRaises(dml_cuda.ValidationError) as caught:
+                pool.submit(overlapping).result(timeout=120)
+            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
+            self.assertEqual(pool.submit(abs, -1).result(timeout=120), 1)
 
 
 class Docs(unittest.TestCase):

@@ -186,6 +186,14 @@ class Torch(unittest.TestCase):
                     call()
         with self.assertRaisesRegex(ValueError, r"lengths\[1, 0\] is -3, must be at least 0"):
             dt.reverse_subsequences(torch.zeros(3, 4), torch.tensor([[1], [-3], [2]]), 1)
+        with self.assertRaisesRegex(ValueError, "lengths is -3, must be at least 0"):
+            dt.reverse_subsequences(torch.zeros(3, 4), torch.tensor(-3), 1)
+        for device in DEVICES:
+            memory, length = torch.zeros(20, device=device), torch.tensor(1, device=device)
+            with self.assertRaisesRegex(ValueError, "the range of out at pointer 0x.* overlaps that of x at pointer"):
+                dml_cuda.reverse_subsequences(memory[:10], length, 0, out=memory[5:15])
+            with self.assertRaisesRegex(ValueError, r"x has shape \[3, 20\] and strides \[0, 1\], must place no two elements in the same memory"):
+                dt.reverse_subsequences_(memory.expand(3, 20), length, 1)
         if CUDA:
             with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x is"):
                 dt.reverse_subsequences(torch.zeros(3, device="cuda"), torch.tensor(1), 0)

@@ -40,6 +40,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("dispatch_cudarc", &["desc", "error", "operator", "raw"]),
     ("dispatch", &["trace", "binding", "buffer", "cpu", "error", "stream", "cuda", "cuda::driver", "cuda::launch"]),
     ("graph", &["trace", "binding", "device", "error", "stream", "cuda", "cuda::driver"]),
+    ("lowering", &["data_type", "desc", "device", "error", "layout", "operator"]),
+    ("operator_cache", &["device", "error", "feature_level", "lowering", "operator"]),
     ("ops", &["binding", "buffer", "data_type", "desc", "device", "error", "operator"]),
     ("explain", &["operator", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
 ];

@@ -108,8 +108,15 @@ fn wrong_host_pointers_are_refused() {
         binding(dispatch(&[at, at + 33], at + 16)),
         BindingError::Alignment { tensor: TensorRole::SequenceLengths, what: "pointer", found: at + 33, required: 4 }
     );
-    assert!(matches!(binding(dispatch(&[at, at + 32], at + 2)), BindingError::Overlap { .. }));
-    assert!(matches!(binding(dispatch(&[at, at + 32], at + 34)), BindingError::Overlap { .. }));
+    for (output, tensor, input, required) in [
+        (at + 2, "InputTensor", at, "be the same range, to run in place, or lie apart"),
+        (at + 34, "SequenceLengthsTensor", at + 32, "lie apart"),
+    ] {
+        let said = format!(
+            "the range of OutputTensor at pointer {output:#x} overlaps that of {tensor} at pointer {input:#x}, must {required} (binding.overlap)"
+        );
+        assert_eq!(binding(dispatch(&[at, at + 32], output)).to_string(), said);
+    }
     let stream = 256 as *mut _;
     // SAFETY: as above.
     let error = unsafe { operator.dispatch_raw(&[at, at + 32], at + 16, stream) }.expect_err("there are no streams");
@@ -204,14 +211,14 @@ fn dispatches_that_an_operator_was_not_compiled_for_are_refused() {
         assert_eq!(error, BindingError::Promise { promised: false });
         assert_eq!(
             error.to_string(),
-            "the dispatch is in place, must not be, as the operator was compiled with in_place false (binding.promise)"
+            "the dispatch is in place, must not be, as CompileOptions.InPlace is NEVER (binding.promise)"
         );
         let in_place = promised(&device, 16, Some(true));
         bind(&in_place, &(&data).into()).expect("as promised");
         let error = bind(&in_place, &(&output).into()).expect_err("not in place");
         assert_eq!(
             error.to_string(),
-            "the dispatch is not in place, must be, as the operator was compiled with in_place true (binding.promise)"
+            "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)"
         );
         let wide = promised(&device, 64, None);
         let at = |offset| BufferBinding::range(&output, offset, 64);
@@ -233,7 +240,7 @@ fn an_alignment_is_a_power_of_two() {
             assert_eq!(compiled.is_ok(), right, "{pointer_alignment}");
             if let Err(error) = compiled {
                 let said = format!(
-                    "CompileOptions.pointer_alignment is {pointer_alignment}, must be 0 or a power of two (compile.pointer_alignment)"
+                    "CompileOptions.PointerAlignment is {pointer_alignment}, must be 0 or a power of two (compile.pointer_alignment)"
                 );
                 assert_eq!(error.to_string(), said);
             }

@@ -359,12 +359,17 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    /// More than an operator has; the number is the operator's to refuse.
+    /// More than an operator has, so that a wrong number up to here is the operator's to refuse.
     const MAX_INPUTS: usize = 8;
     let body = || {
         // SAFETY: the header's contract.
         let compiled = unsafe { follow(compiled, "compiled") }?;
-        let count = (input_count as usize).min(MAX_INPUTS);
+        let count = input_count as usize;
+        if count > MAX_INPUTS {
+            // None of them is looked at.
+            let required = compiled.0.operator().tensors().len() - 1;
+            return Err(dml::DispatchError::from(dml::BindingError::Count { found: count, required }).into());
+        }
         let mut addresses = [0; MAX_INPUTS];
         if count > 0 {
             // SAFETY: the header's contract: not null, it points to `input_count` addresses.

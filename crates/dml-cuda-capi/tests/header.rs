@@ -1,5 +1,26 @@
 //! `include/dml_cuda.h` is what cbindgen makes of the sources. `UPDATE_HEADER=1 cargo test -p dml-cuda-capi --test header` writes it.
 
+/// Comments as C89 has them: cbindgen writes `//` behind `#endif` in every style.
+fn with_old_comments(header: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut rest = header.lines().peekable();
+    while let Some(line) = rest.next() {
+        let Some((code, words)) = line.split_once("//") else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        lines.push(format!("{code}/*{words}"));
+        // Lines of one comment stand below each other.
+        while let Some((_, words)) =
+            rest.next_if(|next| next.starts_with(&format!("{code}//"))).and_then(|next| next.split_once("//"))
+        {
+            lines.push(format!("{code}  {words}"));
+        }
+        lines.last_mut().expect("a line was pushed").push_str(" */");
+    }
+    lines.join("\n") + "\n"
+}
+
 #[test]
 fn the_header_is_made_from_the_sources() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -9,7 +30,7 @@ fn the_header_is_made_from_the_sources() {
         sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, path| builder.with_src(path));
     let mut made = Vec::new();
     builder.generate().expect("the sources are readable").write(&mut made);
-    let made = String::from_utf8(made).expect("text");
+    let made = with_old_comments(&String::from_utf8(made).expect("text"));
     let path = root.join("include/dml_cuda.h");
     if std::env::var_os("UPDATE_HEADER").is_some() {
         std::fs::write(&path, &made).expect("written");

@@ -76,6 +76,22 @@ fn the_header_has_directmls_layout_in_c_and_in_cpp() {
     }
 }
 
+/// A header for old programs, too: no warning of any standard, included first and twice.
+#[test]
+fn the_header_is_of_every_standard_of_c_and_cpp() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("header.c");
+    std::fs::write(&source, "#include \"dml_cuda.h\"\n#include \"dml_cuda.h\"\n").expect("written");
+    let flags = ["-pedantic", "-Wall", "-Wextra", "-Wundef", "-Wconversion", "-Werror", "-fsyntax-only"];
+    let c = ["c89", "c99", "c11", "gnu89"].map(|standard| ("CC", standard, &["-Wstrict-prototypes"][..]));
+    let cpp = ["c++98", "c++11", "c++17"].map(|standard| ("CXX", standard, &["-x", "c++"][..]));
+    for (compiler, standard, more) in c.into_iter().chain(cpp) {
+        let standard = format!("-std={standard}");
+        let arguments = [&[&*standard][..], &flags, more].concat();
+        compile(compiler, &arguments, &source.to_string_lossy(), &[], &folder.path().join("nothing"));
+    }
+}
+
 #[test]
 fn directml_h_may_come_before_or_after() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -163,6 +179,55 @@ fn pkg_config_names_what_a_program_needs() {
         .expect("there");
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(text(&run(&program).output().expect("it starts")), "3 2 1 4 6 5 7 8 \n");
+}
+
+/// What `find_package(dml-cuda VERSION)` finds.
+#[test]
+fn cmake_finds_the_versions_that_fit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    if !has("cmake") {
+        return;
+    }
+    let file = root().join("cmake/dml-cuda-config-version.cmake");
+    let text_of_file = std::fs::read_to_string(file).expect("it is there");
+    assert!(text_of_file.contains(concat!("set(PACKAGE_VERSION \"", env!("CARGO_PKG_VERSION"), "\")")));
+    library();
+    let version = env!("CARGO_PKG_VERSION");
+    let exact = format!("{version} EXACT");
+    let (up_to, below) = (format!("0.0.1...{version}"), format!("0.0.1...<{version}"));
+    for (asked, found) in [
+        ("", true),
+        (version, true),
+        (&*exact, true),
+        ("0.1 EXACT", true),
+        ("0.0.9", true),
+        ("0.0.9 EXACT", false),
+        ("0.1.1", false),
+        ("0.1.1 EXACT", false),
+        ("1", false),
+        (&*up_to, true),
+        (&*below, false),
+        ("0.1...<0.2", true),
+        ("0.0.1...0.0.9", false),
+        ("0.1.1...0.2", false),
+    ] {
+        let project = format!(
+            "cmake_minimum_required(VERSION 3.19)\nproject(asks NONE)\nfind_package(dml-cuda {asked} CONFIG QUIET)\n\
+             if(dml-cuda_FOUND)\n  message(STATUS \"found <${{dml-cuda_VERSION}}>\")\nendif()\n"
+        );
+        std::fs::write(folder.path().join("CMakeLists.txt"), project).expect("written");
+        let output = Command::new("cmake")
+            .arg("-S")
+            .arg(folder.path())
+            .arg("-B")
+            .arg(folder.path().join(asked.replace(['.', ' ', '<'], "_")))
+            .arg(format!("-Ddml-cuda_DIR={}", root().join("cmake").display()))
+            .arg(format!("-DDML_CUDA_LIBRARY_DIR={}", library().display()))
+            .output()
+            .expect("there");
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(text(&output).contains(&format!("found <{version}>")), found, "{asked}: {}", text(&output));
+    }
 }
 
 #[test]

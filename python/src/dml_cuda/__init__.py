@@ -13,7 +13,7 @@ from ._ops import (
     validate,
 )
 
-__version__ = library.dml_cuda_version().decode()
+__version__: str = library.dml_cuda_version().decode()
 __all__ = [
     "ValidationError",
     "Violation",

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import operator
+import re
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ._scalars import is_masked, shown
 
 
 class View(NamedTuple):
@@ -19,6 +24,8 @@ class View(NamedTuple):
     ordinal: int | None
     """Of the GPU; None is the host."""
     read_only: bool
+    keeps: Any = None
+    """What holds the memory, where it is not the array itself."""
 
 
 def is_torch(x: Any) -> bool:
@@ -40,23 +47,59 @@ def packed_strides(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
 def view(x: Any, name: str) -> View:
     """Looks at an array: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``."""
     if isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray:
+            refuse_mask(x, name)
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
         return View(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable)
-    if is_jax(x):
-        x.block_until_ready()  # it may still be computed, on streams that nobody is told of
+    jax_dtype = check_jax(x, name) if is_jax(x) else None
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
+        if interface.get("mask") is not None:
+            raise TypeError(f"{name} has a mask, must have none: pass its data, and its mask, by themselves")
         address, read_only = interface["data"]
-        shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+        shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"]) if jax_dtype is None else jax_dtype
         strides = interface.get("strides") or packed_strides(shape, dtype.itemsize)
-        return View(address, shape, tuple(strides), dtype, _ordinal(x), read_only or is_jax(x))
+        return View(address, shape, tuple(strides), dtype, _ordinal(x), read_only or jax_dtype is not None)
     if hasattr(x, "__dlpack__"):
-        return _from_dlpack(x, name)
-    raise TypeError(
+        return _from_dlpack(x, name, jax_dtype)
+    raise _no_array(x, name)
+
+
+def _no_array(x: Any, name: str) -> TypeError:
+    return TypeError(
         f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be a NumPy array, or one with "
         "__cuda_array_interface__ or __dlpack__"
     )
+
+
+def refuse_mask(x: Any, name: str) -> None:
+    """A mask would stay where it is while the data move."""
+    if is_masked(x):
+        raise TypeError(
+            f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data, and its mask, by themselves"
+        )
+
+
+def check_jax(x: Any, name: str) -> np.dtype:
+    """The dtype of a JAX array that has memory, once that is computed."""
+    import jax
+
+    if isinstance(x, jax.core.Tracer):
+        raise TypeError(f"{name} is traced by JAX, must be an array with memory: call this outside of jit, grad and vmap")
+    if not isinstance(x, jax.Array):
+        raise _no_array(x, name)
+    try:
+        dtype = np.dtype(x.dtype)
+    except TypeError:  # such as of random keys
+        dtype = None
+    # int4 and its like are packed on some devices.
+    if dtype is None or re.fullmatch(r"u?(int|float)[1-7](_.*)?", dtype.name):
+        raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are whole bytes")
+    if len(x.devices()) > 1:
+        raise ValueError(f"{name} is on {len(x.devices())} devices, must be on one")
+    x.block_until_ready()  # it may still be computed, on streams that nobody is told of
+    return dtype
 
 
 def _ordinal(x: Any) -> int:
@@ -85,25 +128,65 @@ class _DLTensor(ctypes.Structure):
 
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-_KINDS = {0: "i", 1: "u", 2: "f", 4: "u", 5: "c", 6: "u"}  # bfloat16 moves as bits; bool as bytes
+_has_name = ctypes.pythonapi.PyCapsule_IsValid
+_has_name.restype, _has_name.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_NAMES = {
+    4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz",
+    12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
+}  # fmt: skip
+# A versioned capsule has these before the tensor: two numbers of 4 bytes, two pointers, and flags of 8 bytes.
+_VERSION, _FLAGS, _VERSIONED_TENSOR = 0, 24, 32
+_READ_ONLY, _COPIED = 1, 2
 
 
-def _from_dlpack(x: Any, name: str) -> View:
-    # The array itself keeps the memory; the capsule, unconsumed, gives its reference back when it goes.
-    capsule = x.__dlpack__()
-    tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
+    """What is moved as bytes needs no dtype of NumPy's: without ml_dtypes, bfloat16 is two bytes."""
+    width = tensor.bits // 8
+    if tensor.lanes == 1 and tensor.bits % 8 == 0:
+        if tensor.code in _NAMES:
+            known = getattr(sys.modules.get("ml_dtypes"), _NAMES[tensor.code], None)
+            return np.dtype(known or f"V{width}")
+        try:
+            return np.dtype(f"{_KINDS[tensor.code]}{width}")
+        except (KeyError, TypeError):
+            pass
+    lanes = f" in groups of {tensor.lanes}" if tensor.lanes != 1 else ""
+    raise TypeError(
+        f"{name} has elements of {tensor.bits} bits{lanes}, DLPack's type {tensor.code}, must have numbers of whole bytes"
+    )
+
+
+def _from_dlpack(x: Any, name: str, dtype: np.dtype | None) -> View:
+    # The capsule, unconsumed, gives its reference to the memory back when it goes.
+    try:
+        try:
+            capsule = x.__dlpack__(max_version=(1, 0))
+        except TypeError:  # from before DLPack 1.0
+            capsule = x.__dlpack__()
+    except Exception as error:
+        raise ValueError(f"{name} gives no memory to DLPack, must: {shown(error)}") from error
+    flags = 0
+    if _has_name(capsule, b"dltensor_versioned"):
+        address = _pointer_of(capsule, b"dltensor_versioned")
+        major = ctypes.c_uint32.from_address(address + _VERSION).value
+        if major != 1:
+            raise TypeError(f"{name} has version {major} of DLPack, must have 1")
+        flags = ctypes.c_uint64.from_address(address + _FLAGS).value
+        tensor = _DLTensor.from_address(address + _VERSIONED_TENSOR)
+    else:
+        tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
     if tensor.device_type not in (1, 2, 3, 13):
         raise TypeError(f"{name} is on a device of DLPack's type {tensor.device_type}, must be on the CPU or a CUDA GPU")
-    if tensor.code not in _KINDS or tensor.lanes != 1 or tensor.bits % 8:
-        raise TypeError(f"{name} has elements of DLPack's kind {tensor.code} with {tensor.bits} bits, must be numeric")
-    dtype = np.dtype(f"{_KINDS[tensor.code]}{tensor.bits // 8}")
+    read_only = dtype is not None or flags & (_READ_ONLY | _COPIED) != 0  # what is written to a copy is lost
+    dtype = _dtype_of(tensor, name) if dtype is None else dtype
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
     if tensor.strides:
         strides = tuple(tensor.strides[d] * dtype.itemsize for d in range(tensor.ndim))
     else:
         strides = packed_strides(shape, dtype.itemsize)
     ordinal = tensor.device_id if tensor.device_type in (2, 13) else None
-    return View((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, ordinal, is_jax(x))
+    return View((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, ordinal, read_only, capsule)
 
 
 def stream_of(x: Any, stream: Any) -> int:
@@ -114,20 +197,36 @@ def stream_of(x: Any, stream: Any) -> int:
 
             return int(cupy.cuda.get_current_stream().ptr)
         return 0
-    if isinstance(stream, int):
-        return stream
-    for attribute in ("ptr", "cuda_stream"):
-        handle = getattr(stream, attribute, None)
-        if handle is not None:
-            return int(handle)
-    raise TypeError(f"stream is a {type(stream).__qualname__}, must be an integer, or have ptr or cuda_stream")
+    return _handle(stream)
+
+
+def _handle(stream: Any) -> int:
+    candidates: list[Any] = [stream, getattr(stream, "ptr", None), getattr(stream, "cuda_stream", None)]
+    for found in candidates:
+        try:
+            if isinstance(found, bool):
+                continue
+            handle = operator.index(found)
+        except TypeError:
+            continue
+        if not 0 <= handle < 1 << 64:
+            raise ValueError(f"stream is {handle}, must be from 0 to 2**64 - 1")
+        return handle
+    raise TypeError(f"stream is {shown(stream)}, must be an integer, or have ptr or cuda_stream")
+
+
+def no_stream(stream: Any, name: str) -> None:
+    """Looks at the stream of a call on the host, where work is done when the call returns."""
+    if _handle(stream) != 0:
+        raise ValueError(f"stream is {shown(stream)}, must be None, as {name} is on the host")
 
 
 def empty_like(x: Any, name: str) -> Any:
     """A new array of the same kind, shape, dtype and device."""
     module = type(x).__module__.partition(".")[0]
     if isinstance(x, np.ndarray):
-        return np.empty_like(x, subok=False)
+        # With its units and the like; but what no file is behind is no memmap.
+        return np.empty_like(x, subok=not isinstance(x, np.memmap))
     if module == "cupy":
         import cupy
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import pathlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ._lower import Lowered
@@ -94,9 +95,46 @@ class ValidationError(ValueError):
 
     violations: list[Violation]
 
-    def __init__(self, message: str, violations: list[Violation]):
+    def __init__(self, message: str, violations: Iterable[Violation] = ()):
         super().__init__(message)
-        self.violations = violations
+        self.violations = list(violations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is pickled as a call with `args`, which would lack the violations. This calls no __init__, a subclass's neither.
+        return _restored, (type(self), self.args), self.__dict__.copy()
+
+
+def _restored(kind: type[ValidationError], arguments: tuple[Any, ...]) -> ValidationError:
+    return ValueError.__new__(kind, *arguments)
+
+
+_FIELD = re.compile(r"(?:\w+Desc\.)?\b(InputTensor|SequenceLengthsTensor|OutputTensor)\b(?:\.(\w+))?")
+_ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim", "DataType": "dtype"}
+
+
+def in_arguments(error: ValueError, names: Mapping[str, str], layout: str) -> ValueError:
+    """The same error in the words of a call on arrays: `names` are the arguments by their tensors, `layout` says which strides the
+    output has. Its tensors are merged and split, so that the numbers of an error about strides are not the caller's."""
+
+    def rename(text: str) -> str:
+        return _FIELD.sub(lambda found: names[found[1]] + (f".{_ATTRIBUTES.get(found[2], found[2])}" if found[2] else ""), text)
+
+    if not isinstance(error, ValidationError):
+        return type(error)(rename(str(error)))
+    violations, lines = [], []
+    shared = [violation.rule for violation in error.violations if violation.rule.startswith("output.")]
+    if shared:
+        lines.append(f"{layout}, must place no two elements in the same memory ({', '.join(shared)})")
+    for violation in error.violations:
+        violations.append(violation._replace(place=rename(violation.place)))
+        if violation.rule in shared:
+            continue
+        if violation.place.endswith(".TotalTensorSizeInBytes"):
+            tensor = rename(violation.place).partition(".")[0]
+            lines.append(f"{tensor} spans {violation.found} bytes, must span {violation.required} ({violation.rule})")
+        else:
+            lines.append(f"{rename(violation.place)} is {violation.found}, must be {violation.required} ({violation.rule})")
+    return ValidationError("\n".join(lines), violations)
 
 
 def _load() -> ctypes.CDLL:
@@ -236,9 +274,9 @@ class Operator:
     def __del__(self, destroy: Any = library.dml_cuda_destroy_operator) -> None:
         destroy(self.handle)  # by default value, as names are gone when the interpreter ends
 
-    def explain(self, target: str) -> str:
+    def explain(self, target: bytes) -> str:
         text = ctypes.c_void_p()
-        check(library.dml_cuda_explain, self.handle, target.encode(), ctypes.byref(text))
+        check(library.dml_cuda_explain, self.handle, target, ctypes.byref(text))
         try:
             return ctypes.string_at(text).decode()
         finally:

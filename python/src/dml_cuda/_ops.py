@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import operator as _operator
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _library as lib
-from ._arrays import View, empty_like, finish, is_jax, is_torch, stream_of, view
+from ._arrays import View, check_jax, empty_like, finish, is_jax, is_torch, no_stream, refuse_mask, stream_of, view
 from ._lower import lower
-from ._scalars import scalar_bits
+from ._scalars import integer, integers, scalar_bits, shown
 
+
+class _HasDlpack(Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class _HasCudaArrayInterface(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+_Element = TypeVar("_Element", bound=np.generic)
+_Array = TypeVar("_Array", bound=_HasDlpack | _HasCudaArrayInterface)
+_Out = TypeVar("_Out", bound=_HasDlpack | _HasCudaArrayInterface)
 
 
 def onnxruntime_library_path() -> str:
@@ -36,16 +52,29 @@ def cuda_device_count() -> int:
     return count.value
 
 
-def reverse_subsequences(x: Any, lengths: Any, axis: int, *, out: Any = None, stream: Any = None) -> Any:
+@overload
+def reverse_subsequences(
+    x: npt.NDArray[_Element], lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None
+) -> npt.NDArray[_Element]: ...
+@overload
+def reverse_subsequences(
+    x: _Array, lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None
+) -> _Array: ...
+@overload
+def reverse_subsequences(
+    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, axis: SupportsIndex, *, out: _Out, stream: Any = None
+) -> _Out: ...
+def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any = None, stream: Any = None) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the rest.
 
     x: an array of any shape with 1 dimension or more and any dtype whose elements are bytes, strided or broadcast: NumPy's, or one with
-    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__`` (JAX); a PyTorch tensor goes to :mod:`dml_cuda.torch`.
+    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__`` (JAX); a PyTorch tensor goes to :mod:`dml_cuda.torch`. No masked array.
     lengths: integers of x's shape with 1 at the axis, or anything that NumPy broadcasts to it, in x's memory; Python numbers and NumPy
     arrays where x is on the host. A length above the axis size counts as it.
     axis: from the end where negative.
     out: an array like x to write to; x itself reverses in place. Else a new one of x's kind is made.
-    stream: of the GPU: an integer, or a stream of CuPy or PyTorch; else CuPy's current stream, else the legacy default stream.
+    stream: of the GPU: an integer, or a stream of CuPy or PyTorch; else CuPy's current stream, else the legacy default stream. None where
+    x is on the host.
 
     Raises TypeError and ValueError that name the argument, what was found, and what must be there.
 
@@ -59,14 +88,16 @@ def reverse_subsequences(x: Any, lengths: Any, axis: int, *, out: Any = None, st
             raise TypeError("stream is given, must be None for PyTorch tensors, which use PyTorch's current stream")
         from . import torch
 
-        return torch._out(x, lengths, axis, out)
+        return torch._out(x, lengths, integer(axis, "axis"), out)
     given = view(x, "x")
     rank = len(given.shape)
     if rank == 0:
         raise ValueError("x has 0 dimensions, must have at least 1")
     axis = _axis(axis, rank)
     if given.ordinal is None and any(stride < 0 for stride in given.strides):
-        x = np.ascontiguousarray(x) if out is not x else x
+        if out is x:
+            raise ValueError(f"out has strides {given.strides}, must have none below 0")
+        x = np.array(x, order="C", subok=True)
         given = view(x, "x")
     if out is None:
         out = empty_like(x, "x")
@@ -81,21 +112,33 @@ def reverse_subsequences(x: Any, lengths: Any, axis: int, *, out: Any = None, st
         raise TypeError(f"out has dtype {output.dtype}, must have x's, {given.dtype}")
     if output.ordinal != given.ordinal:
         raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
+    if output is not given and min(output.strides) < 0:
+        raise ValueError(f"out has strides {output.strides}, must have none below 0")
     kept = _lengths(lengths, given, axis)
-    if 0 in given.shape:
+    if stream is not None and given.ordinal is None:
+        no_stream(stream, "x")
+    if 0 in given.shape or given.dtype.itemsize == 0:
         return out
     handle = stream_of(x, stream) if given.ordinal is not None else 0
-    _reverse(given, kept[0], output, axis, handle)
+    try:
+        _reverse(given, kept[0], output, axis, handle)
+    except ValueError as error:
+        layout = f"out has shape {output.shape} and strides of {output.strides} bytes"
+        raise lib.in_arguments(error, _ARGUMENTS, layout) from None
     if given.ordinal is not None:
         finish(out, handle)
     return out
 
 
-def _axis(axis: int, rank: int) -> int:
+_ARGUMENTS = {"InputTensor": "x", "SequenceLengthsTensor": "lengths", "OutputTensor": "out"}
+
+
+def _axis(axis: SupportsIndex, rank: int) -> int:
     try:
         found = _operator.index(axis)
     except TypeError:
-        raise TypeError(f"axis is a {type(axis).__qualname__}, must be an integer") from None
+        found_type = "None" if axis is None else f"a {type(axis).__qualname__}"
+        raise TypeError(f"axis is {found_type}, must be an integer") from None
     if not -rank <= found < rank:
         raise ValueError(f"axis is {found}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
     return found % rank
@@ -109,16 +152,23 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
     """The lengths as unsigned integers of 4 or 8 bytes, broadcast to x's shape with 1 at the axis; and what holds them."""
     target = x.shape[:axis] + (1,) + x.shape[axis + 1 :]
     if x.ordinal is None:
+        if type(lengths) is not np.ndarray:
+            _check_kind(lengths)
         try:
             array = np.asarray(lengths)
         except Exception:
             raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host, as x is") from None
+        if lengths is None:
+            raise TypeError("lengths is None, must be integers")
         if array.dtype.kind not in "iu" and array.size:
             raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
         if array.dtype.kind == "i" and array.size and array.min() < 0:
             at = tuple(int(k) for k in np.argwhere(array < 0)[0])
-            raise ValueError(f"lengths[{', '.join(map(str, at))}] is {array[at]}, must be at least 0")
+            place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
+            raise ValueError(f"{place} is {array[at]}, must be at least 0")
         array = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32)
+        if not array.flags.aligned:
+            array = array.copy()
         found, holder = view(array, "lengths"), array
     else:
         found, holder = view(lengths, "lengths"), lengths
@@ -137,6 +187,19 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
         raise ValueError(f"lengths has shape {found.shape}, must broadcast to {target}, x's with 1 at the axis")
     strides = (0,) * missing + tuple(0 if size == 1 else stride for size, stride in zip(found.shape, found.strides))
     return found._replace(shape=target, strides=strides), holder
+
+
+def _check_kind(lengths: Any) -> None:
+    """Refuses what NumPy would read without a word, or with other words."""
+    if type(lengths) is int:
+        return
+    if is_jax(lengths):
+        check_jax(lengths, "lengths")
+    elif isinstance(lengths, np.ndarray):
+        refuse_mask(lengths, "lengths")
+    elif isinstance(lengths, (list, tuple)):
+        for item in lengths:
+            _check_kind(item)
 
 
 def _reverse(x: View, lengths: View, output: View, axis: int, stream: int) -> None:
@@ -161,30 +224,81 @@ def _reverse(x: View, lengths: View, output: View, axis: int, stream: int) -> No
     compiled.dispatch(lib.Addresses(x.address, lengths.address), 2, output.address, stream)
 
 
-_CODES = {"b": "INT8", "h": "INT16", "i": "INT32", "l": "INT64", "q": "INT64", "B": "UINT8", "H": "UINT16", "I": "UINT32",
-          "L": "UINT64", "Q": "UINT64", "e": "FLOAT16", "f": "FLOAT32"}  # fmt: skip
+_FILL_TYPES = {np.dtype(name.lower()): name for name in lib.DATA_TYPES if name not in ("FLOAT64", "UINT4", "INT4")}
 
 
+_Shape = SupportsIndex | Sequence[SupportsIndex]
+_Number = SupportsFloat | SupportsIndex
+
+
+@overload
 def fill_value_sequence(
-    shape: Sequence[int] | int,
-    start: Any,
-    delta: Any,
-    dtype: Any,
+    shape: _Shape,
+    start: _Number,
+    delta: _Number,
+    dtype: type[_Element] | np.dtype[_Element],
     *,
-    strides: Sequence[int] | None = None,
+    strides: Sequence[SupportsIndex] | None = None,
+    out: None = None,
+    device: Literal["cpu"] | None = None,
+    stream: Any = None,
+) -> npt.NDArray[_Element]: ...
+@overload
+def fill_value_sequence(
+    shape: _Shape,
+    start: _Number,
+    delta: _Number,
+    dtype: npt.DTypeLike,
+    *,
+    strides: Sequence[SupportsIndex] | None = None,
+    out: None = None,
+    device: Literal["cpu"] | None = None,
+    stream: Any = None,
+) -> npt.NDArray[Any]: ...
+@overload
+def fill_value_sequence(  # CuPy's, which has no types
+    shape: _Shape,
+    start: _Number,
+    delta: _Number,
+    dtype: npt.DTypeLike,
+    *,
+    strides: Sequence[SupportsIndex] | None = None,
+    out: None = None,
+    device: str,
+    stream: Any = None,
+) -> Any: ...
+@overload
+def fill_value_sequence(
+    shape: _Shape,
+    start: _Number,
+    delta: _Number,
+    dtype: npt.DTypeLike,
+    *,
+    strides: None = None,
+    out: _Out,
+    device: None = None,
+    stream: Any = None,
+) -> _Out: ...
+def fill_value_sequence(
+    shape: _Shape,
+    start: _Number,
+    delta: _Number,
+    dtype: npt.DTypeLike,
+    *,
+    strides: Sequence[SupportsIndex] | None = None,
     out: Any = None,
     device: str | None = None,
     stream: Any = None,
 ) -> Any:
     """Element i, in row-major order, becomes ``start + i * delta``: integers wrap, floats are rounded as DirectML's page says.
 
-    shape: of 1 to 8 dimensions, all sizes at least 1, or of any with a size of 0; or one number.
+    shape: as NumPy takes it, of at most 8 dimensions, or of any with a size of 0.
     start, delta: numbers of the dtype; unsigned dtypes take negative ones.
-    dtype: float32, float16, or integers of 8 to 64 bits.
+    dtype: float32, float16, or integers of 8 to 64 bits, in the machine's byte order.
     strides: in elements, of the result; its gaps are zeros.
     out: an array to write to, of that shape and dtype; its strides and gaps are kept.
     device: ``cpu`` (a NumPy array), or ``cuda`` or ``cuda:1`` (a CuPy array; without CuPy pass out).
-    stream: as of :func:`reverse_subsequences`.
+    stream: as of :func:`reverse_subsequences`; None on the host.
 
     >>> import dml_cuda
     >>> dml_cuda.fill_value_sequence((2, 3), 10, -2, "uint8")
@@ -193,31 +307,33 @@ def fill_value_sequence(
     """
     if out is not None and is_torch(out):
         raise TypeError("out is a PyTorch tensor, must be none: use dml_cuda.torch.fill_value_sequence")
-    kind = np.dtype(dtype)
-    data_type = _CODES.get(kind.char) if kind.isnative else None
-    if data_type is None:
-        raise TypeError(f"dtype is {kind}, must be float32, float16, or integers of 8 to 64 bits")
-    sizes = (_operator.index(shape),) if isinstance(shape, int) else tuple(_operator.index(size) for size in shape)
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"shape is {sizes}, must have sizes of at least 0")
+    kind, data_type = _fill_type(dtype)
+    sizes = _shape(shape)
     bits = [scalar_bits(value, data_type, name) for value, name in ((start, "start"), (delta, "delta"))]
-    steps = None if strides is None else tuple(_operator.index(step) for step in strides)
+    steps = None if strides is None else integers(strides, "strides")
     if steps is not None and (len(steps) != len(sizes) or any(step < 0 for step in steps)):
         raise ValueError(f"strides is {steps}, must be {len(sizes)} numbers of at least 0")
+    if steps is not None and any(step >= 1 << 32 for step in steps):
+        raise ValueError(f"strides is {steps}, must be numbers from 0 to 2**32 - 1")
+    given = out is not None
     if out is None:
-        out = _allocate(sizes, steps, kind, device or "cpu")
+        out = _allocate(sizes, steps, kind, device)
     elif strides is not None or device is not None:
         raise TypeError("out is given with strides or device, must be without: it has both")
     output = view(out, "out")
-    if output.read_only and not is_jax(out):
+    if output.read_only:
         raise ValueError("out is read-only, must be writable")
     if output.shape != sizes:
         raise ValueError(f"out has shape {output.shape}, must have {sizes}")
     if output.dtype != kind:
         raise TypeError(f"out has dtype {output.dtype}, must have {kind}")
+    if stream is not None and output.ordinal is None:
+        no_stream(stream, "out" if given else "the result")
     if 0 in sizes:
         return out
     width = kind.itemsize
+    if output.address % width:
+        raise ValueError(f"out is at address {output.address:#x}, must be at a multiple of {width}, the bytes of {kind}")
     if any(size > 1 and stride % width for size, stride in zip(sizes, output.strides)):
         raise ValueError(f"out has strides of {output.strides} bytes, must have multiples of {width}")
     # Dimensions of size 1 may have any strides.
@@ -226,27 +342,68 @@ def fill_value_sequence(
         raise ValueError(f"out has shape {sizes} and strides {in_elements}, must have numbers from 0 to 2**32 - 1")
     alignment = 16 if output.address % 16 == 0 else 0
     handle = stream_of(out, stream) if output.ordinal is not None else 0
-    compiled = lib.sequence(
-        output.ordinal, lib.DATA_TYPES[data_type], width, sizes or (1,), in_elements or (1,), *bits, alignment
-    )
-    compiled.dispatch(None, 0, output.address, handle)
+    try:
+        compiled = lib.sequence(
+            output.ordinal, lib.DATA_TYPES[data_type], width, sizes or (1,), in_elements or (1,), *bits, alignment
+        )
+        compiled.dispatch(None, 0, output.address, handle)
+    except ValueError as error:
+        found = f"out has shape {sizes} and strides of {output.strides} bytes" if given else f"strides is {steps}, of shape {sizes}"
+        raise lib.in_arguments(error, {"OutputTensor": "out" if given else "the result"}, found) from None
     if output.ordinal is not None:
         finish(out, handle)
     return out
 
 
-def _allocate(sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.dtype, device: str) -> Any:
-    name, _, ordinal = device.partition(":")
-    if name == "cpu" and not ordinal:
+def _fill_type(dtype: Any) -> tuple[np.dtype, str]:
+    """NumPy's dtype and DirectML's name of it."""
+    try:
+        kind = np.dtype(dtype) if dtype is not None else None
+    except TypeError:
+        kind = None
+    data_type = None if kind is None else _FILL_TYPES.get(kind)
+    if kind is None or data_type is None:
+        found = shown(dtype) if kind is None else kind
+        raise TypeError(
+            f"dtype is {found}, must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
+        )
+    return kind, data_type
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    """A number or a sequence of them, as NumPy takes it."""
+    if type(shape) is tuple:
+        sizes = integers(shape, "shape")
+    else:
+        try:
+            sizes = (integer(shape, "shape"),)
+        except TypeError:
+            sizes = integers(shape, "shape", "an integer or a sequence of integers")
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"shape is {sizes}, must have sizes of at least 0")
+    if 0 not in sizes:
+        if len(sizes) > 8:
+            raise ValueError(f"shape is {sizes}, must have at most 8 dimensions (tensor.dimension_count)")
+        if math.prod(sizes) >= 1 << 32:
+            raise ValueError(f"shape is {sizes}, must have at most 2**32 - 1 elements (tensor.element_count)")
+    return sizes
+
+
+def _allocate(sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.dtype, device: str | None) -> Any:
+    required = "must be 'cpu', 'cuda', or such as 'cuda:1'"
+    if device is not None and not isinstance(device, str):
+        raise TypeError(f"device is {shown(device)}, {required}")
+    if device is None or device == "cpu":
         return _strided(np, sizes, strides, kind)
-    if name == "cuda" and (ordinal.isdigit() or not ordinal):
+    if re.fullmatch("cuda(:[0-9]+)?", device):
+        ordinal = device[len("cuda:") :]
         try:
             import cupy
         except ImportError:
             raise RuntimeError(f"device is {device!r}, for which CuPy must be installed: or pass out") from None
         with cupy.cuda.Device(int(ordinal or 0)):
             return _strided(cupy, sizes, strides, kind)
-    raise ValueError(f"device is {device!r}, must be 'cpu', 'cuda', or such as 'cuda:1'")
+    raise ValueError(f"device is {device!r}, {required}")
 
 
 def _strided(xp: Any, sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.dtype) -> Any:
@@ -261,6 +418,8 @@ def _strided(xp: Any, sizes: tuple[int, ...], strides: tuple[int, ...] | None, k
 
 
 def _field(desc: Mapping[str, Any], name: str, place: str, default: Any = ...) -> Any:
+    if not isinstance(desc, Mapping):
+        raise TypeError(f"{place} is {shown(desc)}, must be a mapping of fields")
     if name in desc:
         return desc[name]
     if default is ...:
@@ -275,8 +434,15 @@ def _data_type(value: Any, place: str) -> int:
     return lib.DATA_TYPES[name]
 
 
+def _number(value: Any, place: str, most: int) -> int:
+    found = integer(value, place)
+    if not 0 <= found <= most:
+        raise ValueError(f"{place} is {found}, must be from 0 to {most}")
+    return found
+
+
 def _numbers(value: Any, place: str, most: int) -> list[int]:
-    found = [_operator.index(number) for number in value]
+    found = list(integers(value, place))
     if any(not 0 <= number <= most for number in found):
         raise ValueError(f"{place} is {found}, must be numbers from 0 to {most}")
     return found
@@ -295,10 +461,9 @@ def _tensor(desc: Mapping[str, Any], place: str) -> lib.Tensor:
         raise ValueError(f"{place}.Flags is {flags!r}, must be NONE or OWNED_BY_DML")
     total = _field(desc, "TotalTensorSizeInBytes", place, None)
     if total is not None:
-        (total,) = _numbers([total], f"{place}.TotalTensorSizeInBytes", (1 << 64) - 1)
-    (alignment,) = _numbers(
-        [_field(desc, "GuaranteedBaseOffsetAlignment", place, 0)], f"{place}.GuaranteedBaseOffsetAlignment", (1 << 32) - 1
-    )
+        total = _number(total, f"{place}.TotalTensorSizeInBytes", (1 << 64) - 1)
+    alignment = _field(desc, "GuaranteedBaseOffsetAlignment", place, 0)
+    alignment = _number(alignment, f"{place}.GuaranteedBaseOffsetAlignment", (1 << 32) - 1)
     bits = int(name.lstrip("UINTFLOA"))
     if total is None and bits < 8:
         total = 4 * -(-int(np.prod(sizes, dtype=object)) * bits // 32)
@@ -308,6 +473,8 @@ def _tensor(desc: Mapping[str, Any], place: str) -> lib.Tensor:
 def _desc(desc: Mapping[str, Any]) -> lib.Desc:
     kind = str(_field(desc, "Type", "desc")).upper().removeprefix("DML_OPERATOR_")
     inner = _field(desc, "Desc", "desc")
+    if not isinstance(inner, Mapping):
+        raise TypeError(f"desc.Desc is {shown(inner)}, must be a mapping of fields")
     if kind == "FILL_VALUE_SEQUENCE":
         place = "FillValueSequenceDesc"
         output = _tensor(_field(inner, "OutputTensor", place), f"{place}.OutputTensor")
@@ -323,18 +490,32 @@ def _desc(desc: Mapping[str, Any]) -> lib.Desc:
         place = "ReverseSubsequencesDesc"
         names = ("InputTensor", "SequenceLengthsTensor", "OutputTensor")
         x, lengths, output = (_tensor(_field(inner, name, place), f"{place}.{name}") for name in names)
-        (axis,) = _numbers([_field(inner, "Axis", place)], f"{place}.Axis", (1 << 32) - 1)
+        axis = _number(_field(inner, "Axis", place), f"{place}.Axis", (1 << 32) - 1)
         return lib.Desc.reverse(x, lengths, output, axis)
     raise ValueError(f"desc.Type is {kind!r}, must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES")
+
+
+_LEVELS = ("1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1", "6_2", "6_3", "6_4")
 
 
 def _level(feature_level: str | None) -> int:
     if feature_level is None:
         return 0
-    major, _, minor = str(feature_level).upper().removeprefix("DML_FEATURE_LEVEL_").partition("_")
-    if not (major.isdigit() and minor.isdigit() and int(major) < 16 and int(minor) < 16):
-        raise ValueError(f"feature_level is {feature_level!r}, must be such as '5_0'")
+    if not isinstance(feature_level, str):
+        raise TypeError(f"feature_level is {shown(feature_level)}, must be such as '5_0'")
+    name = feature_level.upper().removeprefix("DML_FEATURE_LEVEL_")
+    if name not in _LEVELS:
+        raise ValueError(f"feature_level is {feature_level!r}, must be such as '5_0': one of {', '.join(_LEVELS)}")
+    major, _, minor = name.partition("_")
     return int(major) << 12 | int(minor) << 8
+
+
+def _text(value: Any, name: str, example: str) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {shown(value)}, must be a text such as {example!r}")
+    if "\0" in value:
+        raise ValueError(f"{name} is {shown(value)}, must have no NUL")
+    return value.encode()
 
 
 def validate(
@@ -356,12 +537,18 @@ def validate(
     """
     made = _desc(desc)
     try:
-        if directml is not None:
-            if feature_level is not None:
-                raise TypeError("directml is given with feature_level, must be alone: a version has its own level")
-            lib.check(lib.library.dml_cuda_validate_as, made.address, directml.encode())
-        else:
+        if directml is None:
             lib.check(lib.library.dml_cuda_validate, made.address, _level(feature_level))
+            return []
+        if feature_level is not None:
+            raise TypeError("directml is given with feature_level, must be alone: a version has its own level")
+        version = _text(directml, "directml", "1.8.0")
+        try:
+            lib.check(lib.library.dml_cuda_validate_as, made.address, version)
+        except lib.ValidationError:
+            raise
+        except ValueError as error:  # the descriptor is one: so it is the version
+            raise ValueError(f"directml is {directml!r}, must be a version: {error}") from None
     except lib.ValidationError as error:
         return error.violations
     return []
@@ -379,4 +566,9 @@ def explain(desc: Mapping[str, Any], target: str = "h100") -> str:
     >>> print(dml_cuda.explain({"Type": "FILL_VALUE_SEQUENCE", "Desc": desc}).splitlines()[1])
       size 4096, steps of OutputTensor 1, index 1
     """
-    return lib.Operator(_desc(desc)).explain(target)
+    operator = lib.Operator(_desc(desc))
+    name = _text(target, "target", "h100")
+    try:
+        return operator.explain(name)
+    except ValueError as error:
+        raise ValueError(f"target is {target!r}, must be a GPU's: {error}") from None

@@ -96,9 +96,17 @@ def _launch(x: torch.Tensor, lengths: torch.Tensor, dim: int, output: torch.Tens
         return
     if ordinal < 0:
         _check_lengths(lengths)
-        compiled.dispatch(_lib.Addresses(source, lengths.data_ptr()), 2, to, 0)
-    else:
-        compiled.dispatch(_lib.Addresses(source, lengths.data_ptr()), 2, to, _raw_stream(ordinal))  # type: ignore[misc]
+    try:
+        stream = 0 if ordinal < 0 else _raw_stream(ordinal)  # type: ignore[misc]
+        compiled.dispatch(_lib.Addresses(source, lengths.data_ptr()), 2, to, stream)
+    except ValueError as error:
+        raise _in_arguments(error, output, in_place) from None
+
+
+def _in_arguments(error: ValueError, output: torch.Tensor, in_place: bool) -> ValueError:
+    name = "x" if in_place else "out"
+    layout = f"{name} has shape {list(output.shape)} and strides {list(output.stride())}"
+    return _lib.in_arguments(error, {"InputTensor": "x", "SequenceLengthsTensor": "lengths", "OutputTensor": name}, layout)
 
 
 def _compile(
@@ -122,14 +130,17 @@ def _compile(
         units,
     )
     alignment, mode = 16 if aligned else 0, _lib.ALWAYS if in_place else _lib.NEVER
-    return _lib.reversal(ordinal, width // units, lowered, _LENGTH_WIDTHS[lengths.dtype], alignment, mode)
+    try:
+        return _lib.reversal(ordinal, width // units, lowered, _LENGTH_WIDTHS[lengths.dtype], alignment, mode)
+    except ValueError as error:
+        raise _in_arguments(error, output, in_place) from None
 
 
 def _check_lengths(lengths: torch.Tensor) -> None:
     """Looks at lengths on the host."""
     if lengths.dtype in (torch.int32, torch.int64) and lengths.numel() and int(lengths.min()) < 0:
         at = (lengths < 0).nonzero()[0].tolist()
-        raise ValueError(f"lengths{at} is {lengths[tuple(at)].item()}, must be at least 0")
+        raise ValueError(f"lengths{at or ''} is {lengths[tuple(at)].item()}, must be at least 0")
 
 
 def _reverse_impl(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:

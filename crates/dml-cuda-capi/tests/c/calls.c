@@ -226,7 +226,11 @@ static void dispatches(void) {
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, &error) == 0 && error == NULL);
     CHECK(data[0] == 2 && data[1] == 1 && data[2] == 3 && data[4] == 8 && data[7] == 5);
     CHECK(failed(dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
-                 "the number of inputs is 8, must be 2 (binding.count)"));
+                 "the number of inputs is 200, must be 2 (binding.count)"));
+    CHECK(failed(dml_cuda_dispatch(compiled, NULL, 0xffffffffu, data, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
+                 "the number of inputs is 4294967295, must be 2 (binding.count)"));
+    CHECK(failed(dml_cuda_dispatch(compiled, NULL, 0, data, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
+                 "the number of inputs is 0, must be 2 (binding.count)"));
     CHECK(failed(dml_cuda_dispatch(compiled, NULL, 2, data, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
                  "inputs is NULL, must be a pointer"));
     CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, NULL, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
@@ -234,18 +238,30 @@ static void dispatches(void) {
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, data, &error) == DML_CUDA_STATUS_BINDING);
     CHECK(strstr(dml_cuda_error_message(error), "(dispatch.stream)") != NULL);
     dml_cuda_destroy_error(error);
+    {
+        uint32_t far[64];
+        char words[256];
+        sprintf(words, "the range of OutputTensor at pointer %p overlaps that of InputTensor at pointer %p, must be the same range, to run "
+                "in place, or lie apart (binding.overlap)", (void *)(data + 1), (void *)data);
+        CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, data + 1, NULL, &error), &error, DML_CUDA_STATUS_BINDING, words));
+        sprintf(words, "the range of OutputTensor at pointer %p overlaps that of SequenceLengthsTensor at pointer %p, must lie apart "
+                "(binding.overlap)", (void *)(far + 33), (void *)(far + 32));
+        inputs[1] = far + 32;
+        CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, far + 33, NULL, &error), &error, DML_CUDA_STATUS_BINDING, words));
+        inputs[1] = lengths;
+    }
     CHECK(failed(dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
                  "compiled is NULL, must be a pointer"));
     dml_cuda_destroy_compiled_operator(compiled);
     options.PointerAlignment = 24;
     CHECK(failed(dml_cuda_compile_operator(device, op, &options, &compiled, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "CompileOptions.pointer_alignment is 24, must be 0 or a power of two (compile.pointer_alignment)"));
+                 "CompileOptions.PointerAlignment is 24, must be 0 or a power of two (compile.pointer_alignment)"));
     options.PointerAlignment = 4;
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
     {
         float other[8];
         CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
-                     "the dispatch is not in place, must be, as the operator was compiled with in_place true (binding.promise)"));
+                     "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)"));
     }
     /* In any order. */
     dml_cuda_destroy_device(device);

@@ -92,7 +92,7 @@ fn on_gpu(plan: &Plan, target: &GpuTarget) -> Explanation {
     let mut explanation = on_cpu(plan);
     let selection = plan.select(target);
     let of_modes = std::iter::once(selection.out_of_place).chain(selection.in_place);
-    for (mode, Launches { launches, rejected }) in explanation.modes.iter_mut().zip(of_modes) {
+    for (mode, Launches { launches, rejected, .. }) in explanation.modes.iter_mut().zip(of_modes) {
         mode.launches = launches.iter().map(explained).collect();
         mode.rejected = rejected.iter().map(|(kernel, reason)| (kernel.to_string(), reason.to_string())).collect();
     }

@@ -18,8 +18,6 @@ mod transposed;
 
 #[cfg(test)]
 mod golden_tests;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 
@@ -92,6 +90,9 @@ pub(crate) struct Launches {
     /// Kernels that would have come before all launches, with why they cannot run the layout: of each the last reason, and of
     /// neighbours with one reason the first.
     pub rejected: Vec<(&'static str, RejectReason)>,
+    /// The place of each launch among the candidates.
+    #[cfg(test)]
+    pub candidates: Vec<usize>,
 }
 
 impl Launches {
@@ -104,7 +105,12 @@ impl Launches {
         launch: impl Fn(F) -> Result<Launch, RejectReason>,
     ) -> Self {
         // Room for as many as most layouts have.
-        let mut found = Self { launches: Vec::with_capacity(4), rejected: Vec::with_capacity(8) };
+        let mut found = Self {
+            launches: Vec::with_capacity(4),
+            rejected: Vec::with_capacity(8),
+            #[cfg(test)]
+            candidates: Vec::new(),
+        };
         for candidate in candidates {
             let Some(name) = candidate.names[usize::from(in_place)] else { continue };
             match launch(candidate.launch) {
@@ -114,6 +120,8 @@ impl Launches {
                     }
                     let any_pointers = launch.alignment == width;
                     found.launches.push(launch);
+                    #[cfg(test)]
+                    found.candidates.extend(candidates.iter().position(|other| std::ptr::eq(other, candidate)));
                     if any_pointers && until == Until::AnyPointers {
                         break;
                     }

@@ -51,7 +51,7 @@ struct Gpu {
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.cuda_context().expect("a CUDA device");
-        let alone = Launches { launches: vec![launch.clone()], rejected: Vec::new() };
+        let alone = Launches { launches: vec![launch.clone()], ..Launches::default() };
         let selection = Selection { out_of_place: alone, in_place: None };
         let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
         let [of_output, of_inputs @ ..] = &self.buffers;

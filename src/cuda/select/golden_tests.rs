@@ -4,13 +4,13 @@
 //! `UPDATE_GOLDEN=1 cargo test --lib golden` writes it anew. `SELECTION_DUMP=FILE cargo test --lib golden` writes every launch of
 //! these layouts and of the case table, with its parameters: two such files tell whether a change of the code changed any.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::layout::Layout;
 use super::{fill_value_sequence, reverse_subsequences, Launches};
 use crate::common::{cases, repository};
 use crate::cuda::{GpuTarget, Launch};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc};
 use crate::registry::Plan;
 use crate::ScalarUnion;
 use crate::TensorDataType::{self, Float16, Float32, Int64, Int8, UInt32, UInt64, UInt8};
@@ -106,6 +106,7 @@ fn chosen() -> Vec<OperatorDesc> {
         blocks(Int64, &[64, 2048, 33], 1),
         blocks(Float16, &[64, 2048, 1025], 1),
         blocks(Float16, &[64, 2048, 257], 1),
+        blocks(Float32, &[64, 2048, 257], 1),
         strides(blocks(Float32, &[64, 2048, 257], 1), &[2048 * 260, 260, 1]),
         strides(blocks(Float32, &[64, 2048, 257], 1), &[2048 * 259, 259, 1]),
         strides(blocks(Float32, &[64, 2048, 1001], 1), &[2048 * 1003, 1003, 1]),
@@ -139,6 +140,7 @@ fn chosen() -> Vec<OperatorDesc> {
         lanes(UInt8, &[16384, 8192], 1),
         lanes(Float32, &[16384, 8192], 1),
         lanes(Int64, &[16384, 8192], 1),
+        lanes(Float32, &[1, 1 << 19], 1),
         lanes(UInt8, &[1 << 28], 0),
         lanes(Float32, &[7, 1 << 20], 1),
     ];
@@ -159,8 +161,16 @@ fn chosen() -> Vec<OperatorDesc> {
         lanes(UInt8, &[1024, 2731, 33], 1),
         strides(lanes(UInt8, &[4096, 512, 33], 1), &[512 * 40, 40, 1]),
         strides(lanes(UInt8, &[4096, 512, 33], 1), &[512 * 33 + 5, 33, 1]),
+        lanes(UInt8, &[8, 512, 768], 1),
+        lanes(Int64, &[1, 512, 768], 1),
+        lanes(UInt8, &[64, 512, 768], 1),
+        lanes(Float32, &[8, 5216, 64], 1),
+        lanes(Float32, &[8, 5217, 64], 1),
         lanes(Float32, &[8, 7264, 64], 1),
         lanes(Float32, &[8, 7265, 64], 1),
+        lanes(Float32, &[8, 7265, 63], 1),
+        lanes(Float16, &[8, 7265, 63], 1),
+        lanes(Float32, &[8, 7265, 7], 1),
         lanes(UInt8, &[4, 16384, 512], 1),
         lanes(Float16, &[4, 16384, 510], 1),
         lanes(Float32, &[4, 16384, 510], 1),
@@ -220,7 +230,7 @@ fn golden() -> String {
         let plan = Plan::new(&desc).expect("the layouts are valid");
         let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
         for (name, target) in GpuTarget::NAMED {
-            for (mode, Launches { launches, rejected }) in modes(&plan, target) {
+            for (mode, Launches { launches, rejected, .. }) in modes(&plan, target) {
                 let launches: Vec<String> = launches.iter().map(line).collect();
                 let rejected: Vec<String> = rejected.iter().map(|(kernel, why)| format!("{kernel}: {why}")).collect();
                 let mut found = format!("{mode}: {}", launches.join("; "));
@@ -249,7 +259,7 @@ fn dump() -> String {
         let plan = Plan::new(&desc).expect("the layouts are valid");
         let _ = writeln!(text, "{desc:?}");
         for (name, target) in GpuTarget::NAMED {
-            for (mode, Launches { launches, rejected }) in modes(&plan, target) {
+            for (mode, Launches { launches, rejected, .. }) in modes(&plan, target) {
                 for launch in &launches {
                     let parameters: String = launch.parameters().iter().map(|byte| format!("{byte:02x}")).collect();
                     let _ = writeln!(text, "  {name} {mode}: {}, parameters {parameters}", line(launch));
@@ -285,34 +295,26 @@ fn the_kernels_selected_are_those_in_the_golden_file() {
     assert!(golden.lines().count() <= 600, "more than anybody reviews");
 }
 
-/// Whether a dispatch of one of the chosen layouts can come to a launch.
 #[test]
 fn every_candidate_is_selected_in_the_golden_file() {
-    let plans: Vec<Plan> = chosen().iter().map(|desc| Plan::new(desc).expect("the layouts are valid")).collect();
-    let selected = |target: &GpuTarget, plan: &Plan, in_place: bool, launch: &Launch| {
-        let selection = plan.select(target);
-        let mode = if in_place { selection.in_place } else { Some(selection.out_of_place) };
-        mode.is_some_and(|mode| mode.launches.contains(launch))
-    };
-    for (n, candidate) in fill_value_sequence::CANDIDATES.iter().enumerate() {
-        let found = plans.iter().any(|plan| match plan {
-            Plan::FillValueSequence(fill) => (candidate.launch)(fill)
-                .is_ok_and(|launch| GpuTarget::NAMED.iter().any(|(_, target)| selected(target, plan, false, &launch))),
-            _ => false,
-        });
-        assert!(found, "candidate {n} of FILL_VALUE_SEQUENCE, {:?}", candidate.names);
+    let mut selected = BTreeSet::new();
+    for desc in chosen() {
+        let plan = Plan::new(&desc).expect("the layouts are valid");
+        for (_, target) in GpuTarget::NAMED {
+            for (mode, (_, launches)) in modes(&plan, target).into_iter().enumerate() {
+                let of_mode = launches.candidates.into_iter().map(|n| (desc.operator_type().name(), n, mode));
+                selected.extend(of_mode);
+            }
+        }
     }
-    for (n, candidate) in reverse_subsequences::CANDIDATES.iter().enumerate() {
-        for in_place in [false, true].into_iter().filter(|&in_place| candidate.names[usize::from(in_place)].is_some()) {
-            let found = plans.iter().any(|plan| match plan {
-                Plan::ReverseSubsequences(reversal) if in_place && reversal.axis.size < 2 => false,
-                Plan::ReverseSubsequences(reversal) => GpuTarget::NAMED.iter().any(|(_, target)| {
-                    let launch = (candidate.launch)(&Layout::new(reversal, in_place, target));
-                    launch.is_ok_and(|launch| selected(target, plan, in_place, &launch))
-                }),
-                _ => false,
-            });
-            assert!(found, "candidate {n} of REVERSE_SUBSEQUENCES, {:?}, in place {in_place}", candidate.names);
+    let fills = fill_value_sequence::CANDIDATES.iter().map(|candidate| candidate.names);
+    let reversals = reverse_subsequences::CANDIDATES.iter().map(|candidate| candidate.names);
+    let of_fills = fills.enumerate().map(|candidate| (OperatorType::FillValueSequence, candidate));
+    let of_reversals = reversals.enumerate().map(|candidate| (OperatorType::ReverseSubsequences, candidate));
+    for (operator, (n, names)) in of_fills.chain(of_reversals) {
+        for (mode, name) in names.into_iter().enumerate() {
+            let seen = selected.contains(&(operator.name(), n, mode));
+            assert_eq!(seen, name.is_some(), "candidate {n} of {}, {name:?}", operator.name());
         }
     }
 }

@@ -60,16 +60,23 @@ fn reject_at<T>(text: &'static str, number: impl Into<u64>) -> Result<T, RejectR
 struct Candidate<F> {
     /// What it is called where it is rejected, with an output of its own and in place; `None` where it does not run so.
     names: [Option<&'static str>; 2],
+    /// Whether it would be faster for any layout that it can run. For others nobody asks why not.
+    faster: bool,
     launch: F,
 }
 
 impl<F> Candidate<F> {
     const fn both(copying: &'static str, in_place: &'static str, launch: F) -> Self {
-        Self { names: [Some(copying), Some(in_place)], launch }
+        Self { names: [Some(copying), Some(in_place)], faster: true, launch }
+    }
+
+    /// For little work only.
+    const fn small(copying: &'static str, in_place: &'static str, launch: F) -> Self {
+        Self { names: [Some(copying), Some(in_place)], faster: false, launch }
     }
 
     const fn out_of_place(name: &'static str, launch: F) -> Self {
-        Self { names: [Some(name), None], launch }
+        Self { names: [Some(name), None], faster: true, launch }
     }
 }
 
@@ -105,8 +112,13 @@ impl Launches {
         launch: impl Fn(F) -> Result<Launch, RejectReason>,
     ) -> Self {
         // Room for as many as most layouts have.
-        let mut found = Self { launches: Vec::with_capacity(4), rejected: Vec::with_capacity(8), ..Default::default() };
-        for (_n, candidate) in candidates.iter().enumerate() {
+        let mut found = Self {
+            launches: Vec::with_capacity(4),
+            rejected: Vec::with_capacity(8),
+            #[cfg(test)]
+            candidates: Vec::new(),
+        };
+        for candidate in candidates {
             let Some(name) = candidate.names[usize::from(in_place)] else { continue };
             match launch(candidate.launch) {
                 Ok(launch) => {
@@ -116,12 +128,12 @@ impl Launches {
                     let any_pointers = launch.alignment == width;
                     found.launches.push(launch);
                     #[cfg(test)]
-                    found.candidates.push(_n);
+                    found.candidates.extend(candidates.iter().position(|other| std::ptr::eq(other, candidate)));
                     if any_pointers && until == Until::AnyPointers {
                         break;
                     }
                 }
-                Err(reason) if found.launches.is_empty() => found.reject(name, reason),
+                Err(reason) if found.launches.is_empty() && candidate.faster => found.reject(name, reason),
                 Err(_) => {}
             }
         }

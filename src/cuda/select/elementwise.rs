@@ -1,7 +1,7 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, wherever they lie.
 
 use super::layout::{dim_in_units, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
-use super::{blocks, reject, reject_at, RejectReason};
+use super::{blocks, reject, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
@@ -37,11 +37,8 @@ fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReas
     const DIMENSIONS: u32 = 3;
     let in_place = layout.in_place;
     let mut params = parameters(layout, unit)?;
-    if params.rank > DIMENSIONS {
-        return reject_at("more than {} dimensions are left after merging", DIMENSIONS);
-    }
-    if u64::from(params.items) * if in_place { 2 } else { 1 } > most {
-        return reject_at("there are more than {} units of work", most);
+    if params.rank > DIMENSIONS || u64::from(params.items) * if in_place { 2 } else { 1 } > most {
+        return reject("there is more than little work, or in more than three dimensions");
     }
     // Scattered, neighbouring lanes would be written apart.
     params.gather = (layout.row().is_some() && !in_place).into();

@@ -15,8 +15,8 @@ type Kernel = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
 #[rustfmt::skip] // a line each
 pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     // Little work, whatever the layout.
-    Candidate::both("reverse_small", "reverse_small_in_place", elementwise::small_vectors),
-    Candidate::both("reverse_small", "reverse_small_in_place", elementwise::small_elements),
+    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small_vectors),
+    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small_elements),
     // Contiguous blocks behind the axis, each with one length.
     Candidate::both("reverse_elementwise_16", "reverse_elementwise_in_place_16", elementwise::units::<16>),
     Candidate::both("reverse_rows", "reverse_rows_in_place", rows::rows),

@@ -105,8 +105,37 @@ typedef struct {
   uint64_t InPlaceRuns;
 } DML_CUDA_ONNXRUNTIME_COUNTERS;
 
+/* An array of another library: any rank, elements of any whole bytes, strides in bytes. */
+typedef struct {
+  /* The first element. Only the address is looked at; it is also what a dispatch takes. */
+  const void *Data;
+  /* Numbers in Sizes, and in StridesInBytes. */
+  uint32_t Rank;
+  /* Bytes of an element, at least 1. */
+  uint32_t ElementSizeInBytes;
+  /* NULL of rank 0. */
+  const int64_t *Sizes;
+  /* None below 0. NULL: packed, in row-major order. */
+  const int64_t *StridesInBytes;
+} DML_CUDA_ARRAY;
+
 /* `DML_TENSOR_DATA_TYPE`. */
 typedef uint32_t DML_CUDA_TENSOR_DATA_TYPE;
+
+/* `DML_SCALAR_UNION`. */
+typedef union {
+  uint8_t Bytes[8];
+  int8_t Int8;
+  uint8_t UInt8;
+  int16_t Int16;
+  uint16_t UInt16;
+  int32_t Int32;
+  uint32_t UInt32;
+  int64_t Int64;
+  uint64_t UInt64;
+  float Float32;
+  double Float64;
+} DML_CUDA_SCALAR_UNION;
 
 /* `DML_TENSOR_FLAGS`. */
 typedef uint32_t DML_CUDA_TENSOR_FLAGS;
@@ -139,21 +168,6 @@ typedef struct {
   /* A `DML_CUDA_BUFFER_TENSOR_DESC`. */
   const void *Desc;
 } DML_CUDA_TENSOR_DESC;
-
-/* `DML_SCALAR_UNION`. */
-typedef union {
-  uint8_t Bytes[8];
-  int8_t Int8;
-  uint8_t UInt8;
-  int16_t Int16;
-  uint16_t UInt16;
-  int32_t Int32;
-  uint32_t UInt32;
-  int64_t Int64;
-  uint64_t UInt64;
-  float Float32;
-  double Float64;
-} DML_CUDA_SCALAR_UNION;
 
 /* `DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC`: element i of the output becomes ValueStart + i * ValueDelta. */
 typedef struct {
@@ -362,7 +376,7 @@ DML_CUDA_STATUS dml_cuda_get_binding_properties(const DML_CUDA_COMPILED_OPERATOR
 
 /* Runs a compiled operator: on a GPU queued on `stream` (a CUstream or cudaStream_t; NULL, 1 and 2 are the default streams), on
    the CPU device before it returns, with `stream` NULL.
-  
+
    `inputs` are the addresses of the input tensors' first elements in the order of the descriptor's fields (InputTensor,
    SequenceLengthsTensor; none for a fill), `output` that of the output's: device memory for a GPU, host memory for the CPU
    device. `output` equal to InputTensor's address runs in place. On a GPU nothing is allocated, copied or waited for, and the
@@ -404,6 +418,31 @@ void dml_cuda_destroy_error(DML_CUDA_ERROR *error);
 
 /* What ONNX Runtime's sessions of this process have had this library do: a way to see that it is in use. */
 DML_CUDA_STATUS dml_cuda_onnxruntime_counters(DML_CUDA_ONNXRUNTIME_COUNTERS *counters, DML_CUDA_ERROR **error);
+
+/* Compiles a reversal of arrays along `axis`, from the end where negative: dimensions are folded, and elements are moved as integers of 1
+   to 8 bytes. `lengths` has unsigned elements of 4 or 8 bytes, and a shape that NumPy broadcasts to the input's with 1 at the axis;
+   its Data is not looked at. `output` has the input's sizes, and its Data where it is to run in place.
+
+   Dispatch the result with arrays of the same layout, whose input and output are each aligned to 16 bytes if these are, and are the
+   same if these are. A call like one before finds what that compiled. No size may be 0. Destroy the result with
+   `dml_cuda_destroy_compiled_operator`. */
+DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
+                                          const DML_CUDA_ARRAY *input,
+                                          const DML_CUDA_ARRAY *lengths,
+                                          const DML_CUDA_ARRAY *output,
+                                          int32_t axis,
+                                          DML_CUDA_COMPILED_OPERATOR **compiled,
+                                          DML_CUDA_ERROR **error);
+
+/* Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is one that
+   DirectML fills; the scalars are of that type. As of `dml_cuda_compile_reversal`, a call like one before finds what that compiled. */
+DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
+                                          const DML_CUDA_ARRAY *output,
+                                          DML_CUDA_TENSOR_DATA_TYPE data_type,
+                                          const DML_CUDA_SCALAR_UNION *start,
+                                          const DML_CUDA_SCALAR_UNION *delta,
+                                          DML_CUDA_COMPILED_OPERATOR **compiled,
+                                          DML_CUDA_ERROR **error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

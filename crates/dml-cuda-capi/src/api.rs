@@ -61,7 +61,10 @@ unsafe fn give<T>(to: *mut T, name: &str, value: T) -> Result<(), Failure> {
 /// # Safety
 ///
 /// `to` is null, or a pointer can be written there.
-pub(crate) unsafe fn compiled(to: *mut *mut DML_CUDA_COMPILED_OPERATOR, made: CompiledOperator) -> Result<(), Failure> {
+pub(crate) unsafe fn give_compiled(
+    to: *mut *mut DML_CUDA_COMPILED_OPERATOR,
+    made: CompiledOperator,
+) -> Result<(), Failure> {
     place(to, "compiled")?;
     // SAFETY: the caller's promise.
     unsafe { give(to, "compiled", Box::into_raw(Box::new(DML_CUDA_COMPILED_OPERATOR(made)))) }
@@ -305,7 +308,7 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
         };
         let made = device.device.compile_operator_with(&operator.0, options)?;
         // SAFETY: the header's contract.
-        unsafe { self::compiled(compiled, made) }
+        unsafe { give_compiled(compiled, made) }
     };
     // SAFETY: the header's contract.
     unsafe { run(error, body) }

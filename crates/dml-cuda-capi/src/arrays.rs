@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError};
 use dml::{CompileOptions, Error, TensorDataType};
 
-use crate::api::{compiled, DML_CUDA_COMPILED_OPERATOR, DML_CUDA_DEVICE};
-use crate::input::{data_type, follow};
+use crate::api::{give_compiled, DML_CUDA_COMPILED_OPERATOR, DML_CUDA_DEVICE};
+use crate::input::{self, follow};
 use crate::status::*;
 use crate::types::*;
 
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     lengths: *const DML_CUDA_ARRAY,
     output: *const DML_CUDA_ARRAY,
     axis: i32,
-    operator: *mut *mut DML_CUDA_COMPILED_OPERATOR,
+    compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     let body = || {
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
         let options = options(addresses, Some(input.Data == output.Data));
         let made = device.device.compile_lowered(&Lowered::Reversal(lowered), options)?;
         // SAFETY: as above.
-        unsafe { compiled(operator, made) }
+        unsafe { give_compiled(compiled, made) }
     };
     // SAFETY: as above.
     unsafe { run(error, body) }
@@ -87,23 +87,23 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
 pub unsafe extern "C" fn dml_cuda_compile_sequence(
     device: *const DML_CUDA_DEVICE,
     output: *const DML_CUDA_ARRAY,
-    of_type: DML_CUDA_TENSOR_DATA_TYPE,
+    data_type: DML_CUDA_TENSOR_DATA_TYPE,
     start: *const DML_CUDA_SCALAR_UNION,
     delta: *const DML_CUDA_SCALAR_UNION,
-    operator: *mut *mut DML_CUDA_COMPILED_OPERATOR,
+    compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     let body = || {
         // SAFETY: the header's contract, here and below.
         let (device, output) = unsafe { (follow(device, "device")?, follow(output, "output")?) };
-        let of_type = data_type(of_type, "of_type")?;
+        let data_type = input::data_type(data_type, "data_type")?;
         // SAFETY: as above; every pattern of bits is a value of the union's integers.
         let (tensor, start, delta) =
             unsafe { (tensor(output, "output")?, follow(start, "start")?.UInt64, follow(delta, "delta")?.UInt64) };
-        let lowered = LoweredSequence::strided(of_type, tensor, start, delta)?;
+        let lowered = LoweredSequence::strided(data_type, tensor, start, delta)?;
         let made = device.device.compile_lowered(&Lowered::Sequence(lowered), options(output.Data as u64, None))?;
         // SAFETY: as above.
-        unsafe { compiled(operator, made) }
+        unsafe { give_compiled(compiled, made) }
     };
     // SAFETY: as above.
     unsafe { run(error, body) }

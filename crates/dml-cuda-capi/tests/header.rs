@@ -14,7 +14,7 @@ fn with_old_comments(header: &str) -> String {
         while let Some((_, words)) =
             rest.next_if(|next| next.starts_with(&format!("{code}//"))).and_then(|next| next.split_once("//"))
         {
-            lines.push(format!("{code}  {words}"));
+            lines.push(format!("{code}  {words}").trim_end().to_owned());
         }
         lines.last_mut().expect("a line was pushed").push_str(" */");
     }
@@ -25,7 +25,7 @@ fn with_old_comments(header: &str) -> String {
 fn the_header_is_made_from_the_sources() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("the configuration is right");
-    let sources = ["types", "status", "api"].map(|name| root.join(format!("src/{name}.rs")));
+    let sources = ["types", "status", "api", "arrays"].map(|name| root.join(format!("src/{name}.rs")));
     let builder =
         sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, path| builder.with_src(path));
     let mut made = Vec::new();

@@ -1,4 +1,4 @@
-"""libdml_cuda.so through ctypes: dml_cuda.h's structures, errors as exceptions, operators that are kept."""
+"""libdml_cuda.so through ctypes: dml_cuda.h's structures, and errors as exceptions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ._lower import Lowered
-
 PATH = pathlib.Path(__file__).parent / "_native" / "lib_native.so"
 
 # DML_TENSOR_DATA_TYPE.
@@ -18,9 +16,7 @@ DATA_TYPES = {
     "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "FLOAT64": 9,
     "UINT64": 10, "INT64": 11, "UINT4": 12, "INT4": 13,
 }  # fmt: skip
-UNSIGNED = {1: DATA_TYPES["UINT8"], 2: DATA_TYPES["UINT16"], 4: DATA_TYPES["UINT32"], 8: DATA_TYPES["UINT64"]}
 FILL_VALUE_SEQUENCE, REVERSE_SUBSEQUENCES = 104, 106
-EITHER, NEVER, ALWAYS = 0, 1, 2
 
 
 class TensorDesc(ctypes.Structure):
@@ -61,8 +57,14 @@ class OperatorDesc(ctypes.Structure):
     _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
 
 
-class CompileOptions(ctypes.Structure):
-    _fields_ = [("PointerAlignment", ctypes.c_uint32), ("InPlace", ctypes.c_uint32)]
+class CArray(ctypes.Structure):
+    _fields_ = [
+        ("Data", ctypes.c_void_p),
+        ("Rank", ctypes.c_uint32),
+        ("ElementSizeInBytes", ctypes.c_uint32),
+        ("Sizes", ctypes.c_void_p),
+        ("StridesInBytes", ctypes.c_void_p),
+    ]
 
 
 class CViolation(ctypes.Structure):
@@ -151,7 +153,8 @@ def _load() -> ctypes.CDLL:
         ("validate_as", status, [pointer, ctypes.c_char_p, error]),
         ("create_operator", status, [pointer, pointer, handle, error]),
         ("destroy_operator", None, [pointer]),
-        ("compile_operator", status, [pointer, pointer, ctypes.POINTER(CompileOptions), handle, error]),
+        ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, handle, error]),
+        ("compile_sequence", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
         ("dispatch", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, error]),
         ("explain", status, [pointer, ctypes.c_char_p, handle, error]),
@@ -286,17 +289,9 @@ class Operator:
 class Compiled:
     """An operator made ready for a device. Kernels stay loaded, so that it may go while its work is queued."""
 
-    def __init__(self, ordinal: int | None, desc: Desc, alignment: int, in_place: int):
+    def __init__(self, function: Any, *arguments: Any):
         self.handle = ctypes.c_void_p()
-        options = CompileOptions(alignment, in_place)
-        operator = Operator(desc)
-        check(
-            library.dml_cuda_compile_operator,
-            device(ordinal),
-            operator.handle,
-            ctypes.byref(options),
-            ctypes.byref(self.handle),
-        )
+        check(function, *arguments, ctypes.byref(self.handle))
 
     def __del__(self, destroy: Any = library.dml_cuda_destroy_compiled_operator) -> None:
         destroy(self.handle)
@@ -310,31 +305,34 @@ class Compiled:
 Addresses = ctypes.c_void_p * 2
 
 
-@functools.lru_cache(maxsize=1024)
-def reversal(
-    ordinal: int | None, width: int, lowered: Lowered, length_width: int, alignment: int, in_place: int
-) -> Compiled:
-    """A compiled reversal of elements of `width` bytes."""
-    desc = Desc.reverse(
-        Tensor(UNSIGNED[width], lowered.sizes, lowered.strides, width),
-        Tensor(UNSIGNED[length_width], lowered.length_sizes, lowered.length_strides, length_width),
-        Tensor(UNSIGNED[width], lowered.sizes, lowered.output_strides, width),
-        lowered.axis,
-    )
-    return Compiled(ordinal, desc, alignment, in_place)
+class Array(NamedTuple):
+    """An array's layout, as the library takes it."""
+
+    address: int
+    sizes: Sequence[int]
+    strides: Sequence[int]
+    """In bytes."""
+    width: int
+    """Of an element, in bytes."""
 
 
-@functools.lru_cache(maxsize=1024)
-def sequence(
-    ordinal: int | None,
-    data_type: int,
-    width: int,
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    start: int,
-    delta: int,
-    alignment: int,
-) -> Compiled:
-    """A compiled fill; the scalars are bits."""
-    desc = Desc.fill(Tensor(data_type, sizes, strides, width), data_type, start, delta)
-    return Compiled(ordinal, desc, alignment, EITHER)
+def _c_array(array: Array) -> tuple[CArray, Any]:
+    """The structure, and what it points to."""
+    rank = len(array.sizes)
+    numbers = (ctypes.c_int64 * (2 * rank))(*array.sizes, *array.strides)
+    sizes = ctypes.addressof(numbers)
+    return CArray(array.address, rank, array.width, sizes, sizes + 8 * rank), numbers
+
+
+def reversal(ordinal: int | None, x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
+    """A reversal, compiled now or before."""
+    arrays = [_c_array(array) for array in (x, lengths, output)]
+    pointers = (ctypes.byref(array) for array, _ in arrays)
+    return Compiled(library.dml_cuda_compile_reversal, device(ordinal), *pointers, axis)
+
+
+def sequence(ordinal: int | None, output: Array, data_type: int, start: int, delta: int) -> Compiled:
+    """A fill, compiled now or before; the scalars are bits."""
+    array, _numbers = _c_array(output)
+    scalars = (ctypes.byref(ctypes.c_uint64(bits)) for bits in (start, delta))
+    return Compiled(library.dml_cuda_compile_sequence, device(ordinal), ctypes.byref(array), data_type, *scalars)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._arrays import View, check_jax, empty_like, finish, is_jax, is_torch, no_stream, refuse_mask, stream_of, view
-from ._lower import lower
 from ._scalars import integer, integers, scalar_bits, shown
 
 
@@ -203,24 +202,14 @@ def _check_kind(lengths: Any) -> None:
 
 
 def _reverse(x: View, lengths: View, output: View, axis: int, stream: int) -> None:
-    itemsize, width = x.dtype.itemsize, 8
-    bits = itemsize | x.address | output.address
-    for size, stride, to in zip(x.shape, x.strides, output.strides):
-        if size > 1:
-            bits |= stride | to
-    while bits % width:
-        width //= 2
-    wide = lengths.dtype.itemsize
-    lowered = lower(
-        x.shape,
-        [stride // width for stride in x.strides],
-        [stride // wide for stride in lengths.strides],
-        [stride // width for stride in output.strides],
+    width = x.dtype.itemsize
+    compiled = lib.reversal(
+        x.ordinal,
+        lib.Array(x.address, x.shape, x.strides, width),
+        lib.Array(lengths.address, lengths.shape, lengths.strides, lengths.dtype.itemsize),
+        lib.Array(output.address, output.shape, output.strides, width),
         axis,
-        itemsize // width,
     )
-    aligned, in_place = (x.address | output.address) % 16 == 0, x.address == output.address
-    compiled = lib.reversal(x.ordinal, width, lowered, wide, 16 if aligned else 0, lib.ALWAYS if in_place else lib.NEVER)
     compiled.dispatch(lib.Addresses(x.address, lengths.address), 2, output.address, stream)
 
 
@@ -334,18 +323,10 @@ def fill_value_sequence(
     width = kind.itemsize
     if output.address % width:
         raise ValueError(f"out is at address {output.address:#x}, must be at a multiple of {width}, the bytes of {kind}")
-    if any(size > 1 and stride % width for size, stride in zip(sizes, output.strides)):
-        raise ValueError(f"out has strides of {output.strides} bytes, must have multiples of {width}")
-    # Dimensions of size 1 may have any strides.
-    in_elements = tuple(stride // width if size > 1 else 1 for size, stride in zip(sizes, output.strides))
-    if any(not 0 <= step < 1 << 32 for step in in_elements) or any(size >= 1 << 32 for size in sizes):
-        raise ValueError(f"out has shape {sizes} and strides {in_elements}, must have numbers from 0 to 2**32 - 1")
-    alignment = 16 if output.address % 16 == 0 else 0
     handle = stream_of(out, stream) if output.ordinal is not None else 0
     try:
-        compiled = lib.sequence(
-            output.ordinal, lib.DATA_TYPES[data_type], width, sizes or (1,), in_elements or (1,), *bits, alignment
-        )
+        array = lib.Array(output.address, sizes, output.strides, width)
+        compiled = lib.sequence(output.ordinal, array, lib.DATA_TYPES[data_type], *bits)
         compiled.dispatch(None, 0, output.address, handle)
     except ValueError as error:
         found = f"out has shape {sizes} and strides of {output.strides} bytes" if given else f"strides is {steps}, of shape {sizes}"

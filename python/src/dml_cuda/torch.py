@@ -11,7 +11,6 @@ import torch
 from torch.library import Library
 
 from . import _library as _lib
-from ._lower import lower
 from ._scalars import scalar_bits
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
@@ -88,7 +87,7 @@ def _launch(x: torch.Tensor, lengths: torch.Tensor, dim: int, output: torch.Tens
     try:
         compiled = _compiled[key]
     except KeyError:
-        compiled = _compile(x, lengths, dim, output, in_place, aligned)
+        compiled = _compile(x, lengths, dim, output, in_place)
         if len(_compiled) >= _MOST_COMPILED:
             _compiled.clear()
         _compiled[key] = compiled
@@ -110,7 +109,7 @@ def _in_arguments(error: ValueError, output: torch.Tensor, in_place: bool) -> Va
 
 
 def _compile(
-    x: torch.Tensor, lengths: torch.Tensor, dim: int, output: torch.Tensor, in_place: bool, aligned: bool
+    x: torch.Tensor, lengths: torch.Tensor, dim: int, output: torch.Tensor, in_place: bool
 ) -> _lib.Compiled | None:
     front = _checked(x, lengths, dim)
     ordinal = _ordinal(x)
@@ -119,21 +118,15 @@ def _compile(
     width = x.element_size()
     if width not in (1, 2, 4, 8, 16):
         raise TypeError(f"x has dtype {x.dtype}, must have one of 1, 2, 4, 8 or 16 bytes")
-    units = max(width // 8, 1)  # complex128 moves as pairs
-    missing = [0] * (x.dim() - lengths.dim())
-    lowered = lower(
-        x.shape,
-        [step * units for step in x.stride()],
-        missing + [0 if size == 1 else step for size, step in zip(lengths.shape, lengths.stride())],
-        [step * units for step in output.stride()],
-        front,
-        units,
-    )
-    alignment, mode = 16 if aligned else 0, _lib.ALWAYS if in_place else _lib.NEVER
     try:
-        return _lib.reversal(ordinal, width // units, lowered, _LENGTH_WIDTHS[lengths.dtype], alignment, mode)
+        return _lib.reversal(ordinal, _array(x), _array(lengths), _array(output), front)
     except ValueError as error:
         raise _in_arguments(error, output, in_place) from None
+
+
+def _array(x: torch.Tensor) -> _lib.Array:
+    width = x.element_size()
+    return _lib.Array(x.data_ptr(), x.shape, [step * width for step in x.stride()], width)
 
 
 def _check_lengths(lengths: torch.Tensor) -> None:
@@ -161,13 +154,10 @@ def _fill_impl(
     if output.numel() == 0:
         return output
     ordinal = _ordinal(output)
-    count = output.numel()
     bits = [scalar_bits(value, name, what) for value, what in ((start, "start"), (delta, "delta"))]
-    address = output.data_ptr()
-    compiled = _lib.sequence(
-        ordinal, _lib.DATA_TYPES[name], dtype.itemsize, (count,), (1,), *bits, 0 if address & 15 else 16
-    )
-    compiled.dispatch(None, 0, address, _stream(ordinal))
+    array = _lib.Array(output.data_ptr(), (output.numel(),), (dtype.itemsize,), dtype.itemsize)
+    compiled = _lib.sequence(ordinal, array, _lib.DATA_TYPES[name], *bits)
+    compiled.dispatch(None, 0, array.address, _stream(ordinal))
     return output
 
 

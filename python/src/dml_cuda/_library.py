@@ -331,8 +331,19 @@ def reversal(ordinal: int | None, x: Array, lengths: Array, output: Array, axis:
     return Compiled(library.dml_cuda_compile_reversal, device(ordinal), *pointers, axis)
 
 
-def sequence(ordinal: int | None, output: Array, data_type: int, start: int, delta: int) -> Compiled:
-    """A fill, compiled now or before; the scalars are bits."""
-    array, _numbers = _c_array(output)
+@functools.lru_cache(maxsize=256)
+def sequence(
+    ordinal: int | None,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    width: int,
+    aligned: bool,
+    data_type: int,
+    start: int,
+    delta: int,
+) -> Compiled:
+    """A fill; the scalars are bits. Asking the library each time makes a call half as long again."""
+    # Of the address only the alignment matters.
+    array, _numbers = _c_array(Array(16 if aligned else width, sizes, strides, width))
     scalars = (ctypes.byref(ctypes.c_uint64(bits)) for bits in (start, delta))
     return Compiled(library.dml_cuda_compile_sequence, device(ordinal), ctypes.byref(array), data_type, *scalars)

@@ -325,8 +325,10 @@ def fill_value_sequence(
         raise ValueError(f"out is at address {output.address:#x}, must be at a multiple of {width}, the bytes of {kind}")
     handle = stream_of(out, stream) if output.ordinal is not None else 0
     try:
-        array = lib.Array(output.address, sizes, output.strides, width)
-        compiled = lib.sequence(output.ordinal, array, lib.DATA_TYPES[data_type], *bits)
+        aligned = output.address % 16 == 0
+        compiled = lib.sequence(
+            output.ordinal, sizes, output.strides, width, aligned, lib.DATA_TYPES[data_type], *bits
+        )
         compiled.dispatch(None, 0, output.address, handle)
     except ValueError as error:
         found = f"out has shape {sizes} and strides of {output.strides} bytes" if given else f"strides is {steps}, of shape {sizes}"

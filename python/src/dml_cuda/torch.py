@@ -155,9 +155,11 @@ def _fill_impl(
         return output
     ordinal = _ordinal(output)
     bits = [scalar_bits(value, name, what) for value, what in ((start, "start"), (delta, "delta"))]
-    array = _lib.Array(output.data_ptr(), (output.numel(),), (dtype.itemsize,), dtype.itemsize)
-    compiled = _lib.sequence(ordinal, array, _lib.DATA_TYPES[name], *bits)
-    compiled.dispatch(None, 0, array.address, _stream(ordinal))
+    address, width = output.data_ptr(), dtype.itemsize
+    compiled = _lib.sequence(
+        ordinal, (output.numel(),), (width,), width, address & 15 == 0, _lib.DATA_TYPES[name], *bits
+    )
+    compiled.dispatch(None, 0, address, _stream(ordinal))
     return output
 
 

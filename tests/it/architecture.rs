@@ -40,6 +40,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("dispatch_cudarc", &["desc", "error", "operator", "raw"]),
     ("dispatch", &["trace", "binding", "buffer", "cpu", "error", "stream", "cuda", "cuda::driver", "cuda::launch"]),
     ("graph", &["trace", "binding", "device", "error", "stream", "cuda", "cuda::driver"]),
+    ("plain", &["buffer", "device", "error", "stream", "cuda", "cuda::driver"]),
     ("ops", &["binding", "buffer", "data_type", "desc", "device", "error", "operator"]),
     ("explain", &["operator", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
 ];

@@ -11,7 +11,7 @@ fi
 export PATH="$PWD/$venv/bin:$PATH"
 target=x86_64-unknown-linux-gnu
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-for package in dml-cuda dml-cuda-capi; do
+for package in dml-cuda-cli dml-cuda-capi; do
   DML_CUDA_COMMIT=$(git rev-parse --short HEAD) cargo zigbuild --locked --release --quiet --target "$target.2.17" -p "$package"
 done
 name=dml-cuda-$version-x86_64-linux

@@ -41,6 +41,7 @@ pub mod lowering;
 mod operator;
 mod operator_cache;
 mod ops;
+mod plain;
 mod plan;
 mod raw;
 mod registry;
@@ -68,6 +69,8 @@ pub use feature_level::{FeatureLevel, TensorSupport};
 pub use graph::Graph;
 pub use operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
+#[doc(hidden)]
+pub use plain::PlainWork;
 pub use raw::{Address, RawStream};
 pub use registry::{validate, validate_as};
 pub use stream::{Event, Stream};
@@ -79,5 +82,6 @@ pub use validate::{
 #[cfg(test)]
 extern crate self as dml_cuda;
 #[cfg(test)]
-#[path = "../tests/common/mod.rs"]
+#[allow(dead_code)] // they use a part of it
+#[path = "../crates/dml-cuda-testing/src/lib.rs"]
 mod common;

@@ -1,16 +1,14 @@
 //! A dispatch to the GPU allocates nothing on the host, and one to the CPU little.
 #![allow(unsafe_code)]
 
-mod common;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use common::{compile, cuda};
 use dml_cuda::{
     BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion,
     TensorDataType as T,
 };
+use dml_cuda_testing::{compile, cuda};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };

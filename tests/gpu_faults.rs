@@ -3,8 +3,6 @@
 #![cfg(feature = "cuda")]
 #![allow(unsafe_code)]
 
-mod common;
-
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +14,7 @@ fn alone(test: &str, name: &str) -> Option<Vec<String>> {
     /// A full GPU has no room for another process.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    common::cuda(test)?;
+    dml_cuda_testing::cuda(test)?;
     let output = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", name, "--nocapture"])
         .env("GPU_FAULT", name)
@@ -44,8 +42,8 @@ const FAULTY: &std::ffi::CStr = c".version 7.5
 /// The GPU, a stream, and a reversal of 64 lanes of 64 elements.
 fn ready() -> (Device, Stream, OperatorDesc, CompiledOperator) {
     let device = Device::cuda(0).expect("a GPU");
-    let desc = OperatorDesc::from(common::lanes(TensorDataType::Float32, 64, 64));
-    let operator = common::compile(&device, &desc);
+    let desc = OperatorDesc::from(dml_cuda_testing::lanes(TensorDataType::Float32, 64, 64));
+    let operator = dml_cuda_testing::compile(&device, &desc);
     (device.clone(), device.create_stream().expect("a stream"), desc, operator)
 }
 
@@ -82,7 +80,7 @@ fn poisoned() {
     failed("record", device.record_graph([&table]).map(drop).map_err(|error| text(&error)));
     failed("event", stream.record_event().map(drop).map_err(|error| text(&error)));
     failed("synchronize", stream.synchronize().map_err(|error| text(&error)));
-    let other = common::lanes(TensorDataType::UInt8, 3, 100_000);
+    let other = dml_cuda_testing::lanes(TensorDataType::UInt8, 3, 100_000);
     let other = device.create_operator(other).expect("rules know no GPU");
     failed("compile", device.compile_operator(&other).map(drop).map_err(|error| text(&error)));
     drop((graph, table, bindings, buffers, operator, stream, device));
@@ -108,9 +106,9 @@ fn full() {
         return;
     }
     let (device, stream, desc, operator) = ready();
-    let random = common::Random(7).bytes(64 * 64 * 4);
+    let random = dml_cuda_testing::Random(7).bytes(64 * 64 * 4);
     let lengths: Vec<u32> = (0..64).collect();
-    let required = common::run(&Device::cpu(), &desc, &[&random, bytemuck::cast_slice(&lengths)], false);
+    let required = dml_cuda_testing::run(&Device::cpu(), &desc, &[&random, bytemuck::cast_slice(&lengths)], false);
     let input = device.create_buffer_from(random.as_slice()).expect("memory");
     let lengths = device.create_buffer_from(&lengths).expect("memory");
     let output = device.create_buffer(64 * 64 * 4).expect("memory");
@@ -138,7 +136,8 @@ fn full() {
     let table = operator.bind(&bindings, &(&output).into()).expect("bound");
     table.dispatch(&stream).expect("queued");
     assert_eq!(output.to_vec::<u8>().expect("read"), required);
-    let other = device.create_operator(common::lanes(TensorDataType::UInt8, 3, 100_000)).expect("rules know no GPU");
+    let other =
+        device.create_operator(dml_cuda_testing::lanes(TensorDataType::UInt8, 3, 100_000)).expect("rules know no GPU");
     for (what, outcome) in [
         ("compile", device.compile_operator(&other).map(drop).map_err(|error| error.to_string())),
         ("graph", device.record_graph([&table; 100]).map(drop).map_err(|error| error.to_string())),

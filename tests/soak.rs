@@ -3,17 +3,15 @@
 //! longer than a second.
 #![allow(unsafe_code)]
 
-mod common;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use common::Random;
 use dml_cuda::{
     Buffer, BufferBinding, BufferTensorDesc, CompiledOperator, Device, FillValueSequenceDesc, Graph, OperatorDesc,
     ReverseSubsequencesDesc, ScalarUnion, Stream, TensorDataType,
 };
+use dml_cuda_testing::Random;
 
 /// Data for an operator: its inputs, and the output that they make.
 struct Variant {
@@ -39,7 +37,7 @@ impl Work {
                 vec![random.bytes(total), bytemuck::cast_slice(&lengths).to_vec()]
             });
             let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-            let mut output = common::run(&Device::cpu(), &desc, &slices, false);
+            let mut output = dml_cuda_testing::run(&Device::cpu(), &desc, &slices, false);
             output.truncate(elements);
             Variant { inputs, output }
         });
@@ -98,7 +96,7 @@ struct Place {
 
 impl Place {
     fn new(device: Device, work: &[Work]) -> Self {
-        let operators = work.iter().map(|work| common::compile(&device, &work.desc)).collect();
+        let operators = work.iter().map(|work| dml_cuda_testing::compile(&device, &work.desc)).collect();
         Self { stream: device.create_stream().expect("a stream"), operators, device }
     }
 }
@@ -249,7 +247,7 @@ fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
     let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
     let test = "threads_and_devices_get_their_own_bytes_and_lose_no_memory";
     let work = Work::all();
-    let mut devices: Vec<Device> = common::cuda(test).into_iter().collect();
+    let mut devices: Vec<Device> = dml_cuda_testing::cuda(test).into_iter().collect();
     devices.extend((1..Device::cuda_count()).map(|ordinal| Device::cuda(ordinal).expect("a GPU")));
     let threads = if devices.is_empty() { 4 } else { 16 };
     if devices.is_empty() {

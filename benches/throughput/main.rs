@@ -4,7 +4,7 @@
 //! on the device, every case needs its roof from the same run, and the results are checked.
 #![allow(unsafe_code, missing_docs)]
 
-#[path = "../../src/bin/dml-cuda/suite/cases.rs"]
+#[path = "../../crates/dml-cuda-cli/src/bench/suite/cases.rs"]
 mod cases;
 mod gpu;
 

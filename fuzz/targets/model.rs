@@ -1,21 +1,7 @@
 //! Any text as a model: a model or an error in words, in time and memory that go with the text.
 #![no_main]
-#![allow(dead_code)]
 
-#[path = "../../src/bin/dml-cuda/command.rs"]
-mod command;
-#[path = "../../src/bin/dml-cuda/dispatchable.rs"]
-mod dispatchable;
-#[path = "../../src/bin/dml-cuda/json.rs"]
-mod json;
-#[path = "../../src/bin/dml-cuda/model.rs"]
-mod model;
-#[path = "../../src/bin/dml-cuda/npy.rs"]
-mod npy;
-#[path = "../../src/bin/dml-cuda/resource.rs"]
-mod resource;
-#[path = "../../src/bin/dml-cuda/value.rs"]
-mod value;
+use dml_cuda_cli::model::{self, json};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(document) = json::parse(text) else { return };

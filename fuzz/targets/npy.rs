@@ -1,8 +1,7 @@
 //! Any bytes as a .npy file: an answer, and what was read is read again from what is written.
 #![no_main]
 
-#[path = "../../src/bin/dml-cuda/npy.rs"]
-mod npy;
+use dml_cuda_cli::model::npy;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok((data_type, elements)) = npy::read(bytes) {

@@ -3,11 +3,9 @@
 #![no_main]
 
 mod bytes;
-#[path = "../../tests/common/mod.rs"]
-mod common;
 
-use common::oracle;
 use dml_cuda::{validate, validate_as, Device, DirectMlVersion, FeatureLevel, GpuTarget, OperatorDesc};
+use dml_cuda_testing::{self as common, oracle};
 
 /// Elements that the slow model can be asked about.
 const FEW: f64 = 5e4;

@@ -387,7 +387,6 @@ int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     memcpy(to, from, bytes);
     return 0;
 }
-/* For the runner's plain copy alone; the library has no use for it. */
 int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
     check(MEMORY, to, bytes, "cuMemcpyDtoDAsync_v2");
     check(MEMORY, from, bytes, "cuMemcpyDtoDAsync_v2");

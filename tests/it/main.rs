@@ -1,7 +1,6 @@
 //! What the library promises, a module per promise; tests/README.md lists them. What needs a process of its own is beside this folder.
 
-#[path = "../common/mod.rs"]
-mod common;
+use dml_cuda_testing as common;
 
 mod architecture;
 mod binding;

@@ -20,6 +20,8 @@ pub struct Properties {
     pub multiprocessors: u32,
     /// Bytes of the L2 cache.
     pub l2_cache: u64,
+    /// Where the GPU is on the PCI bus, by which NVIDIA's tools know it whatever its ordinal: `0000:1a:00.0`.
+    pub pci_bus_id: String,
 }
 
 /// How many GPUs the driver reports.
@@ -65,5 +67,11 @@ fn properties(device: sys::CUdevice) -> Result<Properties, DriverError> {
         total_memory: unsafe { result::device::total_mem(device) }? as u64,
         multiprocessors: read(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         l2_cache: u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
+        pci_bus_id: format!(
+            "{:04x}:{:02x}:{:02x}.0",
+            read(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
+            read(Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
+            read(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?
+        ),
     })
 }

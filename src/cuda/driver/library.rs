@@ -10,7 +10,7 @@ use crate::error::DeviceError;
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// The driver's functions that this crate calls, of which cudarc would panic if one were missing.
-const FUNCTIONS: [&str; 38] = [
+const FUNCTIONS: [&str; 39] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuDeviceGet",
@@ -38,6 +38,7 @@ const FUNCTIONS: [&str; 38] = [
     "cuMemAlloc_v2",
     "cuMemFree_v2",
     "cuMemGetInfo_v2",
+    "cuMemcpyDtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyHtoDAsync_v2",
     "cuMemsetD8Async",

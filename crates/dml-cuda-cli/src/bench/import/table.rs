@@ -1,0 +1,71 @@
+//! Plain CSV: case, type, mode, microseconds, and where known bytes and the roof's microseconds.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::bench::record::{Machine, Run, Samples, Timing, SCHEMA};
+use crate::bench::suite::manifest::{Manifest, Mode, Work};
+
+/// Other columns are left out.
+#[derive(Deserialize)]
+struct Row {
+    case: String,
+    #[serde(rename = "type")]
+    data_type: String,
+    mode: Mode,
+    microseconds: f64,
+    #[serde(default, alias = "floor_bytes")]
+    bytes: Option<u64>,
+    #[serde(default, alias = "floor_microseconds")]
+    roof_microseconds: Option<f64>,
+}
+
+/// Reads a table. Lines that begin with `#` are notes; `# key: value` gives what the machine was.
+pub fn read(path: &Path, suite: Option<&Manifest>) -> Result<Run, String> {
+    let failed = |error: String| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| failed(format!("the table cannot be read: {error}")))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut run =
+        Run { schema: SCHEMA, suite: suite.map(|suite| suite.id.clone()).unwrap_or_default(), ..Run::default() };
+    "a table of medians".clone_into(&mut run.timing);
+    for line in text.lines().filter_map(|line| line.strip_prefix('#')).map(str::trim) {
+        let machine = &mut run.machine;
+        match line.split_once(": ") {
+            Some(("tool", value)) => value.clone_into(&mut machine.tool),
+            Some(("device", value)) => value.clone_into(&mut machine.device),
+            Some(("driver", value)) => value.clone_into(&mut machine.driver),
+            Some(("commit", value)) => value.clone_into(&mut machine.commit),
+            Some(("operating system", value)) => value.clone_into(&mut machine.operating_system),
+            Some(("date", value)) => value.clone_into(&mut machine.date),
+            Some(("timing", value)) => value.clone_into(&mut run.timing),
+            _ => run.notes.push(line.to_owned()),
+        }
+    }
+    let machine = &mut run.machine;
+    if *machine == Machine::default() {
+        machine.tool = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    }
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
+    for row in reader.deserialize() {
+        let Row { case, data_type, mode, microseconds, bytes, roof_microseconds } =
+            row.map_err(|error| failed(format!("a row must have case, type, mode and microseconds: {error}")))?;
+        let known = suite.and_then(|suite| {
+            suite
+                .cases
+                .iter()
+                .find(|entry| (&entry.work.case, &entry.work.data_type, entry.work.mode) == (&case, &data_type, mode))
+        });
+        if suite.is_some() && known.is_none() {
+            return Err(failed(format!("the case '{case}', {data_type}, {} is not in the suite", mode.name())));
+        }
+        let Some(bytes) = bytes.or(known.map(|entry| entry.work.bytes)) else {
+            return Err(failed(format!("the case '{case}' has no bytes, must have a column for them, or --suite")));
+        };
+        let samples = Samples::Medians(vec![microseconds]);
+        let work = Work { case, data_type, mode, bytes, dispatches: 1 };
+        run.cases.push(Timing { work, samples, roof: roof_microseconds });
+    }
+    run.notes.push("Medians only: the noise of this run is not known.".to_owned());
+    Ok(run)
+}

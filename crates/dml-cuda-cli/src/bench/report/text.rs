@@ -1,0 +1,204 @@
+//! Reports in columns: for a terminal, as Markdown, as CSV.
+
+use std::fmt::Write;
+
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{CellAlignment, Table, TableStyle};
+
+use crate::bench::compare::{letter, Cell, Change, Comparison, Row};
+use crate::bench::suite::manifest::Mode;
+
+use super::{bytes, factor, microseconds, percent, rate, significant};
+
+/// Names of the columns of a run, by the run's place.
+const OF_RUN: [&str; 4] = ["µs", "noise", "GB/s", "of roof"];
+
+fn of_run(cell: Option<&Cell>) -> [String; 4] {
+    let Some(cell) = cell else { return Default::default() };
+    [
+        microseconds(cell.median),
+        cell.noise.map_or_else(|| "?".to_owned(), |noise| format!("{:.1} %", noise * 100.0)),
+        rate(cell.gigabytes_per_second),
+        cell.of_roof.map(percent).unwrap_or_default(),
+    ]
+}
+
+fn of_change(change: Option<&Change>) -> [String; 2] {
+    change.map_or_else(Default::default, |change| [significant(change.speed_up, 3), change.status.name().to_owned()])
+}
+
+fn rows<'a>(comparison: &Comparison, rows: impl Iterator<Item = &'a Row>, style: TableStyle) -> Table {
+    let mut table = Table::new();
+    let several = comparison.runs.len() > 1;
+    let mut header: Vec<String> = ["case", "type", "mode", "bytes"].map(str::to_owned).to_vec();
+    for run in 0..comparison.runs.len() {
+        let named = |column: &str| if several { format!("{} {column}", letter(run)) } else { column.to_owned() };
+        header.extend(OF_RUN.map(named));
+    }
+    for run in 1..comparison.runs.len() {
+        header.extend([format!("A / {}", letter(run)), letter(run).to_string()]);
+    }
+    let columns = header.len();
+    table.load_style(style).set_header(header);
+    for row in rows {
+        let mut cells = vec![row.case.clone(), row.data_type.clone(), row.mode.name().to_owned(), bytes(row.bytes)];
+        row.cells.iter().for_each(|cell| cells.extend(of_run(cell.as_ref())));
+        row.changes.iter().for_each(|change| cells.extend(of_change(change.as_ref())));
+        table.add_row(cells);
+    }
+    for column in (3..columns).filter(|column| *column != 4 + 4 * comparison.runs.len() + 1) {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// For a terminal.
+pub fn table(comparison: &Comparison) -> String {
+    let mut text = headings(comparison, "", "");
+    let _ = writeln!(text, "\n{}", rows(comparison, comparison.rows.iter(), NOTHING).trim_fmt());
+    let _ = writeln!(text, "\n{}", conclusions(comparison, ""));
+    text
+}
+
+/// For a page: a table for each mode.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut text = headings(comparison, "- ", "**");
+    for mode in [Mode::Fill, Mode::Copy, Mode::InPlace] {
+        let of_mode = || comparison.rows.iter().filter(|row| row.mode == mode);
+        if of_mode().next().is_some() {
+            let _ = writeln!(text, "\n### {}\n\n{}", mode.name(), rows(comparison, of_mode(), ASCII_MARKDOWN));
+        }
+    }
+    let _ = writeln!(text, "\n{}", conclusions(comparison, "- "));
+    text
+}
+
+/// What the runs are.
+fn headings(comparison: &Comparison, bullet: &str, bold: &str) -> String {
+    let mut text = String::new();
+    for (n, run) in comparison.runs.iter().enumerate() {
+        let _ = writeln!(text, "{bullet}{bold}{}: {}{bold}: {}", letter(n), run.label, machine(run));
+    }
+    text
+}
+
+/// A run's machine, timing and notes in one line.
+pub fn machine(run: &crate::bench::compare::RunSummary) -> String {
+    let machine = &run.machine;
+    let commit = if machine.commit.is_empty() { String::new() } else { format!("commit {}", machine.commit) };
+    let suite = if run.suite.is_empty() { String::new() } else { format!("suite '{}'", run.suite) };
+    let fields = [
+        &machine.tool,
+        &commit,
+        &machine.device,
+        &machine.driver,
+        &machine.clocks,
+        &machine.host,
+        &machine.operating_system,
+        &machine.date,
+        &suite,
+        &run.timing,
+    ];
+    let known: Vec<&str> = fields.into_iter().map(String::as_str).filter(|field| !field.is_empty()).collect();
+    let mut text = known.join("; ");
+    run.notes.iter().for_each(|note| {
+        let _ = write!(text, ". {}", note.trim_end_matches('.'));
+    });
+    text
+}
+
+/// Speed-ups by group, equal bits, what is not compared.
+fn conclusions(comparison: &Comparison, bullet: &str) -> String {
+    let mut lines = conclusions_of(comparison);
+    lines.extend(comparison.not_compared.iter().map(|why| format!("not compared: {why}")));
+    lines.iter().fold(String::new(), |text, line| text + bullet + line + "\n").trim_end().to_owned()
+}
+
+/// Which of two runs is the faster one, and how much: two digits, which always say something.
+fn faster(speed_up: f64, a: char, b: char) -> String {
+    let (fast, slow) = if speed_up < 1.0 { (a, b) } else { (b, a) };
+    match factor(speed_up.max(1.0 / speed_up)).as_str() {
+        "1.0" => format!("{b} is as fast as {a}"),
+        factor => format!("{fast} is {factor} times as fast as {slow}"),
+    }
+}
+
+/// Speed-ups by group and equal bits, a sentence each.
+pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in &comparison.groups {
+        for (n, speed_up) in group.speed_ups.iter().enumerate() {
+            if let Some((count, mean)) = speed_up {
+                let (name, faster) = (&group.name, faster(*mean, letter(0), letter(n + 1)));
+                let cases =
+                    if *count == 1 { "in one case".to_owned() } else { format!("the geometric mean of {count} cases") };
+                lines.push(format!("{name}: {faster}, {cases}"));
+            }
+        }
+    }
+    for (n, outputs) in comparison.outputs.iter().enumerate() {
+        let (b, different) = (letter(n + 1), &outputs.different);
+        match (outputs.equal, different.len()) {
+            (0, 0) => lines.push(format!("{b}: no outputs to compare with those of A")),
+            (equal, 0) => lines.push(format!("{b}: all {equal} outputs that both wrote are equal to A's, bit for bit")),
+            (equal, count) => lines.push(format!(
+                "{b}: {count} of {} outputs differ from A's: {}",
+                equal + count,
+                different.join(", ")
+            )),
+        }
+        if outputs.missing > 0 {
+            lines.push(format!("{b}: {} outputs that only one of A and {b} has", outputs.missing));
+        }
+    }
+    lines
+}
+
+/// One line for each case and run.
+pub fn csv(comparison: &Comparison) -> Result<String, String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let failed = |error: csv::Error| error.to_string();
+    let header = [
+        "case",
+        "type",
+        "mode",
+        "bytes",
+        "run",
+        "dispatches",
+        "samples",
+        "microseconds",
+        "noise",
+        "gigabytes_per_second",
+        "of_roof",
+        "speed_up_over_first",
+        "status",
+    ];
+    writer.write_record(header).map_err(failed)?;
+    for row in &comparison.rows {
+        for (n, cell) in row.cells.iter().enumerate() {
+            let Some(cell) = cell else { continue };
+            let change = n.checked_sub(1).and_then(|n| row.changes[n]);
+            let number = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
+            let record = [
+                row.case.clone(),
+                row.data_type.clone(),
+                row.mode.name().to_owned(),
+                row.bytes.to_string(),
+                comparison.runs[n].label.clone(),
+                cell.dispatches.to_string(),
+                cell.samples.to_string(),
+                format!("{:.4}", cell.median),
+                number(cell.noise),
+                significant(cell.gigabytes_per_second, 4).replace(',', ""),
+                number(cell.of_roof),
+                number(change.map(|change| change.speed_up)),
+                change.map(|change| change.status.name().to_owned()).unwrap_or_default(),
+            ];
+            writer.write_record(record).map_err(failed)?;
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}

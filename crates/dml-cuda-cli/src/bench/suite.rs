@@ -1,0 +1,252 @@
+//! `dml-cuda suite`: a folder of models that this runner and DxDispatch time, case by case.
+
+#[allow(dead_code)] // the bench uses all of it
+pub mod cases;
+pub mod manifest;
+mod models;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use dml_cuda::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
+
+use crate::model::npy;
+use crate::out::say;
+use crate::schema;
+use crate::whole_file;
+use cases::Case;
+use manifest::{Entry, Manifest, Mode, Work};
+
+/// How large the tensors of a suite may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tier {
+    /// Tensors of up to 64 MiB
+    Quick,
+    /// Tensors of up to 512 MiB
+    Standard,
+    /// Tensors of up to 2 GiB, the most that Direct3D 12 guarantees
+    Full,
+}
+
+impl Tier {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::Full => "full",
+        }
+    }
+
+    fn most_bytes(self) -> u64 {
+        match self {
+            Self::Quick => 64 << 20,
+            Self::Standard => 512 << 20,
+            Self::Full => 2 << 30,
+        }
+    }
+}
+
+/// Sizes of the plain copies and fills that the cases are held against.
+const ROOFS: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30];
+
+/// Writes a suite's folder, a new one or over an older suite.
+pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
+    match older(folder)? {
+        Some(manifest) => remove(folder, &manifest)?,
+        None => fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?,
+    }
+    let save = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        whole_file::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let save_model = |name: &str, model: &serde_json::Value| {
+        let text = serde_json::to_string_pretty(model).map_err(|error| error.to_string())?;
+        save(&format!("{name}.json"), text.as_bytes())
+    };
+
+    let (mut entries, mut written) = (Vec::new(), BTreeSet::new());
+    for case in cases::all(false).iter().filter(|case| belongs(case, tier)) {
+        let name = file_name(case);
+        let lengths = case.lengths();
+        let lengths_file = match &case.desc {
+            OperatorDesc::ReverseSubsequences(reverse) => Some(lengths_name(reverse)),
+            _ => None,
+        };
+        if let Some(file) = lengths_file.as_ref().filter(|file| written.insert((*file).clone())) {
+            let shape = [lengths.len() as u64];
+            save(file, &npy::write(TensorDataType::UInt32, &shape, bytemuck::cast_slice(&lengths))?)?;
+        }
+        save_model(&name, &models::timed(&name, &case.desc, case.in_place, lengths_file.as_deref()))?;
+        let mode = match case.mode() {
+            "fill" => Mode::Fill,
+            "copy" => Mode::Copy,
+            _ => Mode::InPlace,
+        };
+        let (bytes, data_type) = (case.floor_bytes(&lengths), case.data_type().to_owned());
+        let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
+        entries.push(Entry { name, work });
+    }
+    for size in ROOFS.into_iter().filter(|&size| size <= tier.most_bytes()) {
+        let case = format!("{} MiB", size >> 20);
+        for (mode, bytes) in [(Mode::RoofOfCopies, 2 * size), (Mode::RoofOfFills, size)] {
+            let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
+            if mode == Mode::RoofOfCopies {
+                save_model(&name, &models::copy(&name, size))?;
+            }
+            let data_type = "u32".to_owned();
+            let work = Work { case: case.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
+            entries.push(Entry { name, work });
+        }
+    }
+    let mut checks = Vec::new();
+    for (name, desc) in check_cases() {
+        save_model(&name, &models::check(&name, &desc))?;
+        checks.push(name);
+    }
+    let manifest = Manifest::new(tier.name(), entries, checks, written.into_iter().collect());
+    save("run.sh", script(include_str!("suite/run.sh"), &manifest, "\n").as_bytes())?;
+    save("run.ps1", script(include_str!("suite/run.ps1"), &manifest, "\r\n").as_bytes())?;
+    let text = serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?;
+    let path = folder.join("manifest.json");
+    whole_file::write_record(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))?;
+    let (cases, checks) = (manifest.cases.len(), manifest.checks.len());
+    say!("Suite '{}' written to '{}': {cases} models to time, {checks} to compare", manifest.id, folder.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The suite that a folder holds; none where the folder is new or empty.
+fn older(folder: &Path) -> Result<Option<Manifest>, String> {
+    let named = folder.display();
+    let metadata = match fs::metadata(folder) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let ending = folder.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+            return match ending.as_deref() {
+                Some("json" | "csv" | "html" | "htm" | "md" | "svg" | "txt" | "npy" | "bin" | "log") => {
+                    Err(format!("{named} has a file's name, must be a folder"))
+                }
+                _ => Ok(None),
+            };
+        }
+        Err(error) => return Err(format!("{named}: {error}")),
+    };
+    if !metadata.is_dir() {
+        return Err(format!("{named} is a file, must be a folder"));
+    }
+    if fs::read_dir(folder).map_err(|error| format!("{named}: {error}"))?.next().is_none() {
+        return Ok(None);
+    }
+    Manifest::read(folder)
+        .map(Some)
+        .map_err(|error| format!("{named} is not empty, must be new, or hold a suite ({error})"))
+}
+
+/// Removes the files that the manifest of an older suite names, and nothing else.
+fn remove(folder: &Path, manifest: &Manifest) -> Result<(), String> {
+    let models = manifest.cases.iter().map(|entry| &entry.name).chain(&manifest.checks);
+    let files = models.map(|name| format!("{name}.json")).chain(manifest.lengths.iter().cloned());
+    // A name that leads elsewhere is none of a suite's.
+    for file in files.filter(|file| !file.contains(['/', '\\', ':']) && file != "manifest.json") {
+        let path = folder.join(file);
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        if is_file && !schema::is_in(&path) {
+            fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Direct3D binds at multiples of 16 bytes, so that misaligned cases cannot be asked there.
+fn belongs(case: &Case, tier: Tier) -> bool {
+    let bytes = |tensor: &BufferTensorDesc| tensor.total_tensor_size_in_bytes;
+    let largest = match &case.desc {
+        OperatorDesc::ReverseSubsequences(reverse) => bytes(&reverse.input_tensor).max(bytes(&reverse.output_tensor)),
+        desc => bytes(desc.output_tensor()),
+    };
+    case.misaligned == 0 && largest <= tier.most_bytes()
+}
+
+/// As many dispatches in an iteration as take 2 ms on a GPU whose memory moves 2 TB/s.
+fn dispatches(bytes: u64) -> u32 {
+    let microseconds = 2.0 + bytes as f64 / 2e6;
+    (2000.0 / microseconds).ceil().clamp(1.0, 1000.0) as u32
+}
+
+/// `reverse.inner_16384x8192.f32.copy`
+fn file_name(case: &Case) -> String {
+    let operator = if case.is_fill() { "fill" } else { "reverse" };
+    // Commas between sizes, in brackets, become `x`.
+    let (words, sizes) = case.name.split_once('[').unwrap_or((&case.name, ""));
+    let name = format!("{words} {}", sizes.replace(", ", "x")).replace('*', "n").replace('^', "p");
+    let words = name.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.skip_while(|word| *word == operator).collect();
+    format!("{operator}.{}.{}.{}", words.join("_"), case.data_type(), case.mode().replace(' ', "_"))
+}
+
+/// `lengths.16384x1.8192.npy`, by the sizes of their tensor and the axis size.
+fn lengths_name(desc: &ReverseSubsequencesDesc) -> String {
+    let lengths = &desc.sequence_lengths_tensor;
+    let strides = lengths.strides.as_deref().unwrap_or(&[]);
+    let sizes = lengths.sizes.iter().enumerate().map(|(d, size)| match strides.get(d) {
+        Some(0) if *size > 1 => format!("{size}r"),
+        _ => size.to_string(),
+    });
+    let sizes: Vec<String> = sizes.collect();
+    format!("lengths.{}.{}.npy", sizes.join("x"), desc.input_tensor.sizes[desc.axis as usize])
+}
+
+/// Small work whose output is compared: every type of a fill, every width of a reversal, both types of lengths.
+fn check_cases() -> Vec<(String, OperatorDesc)> {
+    use TensorDataType as T;
+    let mut checks = Vec::new();
+    for data_type in
+        [T::Float32, T::Float16, T::Int8, T::Int16, T::Int32, T::Int64, T::UInt8, T::UInt16, T::UInt32, T::UInt64]
+    {
+        let (value_start, value_delta) = match data_type {
+            T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
+            T::Float16 => (ScalarUnion::UInt16(0xC366), ScalarUnion::UInt16(0x2E66)),
+            _ => (ScalarUnion::UInt64(100), ScalarUnion::UInt64(u64::MAX - 2)),
+        };
+        let output_tensor = BufferTensorDesc::packed(data_type, &[4, 3, 5]);
+        let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
+        checks.push((format!("check.fill.{}", data_type.name().to_ascii_lowercase()), desc.into()));
+    }
+    for data_type in [T::UInt8, T::Float16, T::Float32, T::Int64] {
+        for length_type in [T::UInt32, T::UInt64] {
+            for (shape, axis) in [([6, 9, 1], 1), ([4, 7, 5], 1)] {
+                let tensor = BufferTensorDesc::packed(data_type, &shape);
+                let mut one = shape;
+                one[axis as usize] = 1;
+                let desc = ReverseSubsequencesDesc {
+                    input_tensor: tensor.clone(),
+                    sequence_lengths_tensor: BufferTensorDesc::packed(length_type, &one),
+                    output_tensor: tensor,
+                    axis,
+                };
+                let name = format!(
+                    "check.reverse_{}x{}x{}.{}.{}",
+                    shape[0],
+                    shape[1],
+                    shape[2],
+                    data_type.name().to_ascii_lowercase(),
+                    length_type.name().to_ascii_lowercase()
+                );
+                checks.push((name, desc.into()));
+            }
+        }
+    }
+    checks
+}
+
+/// A script with the models put in: names of those that DirectML runs, with their dispatches, and of those to compare.
+fn script(template: &str, manifest: &Manifest, newline: &str) -> String {
+    let timed = manifest.cases.iter().filter(|entry| !matches!(entry.work.mode, Mode::InPlace | Mode::RoofOfFills));
+    let timed: Vec<String> = timed.map(|entry| format!("{} {}", entry.name, entry.work.dispatches)).collect();
+    let text = template.replace("@TIMED@", &timed.join("\n")).replace("@CHECKS@", &manifest.checks.join("\n"));
+    text.replace('\n', newline)
+}

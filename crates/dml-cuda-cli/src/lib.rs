@@ -1,0 +1,277 @@
+//! The runner `dml-cuda`, as a library: its program is [`main`]; the fuzzer takes the reading of models from it.
+
+mod bench;
+#[doc(hidden)]
+pub mod model;
+mod options;
+mod out;
+mod run;
+mod schema;
+mod whole_file;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use dml_cuda::{Device, DeviceError, Explanation, Operator};
+use serde_json::json;
+
+use bench::{import, report, roof, suite, timing};
+use model::{json, strict};
+use options::{Command, Format, Options, Versions};
+use out::{complain, say};
+use run::{events, execute, validate};
+
+/// Does what the command line says, and returns the code to exit with.
+pub fn main() -> ExitCode {
+    let mut options = match Options::read() {
+        Ok(options) => options,
+        // Errors are printed even where that fails; help that cannot be printed is an error.
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => return ended(out::with(|_| help.print()).map(|()| ExitCode::SUCCESS)),
+    };
+    let outcome = match options.command.take() {
+        Some(command) => subcommand(command),
+        None => run_model(&options),
+    };
+    // What was printed must be seen before what went wrong.
+    let _ = std::io::stdout().flush();
+    ended(outcome)
+}
+
+fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        complain!("ERROR: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn subcommand(command: Command) -> Result<ExitCode, String> {
+    match command {
+        Command::Suite { folder, tier } => suite::write(&folder, tier),
+        Command::Bench { folder, output, only, samples, runner, adapter } => {
+            timing::run(&timing::Options { folder, to: output, only, samples, runner, adapter })
+        }
+        Command::Import { from, suite, output, label, device, note } => {
+            import::import(&from, suite.as_deref(), import::About { label, device, notes: note }, &output)
+        }
+        Command::Report { run, to } => report::report(&report::Options {
+            runs: vec![run],
+            labels: to.label,
+            threshold: 5.0,
+            guard: None,
+            format: to.format,
+            to: to.output,
+        }),
+        Command::Compare { runs, threshold, guard, to } => report::report(&report::Options {
+            runs,
+            labels: to.label,
+            threshold,
+            guard: Some(guard),
+            format: to.format,
+            to: to.output,
+        }),
+        Command::Roof { work, bytes, iterations, repeat, adapter } => {
+            roof::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
+        }
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Options::command(), "dml-cuda", &mut text);
+            out::with(|out| out.write_all(&text))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            let mut text = Vec::new();
+            let page = clap_mangen::Man::new(Options::command()).render(&mut text);
+            page.map_err(|error| format!("the manual page: {error}"))?;
+            out::with(|out| out.write_all(&text))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Reads a model, which may come through a pipe, but must end.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    const MOST: u64 = 256 << 20;
+    let mut text = Vec::new();
+    match std::fs::File::open(path)?.take(MOST + 1).read_to_end(&mut text)? as u64 {
+        ..=MOST => Ok(text),
+        _ => Err(std::io::Error::other("it is longer than 256 MiB; large data belongs in .npy files")),
+    }
+}
+
+fn run_model(options: &Options) -> Result<ExitCode, String> {
+    for option in options.foreign.note()? {
+        complain!("NOTE: {option} has no meaning here");
+    }
+    if options.show_dependencies {
+        show_dependencies()?;
+    }
+    if options.show_adapters {
+        show_adapters(options.format)?;
+    }
+    let Some(path) = options.model.as_ref().or(options.positional_model.as_ref()) else {
+        let shown = options.show_adapters || options.show_dependencies;
+        return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
+    };
+    let in_file = |error: String| format!("{}: {error}", path.display());
+    let text = read(path).map_err(|error| {
+        let meant =
+            path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound).and_then(options::suggestion);
+        in_file(format!(
+            "the model cannot be read: {error}{}",
+            meant.map(|meant| format!("; {meant}")).unwrap_or_default()
+        ))
+    })?;
+    let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
+    // Files written on Windows may begin with a byte order mark.
+    let without_mark = text.strip_prefix('\u{feff}');
+    let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
+    let level = options.feature_level;
+    if options.strict {
+        for warning in strict::check(&document, without_mark.is_some()).map_err(in_file)? {
+            complain!("WARNING: {}", in_file(warning));
+        }
+    }
+    if options.validate {
+        return match &options.directml {
+            None => validate::at_level(&document, level, options.format),
+            Some(Versions::One(version)) => validate::as_version(&document, version, options.format),
+            Some(Versions::All) => validate::by_version(&document, options.format),
+        }
+        .map_err(in_file);
+    }
+    if options.explain {
+        if let Some(target) = options.target {
+            let device = Device::cpu().with_feature_level(level);
+            let plan = |operator: &Operator| Ok(operator.explain(&target));
+            return explain(&document, &device, &target.to_string(), options.format, plan).map_err(in_file);
+        }
+        let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
+        let plan =
+            |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
+        return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
+    }
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let model = model::read(&document, options.input_path.as_deref().unwrap_or(beside)).map_err(in_file)?;
+    drop(document);
+    let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
+    execute::Executor::run(model, &device, options)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the plan of each dispatchable, or the rules it breaks.
+fn explain(
+    document: &json::Document,
+    device: &Device,
+    target: &str,
+    format: Format,
+    plan: impl Fn(&Operator) -> Result<Explanation, String>,
+) -> Result<ExitCode, String> {
+    let mut all_accepted = true;
+    let mut text = String::new();
+    if format == Format::Text {
+        text = format!("Planned for '{target}'\n");
+    }
+    for (name, desc) in model::read_dispatchables(document)? {
+        let operator = desc.and_then(|desc| device.create_operator(desc).map_err(|errors| errors.to_string()));
+        let explained = operator.and_then(|operator| plan(&operator));
+        all_accepted &= explained.is_ok();
+        if format == Format::Json {
+            text.push_str(&events::explained(&name, target, &explained).to_string());
+            text.push('\n');
+            continue;
+        }
+        text.push_str(&format!("Dispatchable '{name}'\n"));
+        let lines = explained.map_or_else(|error| error, |explanation| explanation.to_string());
+        lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    out::with(|out| out.write_all(text.as_bytes()))?;
+    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
+    let open = |ordinal| Device::cuda(ordinal).map_err(|error| error.to_string());
+    match adapter.filter(|name| !name.is_empty()) {
+        None => match Device::cuda_status() {
+            Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => Ok(Device::cpu()),
+            Ok(_) => open(0),
+            Err(error) => {
+                complain!("WARNING: {error}; running on the CPU");
+                Ok(Device::cpu())
+            }
+        },
+        Some(name) if name.eq_ignore_ascii_case("cpu") => Ok(Device::cpu()),
+        Some(name) => match name.parse() {
+            Ok(ordinal) => open(ordinal),
+            Err(_) => {
+                let names = adapter_names()?;
+                match names.iter().position(|found| found.to_lowercase().contains(&name.to_lowercase())) {
+                    Some(ordinal) => open(ordinal),
+                    None => Err(format!(
+                        "the adapter is '{name}', must be part of the name of a GPU ({}), an ordinal, or cpu",
+                        list(&names)
+                    )),
+                }
+            }
+        },
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        "of which there are none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+fn adapter_names() -> Result<Vec<String>, String> {
+    let adapters = Device::cuda_adapters().map_err(|error| error.to_string())?;
+    Ok(adapters.into_iter().map(|adapter| adapter.name).collect())
+}
+
+fn show_adapters(format: Format) -> Result<(), String> {
+    for adapter in Device::cuda_adapters().map_err(|error| error.to_string())? {
+        let properties = adapter.properties;
+        let (major, minor) = properties.compute_capability;
+        let driver = events::cuda_version(&properties);
+        if format == Format::Json {
+            events::line(&json!({
+                "event": "adapter",
+                "name": adapter.name,
+                "ordinal": adapter.ordinal,
+                "hardware": true,
+                "driver": driver,
+                "compute_capability": format!("{major}.{minor}"),
+                "multiprocessors": properties.multiprocessors,
+                "memory_bytes": properties.total_memory,
+            }))?;
+            continue;
+        }
+        say!("{}", adapter.name)?;
+        say!("-Ordinal: {}", adapter.ordinal)?;
+        say!("-Hardware: true")?;
+        say!("-Driver: {driver}")?;
+        say!("-Compute Capability: {major}.{minor}")?;
+        say!("-Multiprocessors: {}", properties.multiprocessors)?;
+        say!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30))?;
+    }
+    if format == Format::Json {
+        return events::line(&json!({ "event": "adapter", "name": "CPU", "hardware": false }));
+    }
+    say!("CPU")?;
+    say!("-Hardware: false")
+}
+
+fn show_dependencies() -> Result<(), String> {
+    say!("dml-cuda {}", env!("CARGO_PKG_VERSION"))?;
+    let recorded: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
+    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
+    let driver = match Device::cuda_status() {
+        Ok(count) => format!("{count} GPUs"),
+        Err(error) => error.to_string(),
+    };
+    say!("-CUDA driver: {driver}")
+}

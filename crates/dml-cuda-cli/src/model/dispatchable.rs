@@ -1,0 +1,120 @@
+//! Dispatchables: operator descriptors as DxDispatch writes them.
+
+use dml_cuda::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
+};
+
+use super::json::{Node, Result};
+use super::value;
+
+/// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`, also with the fields beside `type`.
+pub fn read(node: &Node) -> Result<OperatorDesc> {
+    let type_node = match node.get("type")? {
+        Some(found) => found,
+        None => node.get("Type")?.map_or_else(|| node.require("type"), Ok)?,
+    };
+    let name = type_node.string()?;
+    let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
+    let Some(operator) = OperatorType::from_name(name) else {
+        return Err(match name.to_ascii_lowercase().as_str() {
+            "hlsl" => type_node.error("\"hlsl\", a compute shader", only),
+            "onnx" => type_node.error("\"onnx\", an ONNX model", only),
+            "dmlserializedgraph" => type_node.error(format!("\"{name}\", a serialized graph"), only),
+            _ => type_node.error(format!("\"{name}\""), only),
+        });
+    };
+    let desc = match node.get("desc")? {
+        Some(desc) => desc,
+        None => node.get("Desc")?.unwrap_or_else(|| node.clone()),
+    };
+    Ok(match operator {
+        OperatorType::FillValueSequence => fill_value_sequence(&desc)?.into(),
+        OperatorType::ReverseSubsequences => reverse_subsequences(&desc)?.into(),
+    })
+}
+
+fn fill_value_sequence(desc: &Node) -> Result<FillValueSequenceDesc> {
+    desc.check_case(&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"])?;
+    let value_data_type = data_type(&desc.require("ValueDataType")?)?;
+    Ok(FillValueSequenceDesc {
+        output_tensor: tensor(&desc.require("OutputTensor")?)?,
+        value_data_type,
+        value_start: value::scalar(&desc.require("ValueStart")?, value_data_type)?,
+        value_delta: value::scalar(&desc.require("ValueDelta")?, value_data_type)?,
+    })
+}
+
+fn reverse_subsequences(desc: &Node) -> Result<ReverseSubsequencesDesc> {
+    desc.check_case(&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"])?;
+    Ok(ReverseSubsequencesDesc {
+        input_tensor: tensor(&desc.require("InputTensor")?)?,
+        sequence_lengths_tensor: tensor(&desc.require("SequenceLengthsTensor")?)?,
+        output_tensor: tensor(&desc.require("OutputTensor")?)?,
+        axis: desc.require("Axis")?.u32()?,
+    })
+}
+
+/// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
+pub fn data_type(node: &Node) -> Result<dml_cuda::TensorDataType> {
+    let name = node.string()?;
+    name.parse().map_err(|_| node.error(format!("\"{name}\""), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
+}
+
+/// A `DML_TENSOR_DESC`, with or without its `Type`/`Desc` level. TotalTensorSizeInBytes is computed where it is
+/// absent; a size too large to compute is left for validation to name.
+fn tensor(node: &Node) -> Result<BufferTensorDesc> {
+    if let Some(tensor_type) = node.get("Type")? {
+        let name = tensor_type.string()?;
+        if !matches!(name, "DML_TENSOR_TYPE_BUFFER" | "BUFFER") {
+            return Err(tensor_type.error(format!("\"{name}\""), "DML_TENSOR_TYPE_BUFFER"));
+        }
+    }
+    let desc = node.get("Desc")?.unwrap_or_else(|| node.clone());
+    desc.check_case(&[
+        "DataType",
+        "Flags",
+        "DimensionCount",
+        "Sizes",
+        "Strides",
+        "TotalTensorSizeInBytes",
+        "GuaranteedBaseOffsetAlignment",
+    ])?;
+    let sizes_node = desc.require("Sizes")?;
+    let sizes = numbers(&sizes_node)?;
+    if let Some(count) = desc.get("DimensionCount")? {
+        let found = count.u32()?;
+        if found as usize != sizes.len() {
+            return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));
+        }
+    }
+    let strides =
+        desc.get("Strides")?.map(|strides| numbers(&strides)).transpose()?.filter(|strides| !strides.is_empty());
+    let data_type = data_type(&desc.require("DataType")?)?;
+    let mut tensor = match &strides {
+        Some(strides) => BufferTensorDesc::strided(data_type, &sizes, strides),
+        None => BufferTensorDesc::packed(data_type, &sizes),
+    };
+    if let Some(total) = desc.get("TotalTensorSizeInBytes")? {
+        tensor.total_tensor_size_in_bytes = total.u64()?;
+    }
+    tensor.guaranteed_base_offset_alignment = desc.get_or("GuaranteedBaseOffsetAlignment", 0, |node| node.u32())?;
+    tensor.flags = desc.get_or("Flags", TensorFlags::None, flags)?;
+    Ok(tensor)
+}
+
+/// One flag, or a list of them.
+fn flags(node: &Node) -> Result<TensorFlags> {
+    if node.value.as_array().is_some() {
+        let flags = node.elements()?.iter().map(flags).collect::<Result<Vec<_>>>()?;
+        return Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None));
+    }
+    match node.string()? {
+        "DML_TENSOR_FLAG_NONE" | "NONE" => Ok(TensorFlags::None),
+        "DML_TENSOR_FLAG_OWNED_BY_DML" | "OWNED_BY_DML" => Ok(TensorFlags::OwnedByDml),
+        other => Err(node.error(format!("\"{other}\""), "DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML")),
+    }
+}
+
+fn numbers(node: &Node) -> Result<Vec<u32>> {
+    node.elements()?.iter().map(|element| element.u32()).collect()
+}

@@ -1,0 +1,202 @@
+//! Resources: buffers and what they hold at first.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dml_cuda::TensorDataType;
+use half::f16;
+
+use super::dispatchable::data_type;
+use super::json::{Node, Result};
+use super::npy;
+use super::value::element_bytes;
+
+/// A buffer as the model describes it.
+pub struct Resource {
+    /// What printing and writing take the elements for; `None` for a list of mixed types.
+    pub data_type: Option<TensorDataType>,
+    pub initial_values: Vec<u8>,
+    pub initial_values_offset: u64,
+    pub size_in_bytes: u64,
+    /// `sizeInBytes` was given: the size is not `initial_values`, rounded up.
+    pub explicit_size: bool,
+}
+
+pub fn read(node: &Node, model_directory: &Path) -> Result<Resource> {
+    let declared = match node.get("initialValuesDataType")? {
+        Some(name) if matches!(name.string()?, "UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN") => None,
+        Some(name) => match data_type(&name)? {
+            found @ (TensorDataType::UInt4 | TensorDataType::Int4) => {
+                return Err(name.error(found, "a type of whole bytes"));
+            }
+            found => Some(found),
+        },
+        None => None,
+    };
+    let values = node.require("initialValues")?;
+    let (data_type, initial_values) = initial_values(node, &values, declared, model_directory)?;
+    if initial_values.is_empty() {
+        return Err(values.error("empty", "at least one value"));
+    }
+
+    let length = initial_values.len() as u64;
+    let initial_values_offset = node.get_or("initialValuesOffsetInBytes", 0, |node| node.u64())?;
+    let size = node.get("sizeInBytes")?;
+    let size_in_bytes = match &size {
+        Some(size) => size.u64()?,
+        None => length.next_multiple_of(4),
+    };
+    if initial_values_offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
+        let place = size.as_ref().unwrap_or(node);
+        let required = format!("enough for the {length} bytes of initialValues at offset {initial_values_offset}");
+        return Err(place.error(format!("{size_in_bytes} bytes"), required));
+    }
+    Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, explicit_size: size.is_some() })
+}
+
+fn initial_values(
+    node: &Node,
+    values: &Node,
+    declared: Option<TensorDataType>,
+    model_directory: &Path,
+) -> Result<(Option<TensorDataType>, Vec<u8>)> {
+    let typed = || {
+        declared.ok_or_else(|| {
+            node.error(
+                "without the member initialValuesDataType",
+                "an object that has it, as its values have no type of their own",
+            )
+        })
+    };
+    if values.value.as_string_lit().is_some() {
+        let required = "an array or an object: this runner has no deferred resources, which only ONNX models need";
+        return Err(values.error(values.kind(), required));
+    }
+    if values.value.as_array().is_some() {
+        let elements = values.elements()?;
+        let mut bytes = Vec::new();
+        for element in &elements {
+            match declared {
+                Some(data_type) => bytes.extend(element_bytes(element, data_type)?),
+                None => bytes.extend(element_bytes(&element.require("value")?, data_type(&element.require("type")?)?)?),
+            }
+        }
+        return Ok((declared, bytes));
+    }
+    let has = |name: &str| values.get(name).map(|member| member.is_some());
+    match (has("value")?, has("valueStart")?, has("sourcePath")?) {
+        (true, false, false) => constant(values, typed()?).map(|bytes| (declared, bytes)),
+        (false, true, false) => sequence(values, typed()?).map(|bytes| (declared, bytes)),
+        (false, false, true) => file(values, declared, typed, model_directory),
+        _ => Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
+    }
+}
+
+/// Zero bytes for `valueCount` elements, if they are to be had.
+fn reserve(values: &Node, data_type: TensorDataType) -> Result<(usize, Vec<u8>)> {
+    let count_node = values.require("valueCount")?;
+    let count = count_node.u32()? as usize;
+    if count == 0 {
+        return Err(count_node.error(0, "at least 1"));
+    }
+    let bytes = count * (data_type.size_in_bits() / 8) as usize;
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(bytes).map_err(|_| {
+        count_node.error(format!("{count}, which is {bytes} bytes"), "small enough for the machine's memory")
+    })?;
+    Ok((count, memory))
+}
+
+/// `{ "valueCount": 4, "value": 0 }`
+fn constant(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
+    let element = element_bytes(&values.require("value")?, data_type)?;
+    let (count, mut bytes) = reserve(values, data_type)?;
+    (0..count).for_each(|_| bytes.extend_from_slice(&element));
+    Ok(bytes)
+}
+
+/// `{ "valueCount": 4, "valueStart": 1, "valueDelta": 2.5 }`: the running sum, in the arithmetic of the type,
+/// as DxDispatch adds it.
+fn sequence(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
+    let start = element_bytes(&values.require("valueStart")?, data_type)?;
+    let delta = match values.get("valueDelta")? {
+        Some(delta) => element_bytes(&delta, data_type)?,
+        None => vec![0; start.len()],
+    };
+    let (count, mut bytes) = reserve(values, data_type)?;
+    macro_rules! run {
+        ($type:ty, $add:expr) => {{
+            let value = |bytes: &[u8]| bytemuck::pod_read_unaligned::<$type>(bytes);
+            let (mut sum, delta) = (value(&start), value(&delta));
+            for _ in 0..count {
+                bytes.extend_from_slice(bytemuck::bytes_of(&sum));
+                sum = $add(sum, delta);
+            }
+        }};
+    }
+    use TensorDataType as T;
+    match data_type {
+        T::Float16 => run!(f16, |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32())),
+        T::Float32 => run!(f32, |a, b| a + b),
+        T::Float64 => run!(f64, |a, b| a + b),
+        T::UInt64 | T::Int64 => run!(u64, u64::wrapping_add),
+        T::UInt32 | T::Int32 => run!(u32, u32::wrapping_add),
+        T::UInt16 | T::Int16 => run!(u16, u16::wrapping_add),
+        // Types of less than a byte are rejected by `element_bytes`.
+        T::UInt8 | T::Int8 | T::UInt4 | T::Int4 => run!(u8, u8::wrapping_add),
+    }
+    Ok(bytes)
+}
+
+/// A path of a model, which may have been written on Windows, with this system's separators.
+pub fn separated(path: &str) -> String {
+    if cfg!(windows) {
+        path.to_owned()
+    } else {
+        path.replace('\\', "/")
+    }
+}
+
+/// `{ "sourcePath": "input.npy" }`, relative to the model or else to the current directory.
+fn file(
+    values: &Node,
+    declared: Option<TensorDataType>,
+    typed: impl FnOnce() -> Result<TensorDataType>,
+    model_directory: &Path,
+) -> Result<(Option<TensorDataType>, Vec<u8>)> {
+    let source = values.require("sourcePath")?;
+    let name = source.string()?;
+    let name_here = separated(name);
+    let beside_model = model_directory.join(&name_here);
+    let path = if beside_model.exists() { beside_model } else { PathBuf::from(name_here) };
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    if matches!(extension.as_deref(), Some("jpg" | "jpeg" | "png")) {
+        return Err(
+            source.error(format!("\"{name}\", an image"), "a .npy, .dat or .bin file: this runner reads no images")
+        );
+    }
+    let regular = |path: &Path| match fs::metadata(path)?.is_file() {
+        true => fs::read(path),
+        false => Err(std::io::Error::other("it is no regular file")),
+    };
+    let bytes = regular(&path)
+        .map_err(|error| source.error(format!("\"{name}\", which cannot be read ({error})"), "a file"))?;
+    if extension.as_deref() != Some("npy") {
+        let data_type = typed()?;
+        let element = (data_type.size_in_bits() / 8).max(1) as usize;
+        if bytes.len() % element != 0 {
+            let found = format!("\"{name}\", a file of {} bytes", bytes.len());
+            return Err(source.error(found, format!("a file of whole elements of {data_type}, {element} bytes each")));
+        }
+        return Ok((Some(data_type), bytes));
+    }
+    let (data_type, bytes) = npy::read(&bytes)
+        .map_err(|why| source.error(format!("\"{name}\", but {why}"), "a .npy file this runner can read"))?;
+    match declared {
+        Some(declared) if declared != data_type => Err(source.error(
+            format!("\"{name}\", a file of {data_type}"),
+            format!("one of {declared}, the initialValuesDataType"),
+        )),
+        _ => Ok((Some(data_type), bytes)),
+    }
+}

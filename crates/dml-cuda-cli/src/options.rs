@@ -1,0 +1,417 @@
+//! The command line: DxDispatch's options with DxDispatch's meaning, and what this runner has besides.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
+
+use crate::bench::{report, suite};
+
+/// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
+/// on an NVIDIA GPU or on the CPU.
+#[derive(Parser)]
+#[command(name = "dml-cuda", version, arg_required_else_help = true, args_conflicts_with_subcommands = true)]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// The model, a JSON file
+    #[arg(value_name = "MODEL.json")]
+    pub positional_model: Option<PathBuf>,
+
+    /// The model, as DxDispatch takes it, too
+    #[arg(short = 'm', long = "model", value_name = "MODEL.json")]
+    pub model: Option<PathBuf>,
+
+    /// Taken in order to say that it is one too many
+    #[arg(hide = true)]
+    more: Vec<PathBuf>,
+
+    /// Device: a substring of a GPU's name, an ordinal, or `cpu` [default: the first GPU, or the CPU]
+    #[arg(short, long)]
+    pub adapter: Option<String>,
+
+    /// Show the devices there are, and run the model if one is given
+    #[arg(short, long = "show_adapters", alias = "show-adapters")]
+    pub show_adapters: bool,
+
+    /// Show the versions of what the runner stands on
+    #[arg(short = 'S', long = "show_dependencies", alias = "show-dependencies")]
+    pub show_dependencies: bool,
+
+    /// Iterations of the bind/dispatch/wait loop
+    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub dispatch_iterations: u32,
+
+    /// Dispatches in each iteration
+    #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub dispatch_repeat: u32,
+
+    /// On a GPU, queue the dispatches of an iteration one by one, where they are one CUDA graph
+    #[arg(long)]
+    pub no_graph: bool,
+
+    /// Milliseconds to run for; overrides the iterations
+    #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run")]
+    pub milliseconds_to_run: Option<u32>,
+
+    /// Least milliseconds between the begins of iterations
+    #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval", default_value_t = 0)]
+    pub dispatch_interval: u32,
+
+    /// At most so many first samples are left out of the statistics
+    #[arg(short = 'w', long = "warmup_samples", alias = "warmup-samples", default_value_t = 1)]
+    pub warmup_samples: u32,
+
+    /// 0: hot medians; 1: also initialization and cold timings; 2: also every iteration
+    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0)]
+    pub timing_verbosity: u32,
+
+    /// At most so many iterations are timed on the GPU; 0 times none
+    #[arg(long = "max_gpu_time_measurements", alias = "max-gpu-time-measurements")]
+    pub max_gpu_time_measurements: Option<u32>,
+
+    /// Folder of input files, in place of the model's own
+    #[arg(long = "input_path", alias = "input-path", value_name = "FOLDER")]
+    pub input_path: Option<PathBuf>,
+
+    /// Folder that files are written to, in place of the current one
+    #[arg(long = "output_path", alias = "output-path", value_name = "FOLDER")]
+    pub output_path: Option<PathBuf>,
+
+    /// Say before each command what it is
+    #[arg(long = "print_commands", alias = "print-commands")]
+    pub print_commands: bool,
+
+    /// Only say of each dispatchable whether DirectML's rules accept it; nothing is allocated or run
+    #[arg(long)]
+    pub validate: bool,
+
+    /// Refuse what DxDispatch on Windows would not run as it runs here
+    #[arg(long, conflicts_with = "explain")]
+    pub strict: bool,
+
+    /// Only say of each dispatchable how it would run: merged shape, kernels, grids, bytes, and why no faster kernel
+    #[arg(long, conflicts_with = "validate")]
+    pub explain: bool,
+
+    /// With --explain, a GPU that need not be there: t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters]
+    #[arg(long, requires = "explain", conflicts_with = "adapter")]
+    pub target: Option<dml_cuda::GpuTarget>,
+
+    /// With --validate, the version of DirectML that answers, such as 1.8.0; or `all`: which recorded versions accept
+    #[arg(long, value_name = "VERSION", requires = "validate", conflicts_with = "feature_level")]
+    pub directml: Option<Versions>,
+
+    /// The feature level whose rules apply, such as 5_0
+    #[arg(long = "feature-level", aliases = ["feature_level", "dml_feature_level"], value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
+    pub feature_level: FeatureLevel,
+
+    /// Lines as DxDispatch prints them, or a JSON object a line
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    #[command(flatten)]
+    pub foreign: Foreign,
+}
+
+impl Options {
+    /// The command line, or an error that says what was meant.
+    pub fn read() -> Result<Self, clap::Error> {
+        let options = Self::try_parse().map_err(|error| match mistyped(words()) {
+            Some(said) if error.use_stderr() => usage(said),
+            _ => error,
+        })?;
+        let models = [&options.positional_model, &options.model].into_iter().flatten().chain(&options.more).count();
+        if models > 1 {
+            let said = mistyped(words());
+            return Err(usage(said.unwrap_or_else(|| "one model at a time: more than one is given".to_owned())));
+        }
+        Ok(options)
+    }
+}
+
+/// The words of the command line, but for the program's name.
+fn words() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
+}
+
+fn usage(said: String) -> clap::Error {
+    Options::command().error(clap::error::ErrorKind::InvalidSubcommand, said)
+}
+
+/// What to say of a word that is nearly a command, where no command is given.
+fn mistyped(words: impl Iterator<Item = String>) -> Option<String> {
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let command = Options::command();
+    let names: Vec<&str> =
+        command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();
+    if words.iter().any(|word| names.contains(&word.as_str())) {
+        return None;
+    }
+    let (word, name) = words.iter().find_map(|word| Some((word, nearly(word, &names)?)))?;
+    Some(format!("there is no command '{word}'; did you mean '{name}'?"))
+}
+
+/// The command that a mistyped word may mean.
+pub fn suggestion(word: &str) -> Option<String> {
+    mistyped(std::iter::once(word.to_owned()))
+}
+
+fn nearly<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
+    // A name with a dot or a folder is a file's.
+    if word.contains(['.', '/', '\\']) {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let likeness = |name: &&str| strsim::jaro_winkler(&word, name);
+    names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|name| likeness(name) > 0.85)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+/// What `--directml` takes.
+#[derive(Clone, Debug)]
+pub enum Versions {
+    One(DirectMlVersion),
+    All,
+}
+
+impl FromStr for Versions {
+    type Err = ParseDirectMlVersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            version => version.parse().map(Self::One),
+        }
+    }
+}
+
+/// The plain work that the hidden command times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Roof {
+    Copy,
+    Fill,
+}
+
+/// Options of DxDispatch that have no meaning here. Those of Direct3D are noted and left; those of ONNX models are refused.
+#[derive(clap::Args)]
+pub struct Foreign {
+    #[arg(short = 'd', long = "debug", hide = true)]
+    debug: bool,
+    #[arg(short = 'q', long = "queue_type", hide = true, value_parser = ["compute", "direct"])]
+    queue_type: Option<String>,
+    #[arg(short = 'c', long = "pix_capture_type", hide = true)]
+    pix_capture_type: Option<String>,
+    #[arg(short = 'o', long = "pix_capture_name", hide = true)]
+    pix_capture_name: Option<String>,
+    #[arg(long = "post_dispatch_barriers", hide = true, value_parser = ["none", "uav", "uav+aliasing"])]
+    post_dispatch_barriers: Option<String>,
+    #[arg(long = "clear_shader_caches", hide = true)]
+    clear_shader_caches: bool,
+    #[arg(long = "disable_gpu_timeout", hide = true)]
+    disable_gpu_timeout: bool,
+    #[arg(long = "disable_background_processing", hide = true)]
+    disable_background_processing: bool,
+    #[arg(long = "disable_agility_sdk", hide = true)]
+    disable_agility_sdk: bool,
+    #[arg(long = "enable_dred", hide = true)]
+    enable_dred: bool,
+    #[arg(long = "set_stable_power_state", hide = true)]
+    set_stable_power_state: bool,
+    #[arg(long = "present_separator", hide = true)]
+    present_separator: bool,
+    #[arg(long = "print_hlsl_disassembly", hide = true)]
+    print_hlsl_disassembly: bool,
+    #[arg(long = "xbox_allow_precompile", hide = true)]
+    xbox_allow_precompile: bool,
+    #[arg(short = 'f', long = "onnx_free_dim_name_override", hide = true)]
+    onnx_free_dim_name_override: Vec<String>,
+    #[arg(short = 'F', long = "onnx_free_dim_denotation_override", hide = true)]
+    onnx_free_dim_denotation_override: Vec<String>,
+    #[arg(short = 'e', long = "onnx_session_config_entry", hide = true)]
+    onnx_session_config_entry: Vec<String>,
+    #[arg(short = 'b', long = "binding_shape", hide = true)]
+    binding_shape: Vec<String>,
+    #[arg(short = 'l', long = "onnx_graph_optimization_level", hide = true)]
+    onnx_graph_optimization_level: Option<u32>,
+    #[arg(short = 'L', long = "onnx_logging_level", hide = true)]
+    onnx_logging_level: Option<u32>,
+    #[arg(short = 'p', long = "print_onnx_bindings", hide = true)]
+    print_onnx_bindings: bool,
+    #[arg(short = 'x', long = "enable_ort_extensions", hide = true)]
+    enable_ort_extensions: bool,
+    #[arg(long = "enable_onnx_profiling", hide = true)]
+    enable_onnx_profiling: bool,
+}
+
+impl Foreign {
+    /// Names those that are given and do nothing; an error for those of ONNX models.
+    pub fn note(&self) -> Result<Vec<&'static str>, String> {
+        let onnx = [
+            (!self.onnx_free_dim_name_override.is_empty(), "-f"),
+            (!self.onnx_free_dim_denotation_override.is_empty(), "-F"),
+            (!self.onnx_session_config_entry.is_empty(), "-e"),
+            (!self.binding_shape.is_empty(), "-b"),
+            (self.onnx_graph_optimization_level.is_some(), "-l"),
+            (self.onnx_logging_level.is_some(), "-L"),
+            (self.print_onnx_bindings, "-p"),
+            (self.enable_ort_extensions, "-x"),
+            (self.enable_onnx_profiling, "--enable_onnx_profiling"),
+        ];
+        if let Some((_, option)) = onnx.iter().find(|(given, _)| *given) {
+            return Err(format!("{option} is for ONNX models, which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)"));
+        }
+        let direct3d = [
+            (self.debug, "--debug"),
+            (self.queue_type.is_some(), "--queue_type"),
+            (self.pix_capture_type.is_some(), "--pix_capture_type"),
+            (self.pix_capture_name.is_some(), "--pix_capture_name"),
+            // Dispatches follow one another on a stream, as behind a barrier, whatever is asked for.
+            (
+                self.post_dispatch_barriers.as_deref().is_some_and(|barriers| barriers == "none"),
+                "--post_dispatch_barriers none",
+            ),
+            (self.clear_shader_caches, "--clear_shader_caches"),
+            (self.disable_gpu_timeout, "--disable_gpu_timeout"),
+            (self.disable_background_processing, "--disable_background_processing"),
+            (self.disable_agility_sdk, "--disable_agility_sdk"),
+            (self.enable_dred, "--enable_dred"),
+            (self.set_stable_power_state, "--set_stable_power_state"),
+            (self.present_separator, "--present_separator"),
+            (self.print_hlsl_disassembly, "--print_hlsl_disassembly"),
+            (self.xbox_allow_precompile, "--xbox_allow_precompile"),
+        ];
+        Ok(direct3d.iter().filter(|(given, _)| *given).map(|(_, option)| *option).collect())
+    }
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Write a folder of models that this runner and DxDispatch time, case by case
+    Suite {
+        /// A new folder
+        folder: PathBuf,
+        #[arg(long, value_enum, default_value_t = suite::Tier::Standard)]
+        tier: suite::Tier,
+    },
+    /// Time a suite; goes on where it was interrupted
+    Bench {
+        /// The suite's folder
+        folder: PathBuf,
+        /// The run that is written
+        #[arg(short, long = "output", value_name = "RUN.json")]
+        output: PathBuf,
+        /// Only models whose names hold this
+        #[arg(long)]
+        only: Option<String>,
+        /// Samples of a case
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+        samples: u32,
+        /// DxDispatch, or what prints the same, in place of this program
+        #[arg(long)]
+        runner: Option<PathBuf>,
+        /// The runner's device
+        #[arg(short, long)]
+        adapter: Option<String>,
+    },
+    /// Make a run of DxDispatch's logs, or of a CSV of case, type, mode, microseconds, and bytes
+    Import {
+        /// A folder of logs, a log, or a .csv
+        from: PathBuf,
+        /// The suite's folder
+        #[arg(long)]
+        suite: Option<PathBuf>,
+        /// The run that is written
+        #[arg(short, long = "output", value_name = "RUN.json")]
+        output: PathBuf,
+        /// What reports call the run
+        #[arg(long)]
+        label: Option<String>,
+        /// The device, where the files do not say it
+        #[arg(long)]
+        device: Option<String>,
+        /// What readers must know of the run
+        #[arg(long)]
+        note: Vec<String>,
+    },
+    /// Report on one run
+    Report {
+        #[arg(value_name = "RUN.json")]
+        run: PathBuf,
+        #[command(flatten)]
+        to: ReportTo,
+    },
+    /// Hold runs against the first of them
+    Compare {
+        #[arg(value_name = "RUN.json", num_args = 2.., required = true)]
+        runs: Vec<PathBuf>,
+        /// Percent below which a difference is none
+        #[arg(long, default_value_t = 5.0, value_parser = percent)]
+        threshold: f64,
+        #[command(flatten)]
+        guard: Guard,
+        #[command(flatten)]
+        to: ReportTo,
+    },
+    /// Time a plain copy or fill of so many bytes
+    #[command(hide = true)]
+    Roof {
+        #[arg(value_enum)]
+        work: Roof,
+        bytes: u64,
+        #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        iterations: u32,
+        #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        repeat: u32,
+        #[arg(short, long)]
+        adapter: Option<String>,
+    },
+    /// Print the completions of a shell
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// For pipelines that guard against regressions.
+#[derive(clap::Args)]
+pub struct Guard {
+    /// Exit 1 where a case is SLOWER than in the first run, an output differs, or a case or an output is not in both runs
+    #[arg(long)]
+    pub fail_on_slower: bool,
+    /// With --fail-on-slower, let outputs differ
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_different_outputs: bool,
+    /// With --fail-on-slower, let cases and outputs be missing from a run
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_missing: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("must be a percentage of 0 or more".to_owned()),
+    }
+}
+
+#[derive(clap::Args)]
+pub struct ReportTo {
+    /// [default: by the ending of --output, or a table]
+    #[arg(long, value_enum)]
+    pub format: Option<report::Format>,
+    /// The file that is written, in place of standard output
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+    /// What to call a run, in the order of the runs
+    #[arg(long)]
+    pub label: Vec<String>,
+}

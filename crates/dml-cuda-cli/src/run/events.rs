@@ -1,0 +1,184 @@
+//! What a run says: DxDispatch's lines, or with `--format json` an object a line.
+
+use dml_cuda::{Device, ExplainedLaunch, ExplainedMode, Explanation, TensorDataType};
+use serde_json::{json, Value};
+
+use super::samples::{report, Samples};
+use crate::model::value::print_element;
+use crate::options::{Format, Options};
+use crate::out::{self, say};
+
+/// Writes an object in a line.
+pub fn line(event: &Value) -> Result<(), String> {
+    out::with(|out| writeln!(out, "{event}"))
+}
+
+/// How the samples of a device are taken.
+fn how_timed(device: &Device, graph: bool) -> &'static str {
+    match device.ordinal() {
+        Some(_) if graph => {
+            "events on the GPU around the launches of an iteration, which are one CUDA graph, the same buffers every time"
+        }
+        Some(_) => "events on the GPU around launches that are queued one by one, the same buffers every time",
+        None => "the host's clock around the dispatches of an iteration, the same buffers every time",
+    }
+}
+
+/// A device as the first event says it, and whether an iteration on a GPU is a graph.
+pub fn device(device: &Device, graph: bool) -> Value {
+    let properties = device.cuda_properties();
+    json!({
+        "event": "device",
+        "name": device.name(),
+        "driver": properties.map_or_else(String::new, cuda_version),
+        "pci": properties.map_or("", |properties| &properties.pci_bus_id),
+        "timing": how_timed(device, graph),
+    })
+}
+
+/// The CUDA version of a driver.
+pub fn cuda_version(properties: &dml_cuda::Properties) -> String {
+    format!("CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10)
+}
+
+/// A dispatch and its samples.
+pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
+    json!({
+        "event": "dispatch",
+        "dispatchable": name,
+        "dispatches": repeat,
+        "cpu_milliseconds": samples.cpu,
+        "gpu_milliseconds": samples.gpu,
+    })
+}
+
+/// The plan of a dispatchable, or why it has none.
+pub fn explained(name: &str, target: &str, explained: &Result<Explanation, String>) -> Value {
+    let explanation = match explained {
+        Ok(explanation) => explanation,
+        Err(error) => return json!({ "event": "plan", "dispatchable": name, "target": target, "error": error }),
+    };
+    let mode = |mode: &ExplainedMode| {
+        let launch = |launch: &ExplainedLaunch| {
+            json!({
+                "kernel": launch.kernel,
+                "access_bytes": launch.access_bytes,
+                "blocks": launch.blocks,
+                "threads": launch.threads,
+                "shared_memory": launch.shared_memory,
+                "alignment": launch.alignment,
+            })
+        };
+        let rejected = |(kernel, reason): &(String, String)| json!({ "kernel": kernel, "reason": reason });
+        json!({
+            "mode": mode.name,
+            "bytes": mode.bytes,
+            "launches": mode.launches.iter().map(launch).collect::<Vec<_>>(),
+            "rejected": mode.rejected.iter().map(rejected).collect::<Vec<_>>(),
+        })
+    };
+    let modes: Vec<Value> = explanation.modes.iter().map(mode).collect();
+    json!({ "event": "plan", "dispatchable": name, "target": target, "modes": modes, "text": explanation.to_string() })
+}
+
+/// Says what happens, in the form that was asked for.
+pub struct Printer<'a> {
+    options: &'a Options,
+}
+
+impl<'a> Printer<'a> {
+    pub fn new(options: &'a Options) -> Self {
+        Self { options }
+    }
+
+    fn is_json(&self) -> bool {
+        self.options.format == Format::Json
+    }
+
+    pub fn running_on(&self, on: &Device) -> Result<(), String> {
+        if self.is_json() {
+            return line(&device(on, !self.options.no_graph));
+        }
+        say!("Running on '{}'", on.name())
+    }
+
+    pub fn initialized(&self, name: &str, milliseconds: f64) -> Result<(), String> {
+        if self.is_json() {
+            return line(&json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds }));
+        }
+        if self.options.timing_verbosity >= 1 {
+            say!("Initialize '{name}': {milliseconds:.4} ms")?;
+        }
+        Ok(())
+    }
+
+    pub fn dispatched(&self, name: &str, samples: &Samples) -> Result<(), String> {
+        if self.is_json() {
+            return line(&dispatched(name, samples, self.options.dispatch_repeat));
+        }
+        report(name, samples, self.options)
+    }
+
+    pub fn resource(&self, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
+        let width = (data_type.size_in_bits() / 8) as usize;
+        let elements = bytes.chunks_exact(width);
+        if self.is_json() {
+            return out::with(|out| {
+                write!(
+                    out,
+                    "{{\"event\":\"print\",\"resource\":{},\"type\":\"{data_type}\",\"values\":[",
+                    json!(name)
+                )?;
+                for (n, element) in elements.enumerate() {
+                    let text = print_element(element, data_type);
+                    // What is no number of JSON's is a string.
+                    let quote = if text.contains(['n', 'i']) { "\"" } else { "" };
+                    write!(out, "{}{quote}{text}{quote}", if n == 0 { "" } else { "," })?;
+                }
+                writeln!(out, "]}}")
+            });
+        }
+        let index_width = elements.len().to_string().len();
+        out::with(|out| {
+            write!(out, "Resource '{name}':{}", if verbose { "\n" } else { " " })?;
+            for (n, element) in elements.enumerate() {
+                let text = print_element(element, data_type);
+                if verbose {
+                    let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
+                    writeln!(out, "[{n:index_width$}] {text} (0x{bits:digits$X})", digits = width * 2)?;
+                } else {
+                    write!(out, "{}{text}", if n == 0 { "" } else { ", " })?;
+                }
+            }
+            writeln!(out)
+        })
+    }
+
+    pub fn written(&self, name: &str, path: &str) -> Result<(), String> {
+        if self.is_json() {
+            return line(&json!({ "event": "write", "resource": name, "path": path }));
+        }
+        say!("Resource '{name}' written to '{path}'")
+    }
+
+    /// With `--print_commands`, before each.
+    pub fn command_begins(&self, n: usize, text: &str) -> Result<(), String> {
+        match (self.options.print_commands, self.is_json()) {
+            (false, _) => Ok(()),
+            (true, true) => line(&json!({ "event": "command_begins", "command": n, "text": text })),
+            (true, false) => say!("[StartCmd][{n:04}]\t: {text}"),
+        }
+    }
+
+    /// The same after it: 0, or what stands for failures in Windows, and the error.
+    pub fn command_ends(&self, n: usize, error: Option<&String>) -> Result<(), String> {
+        match (self.options.print_commands, self.is_json()) {
+            (false, _) => Ok(()),
+            (true, true) => line(&json!({ "event": "command_ends", "command": n, "error": error })),
+            (true, false) => {
+                let code = if error.is_some() { 0x8000_4005_u32 } else { 0 };
+                say!("[EndCmd][{n:04}]\t: hr={code:#010x} {}\n", error.map_or("", String::as_str))
+            }
+        }
+    }
+}

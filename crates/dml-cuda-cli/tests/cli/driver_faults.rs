@@ -1,0 +1,188 @@
+//! Drivers that fail and drivers that are too old are said, and not taken for a machine without a GPU; and a suite is timed on a GPU. The
+//! driver here is a double (`tests/driver_double`).
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use dml_cuda_testing::driver_double::{driver, fail_every_call, functions, text, with_failure};
+use dml_cuda_testing::repository;
+
+use crate::runner;
+
+/// Runs a model with so many GPUs and `cuInit` answering `code`.
+fn run(folder: &Path, gpus: u32, code: u32, arguments: &[&str]) -> Output {
+    runner()
+        .args(arguments)
+        .arg(repository("models/reverse_subsequences.json"))
+        .env("LD_LIBRARY_PATH", folder)
+        .env("FAKE_GPUS", gpus.to_string())
+        .env("FAKE_CU_INIT", code.to_string())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the runner starts")
+}
+
+#[test]
+fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
+    let Some(folder) = driver(None) else { return };
+    for code in [803, 999] {
+        // By default the CPU runs it, and the reason is on stderr.
+        let output = run(folder.path(), 0, code, &[]);
+        let warning = text(&output.stderr);
+        assert!(output.status.success(), "{warning}");
+        assert!(text(&output.stdout).starts_with("Running on 'CPU'"), "{}", text(&output.stdout));
+        assert!(warning.starts_with("WARNING: cuda: initializing the driver failed: "), "{warning}");
+        assert!(
+            warning.contains(&format!("(CUDA error {code})")) && warning.contains("; running on the CPU"),
+            "{warning}"
+        );
+        // Asked for a GPU, it is an error.
+        for adapter in ["0", "H100"] {
+            let output = run(folder.path(), 0, code, &["-a", adapter]);
+            assert_eq!(output.status.code(), Some(1), "{adapter}");
+            assert!(text(&output.stderr).contains(&format!("(CUDA error {code})")), "{}", text(&output.stderr));
+        }
+        assert!(run(folder.path(), 0, code, &["-a", "cpu"]).stderr.is_empty());
+    }
+    // No GPU (CUDA_ERROR_NO_DEVICE, or none counted) is no fault.
+    for code in [100, 0] {
+        let output = run(folder.path(), 0, code, &[]);
+        assert!(output.status.success() && output.stderr.is_empty(), "{code}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_driver_that_lacks_a_function_is_too_old() {
+    // With all of them the runner runs and times a model on the GPU: these are all that it calls.
+    let Some(complete) = driver(None) else { return };
+    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("Running on 'Fake GPU'"), "{}", text(&output.stdout));
+    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537"]);
+    let said = "dispatch_repeat is 65537, must be at most 65536 in a graph; --no-graph queues one by one";
+    assert!(!output.status.success() && text(&output.stderr).contains(said), "{}", text(&output.stderr));
+    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537", "--no-graph"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let functions = functions();
+    assert_eq!(functions.len(), 39);
+    for name in &functions {
+        let Some(folder) = driver(Some(name)) else { return };
+        let said = format!(
+            "cuda: loading the driver library failed: it has no {name}; install an NVIDIA driver for CUDA 12.0"
+        );
+        let output = run(folder.path(), 1, 0, &["-a", "0"]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(text(&output.stderr).contains(&said), "{name}: {}", text(&output.stderr));
+        let output = run(folder.path(), 1, 0, &[]);
+        assert!(output.status.success() && text(&output.stderr).contains(&said), "{name}: {}", text(&output.stderr));
+    }
+}
+
+/// What runs a model twice.
+fn model() -> Command {
+    let mut command = runner();
+    command.args(["-a", "0", "-i", "2", "-r", "2", "-v", "2"]).arg(repository("models/reverse_subsequences.json"));
+    command
+}
+
+#[test]
+fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
+    let words = |output: &Output| (!output.status.success()).then(|| text(&output.stderr));
+    let Some((cases, errors)) = fail_every_call(model, words) else { return };
+    assert!(cases > 100 && errors > 50, "{cases} {errors}");
+}
+
+/// A suite is timed on a GPU as on the CPU: samples are the GPU's, the roof is the driver's plain work.
+#[test]
+fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
+    let Some(folder) = driver(None) else { return };
+    let report = folder.path().join("report");
+    let run = |arguments: &[&str]| {
+        let output = runner()
+            .current_dir(folder.path())
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", folder.path())
+            .env("DOUBLE_REPORT", &report)
+            .output()
+            .expect("the runner starts");
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    for work in ["copy", "fill"] {
+        let printed = run(&["roof", work, "4096", "-i", "3", "-r", "2", "-a", "Fake"]);
+        // The double says that a millisecond went by; of two dispatches each has half.
+        assert!(printed.contains("\"gpu_milliseconds\":[0.5,0.5,0.5]"), "{printed}");
+    }
+    run(&["suite", "s", "--tier", "quick"]);
+    run(&["bench", "s", "-o", "r.json", "--only", "small_16x256.f32", "--samples", "3"]);
+    let run = std::fs::read_to_string(folder.path().join("r.json")).expect("a run");
+    let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
+    assert_eq!(run["machine"]["device"], "Fake GPU");
+    assert_eq!(run["machine"]["driver"], "CUDA 12.0");
+    assert_eq!(run["cases"].as_array().expect("cases").len(), 2);
+    for case in run["cases"].as_array().expect("cases") {
+        let microseconds = 1000.0 / case["dispatches"].as_f64().expect("a number");
+        let samples = case["samples"]["each"].as_array().expect("samples");
+        assert_eq!(samples.len(), 3);
+        assert!(
+            samples.iter().all(|sample| (sample.as_f64().expect("a number") / microseconds - 1.0).abs() < 1e-6),
+            "{case}"
+        );
+    }
+    let report = std::fs::read_to_string(report).unwrap_or_default();
+    assert!(report.is_empty(), "{report}");
+}
+
+/// Driver and clocks of a run are those of the GPU that it ran on, and not of the first.
+#[test]
+fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(folder) = driver(None) else { return };
+    let tool = folder.path().join("nvidia-smi");
+    std::fs::write(&tool, "#!/bin/sh\nfor last; do :; done\necho \"580.$last, 1980 MHz, 3201 MHz, 2000 MHz\"\n")
+        .expect("written");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let run = |arguments: &[&str]| {
+        let mut runner = runner();
+        runner.current_dir(folder.path()).args(arguments).env("PATH", &path);
+        runner.env("LD_LIBRARY_PATH", folder.path()).env("FAKE_GPUS", "2").output().expect("the runner starts")
+    };
+    assert!(run(&["suite", "s", "--tier", "quick"]).status.success());
+    for (adapter, place) in [("0", "0001:1a:01.0"), ("1", "0001:1b:01.0")] {
+        let bench = ["bench", "s", "-o", &format!("{adapter}.json"), "--only", "small_16x256.f32.copy", "-a", adapter];
+        let output = run(&bench);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let written = std::fs::read_to_string(folder.path().join(format!("{adapter}.json"))).expect("a run");
+        let machine = &serde_json::from_str::<serde_json::Value>(&written).expect("JSON")["machine"];
+        assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.0)"));
+        assert_eq!(machine["clocks"], "SM 1980 MHz of at most 2000 MHz, memory 3201 MHz");
+    }
+    // Two GPUs of one name are told apart by nothing else in this double than their drivers.
+    let output = run(&["bench", "s", "-o", "0.json", "--only", "small_16x256.f32", "-a", "1"]);
+    assert!(
+        output.status.code() == Some(1) && text(&output.stderr).contains("driver was '580.0001:1a:01.0"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn memory_that_is_not_to_be_had_is_said() {
+    let Some(folder) = driver(None) else { return };
+    let (output, _) = with_failure(folder.path(), "cuMemAlloc_v2", 2, 2, model());
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("cuda: allocating ") && said.contains("free memory"), "{said}");
+}
+
+/// A number that cudarc's enum of results does not have, of which the driver has no words either.
+#[test]
+fn a_result_that_nobody_knows_is_said_by_its_number() {
+    let Some(folder) = driver(None) else { return };
+    for (function, nth) in [("cuMemAlloc_v2", 2), ("cuLaunchKernel", 1), ("cuInit", 1), ("cuGraphLaunch", 2)] {
+        let (output, _) = with_failure(folder.path(), function, nth, 4711, model());
+        let said = text(&output.stderr);
+        let named = said.contains(" failed: the driver has no words for it (CUDA error 4711); see this error");
+        assert!(output.status.code() == Some(1) && named, "{function}: {said}");
+    }
+}

@@ -1,0 +1,134 @@
+//! `writeFile` replaces the bytes of a file and nothing else of it, and leaves nothing behind.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{symlink, FileTypeExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::runner;
+
+/// A model that writes `count` bytes of 7.
+fn model(folder: &Path, count: u64, target: &Path) -> std::path::PathBuf {
+    let path = folder.join("model.json");
+    let model = json!({
+        "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": { "valueCount": count, "value": 7 } } },
+        "dispatchables": {},
+        "commands": [{ "type": "writeFile", "resource": "Out", "targetPath": target }]
+    });
+    fs::write(&path, model.to_string()).expect("written");
+    path
+}
+
+fn write(folder: &Path, target: &Path) -> Output {
+    runner().args(["-a", "cpu"]).arg(model(folder, 4, target)).output().expect("the runner starts")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o7777
+}
+
+/// The names in a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_link_is_followed_and_the_mode_is_kept() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let out = scratch.path().join("out");
+    fs::create_dir(&out).expect("made");
+    let written = |target: &Path| {
+        let output = write(scratch.path(), target);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(fs::read(target).expect("written"), [7; 4]);
+    };
+    // A new file has the mode that any new file has.
+    let (file, other) = (out.join("file"), out.join("other"));
+    written(&file);
+    fs::write(&other, "").expect("written");
+    assert_eq!(mode(&file), mode(&other));
+    fs::set_permissions(&file, Permissions::from_mode(0o751)).expect("set");
+    fs::write(&file, "old").expect("written");
+    written(&file);
+    assert_eq!(mode(&file), 0o751);
+    // A link to it, from another folder, stays one.
+    fs::write(&file, "old").expect("written");
+    let link = scratch.path().join("link");
+    symlink("out/file", &link).expect("linked");
+    written(&link);
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+    assert_eq!((fs::read(&file).expect("there"), mode(&file)), (vec![7; 4], 0o751));
+    // As long a name as there can be.
+    written(&out.join("n".repeat(255)));
+    // Folders are made.
+    written(&out.join("a/b/c.bin"));
+    assert_eq!(names(&out), ["a", "file", &"n".repeat(255), "other"]);
+}
+
+#[test]
+fn what_is_no_writable_file_is_refused_and_stays() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let out = scratch.path().join("out");
+    fs::create_dir(&out).expect("made");
+    let refused = |name: &str, why: &str| {
+        let output = write(scratch.path(), &out.join(name));
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        let start = format!("ERROR: writeFile 'Out' to '{}': {why}", out.join(name).display());
+        assert!(message.starts_with(&start), "{message}\n{start}");
+    };
+    fs::write(out.join("kept"), "old").expect("written");
+    fs::set_permissions(out.join("kept"), Permissions::from_mode(0o444)).expect("set");
+    refused("kept", "it is read-only");
+    assert_eq!((fs::read(out.join("kept")).expect("there"), mode(&out.join("kept"))), (b"old".to_vec(), 0o444));
+    assert!(Command::new("mkfifo").arg(out.join("pipe")).status().expect("mkfifo runs").success());
+    refused("pipe", "it is not a regular file");
+    assert!(fs::symlink_metadata(out.join("pipe")).expect("there").file_type().is_fifo());
+    symlink("/dev/null", out.join("null")).expect("linked");
+    refused("null", "it is not a regular file");
+    symlink("nowhere", out.join("lost")).expect("linked");
+    refused("lost", "it is a link that leads nowhere: ");
+    fs::create_dir(out.join("folder")).expect("made");
+    refused("folder", "it is not a regular file");
+    assert_eq!(names(&out), ["folder", "kept", "lost", "null", "pipe"]);
+}
+
+#[test]
+fn a_signal_leaves_no_partial_file() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let out = scratch.path().join("out");
+    let model = model(scratch.path(), 256 << 20, &out.join("large"));
+    for signal in ["-INT", "-TERM"] {
+        fs::create_dir(&out).expect("made");
+        let mut child = runner()
+            .args(["-a", "cpu"])
+            .arg(&model)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the runner starts");
+        // As soon as there is a file, whatever its name.
+        let started = Instant::now();
+        while names(&out).is_empty() {
+            assert!(started.elapsed() < Duration::from_secs(60), "nothing was written");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+        let status = child.wait().expect("it ends");
+        // A writer that was faster than the signal has written all of it.
+        match status.code() {
+            Some(130) => assert!(names(&out).is_empty() || names(&out) == ["large"], "{:?}", names(&out)),
+            code => assert!(code == Some(0) && names(&out) == ["large"], "{sent} {status} {:?}", names(&out)),
+        }
+        if let Ok(metadata) = fs::metadata(out.join("large")) {
+            assert_eq!(metadata.len(), 256 << 20);
+        }
+        fs::remove_dir_all(&out).expect("removed");
+    }
+}

@@ -1,0 +1,289 @@
+//! The case table: descriptors around every edge, with the inputs to run them on. One table, many runners.
+
+use dml_cuda::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
+use TensorDataType as T;
+
+use super::{oracle, Random};
+
+pub struct Case {
+    pub desc: OperatorDesc,
+    /// Bytes of the input tensors.
+    pub inputs: Vec<Vec<u8>>,
+    pub in_place: bool,
+}
+
+impl Case {
+    pub fn inputs(&self) -> Vec<&[u8]> {
+        self.inputs.iter().map(Vec::as_slice).collect()
+    }
+
+    pub fn expected(&self) -> Vec<u8> {
+        oracle::expected(&self.desc, &self.inputs(), self.in_place)
+    }
+}
+
+const FILL_TYPES: [T; 10] =
+    [T::Float32, T::Float16, T::Int64, T::Int32, T::Int16, T::Int8, T::UInt64, T::UInt32, T::UInt16, T::UInt8];
+
+/// One type of each width: reversing moves bits, whatever they mean.
+const WIDTHS: [T; 4] = [T::UInt8, T::Float16, T::Float32, T::Float64];
+
+/// Around a vector, a warp, a block, a page, a block's worth of vectors.
+const COUNTS: [u32; 24] =
+    [1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 4095, 4096, 4097, 65537, 100_003];
+
+/// Sizes and strides of outputs, in every order and with every kind of gap.
+const LAYOUTS: &[(&[u32], Option<&[u32]>)] = &[
+    (&[2, 3, 4, 5], None),
+    (&[5, 4], Some(&[1, 5])),                      // columns
+    (&[5, 4], Some(&[1, 7])),                      // columns with gaps
+    (&[6, 100], Some(&[128, 1])),                  // padded rows, aligned
+    (&[6, 100], Some(&[101, 1])),                  // padded rows, unaligned
+    (&[7, 1000], Some(&[1003, 1])),                // long rows
+    (&[2, 3, 40, 50], Some(&[6000, 1, 150, 3])),   // NHWC in memory
+    (&[2, 40, 50, 3], Some(&[6000, 50, 1, 2000])), // NCHW in memory
+    (&[30, 40], Some(&[82, 2])),                   // every second element
+    (&[2, 2, 2], Some(&[3, 5, 7])),                // no dimension holds another
+    (&[3, 4, 5], Some(&[1, 3, 12])),               // reversed order
+    (&[1, 9, 1, 65, 1], Some(&[0, 70, 3, 1, 9])),  // free strides of size-1 dimensions
+    (&[2, 2, 2, 2, 2, 2, 2, 2], Some(&[1, 2, 4, 8, 16, 32, 64, 128])),
+    (&[3, 2, 3, 2, 3, 2, 3, 5], None),
+];
+
+/// Shapes with an axis: contiguous lanes, blocks, lanes side by side; odd and even everywhere.
+const SHAPES: &[(&[u32], u32)] = &[
+    (&[1], 0),
+    (&[2], 0),
+    (&[100_003], 0),
+    (&[5, 1], 1),
+    (&[301, 2], 1),
+    (&[300, 4], 1),
+    (&[203, 8], 1),
+    (&[101, 16], 1),
+    (&[1000, 7], 1),
+    (&[33, 31], 1),
+    (&[3, 32], 1),
+    (&[5, 100], 1),
+    (&[9, 1000], 1),
+    (&[3, 4097], 1),
+    (&[2, 4096], 1),
+    (&[2, 7, 16], 1),
+    (&[3, 31, 33], 1),
+    (&[2, 100, 5], 1),
+    (&[4, 17, 3], 1),
+    (&[2, 64, 64], 1),
+    (&[129, 40], 0),
+    (&[7, 1, 12], 1),
+    (&[2, 3, 8, 3, 8], 2),
+    (&[3, 2, 3, 2, 3, 2, 3, 2], 4),
+    // Long lanes in several tiles; lanes side by side in strips of every width; blocks of odd rows.
+    (&[2, 20_000], 1),
+    (&[3, 20, 100], 1),
+    (&[2, 40, 256], 1),
+    (&[2, 700, 64], 1),
+    (&[1, 3000, 36], 1),
+    (&[2, 12, 130], 1),
+    (&[1, 9000, 8], 1),
+    // Blocks in several tiles, of whole rows and of parts of one; few lanes side by side, and more in unaligned rows.
+    (&[1, 600, 37], 1),
+    (&[1, 3, 8201], 1),
+    (&[40, 50, 3], 1),
+    (&[2, 60, 131], 1),
+    // Small blocks, which the CPU moves as elements, alone and side by side.
+    (&[50, 2, 2], 1),
+    (&[9, 30, 6], 1),
+    (&[5, 70, 7], 1),
+    (&[2, 40, 70, 3], 1),
+    (&[3, 5, 40, 5], 1),
+];
+
+fn fill(tensor: BufferTensorDesc, start: ScalarUnion, delta: ScalarUnion) -> Case {
+    let value_data_type = tensor.data_type;
+    let desc = FillValueSequenceDesc { output_tensor: tensor, value_data_type, value_start: start, value_delta: delta };
+    Case { desc: desc.into(), inputs: Vec::new(), in_place: false }
+}
+
+fn tensor(data_type: T, sizes: &[u32], strides: Option<&[u32]>) -> BufferTensorDesc {
+    match strides {
+        Some(strides) => BufferTensorDesc::strided(data_type, sizes, strides),
+        None => BufferTensorDesc::packed(data_type, sizes),
+    }
+}
+
+/// Scalars that show a wrong width, sign, rounding or index.
+fn scalars(data_type: T) -> (ScalarUnion, ScalarUnion) {
+    match data_type {
+        T::Float32 => (ScalarUnion::Float32(0.1), ScalarUnion::Float32(1.0e-3)),
+        T::Float16 => {
+            (ScalarUnion::Float16(half::f16::from_f32(-3.0)), ScalarUnion::Float16(half::f16::from_f32(0.0117)))
+        }
+        T::UInt8 | T::UInt16 => (ScalarUnion::Int64(10), ScalarUnion::Int64(-2)),
+        _ => (ScalarUnion::UInt64(0x8123_4567_89AB_CDEF), ScalarUnion::UInt64(0xFEDC_BA98_7654_3211)),
+    }
+}
+
+/// Every fill.
+pub fn fills() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for data_type in FILL_TYPES {
+        let (start, delta) = scalars(data_type);
+        for count in COUNTS {
+            cases.push(fill(tensor(data_type, &[count], None), start, delta));
+        }
+        for &(sizes, strides) in LAYOUTS {
+            let mut padded = tensor(data_type, sizes, strides);
+            cases.push(fill(padded.clone(), start, delta));
+            padded.total_tensor_size_in_bytes += 37;
+            padded.guaranteed_base_offset_alignment = 256;
+            cases.push(fill(padded, start, delta));
+        }
+    }
+    cases
+}
+
+/// FLOAT64 sequences, which no DirectML descriptor describes: `Device::create_float64_sequence` makes these.
+pub fn float64_sequences() -> Vec<Case> {
+    let (start, delta) = (ScalarUnion::Float64(-0.7), ScalarUnion::Float64(0.1));
+    COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), start, delta)).into_iter().collect()
+}
+
+/// Lengths of every kind: nothing, one, the axis, near it, above it, beyond 32 bits, random.
+pub fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<u8> {
+    let (axis, wide) = (u64::from(axis_size), desc.data_type == T::UInt64);
+    let width = oracle::width(desc);
+    let count = desc.total_tensor_size_in_bytes as usize / width;
+    let mut bytes: Vec<u8> = (0..count)
+        .flat_map(|n| {
+            let length = match random.below(12) + u64::from(n == 0) {
+                0 => 0,
+                1 => 1,
+                2 => axis,
+                3 => axis - 1,
+                4 => axis + 1,
+                5 => u64::MAX,
+                6 if wide => 1 << 32,                        // its low 32 bits are 0
+                7 if wide => (1 << 40) + random.below(axis), // its low 32 bits are below the axis size
+                _ => random.below(axis + 1),
+            };
+            length.to_le_bytes()[..width].to_vec()
+        })
+        .collect();
+    bytes.resize(desc.total_tensor_size_in_bytes as usize, 0xEE);
+    bytes
+}
+
+fn reverse(desc: ReverseSubsequencesDesc, seed: u64, in_place: bool) -> Case {
+    let mut random = Random(seed);
+    let input = random.bytes(desc.input_tensor.total_tensor_size_in_bytes as usize);
+    let lengths = lengths(&mut random, &desc.sequence_lengths_tensor, desc.input_tensor.sizes[desc.axis as usize]);
+    Case { desc: desc.into(), inputs: vec![input, lengths], in_place }
+}
+
+/// Every reversal, copying and in place.
+pub fn reversals() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut seed = 0;
+    let mut add =
+        |input: BufferTensorDesc, lengths: BufferTensorDesc, output: BufferTensorDesc, axis: u32, in_place: bool| {
+            seed += 1;
+            let desc = ReverseSubsequencesDesc {
+                input_tensor: input,
+                sequence_lengths_tensor: lengths,
+                output_tensor: output,
+                axis,
+            };
+            cases.push(reverse(desc, seed, in_place));
+        };
+    for data_type in WIDTHS {
+        for &(sizes, axis) in SHAPES {
+            let mut one = sizes.to_vec();
+            one[axis as usize] = 1;
+            let packed = BufferTensorDesc::packed(data_type, sizes);
+            for (length_type, in_place) in
+                [(T::UInt32, false), (T::UInt64, false), (T::UInt32, true), (T::UInt64, true)]
+            {
+                let lengths = BufferTensorDesc::packed(length_type, &one);
+                add(packed.clone(), lengths.clone(), packed.clone(), axis, in_place);
+                // One length for all that lies behind the axis.
+                let broadcast = broadcast_behind(length_type, &one, axis);
+                add(packed.clone(), broadcast.clone(), packed.clone(), axis, in_place);
+                // One length for each row of the last dimension.
+                if (axis as usize) + 2 < sizes.len() {
+                    let mut of_rows = padded_strides(&[&one[..one.len() - 1], &[1]].concat(), 0);
+                    of_rows[sizes.len() - 1] = 0;
+                    let of_rows = BufferTensorDesc::strided(length_type, &one, &of_rows);
+                    add(packed.clone(), of_rows, packed.clone(), axis, in_place);
+                }
+                // Padding behind every dimension, the same or another in the output.
+                let padded = |pad: u32| BufferTensorDesc::strided(data_type, sizes, &padded_strides(sizes, pad));
+                add(padded(1), lengths.clone(), padded(1), axis, in_place);
+                add(padded(4), broadcast.clone(), padded(4), axis, in_place);
+                if !in_place {
+                    add(padded(2), broadcast.clone(), packed.clone(), axis, false);
+                    add(packed.clone(), lengths.clone(), padded(3), axis, false);
+                    add(
+                        BufferTensorDesc::strided(data_type, sizes, &column_strides(sizes)),
+                        lengths.clone(),
+                        packed.clone(),
+                        axis,
+                        false,
+                    );
+                    add(
+                        packed.clone(),
+                        lengths.clone(),
+                        BufferTensorDesc::strided(data_type, sizes, &column_strides(sizes)),
+                        axis,
+                        false,
+                    );
+                    // A broadcast input: all lanes are one.
+                    let mut repeated = vec![0; sizes.len()];
+                    repeated[axis as usize] = 1;
+                    add(
+                        BufferTensorDesc::strided(data_type, sizes, &repeated),
+                        lengths.clone(),
+                        packed.clone(),
+                        axis,
+                        false,
+                    );
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// Lengths of the sizes `one`, equal for all coordinates behind the axis.
+fn broadcast_behind(data_type: T, one: &[u32], axis: u32) -> BufferTensorDesc {
+    let mut strides = vec![0; one.len()];
+    let mut stride = 1;
+    for d in (0..axis as usize).rev() {
+        strides[d] = stride;
+        stride *= one[d];
+    }
+    BufferTensorDesc::strided(data_type, one, &strides)
+}
+
+fn padded_strides(sizes: &[u32], pad: u32) -> Vec<u32> {
+    let mut strides = vec![1; sizes.len()];
+    for d in (1..sizes.len()).rev() {
+        strides[d - 1] = strides[d] * sizes[d] + pad;
+    }
+    strides
+}
+
+fn column_strides(sizes: &[u32]) -> Vec<u32> {
+    let mut strides = vec![1; sizes.len()];
+    for d in 1..sizes.len() {
+        strides[d] = strides[d - 1] * sizes[d - 1];
+    }
+    strides
+}
+
+/// The whole table.
+pub fn all() -> Vec<Case> {
+    let mut cases = fills();
+    cases.extend(reversals());
+    cases
+}

@@ -1,0 +1,124 @@
+//! The double of the driver (`tests/driver_double`), which the machine's C compiler makes: one GPU, whose memory is the host's and whose
+//! kernels do nothing; and what must hold where it fails.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use super::repository;
+
+/// The functions that the crate calls, as `tests/driver_double/driver.c` defines them.
+pub fn functions() -> Vec<String> {
+    let source = std::fs::read_to_string(repository("tests/driver_double/driver.c")).expect("the double");
+    let names = source.lines().filter_map(|line| line.strip_prefix("int cu")?.split('(').next());
+    names.map(|name| format!("cu{name}")).collect()
+}
+
+/// The double as a library, which is compiled once; `None` where there is no C compiler.
+fn compiled() -> Option<&'static [u8]> {
+    static LIBRARY: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+    let compile = || {
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = folder.path().join("libcuda.so.1");
+        let built = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+            .args(["-w", "-O1", "-shared", "-fPIC", "-lpthread", "-o"])
+            .arg(&library)
+            .arg(repository("tests/driver_double/driver.c"))
+            .status();
+        built.is_ok_and(|status| status.success()).then(|| std::fs::read(library).expect("it was built"))
+    };
+    LIBRARY.get_or_init(compile).as_deref()
+}
+
+/// A folder with the driver, without one of its functions: the name is another in this copy. None where there is no C compiler.
+pub fn driver(without: Option<&str>) -> Option<tempfile::TempDir> {
+    let Some(library) = compiled() else {
+        eprintln!("SKIPPED: there is no C compiler to build a driver with");
+        return None;
+    };
+    let mut library = library.to_vec();
+    if let Some(name) = without {
+        let name = format!("\0{name}\0").into_bytes();
+        let places: Vec<usize> = (0..library.len()).filter(|&at| library[at..].starts_with(&name)).collect();
+        assert!(!places.is_empty(), "the library names its functions");
+        places.into_iter().for_each(|at| library[at + 1] = b'x');
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // The loader tries several names.
+    for name in ["libcuda.so.1", "libcuda.so"] {
+        std::fs::write(folder.path().join(name), &library).expect("a folder of our own");
+    }
+    Some(folder)
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a command with a driver that fails at the n-th call of a function: its output, and what the double reports.
+pub fn with_failure(folder: &Path, function: &str, nth: u32, code: u32, mut command: Command) -> (Output, Vec<String>) {
+    let report = folder.join("report");
+    let _ = std::fs::remove_file(&report);
+    let output = command
+        .env("LD_LIBRARY_PATH", folder)
+        .env("DOUBLE_FAIL", format!("{function} {nth} {code}"))
+        .env("DOUBLE_REPORT", &report)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it starts");
+    let report = std::fs::read_to_string(report).unwrap_or_default();
+    (output, report.lines().map(str::to_owned).collect())
+}
+
+/// Functions that give something back, or make that possible: what they fail to give back is lost, and no other's fault.
+const GIVE_BACK: [&str; 10] = [
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuEventDestroy_v2",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cuMemFree_v2",
+    "cuModuleUnload",
+    "cuStreamDestroy_v2",
+    "cuStreamSynchronize",
+];
+
+/// Lets every function of the driver fail at every call that a command makes of it: the command goes on, or ends with an error in words,
+/// and nothing is lost. `words` are what it says where it ends so; none where it went on. How many calls failed, and how many of them ended it.
+pub fn fail_every_call(command: impl Fn() -> Command, words: impl Fn(&Output) -> Option<String>) -> Option<(u32, u32)> {
+    let folder = driver(None)?;
+    let mut matrix = String::new();
+    let (mut cases, mut errors) = (0, 0);
+    for function in functions() {
+        let (mut line, mut outcomes) = (String::new(), std::collections::BTreeSet::new());
+        for nth in 1.. {
+            let (output, report) = with_failure(folder.path(), &function, nth, 719, command());
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let said = format!("{function} {nth}: {out}{err}{report:?}");
+            let (told, seen): (Vec<_>, Vec<_>) = report.iter().partition(|line| line.ends_with("failed as told"));
+            let words = words(&output);
+            if told.is_empty() {
+                // It is not called so often: all went well.
+                assert!(words.is_none() && seen.is_empty(), "{said}");
+                line += &format!(" {} calls", nth - 1);
+                break;
+            }
+            assert!(!err.contains("panicked") && output.status.code().is_some(), "{said}");
+            let lost = seen.iter().filter(|line| line.starts_with("end: not given back")).count();
+            assert_eq!(lost, seen.len(), "{said}");
+            assert!(lost == 0 || GIVE_BACK.contains(&function.as_str()), "{said}");
+            outcomes.insert(if words.is_none() { "goes on" } else { "error" });
+            if let Some(words) = words {
+                let why = function != "cuGetErrorString" && words.contains("(CUDA error 719)");
+                assert!(why && words.contains("cuda: "), "{said}");
+                errors += 1;
+            }
+            cases += 1;
+        }
+        let outcomes: Vec<_> = outcomes.into_iter().collect();
+        matrix += &format!("{function:30}{line:10} {}\n", outcomes.join(", "));
+    }
+    eprintln!("{matrix}{cases} failing calls, {errors} errors in words");
+    Some((cases, errors))
+}

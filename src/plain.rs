@@ -53,6 +53,7 @@ impl PlainWork {
     }
 
     /// Queues the work on a stream of the device, one copy or fill after another; on the CPU it is done when this returns.
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub fn queue(&self, stream: &Stream) -> Result<(), DispatchError> {
         #[cfg(feature = "cuda")]
         if let Some(stream) = stream.cuda() {

@@ -121,9 +121,9 @@ unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTen
     if rank > 0 && array.Sizes.is_null() {
         return Err(Failure::argument(format!("{name}.Sizes is NULL, must have {rank} numbers")));
     }
-    // SAFETY: the caller's promise.
     let numbers = |from: *const i64| match from.is_null() || rank == 0 {
         true => &[][..],
+        // SAFETY: the caller's promise.
         false => unsafe { std::slice::from_raw_parts(from, rank) },
     };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));

@@ -164,12 +164,13 @@ impl Ort {
     }
 
     /// An attribute that has a default where a model does not write it.
-    pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> i64 {
-        self.attribute(info, name).unwrap_or_else(|failure| {
-            if let Failure::Status(status) = failure {
-                self.message(status);
-            }
-            default
+    pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> Result<i64> {
+        self.attribute(info, name).or_else(|failure| match failure {
+            Failure::Status(status) => match self.message(status) {
+                message if message.contains("No attribute") => Ok(default),
+                message => Err(format!("{}: {message}", name.to_string_lossy()).into()),
+            },
+            failure => Err(failure),
         })
     }
 
@@ -282,7 +283,6 @@ impl Ort {
     /// gets a name of its own: the rank and the other sizes reach the nodes behind. A tensor of unknown rank looks like a scalar,
     /// which no reversal takes; then the output's shape stays unset.
     pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
-        static NAMED: AtomicU64 = AtomicU64::new(0);
         let (mut info, mut rank) = (null_mut(), 0);
         call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
         call!(self, GetDimensionsCount(info, &mut rank))?;
@@ -299,11 +299,27 @@ impl Ort {
                 // SAFETY: a name belongs to `info`, which lives as long as the callback.
                 _ if !name.is_null() && unsafe { *name } != 0 => unsafe { CStr::from_ptr(name) }.to_owned(),
                 0.. => CString::default(),
-                _ => text(&format!("unk__dml_cuda_{}", NAMED.fetch_add(1, Ordering::Relaxed))),
+                _ => name_of_unknown(),
             })
             .collect();
         let mut names: Vec<*const c_char> = named.iter().map(|name| name.as_ptr()).collect();
         call!(self, SetSymbolicDimensions(info, names.as_mut_ptr(), rank))?;
         call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
     }
+
+    /// Gives the output the first input's type, and one dimension, whose size is known in a run.
+    pub fn one_unknown_dimension(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
+        let (mut info, size, name) = (null_mut(), [-1], name_of_unknown());
+        // An object of this context alone: what is written to it changes no input.
+        call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
+        call!(self, SetDimensions(info, size.as_ptr(), 1))?;
+        call!(self, SetSymbolicDimensions(info, [name.as_ptr()].as_mut_ptr(), 1))?;
+        call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
+    }
+}
+
+/// For a dimension of which nothing is known: no other has the name.
+fn name_of_unknown() -> CString {
+    static NAMED: AtomicU64 = AtomicU64::new(0);
+    text(&format!("unk__dml_cuda_{}", NAMED.fetch_add(1, Ordering::Relaxed)))
 }

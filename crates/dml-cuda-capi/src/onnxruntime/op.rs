@@ -78,7 +78,10 @@ impl Op {
             GetVariadicOutputHomogeneity: Some(none),
             CreateKernelV2: Some(create),
             KernelComputeV2: Some(compute),
-            InferOutputShapeFn: if reverses { Some(infer) } else { None },
+            InferOutputShapeFn: match kind {
+                Kind::FillValueSequence => None,
+                _ => Some(infer),
+            },
             GetStartVersion: Some(start_version),
             GetEndVersion: Some(end_version),
             GetMayInplace: if reverses { Some(may_in_place) } else { None },
@@ -109,17 +112,17 @@ impl Op {
         };
         let work = match self.kind {
             Kind::ReverseSequence => {
-                let (batch, time) = (ort.attribute_or(info, c"batch_axis", 1), ort.attribute_or(info, c"time_axis", 0));
-                match (batch, time) {
-                    (0, 1) => Work::Reverse(Reverse::Sequence { batch: 0, time: 1 }),
-                    (1, 0) => Work::Reverse(Reverse::Sequence { batch: 1, time: 0 }),
-                    _ => {
-                        return Err(format!(
-                            "batch_axis and time_axis are {batch} and {time}, must be 0 and 1, or 1 and 0"
-                        )
-                        .into())
-                    }
+                let (batch, time) =
+                    (ort.attribute_or(info, c"batch_axis", 1)?, ort.attribute_or(info, c"time_axis", 0)?);
+                // As ONNX Runtime reads them: a time axis of 0 and any other, below 2.
+                if batch > 1 || time > 1 || batch == time {
+                    return Err(format!(
+                        "batch_axis and time_axis are {batch} and {time}, must be 0 and 1, or 1 and 0"
+                    )
+                    .into());
                 }
+                let time = usize::from(time != 0);
+                Work::Reverse(Reverse::Sequence { batch: 1 - time, time })
             }
             Kind::ReverseSubsequences { lengths } => {
                 Work::Reverse(Reverse::Subsequences { axis: ort.attribute(info, c"axis")?, lengths })
@@ -277,7 +280,14 @@ unsafe extern "system" fn end_version(_: *const OrtCustomOp) -> c_int {
 unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeInferContext) -> OrtStatusPtr {
     // SAFETY: as in `create`.
     let op = unsafe { Op::of(op) };
-    guarded(op.ort, || operator(op.name), || op.ort.same_shape(context))
+    guarded(
+        op.ort,
+        || operator(op.name),
+        || match op.kind {
+            Kind::Range => op.ort.one_unknown_dimension(context),
+            _ => op.ort.same_shape(context),
+        },
+    )
 }
 
 /// The output may be the first input.

@@ -177,6 +177,10 @@ fn begin(options: &Options, manifest: &Manifest, runner: &Runner) -> Result<Run,
     if !options.to.exists() {
         return Ok(now);
     }
+    // Reading a pipe of our own would never end.
+    if !options.to.is_file() {
+        return Err(format!("{} is not a regular file, which a run goes to", options.to.display()));
+    }
     let mut run = Run::read(&options.to)?;
     if run.suite != manifest.id {
         return Err(format!(

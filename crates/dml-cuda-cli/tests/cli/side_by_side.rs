@@ -508,6 +508,12 @@ fn a_bench_that_fails_says_it_once_and_leaves_nothing() {
     assert!(said.contains("the adapter is 'no such GPU'"), "{said}");
     let said = refused(folder.path(), &["bench", "s", "-o", "n.json", "-a", "cpu", "--only", "no such model"]);
     assert!(said.contains("is in the name of no model"), "{said}");
+    #[cfg(unix)]
+    {
+        let said =
+            refused(folder.path(), &["bench", "s", "-o", "/dev/stdout", "-a", "cpu", "--only", "check.fill.int8"]);
+        assert!(said.contains("/dev/stdout is not a regular file, which a run goes to"), "{said}");
+    }
     for name in ["int8", "int16", "int32", "int64"] {
         fs::write(folder.path().join(format!("s/check.fill.{name}.json")), "{}").expect("written");
     }

@@ -10,7 +10,7 @@ import tomllib
 
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 # The crates whose users build them with the Rust version that they declare.
-PUBLISHED = ("dml-cuda", "dml-cuda-capi")
+PUBLISHED = ("dml-cuda", "dml-cuda-capi", "dml-cuda-cli")
 
 
 def number(version):

@@ -159,7 +159,7 @@ fn begin(options: &Options, manifest: &Manifest, runner: &Runner) -> Result<Run,
         commit: if runner.own { option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned() } else { String::new() },
         host: host(),
         operating_system: operating_system(),
-        date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        date: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
         command: words.join(" "),
         ..Machine::default()
     };

@@ -67,7 +67,7 @@ fn library() -> BTreeMap<String, String> {
     for path in sources(&root) {
         let name = path.strip_prefix(&root).expect("below src").with_extension("");
         let name = name.to_string_lossy().replace(['/', '\\'], "::");
-        if name == "lib" || name.starts_with("bin::") || name.contains("tests") {
+        if name == "lib" || name.contains("tests") {
             continue;
         }
         let text = fs::read_to_string(&path).expect("text");

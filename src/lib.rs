@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![doc = include_str!("../docs/rust.md")]
 //!
 //! # Map of the crate
 //!

@@ -1,18 +1,18 @@
-//! Compiles `kernels/*.cu` to PTX, or takes `kernels/prebuilt/*.ptx` where there is no nvcc.
+//! Compiles `kernels/*.cu` to PTX, or takes `kernels/prebuilt/*.ptx` if there is no nvcc.
 //!
-//! nvcc is looked for in `NVCC`, then `CUDA_HOME` and `CUDA_PATH`, then `PATH`, then `/usr/local/cuda`. One that is found and compiles
-//! nothing, as on Windows without Visual C++, is left with a warning; the one that `NVCC` names is an error then.
-//! `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking. The local GPU is never asked: PTX for
-//! the lowest target is compiled by the driver for whatever GPU it finds.
+//! Looks for nvcc in `NVCC`, then `CUDA_HOME` and `CUDA_PATH`, then `PATH`, then `/usr/local/cuda`. An nvcc that cannot
+//! compile (for example on Windows without Visual C++) is skipped with a warning, unless `NVCC` names it: then it is an
+//! error. `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking for nvcc. The build does not depend on the local
+//! GPU: it makes PTX for the lowest target, which the driver compiles for the GPU it finds.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The flags of every PTX this crate ships, but for its target; `scripts/prebuilt.sh` reads these lines.
+/// The flags for every kernel, except for the target. `scripts/prebuilt.sh` reads these lines.
 const NVCC_FLAGS: [&str; 3] = ["-ptx", "-std=c++17", "-O3"];
-/// The target of a kernel file that has no line `// Target: compute_NN`, for GPUs with what older ones lack.
+/// The target of a kernel file. A file that needs a newer GPU has a line `// Target: compute_NN`.
 const TARGET: &str = "compute_75";
 
 fn main() {
@@ -33,7 +33,7 @@ fn main() {
             kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir));
         }
     }
-    // What src/cuda/kernels.rs includes: every kernel file with its PTX.
+    // The table that src/cuda/kernels.rs includes: every kernel file with its PTX.
     let line = |kernel| format!("({kernel:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{kernel}.ptx\"))),\n");
     let table: String = kernels.iter().map(line).collect();
     fs::write(out_dir.join("ptx.rs"), format!("&[\n{table}]")).expect("OUT_DIR can be written");
@@ -50,7 +50,7 @@ fn kernels() -> Vec<String> {
     names
 }
 
-/// The target that a kernel file asks for.
+/// The target for a kernel file.
 fn target(source: &str) -> String {
     let text = fs::read_to_string(source).unwrap_or_else(|error| panic!("reading {source} failed: {error}"));
     text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
@@ -92,7 +92,7 @@ fn find_nvcc() -> Option<PathBuf> {
     Some(nvcc)
 }
 
-/// Whether nvcc compiles a kernel that does nothing; else what it says first.
+/// Checks that nvcc can compile an empty kernel; if not, returns its first message.
 fn works(nvcc: &Path) -> Result<(), String> {
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     let source = out_dir.join("nothing.cu");
@@ -101,10 +101,10 @@ fn works(nvcc: &Path) -> Result<(), String> {
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            let said = [output.stderr, output.stdout].concat();
-            let said =
-                String::from_utf8_lossy(&said).lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-            Err(said.unwrap_or_else(|| output.status.to_string()))
+            let text = [output.stderr, output.stdout].concat();
+            let message =
+                String::from_utf8_lossy(&text).lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+            Err(message.unwrap_or_else(|| output.status.to_string()))
         }
         Err(error) => Err(error.to_string()),
     }

@@ -1,4 +1,4 @@
-//! The CPU device beside the machine's memory copy: see benches/README.md.
+//! The CPU device, compared with the machine's memory copy; see benches/README.md.
 #![allow(missing_docs)]
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
@@ -39,7 +39,7 @@ fn cpu(c: &mut Criterion) {
     }
     for data_type in data_types {
         let count = BYTES / (data_type.size_in_bits() / 8);
-        // Before the axis, the axis, behind it; and whether what lies behind has a length each.
+        // Sizes before the axis, of the axis, and behind it; and whether every element behind it has its own length.
         let shapes = [
             ("inner", [count / 8192, 8192, 1], true),
             ("block", [16, count / 16 / 1024, 1024], false),

@@ -1,4 +1,4 @@
-//! What the library costs on the host: see benches/README.md.
+//! The library's costs on the host; see benches/README.md.
 #![allow(unsafe_code, missing_docs)]
 
 use std::hint::black_box;
@@ -42,15 +42,15 @@ fn create_and_compile(c: &mut Criterion) {
     }
 }
 
-/// A dispatch beside a bare cuLaunchKernel of the same kind. The queue is drained now and then, outside the
-/// measured calls.
+/// Compares a dispatch with a bare cuLaunchKernel of the same kind. Drains the queue now and then, outside the measured
+/// calls.
 fn dispatch(c: &mut Criterion) {
     use cudarc::driver::{result, sys, CudaContext};
     let Ok(device) = Device::cuda(0) else {
         println!("SKIPPED: there is no GPU to dispatch to");
         return;
     };
-    let stream = device.create_stream().expect("streams are to be had");
+    let stream = device.create_stream().expect("a stream");
     let raw: sys::CUstream = stream.raw().expect("a GPU's stream").cast();
     let context = CudaContext::new(0).expect("a GPU is there");
     context.bind_to_thread().expect("the context is live");

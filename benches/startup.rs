@@ -1,4 +1,4 @@
-//! From opening a GPU to the first result, in a process of its own each time: see benches/README.md.
+//! The time from opening a GPU to the first result, in a new process each time; see benches/README.md.
 #![allow(missing_docs)]
 
 use std::process::Command;
@@ -24,7 +24,7 @@ fn fill() -> OperatorDesc {
     .into()
 }
 
-/// Of so many lanes: of few, or of more than the kernels for little work take.
+/// A reversal with that many lanes: few, or more than the kernels for little work accept.
 fn reversal(lanes: u32) -> OperatorDesc {
     let tensor = BufferTensorDesc::packed(T::Float32, &[lanes, 256]);
     ReverseSubsequencesDesc {
@@ -36,7 +36,7 @@ fn reversal(lanes: u32) -> OperatorDesc {
     .into()
 }
 
-/// What the child prints: microseconds of each phase.
+/// Runs in the child process: prints the microseconds of each phase.
 fn time(desc: OperatorDesc, options: CompileOptions) {
     let inputs: Vec<u64> = match &desc {
         OperatorDesc::ReverseSubsequences(desc) => {
@@ -55,7 +55,7 @@ fn time(desc: OperatorDesc, options: CompileOptions) {
         let input: Vec<_> = inputs.iter().map(|&size| device.create_buffer(size).expect("small")).collect();
         let bindings: Vec<_> = input.iter().map(BufferBinding::whole).collect();
         let output = device.create_buffer(size).expect("small");
-        let stream = device.create_stream().expect("streams are to be had");
+        let stream = device.create_stream().expect("a stream");
         operator.bind(&bindings, &BufferBinding::whole(&output)).expect("right").dispatch(&stream).expect("queued");
         stream.synchronize().expect("no kernel failed");
         let result: Vec<f32> = output.to_vec().expect("read");
@@ -94,7 +94,8 @@ fn main() {
             let cache = tempfile::tempdir().expect("a temporary folder");
             let mut runs: Vec<Vec<u64>> = Vec::new();
             for n in 0..=PROCESSES {
-                // Cold: a cache of its own for each process. Warm: the first, which fills it, is not counted.
+                // Cold: each process has its own cache. Warm: they share one; the first process fills it and is not
+                // counted.
                 let folder = if warm { cache.path().join("shared") } else { cache.path().join(n.to_string()) };
                 let output = Command::new(&program).arg(kind).args(promised).env("CUDA_CACHE_PATH", folder).output();
                 let output = output.expect("it starts again");

@@ -1,7 +1,7 @@
-// What every kernel shares: fixed-width types and division by a number the host knows.
+// Shared by every kernel: fixed-width types, and division by a number that the host knows.
 //
-// Element offsets of a tensor fit 32 bits, because validation caps TotalTensorSizeInBytes at 2^32 - 1 elements (rule
-// tensor.total_size.max). Byte offsets do not: pointers are advanced in 64 bits, by `at`.
+// Element offsets of a tensor fit in 32 bits, because validation limits a tensor to 2^32 - 1 elements (rule
+// tensor.total_size.max). Byte offsets do not fit: `at` advances pointers in 64 bits.
 #pragma once
 
 using u8 = unsigned char;
@@ -10,10 +10,11 @@ using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
 
-static constexpr u32 THREADS = 256;  // per block, except in cooperative-group and cluster kernels (host: tuning)
+static constexpr u32 THREADS = 256;  // per thread block, except in cooperative-group and cluster kernels (same in tuning.rs)
 static constexpr u32 MAX_DIMS = 8;   // DML_TENSOR_DIMENSION_COUNT_MAX1
 
-// n / divisor for any 32-bit n, without a division (Granlund & Montgomery, 1994, figure 4.1). Filled by the host.
+// n / divisor for any 32-bit n, without a division instruction (Granlund & Montgomery, 1994, figure 4.1). The host
+// fills it.
 struct FastDiv {
     u32 divisor;
     u32 multiplier;
@@ -27,13 +28,13 @@ __device__ __forceinline__ u32 divide(u32 n, const FastDiv& d) {
     return (t + ((n - t) >> d.shift1)) >> d.shift2;
 }
 
-// Element `offset` of a tensor at `base`; the product is taken in 64 bits.
+// Element `offset` of a tensor at `base`. The byte offset is a 64-bit product.
 template <class T>
 __device__ __forceinline__ T* at(T* base, u32 offset) {
     return base + static_cast<u64>(offset);
 }
 
-// This thread's index in the grid, in 64 bits: a grid of 2^32 - 1 items rounds up past 2^32.
+// This thread's index in the grid. 64 bits, because a grid of 2^32 - 1 items rounds up past 2^32.
 __device__ __forceinline__ u64 global_thread() {
     return static_cast<u64>(blockIdx.x) * THREADS + threadIdx.x;
 }
@@ -41,8 +42,8 @@ __device__ __forceinline__ u64 global_thread() {
 // log2 of a power of two.
 __device__ __forceinline__ u32 log2_of(u32 power) { return 31 - __clz(power); }
 
-// Fetches the 128-byte line of an address into the L2 cache. A 32-byte sector that is then written in part is complete
-// there, and need not be read when it is written back.
+// Fetches the 128-byte line of an address into the L2 cache. A later partial store to one of its 32-byte sectors then
+// finds the rest of the sector in the cache, and the write-back need not read it.
 __device__ __forceinline__ void prefetch(const void* address) {
 #ifdef __CUDACC__
     asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(address)) : "memory");

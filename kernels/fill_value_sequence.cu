@@ -1,40 +1,53 @@
-// FILL_VALUE_SEQUENCE: element i of the output, i its logical row-major index, becomes start + i * delta.
+// FILL_VALUE_SEQUENCE: element i of the output becomes start + i * delta, where i is its logical row-major index.
 //
-// The host promises (rules by their ids)
-//   - at most 2^32 - 1 elements, so that i fits 32 bits (tensor.element_count);
+//   out[sum of c[d] * stride[d]] = start + delta * (sum of c[d] * step[d])      c: coordinates; step: strides of the index
+//
+//   packed:    | e0 e1 e2 e3 e4 ...              |   the whole tensor is one run
+//   rows:      | run | gap | run | gap | ...         a run is the innermost dimension (stride 1)
+//   dense:     | run           | run         | ...   a run is two or three innermost dimensions that leave no gaps
+//   elements:  | e | . | e | . | e | ...             anything: one element per thread
+//
+// The host guarantees (rules by their ids)
+//   - at most 2^32 - 1 elements, so that i fits in 32 bits (tensor.element_count);
 //   - no two coordinates share an element (output.overlap), so that no two threads write the same byte;
-//   - `out` is aligned to its element; nothing more (the binding rules give 16 bytes, raw pointers may not);
-//   - the output's dimensions come merged and ordered by stride, outermost first (host).
-// The kernels promise
-//   - every element is written once, with one rounding as spelled below; nothing else is written: no gap
-//     between strided elements, no byte before the first or after the last;
-//   - nothing is read, so there is no order between threads to keep.
+//   - `out` is aligned to its element and to nothing more (bound buffers are aligned to 16 bytes, raw pointers may not be);
+//   - the output's dimensions are merged and ordered by stride, outermost first.
+// The kernels guarantee
+//   - they write every element once, rounded once as described below;
+//   - they write nothing else: no gap between strided elements, no byte before the first or after the last;
+//   - they read nothing, so threads need no order.
 // Bytes moved: the output's, once.
 #include <cuda_fp16.h>
 
 #include "vec16.cuh"
 
 // ---- Arithmetic ---------------------------------------------------------------------------------------
-// Integers wrap modulo 2^width; signed and unsigned share. FLOAT32 rounds the index to the nearest float,
-// then one fused multiply-add, FLOAT64 the same in double. FLOAT16 does it on widened scalars and rounds once more, at the end.
+// Integers wrap modulo 2^width; signed and unsigned types share code. FLOAT32 rounds the index to the nearest float,
+// then does one fused multiply-add. FLOAT64 does the same in double. FLOAT16 computes in FLOAT32 on widened scalars and
+// rounds once more at the end.
 //
-// `vector` makes 16 bytes of elements `step` apart in the index, from index `first` on, which is below 0 where the vector
-// begins before the run. Integers add a pattern to the vector's first element: the distances of its elements, which the
-// host has multiplied out. `vector_of_two` makes elements whose index is `more` further from element `carry` on; where it
-// wraps below 0, these are elements before the run. `vector_at` makes elements whose distances from `first` stand in a
-// table.
+// Each arithmetic makes 16 bytes of elements in three ways:
+// - `vector`: indices `first`, `first + step`, `first + 2 * step`, ... `first` may be below 0, if the vector begins
+//   before the run.
+// - `vector_across_rows`: as `vector`, but from element `split` on, indices are `row_jump` further. If `first` has
+//   wrapped below 0, the elements in front are outside the run and are not stored.
+// - `vector_at`: indices `first` plus the distances in a table.
+//
+// Integers do not multiply per element. They add a pattern to the first element: the distances of the vector's
+// elements, which the host has multiplied out.
 
 template <class T>
 struct Wrapping {
     using Element = T;
-    static constexpr u32 TABLE = 4;  // words of a table
+    static constexpr u32 TABLE = 4;  // words of a table of distances
     T start, delta;
     __device__ Wrapping(u64 s, u64 d) : start(static_cast<T>(s)), delta(static_cast<T>(d)) {}
-    // Not in T itself: shorter ones would be multiplied as signed integers, and overflow.
+    // At least 32 bits and unsigned: narrower types would be promoted to signed int, which overflows.
     using Wide = decltype(T{} + 0u);
     __device__ T operator()(i64 i) const { return static_cast<T>(start + static_cast<Wide>(i) * delta); }
 
-    // Adds to all elements of a word: their highest bits apart, so that nothing carries from one into the next.
+    // Adds two words element by element. The highest bit of each element is added separately, so that nothing carries
+    // into the next element.
     __device__ static u32 add(u32 a, u32 b) {
         if (sizeof(T) == 4) return a + b;
         constexpr u32 HIGH = sizeof(T) == 1 ? 0x80808080 : 0x80008000;
@@ -52,15 +65,15 @@ struct Wrapping {
         }
     }
     __device__ uint4 vector(i64 first, u32, uint4 pattern) const { return add((*this)(first), pattern); }
-    __device__ uint4 vector_of_two(u32 first, u32 carry, u32 more, u32 step, uint4 pattern) const {
+    __device__ uint4 vector_across_rows(u32 first, u32 split, u32 row_jump, u32 step, uint4 pattern) const {
         if constexpr (sizeof(T) == 8) {
-            const u64 low = (*this)(first), high = (*this)(first + step + (carry < 2 ? more : 0));
+            const u64 low = (*this)(first), high = (*this)(first + step + (split < 2 ? row_jump : 0));
             return make_uint4(static_cast<u32>(low), static_cast<u32>(low >> 32), static_cast<u32>(high),
                               static_cast<u32>(high >> 32));
         } else {
             const uint4 before = vector(first, step, pattern);
-            if (carry >= 16 / sizeof(T)) return before;
-            return select(bytes_from(static_cast<int>(carry * sizeof(T))), before, vector(first + more, step, pattern));
+            if (split >= 16 / sizeof(T)) return before;
+            return select(bytes_from(static_cast<int>(split * sizeof(T))), before, vector(first + row_jump, step, pattern));
         }
     }
     __device__ uint4 vector_at(i64 first, const uint4* table) const { return add((*this)(first), table[0]); }
@@ -80,10 +93,10 @@ struct Float32 {
         const u32 i = static_cast<u32>(first);
         return make_uint4(bits(i), bits(i + step), bits(i + 2 * step), bits(i + 3 * step));
     }
-    __device__ uint4 vector_of_two(u32 first, u32 carry, u32 more, u32 step, uint4) const {
-        const u32 behind = first + more;
-        return make_uint4(bits(carry > 0 ? first : behind), bits((carry > 1 ? first : behind) + step),
-                          bits((carry > 2 ? first : behind) + 2 * step), bits((carry > 3 ? first : behind) + 3 * step));
+    __device__ uint4 vector_across_rows(u32 first, u32 split, u32 row_jump, u32 step, uint4) const {
+        const u32 behind = first + row_jump;
+        return make_uint4(bits(split > 0 ? first : behind), bits((split > 1 ? first : behind) + step),
+                          bits((split > 2 ? first : behind) + 2 * step), bits((split > 3 ? first : behind) + 3 * step));
     }
     __device__ uint4 vector_at(i64 first, const uint4* table) const {
         const u32 i = static_cast<u32>(first);
@@ -110,12 +123,12 @@ struct Float16 {
         return make_uint4(pair(i, i + step), pair(i + 2 * step, i + 3 * step), pair(i + 4 * step, i + 5 * step),
                           pair(i + 6 * step, i + 7 * step));
     }
-    __device__ uint4 vector_of_two(u32 first, u32 carry, u32 more, u32 step, uint4) const {
+    __device__ uint4 vector_across_rows(u32 first, u32 split, u32 row_jump, u32 step, uint4) const {
         u32 words[4];
 #pragma unroll
         for (u32 k = 0; k < 8; k += 2) {
-            words[k / 2] = pair((k < carry ? first : first + more) + k * step,
-                                (k + 1 < carry ? first : first + more) + (k + 1) * step);
+            words[k / 2] = pair((k < split ? first : first + row_jump) + k * step,
+                                (k + 1 < split ? first : first + row_jump) + (k + 1) * step);
         }
         return make_uint4(words[0], words[1], words[2], words[3]);
     }
@@ -126,7 +139,7 @@ struct Float16 {
     }
 };
 
-// Of no DirectML descriptor: the values of ONNX's Range. Packed outputs only.
+// Not in any DirectML descriptor: the values of ONNX's Range. Packed outputs only.
 struct Float64 {
     using Element = u64;
     double start, delta;
@@ -144,19 +157,19 @@ struct Float64 {
 
 // ---- 16 bytes of consecutive memory -------------------------------------------------------------------
 
-// The part of a vector that lies in a run of consecutive elements. Vectors begin at 16-byte addresses: vector 0 holds the
-// run's first element, which may stand anywhere in it.
+// The part of a 16-byte vector that is inside a run of consecutive elements. Vectors begin at 16-byte addresses; vector
+// 0 contains the run's first element, at any position.
 //
 //   | . . e0 e1 | e2 e3 e4 e5 | e6 . . . |      skip = 2 in vector 0, end = 1 in the last
 template <class A>
 struct Cut {
     using T = typename A::Element;
     static constexpr u32 N = 16 / sizeof(T);
-    u8* at;     // where the vector is
-    i64 first;  // the element of the run at the vector's begin; negative before the run's first
+    u8* at;     // the vector's address
+    i64 first;  // index in the run of the vector's first element; negative if the vector begins before the run
     u32 skip;   // elements of the vector before the run's first
-    u32 end;    // elements of the vector before the run's end, N at most; 0 where the run ends before it
-    bool last;  // the run ends in the vector or with it
+    u32 end;    // elements of the vector before the run's end, at most N; 0 if the run ends before the vector
+    bool last;  // the run ends inside the vector or at its end
 
     __device__ Cut(T* run, u32 count, u32 vector) {
         const u32 lead = static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
@@ -167,7 +180,7 @@ struct Cut {
         end = left < 0 ? 0 : left < N ? static_cast<u32>(left) : N;
         last = left <= N;
     }
-    // Before the vector is stored: fetches its line where it is of a sector that the run shares with what lies beside it.
+    // Call it before `store`: prefetches the vector's line if its 32-byte sector also contains bytes outside the run.
     __device__ void prefetch_edge() const {
         const u32 address = static_cast<u32>(reinterpret_cast<u64>(at));
         const bool ends = last && ((address + end * sizeof(T)) & 31) != 0;
@@ -202,11 +215,8 @@ __device__ __forceinline__ void fill_packed(const FillPacked& p) {
 }
 
 // ---- Strided ------------------------------------------------------------------------------------------
-// A dimension of the output in memory order: `stride` elements apart in memory, `step` apart in the logical index.
-//
-//   rows:     | run | gap | run | gap | ...    a run is the innermost dimension (stride 1)
-//   dense:    | run           | run       |    a run is up to three innermost dimensions that leave no gaps
-//   elements: | e | . | e | . | e | ...        anything, one element per thread
+// A dimension of the output in memory order: neighbours are `stride` elements apart in memory and `step` apart in the
+// logical index. The picture at the top of the file shows rows, dense runs and elements.
 
 struct FillDim {
     FastDiv size;
@@ -217,21 +227,21 @@ struct FillDim {
 struct FillStrided {
     void* out;
     u64 start, delta;
-    u64 items;        // rows, dense: runs in all; elements: elements in all
+    u64 items;        // rows, dense: number of runs; elements: number of elements
     FastDiv parts;    // rows, dense: thread blocks per run
     FastDiv inner;    // dense: size of the innermost dimension
-    FastDiv middle;   // dense: size of the next
+    FastDiv middle;   // dense: size of the next dimension out
     u32 row_size;     // rows, dense: elements of a run
     u32 row_step;     // rows, dense: step of the innermost dimension
-    u32 middle_step;  // dense: step of the next
-    u32 outer_step;   // dense: step of the one after
+    u32 middle_step;  // dense: step of the next dimension out
+    u32 outer_step;   // dense: step of the dimension after that
     u32 rank;         // dimensions in `dims`, innermost first
     u32 group_size_log2;  // rows, dense: threads per run
-    u32 whole;        // rows: 1 where all runs are whole vectors at aligned addresses
-    u32 arithmetic;   // elements: which (host: Arithmetic)
-    u32 pattern[4];   // rows, dense: of elements `row_step` apart
-    // dense, where the innermost dimension is shorter than a vector: for every coordinate that a vector may begin with, the
-    // distances of its elements, multiplied out of integers. TABLE words each.
+    u32 whole;        // rows: 1 if all runs are whole vectors at aligned addresses
+    u32 arithmetic;   // elements: which arithmetic (the host's enum Arithmetic)
+    u32 pattern[4];   // rows, dense: the pattern of elements `row_step` apart
+    // dense, if the innermost dimension is shorter than a vector: for every coordinate that a vector may begin with,
+    // the distances of its elements. For integers they are already multiplied by delta. TABLE words each.
     u32 tables[60];
     FillDim dims[MAX_DIMS];
 };
@@ -242,7 +252,7 @@ struct Position {
     u32 index;   // logical row-major index
 };
 
-// Where run or element n is; what is left for the outermost dimension is its coordinate.
+// The position of run or element n. The outermost dimension takes what remains of n.
 __device__ __forceinline__ Position locate(u32 n, const FillStrided& p) {
     Position position = {0, 0};
 #pragma unroll
@@ -257,11 +267,12 @@ __device__ __forceinline__ Position locate(u32 n, const FillStrided& p) {
     return position;
 }
 
-static constexpr u32 DENSE_VECTORS = 8;  // of a dense run, per thread (host: fill)
+static constexpr u32 DENSE_VECTORS = 8;  // of a dense run, per thread (same in tuning.rs, fill)
 
 extern __shared__ uint4 smem[];
 
-// A run has 2^group_size_log2 threads, several runs side by side in a block; a longer run has `parts` blocks.
+// 2^group_size_log2 threads write a run, so that a thread block has several runs. A longer run takes `parts` thread
+// blocks.
 template <class A>
 __device__ __forceinline__ void fill_dense(const FillStrided& p) {
     using T = typename A::Element;
@@ -281,13 +292,14 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
     const Position position = locate(row, p);
     T* const run = at(static_cast<T*>(p.out), position.offset);
     const A value(p.start, p.delta);
-    const u32 carry = p.middle_step - p.inner.divisor * p.row_step;
-    const u32 carry_more = p.outer_step - p.middle.divisor * p.middle_step;
-    // From a thread's vector to its next, in coordinates of the run.
+    // What the index gains at the end of a row, and in addition at the end of the dimension after that.
+    const u32 next_row = p.middle_step - p.inner.divisor * p.row_step;
+    const u32 next_plane = p.outer_step - p.middle.divisor * p.middle_step;
+    // The distance from a thread's vector to its next one, in coordinates of the run.
     const u32 advance1 = divide(group * N, p.inner);
     const u32 advance0 = group * N - advance1 * p.inner.divisor;
 
-    // Vector 0 holds the run's first element; those from `whole` to `whole_end` lie in the run.
+    // Vector 0 contains the run's first element. Vectors from `whole` to `whole_end` are entirely inside the run.
     const u32 lead = static_cast<u32>(reinterpret_cast<u64>(run) & 15) / sizeof(T);
     const u64 span = static_cast<u64>(p.row_size) + lead;
     const u32 vectors = static_cast<u32>((span + N - 1) / N), whole = lead != 0, whole_end = static_cast<u32>(span / N);
@@ -296,7 +308,7 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
     bool known = false;
     for (u32 vector = first; vector < vectors && vector - first < DENSE_VECTORS * group; vector += group) {
         const u32 skip = vector == 0 ? lead : 0;
-        // The coordinates of the vector's first element of the run.
+        // The coordinates of the vector's first element that is in the run.
         if (known) {
             c0 += advance0;
             c1 += advance1;
@@ -316,12 +328,12 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
         const u32 i = position.index + c0 * p.row_step + c1 * p.middle_step + o * p.outer_step;
         uint4 values;
         if (!tabled) {
-            // At most one step of the next dimension in a vector: elements before it, and elements behind it.
-            const u32 carry_at = p.inner.divisor - c0 + skip;
-            const u32 more = carry + (c1 + 1 == p.middle.divisor ? carry_more : 0);
-            values = value.vector_of_two(i - skip * p.row_step, carry_at, more, p.row_step, pattern_of(p.pattern));
+            // The vector crosses into the next row at most once: elements before that point, and elements after it.
+            const u32 split = p.inner.divisor - c0 + skip;
+            const u32 row_jump = next_row + (c1 + 1 == p.middle.divisor ? next_plane : 0);
+            values = value.vector_across_rows(i - skip * p.row_step, split, row_jump, p.row_step, pattern_of(p.pattern));
         } else if (skip == 0 && c1 + (c0 + N - 1) / 2 < p.middle.divisor) {
-            // No step of the dimension after: a vector has at most (c0 + N - 1) / 2 steps of the next.
+            // The vector stays within the middle dimension: it crosses at most (c0 + N - 1) / 2 rows.
             values = value.vector_at(i - c0 * p.row_step, smem + c0 * (A::TABLE / 4));
         } else {
             union {
@@ -336,10 +348,10 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
                 at += p.row_step;
                 if (++at0 == p.inner.divisor) {
                     at0 = 0;
-                    at += carry;
+                    at += next_row;
                     if (++at1 == p.middle.divisor) {
                         at1 = 0;
-                        at += carry_more;
+                        at += next_plane;
                     }
                 }
             }
@@ -376,13 +388,13 @@ __device__ __forceinline__ void fill_rows(const FillStrided& p) {
     cut.store(A(p.start, p.delta).vector(first, p.row_step, pattern_of(p.pattern)));
 }
 
-// The value of index i as an element of memory.
+// Writes the element at a position.
 template <class A>
 __device__ __forceinline__ void store_element(const FillStrided& p, const Position& position) {
     *at(static_cast<typename A::Element*>(p.out), position.offset) = A(p.start, p.delta)(position.index);
 }
 
-// One kernel for every arithmetic: the branch is the same for all threads.
+// One kernel for every arithmetic: all threads take the same branch.
 __device__ __forceinline__ void write_elements(const FillStrided& p) {
     const u64 item = global_thread();
     if (item >= p.items) return;

@@ -1,23 +1,29 @@
-// REVERSE_SUBSEQUENCES: the contract and the parameters that its kernels share.
+// REVERSE_SUBSEQUENCES: the contract of its kernels, and the parameters that they share.
 //
 //   out[t] = in[L - 1 - t]  for t < L
 //   out[t] = in[t]          for t >= L
 //
-// A lane is the run of elements along the axis that share every other coordinate. L is the lane's length, clamped to
-// the axis size in the length's full width. Bits are moved, never interpreted.
+// A lane is the sequence of elements along the axis that share every other coordinate. L is the lane's length, compared
+// with the axis size at its full width and clamped to it. Kernels move bits and never interpret them.
 //
-// The host promises (rules by their ids)
-//   - at most 2^32 - 1 elements per tensor (tensor.element_count), offsets below 2^32 (tensor.total_size.max);
+// Kernels also use these terms:
+//   unit    what a thread moves at once: an element, or up to 16 bytes of a block
+//   block   contiguous elements behind the axis that share one length, so that they move together; its rows are along the axis
+//   row     what is contiguous at one position of the axis: a row of a block, or lanes side by side
+// CUDA's blocks are always called thread blocks.
+//
+// The host guarantees (rules by their ids)
+//   - at most 2^32 - 1 elements per tensor (tensor.element_count), and offsets below 2^32 (tensor.total_size.max);
 //   - no two output coordinates share an element (output.overlap);
-//   - input and output do not overlap, or are the same elements (binding.overlap, binding.in_place): entries called
-//     *_in_place_* are launched for the second, with `in` equal to `out`, the others for the first;
+//   - input and output either do not overlap or are the same elements (binding.overlap, binding.in_place). Entry points named
+//     *_in_place_* run in the second case, with `in` equal to `out`; the others run in the first;
 //   - lengths do not overlap the output (binding.overlap);
 //   - pointers are aligned to the launch's `alignment`.
-// The kernels promise
-//   - every output element is written once, nothing else is written;
-//   - reads stay inside the input tensor. In place, a read covers at least one element below a length, with up to 32
-//     bytes around it, the row that holds it (columns), or the segment beside it (segments.cuh); bytes that are not
-//     below a length are not used;
+// The kernels guarantee
+//   - copying, they write every output element once; in place, those below the lengths at most once; never anything else;
+//   - they read only inside the input tensor. In place, reads may include bytes that are not below a length: up to 32 bytes
+//     around an element that is, the rest of its row (columns), or a vector that reaches into the next segment (segments.cuh).
+//     The kernels ignore those bytes;
 //   - in place, elements at or past a length keep their bits.
 // Bytes moved: copying, the input's and the output's once; in place, those below the lengths, read and written.
 #pragma once
@@ -29,24 +35,24 @@ struct ReverseDim {
     u32 in_stride;
     u32 out_stride;
     u32 length_stride;
-    u32 axis;  // 1 for the axis, whose strides here are 0; else 0
+    u32 axis;  // 1 for the axis (its strides here are 0), else 0
 };
 static_assert(sizeof(ReverseDim) == 32, "the host's ReverseDim");
 
-// What every kernel gets. Strides and offsets count the kernel's units: elements, or vectors of them. Small kernels
-// read the first fields only, which lie in as few lines of the constant cache as possible.
+// The parameters of every kernel. Strides and offsets count the kernel's units: elements, or vectors of them. Small
+// kernels read only the first fields, which are in as few lines of the constant cache as possible.
 struct Reverse {
     const void* in;
     const void* lengths;
     void* out;
-    u32 items;   // work items of the grid; the kernel says what one is
-    u32 gather;  // small kernels: 1 where elements are gathered, not scattered
+    u32 items;   // work items of the grid; each kernel defines its item
+    u32 gather;  // small kernels: 1 to gather elements, 0 to scatter them
     u32 axis_size;
     u32 axis_in_stride;
     u32 axis_out_stride;
     u32 wide_lengths;           // 1 for UINT64 lengths, 0 for UINT32
     ReverseDim dims[MAX_DIMS];  // innermost first; zeros past `rank`
-    u64 in_bytes;               // from the input's first element to its last: what may be read
+    u64 in_bytes;               // from the begin of the input's first element to the end of its last; reads stay inside
     u32 rank;
     u32 reserved;
 };
@@ -77,9 +83,12 @@ __device__ __forceinline__ Position locate(u32 n, const Reverse& r) {
     return position;
 }
 
-// The position of item n, in at most three dimensions, without a loop: those past `rank` are zeros, which leave n as it is.
+static constexpr u32 UNROLLED_DIMENSIONS = 3;  // (same in tuning.rs, elementwise)
+
+// The position of item n in at most UNROLLED_DIMENSIONS dimensions, without a loop. Unused dimensions are zeros, which
+// leave n as it is.
 __device__ __forceinline__ Position locate_unrolled(u32 n, const Reverse& r) {
-    constexpr u32 RANK = 3;
+    constexpr u32 RANK = UNROLLED_DIMENSIONS;
     Position position = {0, 0, 0, 0};
 #pragma unroll
     for (u32 d = 0; d + 1 < RANK; ++d) {
@@ -91,7 +100,7 @@ __device__ __forceinline__ Position locate_unrolled(u32 n, const Reverse& r) {
     return position;
 }
 
-// min(L, axis size), in the length's full width.
+// min(L, axis size), compared at the length's full width.
 __device__ __forceinline__ u32 lane_length(u32 offset, const Reverse& r) {
     if (r.wide_lengths) {
         const u64 length = *at(static_cast<const u64*>(r.lengths), offset);
@@ -100,8 +109,8 @@ __device__ __forceinline__ u32 lane_length(u32 offset, const Reverse& r) {
     return min(*at(static_cast<const u32*>(r.lengths), offset), r.axis_size);
 }
 
-// The same, split into load and clamp, so that callers can issue data loads before the length arrives. There is no
-// branch in between, which would wait.
+// The same, split into load and clamp, so that callers can start data loads before the length arrives. There is no
+// branch in between, because a branch would wait.
 struct Length {
     u32 low, high;
 };
@@ -116,7 +125,7 @@ __device__ __forceinline__ u32 clamp_length(Length length, const Reverse& r) {
     return length.high ? r.axis_size : min(length.low, r.axis_size);
 }
 
-// Where position t comes from. It is its own inverse.
+// Which position t comes from. The function is its own inverse.
 __device__ __forceinline__ u32 source(u32 t, u32 length) { return t < length ? length - 1 - t : t; }
 
 __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
@@ -128,6 +137,6 @@ __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
 #define REVERSE_ENTRY(Params, name, body) \
     extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Params p) { body(p); }
 
-// The same with so few registers that `blocks` thread blocks fit a multiprocessor.
+// The same, limited to the registers with which `blocks` thread blocks fit on a multiprocessor.
 #define REVERSE_ENTRY_BLOCKS(Params, blocks, name, body) \
     extern "C" __global__ void __launch_bounds__(THREADS, blocks) name(const __grid_constant__ Params p) { body(p); }

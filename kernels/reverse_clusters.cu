@@ -1,29 +1,32 @@
-// REVERSE_SUBSEQUENCES for long lanes side by side in memory, each with a length of its own, on GPUs with thread block
+// REVERSE_SUBSEQUENCES for long lanes side by side in memory, each with its own length, on GPUs with thread block
 // clusters. The contract is in reverse.cuh.
 //
-//            strip 0       a cluster takes a strip: `strip_bytes` of every row, as one thread block does in
-//   row 0  | l0 l1 ... |   reverse_strips.cu, but of more rows than its shared memory holds
-//   row 1  | l0 l1 ... |
-//   ...                    rows 0..63 belong to block 0 of the cluster, 64..127 to block 1, ..., 512..575 to block 0 again
+//   out[t][j] = in[source(t, L[j])][j]      row t, lane j
 //
-// A block reads its rows of the input, stores each element into the shared memory of the block that has the row it goes to,
-// and when all blocks have done so writes its rows of the output. Every sector moves once, except those that two strips
-// share. In shared memory a lane is contiguous, `lane_pitch` bytes from the next: neighbouring threads store neighbouring
-// rows of one lane, and read those of all lanes, in banks of their own.
+//            strip 0       a cluster takes a strip (`strip_bytes` of every row), as one thread block does in
+//   row 0  | l0 l1 ... |   reverse_strips.cu, but with more rows than one thread block's shared memory can hold
+//   row 1  | l0 l1 ... |
+//   ...                    rows 0..63 belong to thread block 0 of the cluster, 64..127 to thread block 1, ...,
+//                          512..575 to thread block 0 again
+//
+// A thread block reads its rows of the input and stores each element into the shared memory of the thread block that
+// owns the row it goes to. When all thread blocks have done so, each writes its rows of the output. Every sector moves
+// once, except those that two strips share. In shared memory a lane is contiguous, and lanes are `lane_pitch` bytes
+// apart. Neighbouring threads store to neighbouring rows of one lane and read from all lanes, without bank conflicts.
 //
 // Why in place is right: a strip belongs to one cluster, which has read all of it at the barrier and writes after it.
 // Target: compute_90
 #include "staging.cuh"
 
-// Shared with the host (tuning).
-static constexpr u32 CLUSTER = 8;            // blocks per cluster
-static constexpr u32 DEAL = 64;              // rows that a block gets at a time
-static constexpr u32 CLUSTER_THREADS = 512;  // threads per block
+// The same numbers are in src/cuda/tuning.rs (clusters).
+static constexpr u32 CLUSTER = 8;            // thread blocks per cluster
+static constexpr u32 DEAL = 64;              // rows that are dealt to a thread block at a time
+static constexpr u32 CLUSTER_THREADS = 512;  // threads per thread block
 
 static constexpr u32 CLUSTER_LOG = 3, DEAL_LOG = 6;
 static_assert(CLUSTER == 1 << CLUSTER_LOG && DEAL == 1 << DEAL_LOG, "powers of two");
 
-// Loads that a thread issues before it stores the first; half as many where a vector has 16 elements.
+// Loads that a thread issues before it stores the first. Half as many if a vector has 16 elements.
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 static constexpr u32 LOADS_IN_FLIGHT_UNALIGNED = 2;
 
@@ -38,12 +41,12 @@ struct Clusters {
 static_assert(sizeof(Clusters) == 352, "the host's Clusters");
 
 #ifdef __CUDACC__
-// Waits for all threads of the cluster, and for what they have stored.
+// Waits for all threads of the cluster and for their stores.
 __device__ __forceinline__ void sync_cluster() {
     asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" : : : "memory");
 }
 
-// Stores to the shared memory of a block of the cluster, where this one has `byte`.
+// Stores a value at byte `byte` of another thread block's shared memory.
 template <class Element>
 __device__ __forceinline__ void store_in_block(u32 block, u32 byte, Element value) {
     u32 address;
@@ -74,25 +77,25 @@ __device__ __forceinline__ Element element_of(const uint4& v, u32 k) {
     }
 }
 
-// The strip of a cluster: its first lane in the row, and how many the row has.
+// A cluster's strip: its first lane in the row, and how many lanes of the row it has.
 struct Strip {
     u32 first_lane, lanes;
 };
 
-// Rows are dealt to the blocks DEAL at a time, so that all have as much to do also where only the first rows of a strip lie
-// below lengths (TUNING.md: DEAL). Row n of this block; its threads take a multiple of DEAL rows at once, so that a thread's
-// next row is CLUSTER times as many further.
+// Rows are dealt to the thread blocks DEAL at a time, so that all have the same work even if only the first rows of a
+// strip are below lengths (TUNING.md: DEAL). `row_of` gives row n of this thread block. Its threads take a multiple of
+// DEAL rows at once, so a thread's next row is CLUSTER times as far away.
 __device__ __forceinline__ u32 row_of(u32 n) {
     return n >> DEAL_LOG << (DEAL_LOG + CLUSTER_LOG) | blockIdx.x % CLUSTER << DEAL_LOG | (n & (DEAL - 1));
 }
-// The block that has row t, and which of its rows that is.
+// The thread block that has row t, and the place of that row among its rows.
 __device__ __forceinline__ u32 block_of(u32 t) { return t >> DEAL_LOG & (CLUSTER - 1); }
 __device__ __forceinline__ u32 place_of(u32 t) {
     return t >> (DEAL_LOG + CLUSTER_LOG) << DEAL_LOG | (t & (DEAL - 1));
 }
 
-// Reads this block's rows of the strip and scatters their elements to the blocks that write them; in place, those below a
-// length.
+// Reads this thread block's rows of the strip and scatters their elements to the thread blocks that write them. In
+// place, it reads only rows that are below a length.
 template <class Element, bool IN_PLACE, bool ALIGNED>
 __device__ __forceinline__ void scatter(const Clusters& p, const Position& at_outer, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = 16 / W;
@@ -114,9 +117,9 @@ __device__ __forceinline__ void scatter(const Clusters& p, const Position& at_ou
         longest = max(longest, length[k]);
     }
     const u32 end = lane >= strip.lanes ? 0 : IN_PLACE ? longest : p.r.axis_size;
-    // All but those at the tensor's ends have both of their vectors in it.
+    // False only near the tensor's ends, where a vector may reach outside.
     const bool inside = in - 15 >= bounds.begin && in + (end - 1) * stride + 32 <= bounds.end;
-    sync_cluster();  // a block must run before others store to its shared memory
+    sync_cluster();  // a thread block must be running before others store to its shared memory
     for (u32 first = row_of(threadIdx.x >> log); first < end; first += READ * step) {
         uint4 loaded[READ], high[READ];
         u32 shift[READ];
@@ -142,14 +145,15 @@ __device__ __forceinline__ void scatter(const Clusters& p, const Position& at_ou
 #pragma unroll
             for (u32 k = 0; k < N; ++k) {
                 if (IN_PLACE ? t >= length[k] : !ALIGNED && lane + k >= strip.lanes) continue;
-                const u32 to = source(t, length[k]);  // which is its own inverse
+                const u32 to = source(t, length[k]);  // also where t goes to: it is its own inverse
                 store_in_block(block_of(to), (lane + k) * p.lane_pitch + place_of(to) * W, element_of<Element>(loaded[i], k));
             }
         }
     }
 }
 
-// From words that each hold 4 rows of one lane, words that each hold one row of 4 lanes; the same of 2, and of 1.
+// Turns words that each hold 4 rows of one lane into words that each hold one row of 4 lanes. The same for 2, and for
+// 1.
 __device__ __forceinline__ void transpose_words(const u32 (&lane)[4], u32 (&row)[4]) {
     const uint4 rows = transpose_bytes(lane);
     row[0] = rows.x, row[1] = rows.y, row[2] = rows.z, row[3] = rows.w;
@@ -162,7 +166,7 @@ __device__ __forceinline__ void transpose_words(const Word (&lane)[1], Word (&ro
     row[0] = lane[0];
 }
 
-// Copying: writes this block's rows of the strip, which are whole words at aligned addresses.
+// Copying: writes this thread block's rows of the strip, in whole words at aligned addresses.
 template <class Element, class Word>
 __device__ __forceinline__ void write_rows(const Clusters& p, const Position& at_outer, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
@@ -186,8 +190,8 @@ __device__ __forceinline__ void write_rows(const Clusters& p, const Position& at
     }
 }
 
-// Writes this block's rows of the strip by element; in place, what lies below the lengths. A thread has a lane, so that a
-// sector is written by one warp at once.
+// Writes this thread block's rows of the strip element by element; in place, only what is below the lengths. A thread
+// keeps one lane, so that one warp writes a whole sector at once.
 template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void write_lanes(const Clusters& p, const Position& at_outer, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;

@@ -1,14 +1,18 @@
-// REVERSE_SUBSEQUENCES for few lanes side by side, each with a length of its own, in groups of rows that are adjacent in
+// REVERSE_SUBSEQUENCES for few lanes side by side, each with its own length, in groups of rows that are adjacent in
 // memory. The contract is in reverse.cuh.
+//
+//   out[g][t][j] = in[g][source(t, L[g][j])][j]      group g, row t, lane j
 //
 //   group 0: | a0 b0 c0 | a1 b1 c1 | ... | group 1: | a0 b0 c0 | ...      lanes a, b, c; rows 0, 1, ...
 //
-// A thread block stages as many whole groups as fit its shared memory, and writes every element from where it comes.
+// A thread block stages as many whole groups as fit in its shared memory, and writes every element from its source
+// there.
 //
-//   shared memory: | lengths of all lanes | in place: where each group's longest lane ends | groups, aligned as in memory |
+//   shared memory: | lengths of all lanes | in place: the end of each group's longest lane | groups, aligned as in memory |
 //
-// Why in place is right: a group belongs to one thread block, which reads before a barrier and writes after it. Vectors are
-// read up to the longest lane of their group; what lies there at or past a lane's length is not used and not written.
+// Why in place is right: a group belongs to one thread block, which reads before a barrier and writes after it. It
+// reads vectors up to the end of the group's longest lane, and neither uses nor writes what is at or past a lane's own
+// length.
 #include "staging.cuh"
 
 struct Columns {
@@ -25,8 +29,8 @@ static_assert(sizeof(Columns) == 376, "the host's Columns");
 struct Groups {
     u8* out;
     const u32* lengths;
-    const u8* elements;  // the first group's first, in shared memory
-    u32 rows;            // of all groups
+    const u8* elements;  // the first element of the first group, in shared memory
+    u32 rows;            // of all groups together
 };
 
 __device__ __forceinline__ u32 vectors_of(u32 bytes) { return (bytes + 15) / 16; }
@@ -51,12 +55,12 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
     };
     const auto keep = [&](u32 i, Length loaded) {
         u32 length = clamp_length(loaded, p.r);
-        if (IN_PLACE && length == 1) length = 0;  // one element stays where it is
+        if (IN_PLACE && length == 1) length = 0;  // a single element does not move
         lengths[i] = length;
         const u32 g = divide(i, p.columns);
         if (IN_PLACE && length != 0) atomicMax(&ends[g], length * columns * static_cast<u32>(sizeof(Element)));
     };
-    // Copying, a thread's first length is loaded together with its first vectors.
+    // Copying, a thread loads its first length together with its first vectors.
     const Length loaded = threadIdx.x < lanes ? load_length_of(threadIdx.x) : Length{0, 0};
     if (IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
     for (u32 i = threadIdx.x + THREADS; i < lanes; i += THREADS) keep(i, load_length_of(i));
@@ -65,7 +69,7 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
     const u8* const in = static_cast<const u8*>(p.r.in) + offset;
     const u32 lead = static_cast<u32>(reinterpret_cast<u64>(in) & 15);
     const u32 span = groups * p.group_bytes.divisor;
-    // In place, a vector is read where it holds something below its group's end, or of the next group.
+    // In place, reads a vector if it contains something below its group's end or belongs to the next group too.
     const auto wanted = [&](u32 vector) {
         if (!IN_PLACE) return true;
         const u32 begin = vector == 0 ? 0 : vector * 16 - lead, last = min(vector * 16 + 15 - lead, span - 1);
@@ -79,8 +83,8 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
             groups * p.r.axis_size};
 }
 
-// A thread keeps its column and goes down the rows of all groups, as many rows at once as the block has threads for: they
-// write neighbouring elements.
+// A thread keeps its column and goes down the rows of all groups. All threads together take as many rows at once as the
+// thread block can, so that they write neighbouring elements.
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ void reverse_columns(const Columns& p) {
     const Groups s = stage_groups<Element, IN_PLACE>(p);

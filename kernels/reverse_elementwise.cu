@@ -1,30 +1,32 @@
-// REVERSE_SUBSEQUENCES for any strides: a thread moves units, wherever they lie. A unit is one element or, in contiguous
-// blocks behind the axis, up to 16 bytes of one. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for any strides. A thread moves units: single elements or, if a contiguous block is behind the
+// axis, up to 16 bytes of it. The contract is in reverse.cuh.
 //
 //   item n, in dims with the axis among them  ->  lane, position t
 //   copying:  out[lane + t * stride] = in[lane + source(t, L) * stride]
-//   in place: t < L / 2: out[lane + t * stride] and out[lane + (L - 1 - t) * stride] change places
+//   in place: for t < L / 2, swap out[lane + t * stride] and out[lane + (L - 1 - t) * stride]
 //
-// The small kernels are for little work, which takes as long as its instructions take to be fetched, and as the loads that
-// wait for each other: one item per thread, in at most three dimensions, without loops.
+//   lane:     | u0 | u1 | u2 | ... | u(L-1) | stays ... |     a thread swaps u0 and u(L-1), another u1 and u(L-2), ...
 //
-// Why in place is right: one thread owns the pair (t, L - 1 - t), reads both, then writes both; pairs are disjoint, and the
-// middle element of an odd length stays where it is.
+// The small kernels are for little work, which is bound by latency: by fetching instructions and by loads that wait for
+// each other. They handle one item per thread, in at most three dimensions, without loops.
+//
+// Why in place is right: one thread owns the pair (t, L - 1 - t). It reads both, then writes both. Pairs are disjoint,
+// and the middle element of an odd length stays.
 #include "reverse.cuh"
 
-// Copying, an item is an output unit; in place, a pair of units (host: elementwise).
+// Copying, an item is an output unit. In place, it is a pair of units. (Same in tuning.rs, elementwise.)
 static constexpr u32 ITEMS_PER_THREAD = 4;
 static constexpr u32 PAIRS_PER_THREAD = 2;
 
 // ---- Any size -----------------------------------------------------------------------------------------------
 
-// UNROLLED: in at most three dimensions, without a loop.
+// UNROLLED: at most UNROLLED_DIMENSIONS dimensions, without a loop.
 template <bool UNROLLED>
 __device__ __forceinline__ Position position_of(u64 n, const Reverse& r) {
     return UNROLLED ? locate_unrolled(static_cast<u32>(n), r) : locate(static_cast<u32>(n), r);
 }
 
-// A thread's items are a block apart, so that their loads overlap.
+// A thread's items are THREADS apart, so that their loads overlap.
 template <class Unit, bool UNROLLED>
 __device__ __forceinline__ void copy_items(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS_PER_THREAD) + threadIdx.x;
@@ -46,8 +48,9 @@ __device__ __forceinline__ void copy_items(const Reverse& r) {
     }
 }
 
-// Pairs at or past half the length have no work. Units of 16 bytes alternate: the first pair, the last, the second, and so
-// on, so that at any time about as many threads have work. Narrower units do not: neighbours on the axis share a sector.
+// Pairs at or past half the length have no work. Units of 16 bytes are dealt alternately from both ends (the first
+// pair, the last, the second, ...), so that the share of threads with work is the same everywhere. Narrower units are
+// not: neighbours on the axis share a sector.
 template <class Unit, bool UNROLLED>
 __device__ __forceinline__ void swap_pairs(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * PAIRS_PER_THREAD) + threadIdx.x;
@@ -78,10 +81,10 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
     }
 }
 
-// Narrow units are so many that finding their positions shows (TUNING.md: UNROLLED_POSITIONS).
+// For narrow units, computing positions takes a measurable share of the time (TUNING.md: UNROLLED_POSITIONS).
 template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
-    if (sizeof(Unit) < 8 && r.rank <= 3) {
+    if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {
         copy_items<Unit, true>(r);
     } else {
         copy_items<Unit, false>(r);
@@ -89,7 +92,7 @@ __device__ __forceinline__ void copy_units(const Reverse& r) {
 }
 template <class Unit>
 __device__ __forceinline__ void swap_units(const Reverse& r) {
-    if (sizeof(Unit) < 16 && r.rank <= 3) {
+    if (sizeof(Unit) < 16 && r.rank <= UNROLLED_DIMENSIONS) {
         swap_pairs<Unit, true>(r);
     } else {
         swap_pairs<Unit, false>(r);
@@ -98,8 +101,8 @@ __device__ __forceinline__ void swap_units(const Reverse& r) {
 
 // ---- Little work --------------------------------------------------------------------------------------------
 
-// Copying. Scattered, the load need not wait for L, since what comes from source(t, L) also goes there. Gathered, neighbouring
-// threads write neighbouring elements: for lanes side by side.
+// Copying. Scatter: a thread loads the element at t, which goes to source(t, L), so that the load need not wait for L.
+// Gather: neighbouring threads write neighbouring elements, which suits lanes side by side.
 template <class Unit>
 __device__ __forceinline__ void copy_small(const Reverse& r) {
     const u32 n = static_cast<u32>(global_thread());

@@ -1,32 +1,33 @@
 // REVERSE_SUBSEQUENCES for contiguous lanes of 32 bytes and more. The contract is in reverse.cuh.
 //
-//   | lane 0: in[L-1] ... in[0] in[L] ... | lane 1 ... |     out of a lane come 16-byte vectors at aligned addresses
+//   out[lane * pitch + t] = in[lane * pitch + source(t, L)]
 //
-// What goes into a vector are 16 bytes of the same lane at any alignment: two aligned vectors and a shift; below the length
-// their elements are then reversed in registers. A vector that an end of the lane, or in place the length, cuts is stored in
-// part. Lanes that fit it are staged in shared memory, every sector once; longer ones are cut into tiles, which are read
-// from memory.
+//   | lane 0: in[L-1] ... in[0] in[L] ... | lane 1 ... |     threads write 16-byte vectors at aligned addresses
+//
+// The 16 bytes for a vector come from the same lane, at any alignment: a thread reads two aligned vectors and shifts
+// them. Below the length it then reverses their elements in registers. Vectors that contain an end of the lane are
+// stored in part; in place, so are those that contain the length. Lanes that fit are staged in shared memory, so that
+// every sector is read once. Longer lanes are cut into tiles, which are read from global memory.
 #include "staging.cuh"
 
 struct Lanes {
-    Reverse r;               // items: lanes
-    FastDiv tiles_per_lane;  // long lanes; in place, thread blocks per lane
+    Reverse r;               // items: lanes; long lanes: thread blocks
+    FastDiv tiles_per_lane;  // long lanes: thread blocks per lane
     u32 vectors_per_lane;    // of shared memory
-    u32 group_size_log2;     // threads per lane
+    u32 group_size_log2;     // log2 of the threads per lane
 };
 static_assert(sizeof(Lanes) == 344, "the host's Lanes");
 
-// Bytes from the vector that holds a run's first byte to that byte.
+// Bytes from the begin of the aligned vector that contains a run's first byte to that byte.
 __device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32>(reinterpret_cast<u64>(run) & 15); }
 
 // ---- Whole lanes ------------------------------------------------------------------------------------------
-// A thread group takes a lane and stages it whole, so that a thread has a few vectors of it.
+// A thread group stages a whole lane, so that each thread has a few vectors of it.
 //
-//   shared memory: | a vector | the lane at the alignment it has in memory | two vectors |    those beside are for unaligned
-//                                                                                              reads that reach there
+//   shared memory: | 1 vector | the lane, aligned as in memory | 2 vectors |     the extra vectors are for unaligned reads
 //
-// Why in place is right: a lane belongs to one thread group, which reads all of it before the barrier and writes after it.
-// Vectors are read where they hold an element below the length. Elements at or past the length are not written.
+// Why in place is right: a lane belongs to one thread group, which reads all of it before the barrier and writes after
+// it. It reads the vectors that contain an element below the length. It does not write elements at or past the length.
 
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ void whole_lanes(const Lanes& p) {
@@ -36,7 +37,7 @@ __device__ __forceinline__ void whole_lanes(const Lanes& p) {
     const bool active = lane < p.r.items;
 
     int length = 0;
-    Length loaded = {0, 0};  // copying, L is waited for together with the lane
+    Length loaded = {0, 0};  // copying: the thread waits for L and for the lane together
     const u8* in = nullptr;
     u8* run = nullptr;
     if (active) {
@@ -60,8 +61,8 @@ __device__ __forceinline__ void whole_lanes(const Lanes& p) {
     if (!active) return;
     if (!IN_PLACE) length = static_cast<int>(clamp_length(loaded, p.r) * W);
 
-    // x: bytes from the lane's first to the vector that is written. What goes there lies at byte `back - x` of shared
-    // memory reversed, at `same + x` as it is.
+    // x: bytes from the lane's first byte to the vector to be written. Its 16 bytes are in shared memory, at byte `back
+    // - x` in reversed order or at byte `same + x` as they are.
     const int out_lead = static_cast<int>(lead_of(run));
     const int same = static_cast<int>((group.in_block * p.vectors_per_lane + 1) * 16 + in_lead);
     const int back = same + length - 16;
@@ -80,17 +81,17 @@ __device__ __forceinline__ void whole_lanes(const Lanes& p) {
 }
 
 // ---- Long lanes, copying -----------------------------------------------------------------------------------
-// A thread block takes a tile of a lane, so that all that depends on the lane, alignments included, is the same for all
-// threads. Within a tile 32 bits hold every distance.
+// A thread block copies one tile of a lane, so that everything that depends on the lane, alignments included, is the
+// same for all its threads. Within a tile every distance fits in 32 bits.
 //
 //   lane:   | reversed, [0, length)              | stays, [length, size) |
 //   tiles:  |  tile 0  |  tile 1  |  tile 2  | ...      distances count from the tile's first byte
 
 struct Tile {
     u8* out;         // the tile's first vector
-    const u8* back;  // the 16 bytes that go there reversed; the next vector's lie 16 bytes before
-    const u8* same;  // the 16 bytes that stay; the next vector's lie 16 bytes behind
-    int begin;       // bytes before the lane's first: negative where the tile begins in the lane
+    const u8* back;  // the 16 bytes that go there reversed; those of the next vector are 16 bytes before
+    const u8* same;  // the 16 bytes that go there as they are; those of the next vector are 16 bytes after
+    int begin;       // distance to the lane's first byte: negative if the tile begins inside the lane
     int length;
     int size;
 };
@@ -108,13 +109,13 @@ __device__ __forceinline__ void copy_vector(const Tile& tile, int x, uint4 v, co
         return;
     }
     store_partial<W>(tile.out + x, v, tile.begin - x, end - x);
-    // The vector that the length cuts holds the first of the elements that stay.
+    // The vector that contains the length also has the first elements that stay.
     if (reversed && x + 16 > tile.length && tile.length < tile.size) {
         store_partial<W>(tile.out + x, load_unaligned(tile.same + x, bounds), tile.length - x, tile.size - x);
     }
 }
 
-static constexpr u32 VECTORS_PER_THREAD = 2;  // of a tile (host: lanes)
+static constexpr u32 VECTORS_PER_THREAD = 2;  // of a tile (same in tuning.rs, lanes)
 
 template <class Element>
 __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
@@ -158,20 +159,20 @@ __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
 }
 
 // ---- Long lanes, in place -----------------------------------------------------------------------------------
-// A thread block takes TILES_PER_BLOCK tiles of a lane, one after the other.
+// A thread block reverses TILES_PER_BLOCK tiles of a lane, one after another.
 //
 //   | front of tile 0 | front of tile 1 | ...  | back of tile 1 | back of tile 0 | stays, from `length` on |
 //
-// Why in place is right: a tile is FRONT vectors of the first half of a length, and the bytes that they mirror in the second
-// half. Every byte of a tile is read before the barrier and written after it, and what a vector of the tile becomes lies in
-// the tile, so no block reads what another writes or writes what another reads. (Vectors at a tile's edges are loaded whole,
-// but never beyond the length; bytes beyond the edge are dropped.)
+// Why in place is right: a tile is FRONT vectors of the first half of a length and the bytes that mirror them in the
+// second half. The thread block reads every byte of a tile before the barrier and writes it after. The bytes that go to
+// a tile come from the same tile, so no thread block reads or writes bytes of another one. (Vectors at a tile's edges
+// are loaded whole, but never past the length. Bytes outside the tile are dropped.)
 
-// Waits for all threads and for what they have loaded: a store to a line that loads are in flight from is slow. A barrier
-// alone waits for the threads only.
+// Waits for all threads and for their loads, because storing to a line with loads in flight is slow. A plain barrier
+// waits for the threads only.
 __device__ __forceinline__ void sync_arrived(u32 loaded) { __syncthreads_or(loaded == 1); }
 
-static constexpr u32 TILES_PER_BLOCK = 8;  // (host: lanes)
+static constexpr u32 TILES_PER_BLOCK = 8;  // (same in tuning.rs, lanes)
 
 template <class Element>
 __device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
@@ -188,7 +189,7 @@ __device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
 
 #pragma unroll 1
     for (u32 tile = part * TILES_PER_BLOCK; tile < (part + 1) * TILES_PER_BLOCK; ++tile) {
-        // The front [front, front_end) and the back [back, back_end), in bytes from the lane's first.
+        // The tile's front [front, front_end) and its back [back, back_end), in bytes from the lane's first byte.
         const i64 cut = static_cast<i64>(tile) * (FRONT * 16) - lead_of(run);
         const i64 front = cut < 0 ? 0 : cut;
         const i64 front_end = cut + FRONT * 16 < half ? cut + FRONT * 16 : half;
@@ -196,11 +197,12 @@ __device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
         const i64 back = length - front_end, back_end = length - front;
         const i64 back_cut = back - static_cast<i64>((reinterpret_cast<u64>(run) + back) & 15);
 
-        // A thread's vectors: where they lie, the bytes of each that are in the tile, and the shift of what goes there.
+        // A thread's vectors: their addresses, which of their bytes are in the tile, and the shift of the bytes that go
+        // there.
         u8* out[VECTORS_PER_THREAD];
         int begin[VECTORS_PER_THREAD], end[VECTORS_PER_THREAD];
         u32 shift[VECTORS_PER_THREAD];
-        // All loads are issued before the first is waited for.
+        // Issues all loads before it waits for the first.
         uint4 low[VECTORS_PER_THREAD], high[VECTORS_PER_THREAD];
 #pragma unroll
         for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {

@@ -1,9 +1,11 @@
-// REVERSE_SUBSEQUENCES for short contiguous lanes, adjacent in memory. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for short contiguous lanes that are adjacent in memory. The contract is in reverse.cuh.
+//
+//   out[n * axis_size + t] = in[n * axis_size + source(t, L)]      lane n
 //
 //   | lane 0 | lane 1 | lane 2 | ...      lane n begins at byte n * lane_bytes
 //
-// Lanes of 2, 4 or 8 bytes are reversed in registers: a thread takes a vector, which holds whole lanes. Others are segments
-// (segments.cuh), reversed in shared memory.
+// Lanes of 2, 4 or 8 bytes are reversed in registers: a thread takes a vector of whole lanes. Other lanes are segments
+// (segments.cuh) and are reversed in shared memory.
 //
 // Why in place is right: a segment belongs to one thread block, which reads all of it before a barrier and writes after it.
 // Bytes at or past the length are not written.
@@ -11,7 +13,7 @@
 
 // ---- In registers, copying ----------------------------------------------------------------------------------
 
-// A lane of N bytes in the low bytes of a word or two, its elements of W bytes in the opposite order.
+// A lane of N bytes, in the low bytes of a 64-bit word, with its elements of W bytes in reverse order.
 template <u32 W, u32 N>
 __device__ __forceinline__ u64 reverse_whole_lane(u64 lane) {
     const u32 low = static_cast<u32>(lane), high = static_cast<u32>(lane >> 32);
@@ -22,7 +24,8 @@ __device__ __forceinline__ u64 reverse_whole_lane(u64 lane) {
     return __byte_perm(low, 0, N == 2 ? 0x4401 : W == 2 ? 0x1032 : 0x0123);
 }
 
-// Its first `length` elements reversed: the whole lane reversed, shifted so that they are in place, the rest kept.
+// The lane with its first `length` elements reversed: reverses the whole lane, shifts those elements into place, and
+// keeps the rest.
 template <u32 W, u32 N>
 __device__ __forceinline__ u64 reverse_lane(u64 lane, u32 length) {
     if (length == 0) return lane;
@@ -40,7 +43,7 @@ __device__ __forceinline__ void reverse_lanes_of_bytes(const Reverse& r) {
     const u32 stride = r.dims[0].length_stride, n = static_cast<u32>(first);
     const Element* const in = static_cast<const Element*>(r.in) + vector * (16 / W);
     Element* const out = static_cast<Element*>(r.out) + vector * (16 / W);
-    if (first + LANES > r.items) {  // the last lanes fill no vector
+    if (first + LANES > r.items) {  // the last lanes do not fill a vector
 #pragma unroll 1
         for (u32 k = 0; k < static_cast<u32>(r.items - first); ++k) {
             const u32 length = lane_length((n + k) * stride, r);
@@ -71,7 +74,7 @@ __device__ __forceinline__ void reverse_lanes_of_bytes(const Reverse& r) {
     store_vec16(reinterpret_cast<u8*>(out), make_uint4(result[0], result[1], result[2], result[3]));
 }
 
-// Lanes of 8 bytes, or of 4 or 2: the same branch for all threads.
+// Lanes of 8, 4 or 2 bytes. All threads take the same branch.
 template <class Element>
 __device__ __forceinline__ void reverse_in_registers(const Reverse& r) {
     const u32 bytes = r.axis_size * static_cast<u32>(sizeof(Element));
@@ -91,8 +94,8 @@ __device__ __forceinline__ void copy_lanes(const Segments& p) {
     copy_segments<Element, true>(p);
 }
 
-// A thread writes an element from where it comes, which spares the barrier and the partial vectors of a reversal in shared
-// memory.
+// A thread writes elements directly from their source in shared memory. This saves the barrier and the partial vectors
+// of a reversal in shared memory.
 template <class Element>
 __device__ __forceinline__ void reverse_lanes_in_place(const Segments& p) {
     constexpr int W = sizeof(Element);

@@ -1,27 +1,32 @@
-// REVERSE_SUBSEQUENCES for blocks of rows with one length, whose rows are no whole vectors. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for blocks of rows with one length, if the rows are not whole vectors. The contract is in
+// reverse.cuh.
 //
-//   | row 0 | row 1 | ... | row T-1 |   a block; row t comes from row source(t, L); the bytes of a row keep their order
+//   out[t][j] = in[source(t, L)][j]      byte j of row t
 //
-// Three kernels: `rows` moves long rows a vector at a time, straight from memory. `packed_rows` stages whole blocks
-// (segments.cuh). `row_tiles` stages tiles of blocks that are too large for that: several whole rows, or a part of one row.
+//   | row 0 | row 1 | ... | row T-1 |    one block; rows change places, the bytes of a row keep their order
+//
+// Three kernels: `rows` moves long rows vector by vector, directly in global memory. `packed_rows` stages whole blocks
+// (segments.cuh). `row_tiles` stages tiles of blocks that are too large for that: several whole rows, or a part of one
+// row.
 #include "segments.cuh"
 
 // ---- Rows ---------------------------------------------------------------------------------------------------
-// An item is a 16-byte vector of an output row. A vector that an end of the row cuts is stored in part.
+// An item is a 16-byte vector of an output row. Vectors that contain an end of the row are stored in part.
 //
-// Why in place is right: all rows begin at one alignment (host), so that a vector of a row and the same vector of the row
-// that it changes places with hold the same bytes of theirs. One thread owns both: reads both, then writes both. (Vectors
-// at a row's ends are loaded whole; bytes beyond the row are dropped.)
+// Why in place is right: the host selects this kernel only if all rows begin at the same alignment. A vector of a row
+// and the same vector of the row that it changes places with then contain the same bytes of their rows. One thread owns
+// both vectors: it reads both, then writes both. (Vectors at a row's ends are loaded whole; bytes outside the row are
+// dropped.)
 
 struct Rows {
-    Reverse r;  // dims: the axis among them; strides in elements
+    Reverse r;  // dims: with the axis among them; strides in elements
     FastDiv vectors_per_row;
     u32 row_bytes;
     u32 element_bytes;
 };
 static_assert(sizeof(Rows) == 344, "the host's Rows");
 
-static constexpr u32 VECTORS_PER_THREAD = 2;  // (host: rows)
+static constexpr u32 VECTORS_PER_THREAD = 2;  // (same in tuning.rs, rows)
 
 __device__ __forceinline__ void copy_rows(const Rows& p) {
     const Bounds bounds = input_bounds(p.r);
@@ -54,7 +59,8 @@ __device__ __forceinline__ void copy_rows(const Rows& p) {
     }
 }
 
-// In place, an item is a vector of two rows, t below half the axis size; those at or past half the length have no work.
+// In place, an item is a vector of two rows, with t below half the axis size. Items at or past half the length have no
+// work.
 __device__ __forceinline__ void swap_rows(const Rows& p) {
     const Bounds bounds = input_bounds(p.r);
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * VECTORS_PER_THREAD) + threadIdx.x;
@@ -91,8 +97,8 @@ __device__ __forceinline__ void swap_rows(const Rows& p) {
 }
 
 // ---- Packed rows --------------------------------------------------------------------------------------------
-// Blocks that lie adjacent in memory, staged whole. In place, a thread group takes one block, of which it reads, reverses
-// and writes no more than what is below the length.
+// Blocks that are adjacent in memory, staged whole. In place, a thread group takes one block, and reads, reverses and
+// writes only the part below the length.
 //
 // Why in place is right: a block belongs to one thread group, which reads all of it before a barrier and writes after it.
 
@@ -111,7 +117,7 @@ __device__ __forceinline__ void reverse_packed_rows(const Segments& p) {
     int length = 0;
     if (n < p.r.items) {
         const u32 rows = lane_length(locate(n, p.r).length, p.r);
-        if (rows > 1) length = static_cast<int>(rows * p.row_bytes.divisor);  // one row stays where it is
+        if (rows > 1) length = static_cast<int>(rows * p.row_bytes.divisor);  // a single row does not move
         const u32 count = length == 0 ? 0 : (lead + length + 15) / 16;
         stage_run(vectors, block - lead, count, group, input_bounds(p.r));
     }
@@ -124,16 +130,19 @@ __device__ __forceinline__ void reverse_packed_rows(const Segments& p) {
 }
 
 // ---- Row tiles ----------------------------------------------------------------------------------------------
-// The rows of a tile come from one run of bytes, whatever the length: the run is staged, its rows are reversed in shared
-// memory, and it is written with 16-byte stores.
+// The rows of a tile come from one contiguous run of bytes, whatever the length. The kernel stages the run, reverses
+// its rows in shared memory, and writes it with 16-byte stores.
+//
+//   | row 0 | ... | tile: rows r .. r+n-1 | ...                         |    below the length
+//   | ...                         | its source: rows L-r-n .. L-r-1 | ... |
 
 struct RowTiles {
     Reverse r;  // dims: those outside the block; strides in elements
     FastDiv tiles_per_block;
-    FastDiv parts_per_row;   // 1 where tiles are of whole rows
+    FastDiv parts_per_row;   // 1 if tiles are whole rows
     FastDiv row_bytes;
-    u32 rows_per_tile;       // 1 where tiles are parts of a row
-    u32 tile_row_bytes;      // of each row in the tile
+    u32 rows_per_tile;       // 1 if tiles are parts of a row
+    u32 tile_row_bytes;      // bytes of a row that are in a tile
     u32 element_bytes;
     u32 reserved;
 };
@@ -144,7 +153,7 @@ struct RowTile {
     Position block;
     u32 row;     // the tile's first
     u32 column;  // its first byte in the row
-    int bytes;   // of each row that are in the tile
+    int bytes;   // bytes of each row that are in the tile
 };
 
 __device__ __forceinline__ RowTile this_tile(const RowTiles& p) {
@@ -159,7 +168,7 @@ __device__ __forceinline__ RowTile this_tile(const RowTiles& p) {
     return tile;
 }
 
-// Writes a run of bytes from shared memory, where its first byte is `from`.
+// Writes a run of bytes from shared memory, where the run begins at byte `from`.
 template <u32 W>
 __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thread, u32 threads) {
     const int lead = static_cast<int>(reinterpret_cast<u64>(out) & 15);
@@ -184,7 +193,7 @@ __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
         return static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes +
                static_cast<u64>(row) * p.r.axis_out_stride * p.element_bytes + tile.column;
     };
-    // A vector is left before each run for unaligned reads that begin there.
+    // One vector before each run stays free, for unaligned reads at its begin.
     u32 at_vector = 1;
     const auto stage = [&](const u8* from, int bytes) {
         const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
@@ -207,11 +216,11 @@ __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
     write_run<sizeof(Unit)>(out(tile.row + reversed), same_at, same_bytes, threadIdx.x, THREADS);
 }
 
-// In place, a thread block takes a tile of the first half of a length, and the rows that it changes places with: half of
-// the threads read the one and half the other, and each write what they read where the others read.
+// In place, a thread block takes a tile of the first half of a length and the rows that change places with it. Half of
+// the threads read one, half the other. Each half writes what it has read to where the other half read.
 //
-// Why in place is right: both runs belong to one thread block, which reads all of them before the barrier and writes after
-// it. Vectors at a run's ends are read whole; bytes beyond the run are not used.
+// Why in place is right: both runs belong to one thread block, which reads all of them before the barrier and writes
+// after it. (Vectors at a run's ends are read whole; bytes outside the run are ignored.)
 static constexpr u32 HALF = THREADS / 2;
 
 template <class Unit>

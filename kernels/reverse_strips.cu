@@ -1,35 +1,39 @@
-// REVERSE_SUBSEQUENCES for lanes side by side in memory, each with a length of its own. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for lanes side by side in memory, each with its own length. The contract is in reverse.cuh.
+//
+//   out[t][j] = in[source(t, L[j])][j]      row t, lane j
 //
 //            strip 0          strip 1
-//   row 0  | l0 l1 l2 ... | l8 l9 ... |      a lane is a column; neighbouring columns turn around at different rows, so
-//   row 1  | l0 l1 l2 ... | l8 l9 ... |      a row of the output comes from many rows of the input
+//   row 0  | l0 l1 l2 ... | l8 l9 ... |      a lane is a column of this picture; each lane turns around at its own row,
+//   row 1  | l0 l1 l2 ... | l8 l9 ... |      so a row of the output comes from many rows of the input
 //   ...
 //
-// A thread block stages a strip, `strip_bytes` of every row, in shared memory, and writes its rows from there element by
-// element. Every sector moves once, except those that two strips share. A thread keeps its column and goes down the rows.
-// Copying, a column is a word (4 bytes, or an element of 8); in a strip of 128 bytes the bank of a word is its column,
-// whichever row it comes from, so there are no bank conflicts. In place, a column is a lane, so that what lies past a length
-// is not written, and a sector is written by one warp at once.
+// A thread block stages a strip (`strip_bytes` of every row) in shared memory and writes its rows from there element by
+// element. Every sector moves once, except those that two strips share. A thread keeps its column and goes down the
+// rows.
 //
-// Strips are aligned, in rows of whole words, or unaligned, in rows of any size.
+// Copying, a thread's column is a word wide: 4 bytes, or one element of 8. In a strip of 128 bytes, a word's bank
+// depends only on its column, so there are no bank conflicts. In place, a thread's column is one lane, so that it can
+// stop at the lane's length, and one warp writes a whole sector at once.
 //
-// Why in place is right: a strip belongs to one thread block, which reads all of it before the barrier and writes after it.
-// Vectors are read where they hold an element below its lane's length. Elements at or past their lane's length are not
-// written.
+// Strips are aligned (rows of whole words) or unaligned (rows of any size).
+//
+// Why in place is right: a strip belongs to one thread block, which reads all of it before the barrier and writes after
+// it. It reads the vectors that contain an element below its lane's length. It does not write elements at or past their
+// lane's length.
 #include "strips.cuh"
 
-// Elements that a thread takes out of shared memory before it stores the first.
+// Elements that a thread loads from shared memory before it stores the first.
 static constexpr u32 WRITES_IN_FLIGHT = 8;
 
 // ---- Writing ------------------------------------------------------------------------------------------------
 
-// Copying, aligned: a thread's words of the strip, whose elements it picks out of shared memory.
+// Copying, aligned: writes a thread's words of the strip, which it puts together from elements in shared memory.
 template <class Element, class Word>
 __device__ __forceinline__ void write_words(const Strips& p, const Strip& strip, const Column<Element, Word>& c) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
     if (!c.active) return;
     const u8* const bytes = reinterpret_cast<const u8*>(smem);
-    // Where row 0 of a lane below its length comes from, in bytes; row t comes from t rows before.
+    // The source of row 0, in bytes of shared memory. Row t comes from t rows before.
     u32 back[N];
 #pragma unroll
     for (u32 k = 0; k < N; ++k) back[k] = (c.length[k] - 1) * p.strip_bytes + c.column * sizeof(Word);
@@ -54,9 +58,9 @@ __device__ __forceinline__ void write_words(const Strips& p, const Strip& strip,
     }
 }
 
-// Copying, unaligned: words begin `lead` lanes before the strip. A thread's rows are all at one alignment, as the threads
-// write a multiple of N rows at once. The first column has both of the strip's ends: lanes that its word has before the
-// strip, it takes at the strip's end.
+// Copying, unaligned: words begin `lead` lanes before the strip. All rows of a thread have the same alignment, because
+// the threads step by a multiple of N rows. The first word would begin before the strip: instead of those lanes it
+// takes as many lanes at the strip's end.
 template <class Element, class Word>
 __device__ __forceinline__ void write_unaligned_words(const Strips& p, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
@@ -68,7 +72,7 @@ __device__ __forceinline__ void write_unaligned_words(const Strips& p, const Str
     const u64 row_step = static_cast<u64>(rows_at_once) * p.r.axis_out_stride;
     const u32 lead = static_cast<u32>(reinterpret_cast<u64>(row) & (sizeof(Word) - 1)) / W;
 
-    u32 lane[N], length[N], back[N];  // back: where row 0 comes from, in bytes; row t comes from t rows before
+    u32 lane[N], length[N], back[N];  // back: the source of row 0, in bytes; row t comes from t rows before
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         lane[k] = ((threadIdx.x & ((1u << log) - 1)) * N + k - lead) & (lanes - 1);
@@ -102,7 +106,7 @@ __device__ __forceinline__ void write_unaligned_words(const Strips& p, const Str
     }
 }
 
-// In place: the elements of a thread's lane below its length.
+// In place: writes the elements of a thread's lane that are below its length.
 template <class Element>
 __device__ __forceinline__ void write_lane(const Strips& p, const Strip& strip, bool is_interleaved) {
     constexpr u32 W = sizeof(Element);
@@ -119,7 +123,7 @@ __device__ __forceinline__ void write_lane(const Strips& p, const Strip& strip, 
     Element* row = at(static_cast<Element*>(p.r.out), strip.outer.out + lane) +
                    static_cast<u64>(first) * p.r.axis_out_stride;
     const u64 row_step = static_cast<u64>(rows_at_once) * p.r.axis_out_stride;
-    // The threads take as many rows at once as are THREADS elements of shared memory.
+    // One pass over all threads covers THREADS elements of shared memory, in whole rows.
     for (u32 t = first; t < length; t += WRITES_IN_FLIGHT * rows_at_once, from -= WRITES_IN_FLIGHT * THREADS * W) {
         Element value[WRITES_IN_FLIGHT];
 #pragma unroll
@@ -143,8 +147,8 @@ __device__ __forceinline__ void copy_unaligned_strips(const Strips& p) {
     write_unaligned_words<Element, u32>(p, strip);
 }
 
-// Narrow elements have both forms in one kernel. Those of 4 bytes do not: the compiler would keep fewer loads of aligned
-// strips in flight (TUNING.md: UNALIGNED_STRIPS). Those of 8 bytes have no unaligned form.
+// Narrow elements have both forms in one kernel. Elements of 4 bytes do not, because the compiler would then keep fewer
+// loads of aligned strips in flight (TUNING.md: UNALIGNED_STRIPS). Elements of 8 bytes have no unaligned form.
 template <class Element, class Word>
 __device__ __forceinline__ void copy_strips(const Strips& p) {
     if constexpr (sizeof(Element) < 4) {
@@ -157,8 +161,8 @@ __device__ __forceinline__ void copy_strips(const Strips& p) {
     write_words<Element, Word>(p, strip, column);
 }
 
-// Prefetches the lengths of a strip that comes later, so that its thread block need not wait for memory. About as many
-// strips ahead as are under way at once (TUNING.md: STRIPS_AHEAD).
+// Prefetches the lengths of a later strip, so that its thread block need not wait for memory. It looks ahead by about
+// as many strips as run at the same time: two on each of the 132 multiprocessors of an H200 (TUNING.md: STRIPS_AHEAD).
 static constexpr u32 STRIPS_AHEAD = 264;
 
 __device__ __forceinline__ void prefetch_lengths(const Strips& p, u32 lanes) {
@@ -187,7 +191,7 @@ __device__ __forceinline__ void reverse_strips(const Strips& p) {
     write_lane<Element>(p, strip, is_interleaved);
 }
 
-// A kernel of its own: with the registers of the one above, fewer thread blocks would fit.
+// A separate kernel: with the registers of the one above, fewer thread blocks would fit.
 template <class Element>
 __device__ __forceinline__ void reverse_unaligned_strips(const Strips& p) {
     const Strip strip = this_strip(p);

@@ -1,27 +1,31 @@
-// REVERSE_SUBSEQUENCES where the input is contiguous along one dimension and the output along another: a transposition on
-// the way, copying. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES if the input is contiguous along one dimension and the output along another: it also transposes.
+// Copying only. The contract is in reverse.cuh.
 //
-//   input:  rows run along `along_in`   ->   tile in shared memory   ->   output: rows run along `along_out`
+//   out[i][o] = in[source(o, L)][i] if `along_out` is the axis, in[o][source(i, L)] if `along_in` is, else in[o][i]
 //
-// A thread block takes a tile of the two dimensions: it reads rows of the input and writes rows of the output. Either
-// dimension may be the axis. Elements are reversed as they are read; or SCATTER, as they are written, where the output's
-// rows run along the axis and each has a length of its own, so that rows of the input would be torn.
+//   input: rows run along `along_in`  ->  tile in shared memory  ->  output: rows run along `along_out`
+//
+// A thread block takes a tile of the two dimensions. It reads rows of the input and writes rows of the output. Either
+// dimension may be the axis, or neither. Elements are reversed while they are read. With SCATTER they are reversed
+// while they are written: if the output's rows run along the axis and each has its own length, reading reversed
+// elements would break up the input's rows.
 #include "staging.cuh"
 
 struct Transposed {
-    Reverse r;                  // dims: all but the two of the tile
+    Reverse r;                  // dims: all but the tile's two
     ReverseDim along_in;        // contiguous in the input
     ReverseDim along_out;       // contiguous in the output
-    FastDiv tiles;              // of one position in the other dimensions
+    FastDiv tiles;              // tiles for one position in the other dimensions
     FastDiv tiles_along_out;
 };
 static_assert(sizeof(Transposed) == 416, "the host's Transposed");
 
-static constexpr u32 TILE = 64;  // elements along each dimension (host: transposed)
+static constexpr u32 TILE = 64;  // elements along each dimension (same in tuning.rs, transposed)
 static constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 
-// Writes elements of a column of the tile, each into a row of the output: of `count` those from `first` on.
+// Writes elements of a column of the tile, each into its own row of the output: elements `first` to `count`,
+// ROWS_AT_ONCE apart.
 template <class Element>
 __device__ __forceinline__ void write_column(const Transposed& p, const Position& at_column, const Element* column,
                                              u32 first, u32 count) {
@@ -33,7 +37,7 @@ __device__ __forceinline__ void write_column(const Transposed& p, const Position
     }
 }
 
-// The same with each element where the row's length says.
+// The same, with each element at the position that its row's length gives.
 template <class Element>
 __device__ __forceinline__ void scatter_column(const Transposed& p, const Position& at_column, const Element* column,
                                                u32 first, u32 count) {
@@ -59,7 +63,7 @@ __device__ __forceinline__ void scatter_column(const Transposed& p, const Positi
 template <class Element, bool SCATTER>
 __device__ __forceinline__ void copy_transposed(const Transposed& p) {
     constexpr u32 W = sizeof(Element);
-    // A tile's row is padded by a word, or an element of 8 bytes, so that a column is in all banks.
+    // A tile's row is padded by a word, or by an element of 8 bytes, so that a column spreads over all banks.
     constexpr u32 PITCH = TILE + (W < 4 ? 4 / W : 1);
     Element* const tile = reinterpret_cast<Element*>(smem);
     const u32 outer = divide(blockIdx.x, p.tiles);

@@ -1,8 +1,9 @@
-// REVERSE_SUBSEQUENCES: segments staged in shared memory. A segment is a short lane, or a block of rows with one length.
-// Segments are contiguous and adjacent in memory; a thread block takes as many whole ones as fit its shared memory.
+// REVERSE_SUBSEQUENCES: segments staged in shared memory. A segment is a short lane, or a block of rows with one
+// length. Segments are contiguous and adjacent in memory. A thread block takes as many whole segments as fit in its
+// shared memory.
 //
-//   shared memory: | lengths, one more than segments | a vector | segments at the alignment they have in memory | tail |
-//                                                      ^ for unaligned reads that begin before the first segment
+//   shared memory: | lengths, then a 0 | 1 vector | segments, aligned as in memory | tail |
+//                                        ^ for unaligned reads that begin before the first segment
 #pragma once
 
 #include "staging.cuh"
@@ -12,13 +13,13 @@ struct Segments {
     FastDiv segment_bytes;
     FastDiv row_bytes;        // of a block; unused for lanes
     u32 segments_per_block;
-    u32 vectors_per_segment;  // of shared memory, where each thread group has a segment of its own
-    u32 group_size_log2;      // threads per segment
+    u32 vectors_per_segment;  // of shared memory, if each thread group has its own segment
+    u32 group_size_log2;      // log2 of the threads per segment
     u32 reserved;
 };
 static_assert(sizeof(Segments) == 368, "the host's Segments");
 
-// The segments of this block, staged.
+// The staged segments of this thread block.
 struct Stage {
     const u8* in;
     u8* out;
@@ -26,12 +27,12 @@ struct Stage {
     u32 segments;
     int span;      // bytes of all segments
     u32 lead;      // bytes of the first vector before the first segment
-    u32 begin;     // the first segment's place in shared memory
+    u32 begin;     // byte of shared memory where the first segment begins
 };
 
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 
-// Stages the lengths of segments from `begin` on, and a 0 behind the last.
+// Stages the lengths of the segments from `begin` on, and a 0 after the last one.
 __device__ __forceinline__ void stage_lengths(const Stage& s, u32 first, u32 begin, u32 row_bytes, const Reverse& r) {
     if (r.rank > 1) {
         for (u32 n = begin + threadIdx.x; n <= s.segments; n += THREADS) {
@@ -54,7 +55,7 @@ __device__ __forceinline__ void stage_lengths(const Stage& s, u32 first, u32 beg
     }
 }
 
-// The same for many segments: vectorized where the lengths are adjacent.
+// The same for many segments, with vector loads if the lengths are adjacent.
 __device__ __forceinline__ void stage_many_lengths(const Stage& s, u32 first, u32 row_bytes, const Reverse& r) {
     constexpr u32 VECTORS = 3;
     const uint4* const from = reinterpret_cast<const uint4*>(static_cast<const u32*>(r.lengths) + first);
@@ -79,15 +80,16 @@ __device__ __forceinline__ void stage_many_lengths(const Stage& s, u32 first, u3
     stage_lengths(s, first, count * 4, row_bytes, r);
 }
 
-// Whether the vector at byte x of the segments holds a byte below a length, or reaches into the next segment. False where it
-// lies past a length, within its segment.
+// Whether the vector at byte x of the segments contains a byte below a length or reaches into the next segment. False
+// if it is past the length, inside its segment.
 __device__ __forceinline__ bool is_needed(int x, const Stage& s, const Segments& p) {
     const u32 n = divide(max(x, 0), p.segment_bytes);
     const int segment = static_cast<int>(n * p.segment_bytes.divisor);
     return x < segment + s.lengths[n] || x + 16 > segment + static_cast<int>(p.segment_bytes.divisor);
 }
 
-// Stages this block's segments and their lengths; in place, the vectors that are needed. Ends with a barrier.
+// Stages this thread block's segments and their lengths; in place, only the vectors that are needed. Ends with a
+// barrier.
 template <bool IN_PLACE>
 __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes) {
     const u32 first = blockIdx.x * p.segments_per_block;
@@ -106,7 +108,7 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
     const u8* const from = s.in - s.lead;
     const u32 count = (s.lead + s.span + 15) / 16;
     const bool inside = from >= bounds.begin && from + count * 16 <= bounds.end;
-    // Few lengths are loaded together with the first vectors, many before them (TUNING.md: LENGTHS_WITH_VECTORS).
+    // A few lengths are loaded together with the first vectors, many before them (TUNING.md: LENGTHS_WITH_VECTORS).
     const bool with_vectors = !IN_PLACE && inside && s.segments < 2 * THREADS;
     if (!with_vectors) stage_many_lengths(s, first, row_bytes, p.r);
     if (IN_PLACE) __syncthreads();
@@ -129,7 +131,7 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
             }
         }
         if (with_vectors && threadIdx.x >= count) stage_lengths(s, first, 0, row_bytes, p.r);
-    } else {  // the tensor's first segments or its last
+    } else {  // the first or the last segments of the tensor
         for (u32 v = threadIdx.x; v < count; v += THREADS) {
             const bool wanted = !IN_PLACE || is_needed(static_cast<int>(v * 16 - s.lead), s, p);
             if (wanted) smem[vectors_at + v] = load_vec16(from + v * 16, bounds);
@@ -139,7 +141,7 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
     return s;
 }
 
-// Copying: stages segments, reverses each in shared memory, and writes all of them with 16-byte stores.
+// Copying: stages segments, reverses each one in shared memory, and writes all of them with 16-byte stores.
 template <class Unit, bool LANES>
 __device__ __forceinline__ void copy_segments(const Segments& p) {
     const Stage s = stage_segments<false>(p, LANES ? sizeof(Unit) : p.row_bytes.divisor);

@@ -1,21 +1,21 @@
-// REVERSE_SUBSEQUENCES: shared memory, how runs are staged in it, and how a run is reversed there.
+// REVERSE_SUBSEQUENCES: how kernels stage runs of bytes in shared memory and reverse them there.
 #pragma once
 
 #include "reverse.cuh"
 
-// All dynamic shared memory of a block, as 16-byte vectors.
+// All dynamic shared memory of a thread block, as 16-byte vectors.
 extern __shared__ uint4 smem[];
 
-// The 16 bytes of shared memory from any byte on.
+// 16 bytes of shared memory that begin at any byte.
 __device__ __forceinline__ uint4 smem_unaligned(u32 byte) {
     return shift_pair(smem[byte / 16], smem[byte / 16 + 1], byte & 15);
 }
 
-// A cooperative group of 2^size_log2 threads. One larger than a warp is a block of its own, so that groups never wait for
-// each other.
+// A cooperative group of 2^size_log2 threads. A group larger than a warp is a whole thread block, so that groups never
+// wait for each other.
 struct ThreadGroup {
-    u32 size, thread;  // thread: its rank in the group
-    u32 in_block;      // which of the block's groups
+    u32 size, thread;  // thread: this thread's rank in the group
+    u32 in_block;      // which of the thread block's groups
     u32 index;         // in the grid
 };
 
@@ -34,15 +34,15 @@ __device__ __forceinline__ void sync(const ThreadGroup& group) {
     }
 }
 
-// Stages `count` vectors from the aligned address `from`, those that `wanted` accepts. A thread issues STAGING_LOADS loads
-// before it stores the first. Vectors out of bounds are not read.
+// Stages those of the `count` vectors at the aligned address `from` that `wanted` accepts. A thread issues
+// STAGING_LOADS loads before it stores the first. Bytes out of bounds are not read.
 static constexpr u32 STAGING_LOADS = 4;
 
 template <class Wanted>
 __device__ __forceinline__ void stage_if(uint4* to, const u8* from, u32 count, const ThreadGroup& group,
                                          const Bounds& bounds, Wanted wanted) {
     const u32 first = group.thread, step = group.size;
-    if (from < bounds.begin || from + count * 16 > bounds.end) {  // the tensor's first run or its last
+    if (from < bounds.begin || from + count * 16 > bounds.end) {  // the first or the last run of the tensor
         for (u32 v = first; v < count; v += step) {
             if (wanted(v)) to[v] = load_vec16(from + v * 16, bounds);
         }
@@ -69,10 +69,10 @@ __device__ __forceinline__ void stage_run(uint4* to, const u8* from, u32 count, 
     stage_if(to, from, count, group, bounds, [](u32) { return true; });
 }
 
-// Reverses a run of `length` bytes in shared memory: elements of a lane, or rows of a block unit by unit. A thread takes
-// every size-th unit of the first half, and the unit that it changes places with.
+// Reverses a run of `length` bytes in shared memory: the elements of a lane, or the rows of a block. A thread takes
+// every size-th unit of the first half and swaps it with its mirror unit.
 //
-//   | row 0 | row 1 | ... | row R-1 |       byte x, in column c of its row, changes places with
+//   | row 0 | row 1 | ... | row R-1 |       byte x, in column c of its row, swaps with byte x'
 //     ^ x - c          x': same column      x' = length - row_bytes - x + 2c
 template <class Unit, bool LANES>
 struct ReverseInShared {

@@ -1,7 +1,7 @@
-// REVERSE_SUBSEQUENCES: strips of lanes side by side, and how one is staged in shared memory. The layout is in
+// REVERSE_SUBSEQUENCES: strips of lanes side by side, and how to stage one in shared memory. The layout is in
 // reverse_strips.cu.
 //
-//   shared memory: | row 0 of the strip | row 1 | ... |      strip_bytes each; interleaved: see below
+//   shared memory: | row 0 of the strip | row 1 | ... |      strip_bytes each; the interleaved form is below
 #pragma once
 
 #include "staging.cuh"
@@ -12,7 +12,7 @@ struct Strips {
     u32 row_lanes;
     u32 strip_bytes;    // of each row, a power of two
     u32 length_stride;  // from one lane of a row to the next
-    u32 unaligned;      // copying narrow elements: 1 where rows are no whole words
+    u32 unaligned;      // copying narrow elements: 1 if rows are not whole words
 };
 static_assert(sizeof(Strips) == 352, "the host's Strips");
 
@@ -24,7 +24,7 @@ static constexpr u32 LOADS_IN_FLIGHT_UNALIGNED = 4;
 // The strip of this thread block.
 struct Strip {
     Position outer;
-    u32 n;  // in the row
+    u32 n;  // the number of the strip in the row
 };
 
 __device__ __forceinline__ Strip this_strip(const Strips& p) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ u32 longest_of(u32 lane, const Strips& p, const Strip
     return longest;
 }
 
-// Whether the strip is all there, and its rows are aligned to so many bytes, from address `in` on.
+// Whether all lanes of the strip exist, and its rows, from address `in` on, are aligned to that many bytes.
 __device__ __forceinline__ bool is_whole(const u8* in, u64 stride, u32 lanes, u32 alignment, const Strips& p,
                                          const Strip& strip) {
     return (strip.n + 1) * lanes <= p.row_lanes && ((reinterpret_cast<u64>(in) | stride) & (alignment - 1)) == 0;
@@ -60,8 +60,8 @@ __device__ __forceinline__ const u8* input_of(const Strips& p, const Strip& stri
 
 // ---- Staging, aligned ---------------------------------------------------------------------------------------
 
-// Stages the strip as vectors; in place, those that hold an element below its length. False, the same for all threads, where
-// the strip is no whole aligned vectors.
+// Stages the strip as vectors; in place, only those that contain an element below its length. Returns false, for all
+// threads alike, if the strip is not made of whole aligned vectors.
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = 16 / W, READ = IN_PLACE ? LOADS_IN_FLIGHT_IN_PLACE : LOADS_IN_FLIGHT;
@@ -73,8 +73,8 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
     const u32 rows_at_once = THREADS >> log;
     u32 rows = p.r.axis_size;
     if (IN_PLACE) rows = longest_of<N>(strip.n * (p.strip_bytes / W) + column * N, p, strip);
-    // The threads take as many rows at once as there are threads' worth of vectors. Copying, the same place is computed from
-    // the row: the compiler then keeps more loads in flight; in place it does not (TUNING.md: STRIP_PLACES).
+    // One pass over all threads covers THREADS vectors, in whole rows. Copying, the place is computed from the row,
+    // because the compiler then keeps more loads in flight. In place it does not (TUNING.md: STRIP_PLACES).
     u32 place = threadIdx.x;
     for (u32 first = threadIdx.x >> log; first < rows; first += READ * rows_at_once, place += READ * THREADS) {
         uint4 loaded[READ];
@@ -92,8 +92,8 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
     return true;
 }
 
-// In place, elements narrower than a word are interleaved in shared memory: word w of a row of C words holds the elements of
-// lanes w, w + C, w + 2C, ..., so that neighbouring lanes are in banks of their own.
+// In place, elements narrower than a word are interleaved in shared memory: word w of a row of C words has the elements
+// of lanes w, w + C, w + 2C, ..., so that neighbouring lanes are in different banks.
 
 // 4 elements narrower than a word.
 template <u32 W>
@@ -107,15 +107,15 @@ struct FourOf<2> {
     using type = uint2;
 };
 
-// 4 words, of which the first holds the first element of each piece, and so on.
+// 4 words: the first has the first element of each piece, the second the second, and so on.
 __device__ __forceinline__ uint4 interleave(const u32 (&piece)[4]) { return transpose_bytes(piece); }
 __device__ __forceinline__ uint4 interleave(const uint2 (&piece)[2]) {
     return make_uint4(__byte_perm(piece[0].x, piece[1].x, 0x5410), __byte_perm(piece[0].x, piece[1].x, 0x7632),
                       __byte_perm(piece[0].y, piece[1].y, 0x5410), __byte_perm(piece[0].y, piece[1].y, 0x7632));
 }
 
-// Stages the strip interleaved. A thread loads 4 elements each of the lanes that its 4 words hold. False, the same for all
-// threads, where the strip is no whole aligned pieces of 4 elements.
+// Stages the strip interleaved. A thread loads 4 elements each of the lanes that its 4 words hold. Returns false, for
+// all threads alike, if the strip is not made of whole aligned pieces of 4 elements.
 template <class Element>
 __device__ __forceinline__ bool stage_interleaved(const Strips& p, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = 4 / W;
@@ -160,7 +160,7 @@ struct Column {
     u32 column;
     u32 first_row;
     u32 rows_at_once;
-    u32 lane;          // the first, in the row
+    u32 lane;          // the first lane, counted in the row
     u32 length[sizeof(Word) / sizeof(Element)];  // 0 beyond the row's end
     bool active;
 };
@@ -181,7 +181,7 @@ __device__ __forceinline__ Column<Element, Word> column_of(const Strips& p, cons
     return c;
 }
 
-// Stages the strip word by word: at any alignment of words, and where the row ends.
+// Stages the strip word by word: for words at any alignment, and for a strip that the row's end cuts.
 template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void stage_words(const Strips& p, const Strip& strip, const Column<Element, Word>& c) {
     constexpr u32 N = sizeof(Word) / sizeof(Element);
@@ -211,7 +211,7 @@ __device__ __forceinline__ void stage_words(const Strips& p, const Strip& strip,
 
 // ---- Staging, unaligned -------------------------------------------------------------------------------------
 
-// As much of 16 bytes as a row of the strip has.
+// Stores as many of the 16 bytes as a row of the strip has.
 __device__ __forceinline__ void store_in_strip(u32 place, uint4 v, u32 strip_bytes) {
     if (strip_bytes >= 16) {
         smem[place] = v;
@@ -222,7 +222,7 @@ __device__ __forceinline__ void store_in_strip(u32 place, uint4 v, u32 strip_byt
     }
 }
 
-// Stages the strip 16 bytes at a time; in place, those that hold an element below its length.
+// Stages the strip 16 bytes at a time; in place, only where one of them is an element below its length.
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = 16 / W;
@@ -244,7 +244,7 @@ __device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& st
     }
     u32 t = threadIdx.x >> log;
     if (t >= rows) return;
-    // All but those at the tensor's ends have both of their vectors in it.
+    // True except near the tensor's ends, where a vector may reach outside.
     if (in - 15 >= bounds.begin && in + (rows - 1) * stride + 32 <= bounds.end) {
         for (; t < rows; t += LOADS_IN_FLIGHT_UNALIGNED * rows_at_once) {
             uint4 low[LOADS_IN_FLIGHT_UNALIGNED], high[LOADS_IN_FLIGHT_UNALIGNED];

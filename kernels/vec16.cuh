@@ -1,11 +1,11 @@
-// 16-byte vectors: aligned and unaligned loads, partial stores, byte masks, reversal of their elements.
+// 16-byte vectors: aligned and unaligned loads, partial stores, byte masks, and reversal of their elements.
 #pragma once
 
 #include "common.cuh"
 
 // ---- Stores -------------------------------------------------------------------------------------------------
 
-// One 16-byte store. Spelled out, because the compiler splits a vector that it knows to be made of wider elements.
+// One 16-byte store. Inline assembly, because the compiler splits a vector that it knows to be made of wider elements.
 __device__ __forceinline__ void store_vec16(u8* to, uint4 v) {
 #ifdef __CUDACC__
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
@@ -17,7 +17,7 @@ __device__ __forceinline__ void store_vec16(u8* to, uint4 v) {
 #endif
 }
 
-// Stores the bytes [begin, end) of a vector, both multiples of `Width`: whole words as words.
+// Stores the bytes [begin, end) of a vector, which are multiples of `Width`. Whole words are stored as words.
 template <u32 Width>
 __device__ __forceinline__ void store_partial(u8* to, uint4 v, int begin, int end) {
     if (begin <= 0 && end >= 16) {
@@ -41,22 +41,22 @@ __device__ __forceinline__ void store_partial(u8* to, uint4 v, int begin, int en
     }
 }
 
-// A byte distance, clamped to a vector.
+// A byte distance, clamped to 0..16.
 __device__ __forceinline__ int clamp_to_vec16(i64 bytes) {
     return static_cast<int>(bytes < 0 ? 0 : bytes > 16 ? 16 : bytes);
 }
 
 // ---- Masks --------------------------------------------------------------------------------------------------
 
-// A word with ones from bit `bit` on; any number is allowed.
+// A word with ones from bit `bit` on; `bit` may be any number.
 __device__ __forceinline__ u32 ones_from(int bit) { return __funnelshift_lc(0, ~0u, static_cast<u32>(max(bit, 0))); }
 
-// A vector whose bytes from byte `n` on are ones; any number is allowed.
+// A vector with ones in all bytes from byte `n` on; `n` may be any number.
 __device__ __forceinline__ uint4 bytes_from(int n) {
     return make_uint4(ones_from(8 * n), ones_from(8 * n - 32), ones_from(8 * n - 64), ones_from(8 * n - 96));
 }
 
-// `b` where the mask has ones, else `a`.
+// Takes bits of `b` where the mask has ones, else bits of `a`.
 __device__ __forceinline__ uint4 select(uint4 mask, uint4 a, uint4 b) {
     return make_uint4((a.x & ~mask.x) | (b.x & mask.x), (a.y & ~mask.y) | (b.y & mask.y),
                       (a.z & ~mask.z) | (b.z & mask.z), (a.w & ~mask.w) | (b.w & mask.w));
@@ -64,13 +64,13 @@ __device__ __forceinline__ uint4 select(uint4 mask, uint4 a, uint4 b) {
 
 // ---- Loads --------------------------------------------------------------------------------------------------
 
-// What may be read. A vector that reaches out of it is read byte by byte.
+// The memory that may be read. A vector that reaches outside is read byte by byte.
 struct Bounds {
     const u8* begin;
     const u8* end;
 };
 
-// The vector at an aligned address; bytes out of bounds are 0.
+// The vector at an aligned address. Bytes out of bounds are 0.
 __device__ __forceinline__ uint4 load_vec16(const u8* from, const Bounds& bounds) {
     if (from >= bounds.begin && from + 16 <= bounds.end) return *reinterpret_cast<const uint4*>(from);
     u32 words[4] = {0, 0, 0, 0};
@@ -81,7 +81,7 @@ __device__ __forceinline__ uint4 load_vec16(const u8* from, const Bounds& bounds
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// The 16 bytes from byte `shift` of two neighbouring vectors.
+// 16 bytes of two neighbouring vectors, from byte `shift` on.
 __device__ __forceinline__ uint4 shift_pair(uint4 low, uint4 high, u32 shift) {
     u32 w0 = low.x, w1 = low.y, w2 = low.z, w3 = low.w, w4 = high.x, w5 = high.y;
     if (shift & 8) w0 = low.z, w1 = low.w, w2 = high.x, w3 = high.y, w4 = high.z, w5 = high.w;
@@ -91,13 +91,13 @@ __device__ __forceinline__ uint4 shift_pair(uint4 low, uint4 high, u32 shift) {
                       __funnelshift_r(w3, w4, bits));
 }
 
-// 16 bytes at any address, read as the two aligned vectors that hold them; some may lie out of bounds.
+// 16 bytes at any address, read as the two aligned vectors that contain them. Some bytes may be out of bounds.
 __device__ __forceinline__ uint4 load_unaligned_at_edge(const u8* from, const Bounds& bounds) {
     const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
     return shift_pair(load_vec16(from - shift, bounds), load_vec16(from - shift + 16, bounds), shift);
 }
 
-// The same where both vectors lie in bounds; `shift` is the low four bits of `from`.
+// The same if both vectors are in bounds. `shift` is the low four bits of `from`.
 __device__ __forceinline__ uint4 load_unaligned_inside(const u8* from, u32 shift) {
     const uint4* vectors = reinterpret_cast<const uint4*>(from - shift);
     if (shift == 0) return vectors[0];
@@ -113,7 +113,7 @@ __device__ __forceinline__ uint4 load_unaligned(const u8* from, const Bounds& bo
 
 // ---- Elements -----------------------------------------------------------------------------------------------
 
-// The vector's elements of `Width` bytes in the opposite order.
+// The vector's elements of `Width` bytes in reverse order.
 template <u32 Width>
 __device__ __forceinline__ uint4 reverse_elements(uint4 v) {
     if (Width == 8) return make_uint4(v.z, v.w, v.x, v.y);
@@ -122,7 +122,7 @@ __device__ __forceinline__ uint4 reverse_elements(uint4 v) {
                       __byte_perm(v.x, 0, order));
 }
 
-// 4x4 bytes transposed: the first bytes of the 4 words, the second ones, and so on.
+// Transposes 4x4 bytes: the first bytes of the 4 words, then the second bytes, and so on.
 __device__ __forceinline__ uint4 transpose_bytes(const u32 (&word)[4]) {
     const u32 low01 = __byte_perm(word[0], word[1], 0x5140), high01 = __byte_perm(word[0], word[1], 0x7362);
     const u32 low23 = __byte_perm(word[2], word[3], 0x5140), high23 = __byte_perm(word[2], word[3], 0x7362);

@@ -1,4 +1,4 @@
-//! Binding: which bytes of which buffers the tensors of an operator are.
+//! Binding: which bytes of which buffer each tensor of an operator uses.
 
 use crate::buffer::Buffer;
 use crate::desc::{BufferTensorDesc, TensorRole};
@@ -6,7 +6,7 @@ use crate::error::BindingError;
 use crate::operator::CompiledOperator;
 use crate::trace::span;
 
-/// What the offset of a bound range is a multiple of at the least.
+/// The smallest alignment of a bound range's offset.
 const MIN_ALIGNMENT: u32 = 16;
 
 /// `DML_BUFFER_BINDING`: a range of a buffer.
@@ -38,7 +38,8 @@ impl From<&Buffer> for BufferBinding {
     }
 }
 
-/// An operator with its buffers: `IDMLBindingTable`. Keeps the buffers alive; dispatches any number of times.
+/// An operator with its buffers: `IDMLBindingTable`. It keeps the buffers alive and can be dispatched any number of
+/// times.
 #[derive(Clone, Debug)]
 pub struct BindingTable {
     operator: CompiledOperator,
@@ -55,10 +56,12 @@ impl CompiledOperator {
     ///
     /// # Errors
     ///
-    /// [`BindingError`], before anything is queued: the wrong number of inputs, a buffer of another device, a
-    /// range that leaves its buffer or is smaller than its tensor's TotalTensorSizeInBytes, an offset that is
-    /// not a multiple of max(16, GuaranteedBaseOffsetAlignment), an output that overlaps the lengths, overlaps
-    /// the input in part, or equals it with other strides.
+    /// [`BindingError`], before anything is queued:
+    /// - the number of inputs is wrong;
+    /// - a buffer belongs to another device;
+    /// - a range leaves its buffer, or is smaller than its tensor's TotalTensorSizeInBytes;
+    /// - an offset is not a multiple of max(16, GuaranteedBaseOffsetAlignment);
+    /// - the output overlaps the lengths, overlaps a part of the input, or equals the input with other strides.
     pub fn bind(&self, inputs: &[BufferBinding], output: &BufferBinding) -> Result<BindingTable, BindingError> {
         span!("bind", operator = self.operator_type().name());
         BindingTable::new(self, inputs, output)
@@ -89,7 +92,7 @@ impl BindingTable {
                 aliasing.check(n, role, desc, binding.offset)?;
             }
         }
-        aliasing.check_promise()?;
+        aliasing.check_compile_options()?;
         Ok(Self {
             operator: operator.clone(),
             in_place: aliasing.in_place,
@@ -118,7 +121,7 @@ impl BindingTable {
 
 fn check_range(
     operator: &CompiledOperator,
-    promised_alignment: u32,
+    compiled_alignment: u32,
     tensor: TensorRole,
     desc: &BufferTensorDesc,
     binding: &BufferBinding,
@@ -133,7 +136,7 @@ fn check_range(
     if offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
         return Err(BindingError::Range { tensor, offset, length, size_in_bytes });
     }
-    let required = u64::from(desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT).max(promised_alignment));
+    let required = u64::from(desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT).max(compiled_alignment));
     if offset % required != 0 {
         return Err(BindingError::Alignment { tensor, what: "offset", found: offset, required });
     }
@@ -143,16 +146,15 @@ fn check_range(
     Ok(())
 }
 
-/// The rules of an output that may share memory with inputs. Addresses are offsets in one buffer, or raw
-/// pointers.
+/// Checks whether an output may share memory with the inputs. Addresses are offsets in one buffer, or raw pointers.
 pub(crate) struct Aliasing<'a> {
     operator: &'a CompiledOperator,
     output: u64,
-    /// The bytes of a tensor that nothing else may lie in.
+    /// How many bytes of a tensor nothing else may overlap.
     extent: fn(&BufferTensorDesc) -> u64,
-    /// Whether addresses are offsets in one buffer, for the error's words.
+    /// Whether addresses are offsets in one buffer. Only the error's text depends on it.
     in_buffer: bool,
-    /// Set by `check`: the output is the first input.
+    /// Set by `check` if the output is the first input.
     pub in_place: bool,
 }
 
@@ -161,7 +163,7 @@ impl<'a> Aliasing<'a> {
         Self { operator, output, extent, in_buffer: false, in_place: false }
     }
 
-    /// Looks at the n-th input, which lies at `address` of the output's memory.
+    /// Checks the n-th input, which is at `address` in the output's memory.
     pub fn check(
         &mut self,
         n: usize,
@@ -190,8 +192,8 @@ impl<'a> Aliasing<'a> {
         }
     }
 
-    /// Once all inputs were looked at: whether the operator was compiled for this.
-    pub fn check_promise(&self) -> Result<(), BindingError> {
+    /// To call after all inputs are checked: whether the operator was compiled for this dispatch.
+    pub fn check_compile_options(&self) -> Result<(), BindingError> {
         match self.operator.options().in_place {
             Some(promised) if promised != self.in_place => Err(BindingError::Promise { promised }),
             _ => Ok(()),

@@ -17,7 +17,7 @@ impl HostBytes {
     fn new(size_in_bytes: u64) -> Result<Self, BufferError> {
         let failed = |reason: String| BufferError::OutOfMemory { backend: "cpu", size_in_bytes, reason };
         let words = usize::try_from(size_in_bytes.div_ceil(16)).map_err(|error| failed(error.to_string()))?;
-        // Zero pages of the system, which are not touched until they are written.
+        // The system provides zero pages lazily: they cost nothing until they are written.
         let memory = bytemuck::allocation::try_zeroed_slice_box(words);
         memory.map(Self).map_err(|()| failed("the system has no more memory".to_owned()))
     }
@@ -46,7 +46,7 @@ impl Device {
     }
 }
 
-/// Memory of a device. Cheap to clone: clones share the memory, which lives as long as any of them, or any
+/// Memory of a device. Cheap to clone: clones share the memory. It lives as long as any clone, and as any
 /// [`BindingTable`](crate::BindingTable) made with one.
 #[derive(Clone, Debug)]
 pub struct Buffer {
@@ -79,12 +79,12 @@ impl Buffer {
         self.size_in_bytes
     }
 
-    /// The device whose memory it is.
+    /// The device that owns the memory.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Whether both share one memory.
+    /// Whether both are clones of one buffer.
     pub fn same_as(&self, other: &Buffer) -> bool {
         Arc::ptr_eq(&self.storage, &other.storage)
     }
@@ -162,7 +162,7 @@ impl Buffer {
     }
 }
 
-/// A panic while memory was locked leaves bytes, and any bytes are valid.
+/// Ignores poisoning: a panic cannot leave invalid bytes, because all bytes are valid.
 pub(crate) fn lock_to_write(memory: &RwLock<HostBytes>) -> RwLockWriteGuard<'_, HostBytes> {
     memory.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
-//! The CPU backend: walks plans over slices, in safe Rust, on the calling thread. It serves machines with no GPU, and is
-//! what the tests hold the GPU to.
+//! The CPU backend: walks plans over slices, in safe Rust, on the calling thread. It serves machines with no GPU, and
+//! the tests compare the GPU with it.
 //!
-//! Contiguous runs are copied and reversed by the standard library, and small blocks with one length as elements of their
-//! size. Lanes side by side are reversed in a tile, a copy of some of them that the cache holds (`tile`), those of bytes
-//! transposed sixteen at a time (`byte_lanes`).
+//! The standard library copies and reverses contiguous runs. Small blocks with one length move as single elements of
+//! their size. Lanes side by side are copied, some at a time, to a tile that fits in the cache, and are reversed there
+//! (`tile`). Lanes of bytes are also transposed, sixteen at a time (`byte_lanes`).
 
 mod byte_lanes;
 pub(crate) mod fill_value_sequence;
@@ -11,10 +11,10 @@ mod line;
 pub(crate) mod reverse_subsequences;
 mod tile;
 
-/// The memory of an operator's tensors. Every slice begins at its tensor's first element, aligned to it.
+/// The memory of an operator's tensors. Every slice begins at its tensor's first element and is aligned to it.
 pub(crate) struct Operands<'a> {
-    /// The bytes of the inputs, in the order of the signature; `None` for one that the descriptor leaves out, and for the first
-    /// where the output is the same memory.
+    /// The bytes of the inputs, in the order of the signature. `None` if the descriptor leaves the input out, and for
+    /// the first input if the output is the same memory.
     pub inputs: &'a [Option<&'a [u8]>],
     pub output: &'a mut [u8],
 }

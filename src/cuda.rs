@@ -1,6 +1,5 @@
-//! The CUDA backend. From a plan, `select` chooses kernels of `kernels` as launches (`launch`), which a `launcher` queues.
-//! `driver` is the only importer of cudarc, and the only place that says `unsafe`, but for
-//! [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw), whose caller signs its contract.
+//! The CUDA backend. `select` chooses kernels (`kernels`) for a plan as launches (`launch`), and a `launcher` queues
+//! them. `driver` wraps the CUDA driver. It is the only module here that imports cudarc or contains `unsafe` code.
 
 mod driver;
 mod kernels;

@@ -8,10 +8,10 @@ use half::f16;
 
 /// `DML_TENSOR_DATA_TYPE`: the thirteen element types a tensor can be described with.
 ///
-/// All of them exist so that "unsupported" can be said of them; which operator takes which is data in
-/// [`crate::feature_level`].
+/// Unsupported types exist so that errors can name them. [`crate::feature_level`] lists which operator takes which
+/// type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // the variants are DirectML's, and say what they are
+#[allow(missing_docs)] // the variants have DirectML's names
 pub enum TensorDataType {
     Float32,
     Float16,
@@ -97,12 +97,11 @@ impl FromStr for TensorDataType {
 
 /// `DML_SCALAR_UNION`: eight bytes, written through one of their typed views.
 ///
-/// As in DirectML, the operator's `value_data_type` says how the bytes are read, and only the low bytes of
-/// that type count: `ScalarUnion::Int8(-2)`, `ScalarUnion::Int64(-2)` and `ScalarUnion::UInt8(254)` are the
-/// same delta to a UINT8 sequence. FLOAT16 is given as [`ScalarUnion::Float16`], or by its bits as
-/// [`ScalarUnion::UInt16`].
+/// As in DirectML, the operator's `value_data_type` says how the bytes are read, and only the low bytes of that type
+/// count: `ScalarUnion::Int8(-2)`, `ScalarUnion::Int64(-2)` and `ScalarUnion::UInt8(254)` are the same delta for a
+/// UINT8 sequence. A FLOAT16 is a [`ScalarUnion::Float16`], or its bits as a [`ScalarUnion::UInt16`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(missing_docs)] // the variants are DirectML's, and say what they are
+#[allow(missing_docs)] // the variants have DirectML's names
 pub enum ScalarUnion {
     Bytes([u8; 8]),
     Int8(i8),
@@ -119,7 +118,7 @@ pub enum ScalarUnion {
 }
 
 impl ScalarUnion {
-    /// The union's eight bytes as one little-endian number; bytes the view does not cover are zero.
+    /// The union's eight bytes as one little-endian number. Bytes that the view does not cover are zero.
     pub fn to_bits(self) -> u64 {
         match self {
             Self::Bytes(bytes) => u64::from_le_bytes(bytes),
@@ -142,9 +141,9 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that is the element of some tensor.
+/// A Rust type that can be the element of a tensor.
 pub trait Element: Pod + sealed::Sealed + Send + Sync {
-    /// The data type of a tensor of these.
+    /// The data type of a tensor with these elements.
     const DATA_TYPE: TensorDataType;
 
     /// The scalar as DirectML's union.
@@ -168,8 +167,8 @@ element! {
     i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
 }
 
-/// A Rust type that can be the delta of a sequence of `T`: `T` itself and, for an integer, also its
-/// counterpart of the other sign, so that a `u8` sequence can count down by `-2i8`.
+/// A Rust type that can be the delta of a sequence of `T`: `T` itself and, for an integer, also the type of the same
+/// width with the other signedness, so that a `u8` sequence can count down by `-2i8`.
 pub trait Delta<T: Element>: Element {}
 
 macro_rules! delta {

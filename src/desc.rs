@@ -1,4 +1,4 @@
-//! Descriptors: plain data the caller writes, in DirectML's own terms.
+//! Descriptors: plain data that the caller writes, in DirectML's own terms.
 
 use crate::data_type::{ScalarUnion, TensorDataType};
 use crate::layout;
@@ -9,7 +9,7 @@ pub enum TensorFlags {
     /// `DML_TENSOR_FLAG_NONE`.
     #[default]
     None,
-    /// `DML_TENSOR_FLAG_OWNED_BY_DML`: accepted on inputs, which are then treated like any other input.
+    /// `DML_TENSOR_FLAG_OWNED_BY_DML`: accepted on inputs, with no effect.
     OwnedByDml,
 }
 
@@ -36,7 +36,7 @@ pub struct BufferTensorDesc {
     pub strides: Option<Vec<u32>>,
     /// Bytes of the tensor: at least [`BufferTensorDesc::minimum_size_in_bytes`].
     pub total_tensor_size_in_bytes: u64,
-    /// 0, or a power of two from 16 up that every bound offset is a multiple of.
+    /// 0, or a power of two of at least 16: the alignment of every bound offset.
     pub guaranteed_base_offset_alignment: u32,
 }
 
@@ -60,22 +60,21 @@ impl BufferTensorDesc {
             total_tensor_size_in_bytes: 0,
             guaranteed_base_offset_alignment: 0,
         };
-        // A size past 2^64 bytes is saturated, and then rejected by validation, which names it.
+        // Sizes past 2^64 bytes saturate. Validation then rejects them and names the size.
         desc.total_tensor_size_in_bytes = desc.minimum_size_in_bytes().unwrap_or(u64::MAX);
         desc
     }
 
-    /// The smallest TotalTensorSizeInBytes these sizes and strides allow: the bytes from the first element to
-    /// the last, rounded up to a multiple of 4. `None` where that is past 2^64, or where there are not as many
-    /// strides as sizes.
+    /// The smallest TotalTensorSizeInBytes for these sizes and strides: the bytes from the first element to the last,
+    /// rounded up to a multiple of 4. `None` if it is past 2^64, or if there are not as many strides as sizes.
     ///
-    /// Unlike `DMLCalcBufferTensorSize`, which wraps in 32 bits.
+    /// It does not wrap in 32 bits, as `DMLCalcBufferTensorSize` does.
     pub fn minimum_size_in_bytes(&self) -> Option<u64> {
         layout::minimum_size_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
     }
 
-    /// Bytes from the first element to the last one's end: what the operator reads or writes, without the rounding up to 4 of
-    /// TotalTensorSizeInBytes.
+    /// Bytes from the begin of the first element to the end of the last: what the operator reads or writes.
+    /// TotalTensorSizeInBytes rounds them up to a multiple of 4.
     pub fn span_in_bytes(&self) -> u64 {
         layout::span_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
     }
@@ -89,9 +88,9 @@ pub struct FillValueSequenceDesc {
     pub output_tensor: BufferTensorDesc,
     /// How the two scalars are read; must be the output's data type.
     pub value_data_type: TensorDataType,
-    /// Element 0, but for delta·0: an infinite or NaN delta makes it NaN.
+    /// Element 0, except that an infinite or NaN delta makes it NaN (start + 0·delta).
     pub value_start: ScalarUnion,
-    /// Difference between neighbours; integers wrap, so an unsigned type takes a negative one.
+    /// Difference between neighbours. Integers wrap, so an unsigned type can count down by a negative delta.
     pub value_delta: ScalarUnion,
 }
 
@@ -101,9 +100,9 @@ pub struct FillValueSequenceDesc {
 pub struct ReverseSubsequencesDesc {
     /// The tensor to read.
     pub input_tensor: BufferTensorDesc,
-    /// UINT32 or UINT64; the sizes of the input with 1 at `axis`. A length above the axis size counts as it.
+    /// UINT32 or UINT64, with the sizes of the input but 1 at `axis`. A length above the axis size is clamped to it.
     pub sequence_lengths_tensor: BufferTensorDesc,
-    /// Sizes and data type of the input; strides of its own.
+    /// The sizes and data type of the input. Its strides may differ.
     pub output_tensor: BufferTensorDesc,
     /// The dimension along which elements are reversed.
     pub axis: u32,
@@ -131,11 +130,11 @@ impl TensorRole {
     }
 }
 
-/// The tensors of a descriptor, each with its role; nothing is allocated.
+/// The tensors of a descriptor, each with its role. It allocates nothing.
 ///
-/// Every operator has its inputs in the order of the descriptor's fields. The first one is always there: the output may be the
-/// same memory, and kernels move both in vectors. Any other may be left out by the descriptor; what is bound then closes ranks,
-/// while plans, the CPU and kernels find each input at its position among all.
+/// Inputs are in the order of the descriptor's fields. The first one is always present: the output may be the same
+/// memory, and kernels move both in vectors. A descriptor may leave out any other. Bindings then have no entry for it,
+/// while plans, the CPU and kernels keep every input at its position among all.
 pub(crate) struct Signature<'a> {
     inputs: [(TensorRole, &'a BufferTensorDesc); MAX_INPUTS],
     positions: [usize; MAX_INPUTS],
@@ -161,7 +160,8 @@ impl<'a> Signature<'a> {
         &self.inputs[..self.count]
     }
 
-    /// What belongs to those inputs, each at its input's position among all; the default where the descriptor leaves one out.
+    /// Puts what belongs to those inputs at their positions among all inputs, with the default for an input that is
+    /// left out.
     pub fn by_position<T: Copy + Default>(&self, of_inputs: impl IntoIterator<Item = T>) -> [T; MAX_INPUTS] {
         let mut all = [T::default(); MAX_INPUTS];
         for (&position, of_input) in self.positions[..self.count].iter().zip(of_inputs) {
@@ -171,7 +171,7 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// A descriptor's field of an input: a tensor, or for an optional input an `Option` of one.
+/// An input field of a descriptor: a tensor, or an `Option` of one if the input is optional.
 trait InputField {
     fn tensor(&self) -> Option<&BufferTensorDesc>;
 }
@@ -188,8 +188,8 @@ impl InputField for Option<BufferTensorDesc> {
     }
 }
 
-/// The only list of operators: variant, module of `validate`, `plan`, `cpu` and `cuda::select`, descriptor, DirectML's name, and
-/// the fields of the tensors with their roles. `$write` is a macro that writes code from it.
+/// The only list of operators: the variant; the module in `validate`, `plan`, `cpu` and `cuda::select`; the descriptor;
+/// DirectML's name; the fields of the tensors with their roles. `$write` is a macro that generates code from it.
 macro_rules! for_each_operator {
     ($write:ident) => {
         $write! {
@@ -242,7 +242,7 @@ macro_rules! descriptors {
                 match self { $(Self::$operator => $name,)* }
             }
 
-            /// The name of its descriptor, with which the places in error messages begin.
+            /// The name of its descriptor: places in error messages begin with it.
             pub(crate) const fn desc_name(self) -> &'static str {
                 match self { $(Self::$operator => stringify!($desc),)* }
             }
@@ -275,12 +275,12 @@ macro_rules! descriptors {
 for_each_operator!(descriptors);
 
 impl OperatorDesc {
-    /// The tensors that are read, in the order of the fields.
+    /// The input tensors, in the order of the fields.
     pub fn input_tensors(&self) -> Vec<&BufferTensorDesc> {
         self.signature().inputs().iter().map(|(_, desc)| *desc).collect()
     }
 
-    /// The tensor that is written.
+    /// The output tensor.
     pub fn output_tensor(&self) -> &BufferTensorDesc {
         self.signature().output
     }

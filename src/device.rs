@@ -1,4 +1,4 @@
-//! Devices: what operators are created, compiled and run on.
+//! Devices, on which operators are created, compiled and run.
 
 use std::fmt;
 #[cfg(feature = "cuda")]
@@ -40,11 +40,11 @@ impl Device {
         Self { backend: Backend::Cpu, feature_level: FeatureLevel::HIGHEST }
     }
 
-    /// The GPU with that ordinal, in its primary context.
+    /// The GPU with that ordinal. Uses its primary context.
     ///
     /// # Errors
     ///
-    /// [`DeviceError`] where this build has no CUDA backend, the machine has no driver, or no such GPU.
+    /// [`DeviceError`] if this build has no CUDA backend, or the machine has no driver or no such GPU.
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub fn cuda(ordinal: usize) -> Result<Self, DeviceError> {
         #[cfg(feature = "cuda")]
@@ -55,8 +55,8 @@ impl Device {
         device
     }
 
-    /// How many GPUs there are: 0 where there is no driver, no CUDA backend, or a driver that fails; [`Device::cuda_status`]
-    /// says which.
+    /// How many GPUs there are: 0 if there is no driver, no CUDA backend, or the driver fails. [`Device::cuda_status`]
+    /// tells which.
     pub fn cuda_count() -> usize {
         Self::cuda_status().unwrap_or(0)
     }
@@ -65,9 +65,10 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NotCompiled`] where this build has no CUDA backend, [`DeviceError::NoDriver`] where the machine has no
-    /// driver library; [`DeviceError::Cuda`] where there is one and it fails, as with a kernel module of another version, or
-    /// in a container without the device.
+    /// - [`DeviceError::NotCompiled`]: this build has no CUDA backend.
+    /// - [`DeviceError::NoDriver`]: the machine has no driver library.
+    /// - [`DeviceError::Cuda`]: the driver failed, for example because the kernel module has another version, or
+    ///   because a container has no access to the device.
     pub fn cuda_status() -> Result<usize, DeviceError> {
         #[cfg(feature = "cuda")]
         let status = cuda::device_count();
@@ -76,7 +77,7 @@ impl Device {
         status
     }
 
-    /// The GPUs of this machine, without opening them: empty where there is no driver library.
+    /// The GPUs of this machine, without opening them. Empty if there is no driver library.
     ///
     /// # Errors
     ///
@@ -90,7 +91,7 @@ impl Device {
         }
     }
 
-    /// The same device, held to a lower feature level than the highest, which is the default.
+    /// The same device with a lower feature level. The default is the highest.
     pub fn with_feature_level(mut self, level: FeatureLevel) -> Self {
         self.feature_level = level;
         self
@@ -101,13 +102,13 @@ impl Device {
         self.feature_level
     }
 
-    /// The highest feature level a device can be held to: the answer to `DML_FEATURE_FEATURE_LEVELS`.
+    /// The highest feature level that a device can have: the answer to `DML_FEATURE_FEATURE_LEVELS`.
     pub fn max_supported_feature_level(&self) -> FeatureLevel {
         FeatureLevel::HIGHEST
     }
 
-    /// Which dimension counts and data types this device takes for a tensor of an operator at its feature
-    /// level; `None` where the operator does not exist at that level, or has no such tensor.
+    /// Which dimension counts and data types this device accepts for a tensor of an operator at its feature level.
+    /// `None` if the operator does not exist at that level, or has no such tensor.
     pub fn check_tensor_support(&self, operator: OperatorType, role: TensorRole) -> Option<TensorSupport> {
         tensor_support(operator, role, self.feature_level)
     }
@@ -121,7 +122,7 @@ impl Device {
         }
     }
 
-    /// The GPU's ordinal; `None` of the CPU.
+    /// The GPU's ordinal; `None` for the CPU.
     pub fn ordinal(&self) -> Option<usize> {
         match &self.backend {
             Backend::Cpu => None,
@@ -130,13 +131,13 @@ impl Device {
         }
     }
 
-    /// What is known of the GPU; `None` of the CPU.
+    /// The GPU's properties; `None` for the CPU.
     #[cfg(feature = "cuda")]
     pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
         self.cuda_context().map(|context| context.properties())
     }
 
-    /// Whether memory and streams of one can be used with the other.
+    /// Whether both are the same GPU, or both the CPU: memory and streams of one then work with the other.
     pub fn same_as(&self, other: &Device) -> bool {
         self.ordinal() == other.ordinal()
     }
@@ -154,10 +155,10 @@ impl Device {
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adapter {
-    /// What [`Device::cuda`] opens it by.
+    /// The argument with which [`Device::cuda`] opens it.
     pub ordinal: usize,
-    /// The driver's name for it.
+    /// Its name.
     pub name: String,
-    /// What else is known of it.
+    /// Its properties.
     pub properties: cuda::Properties,
 }

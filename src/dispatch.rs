@@ -1,4 +1,4 @@
-//! Dispatch of bound operators: on the CPU at once, on a GPU by a launch.
+//! Dispatch of bound operators: runs them on the CPU, or launches them on a GPU.
 
 use crate::binding::{BindingTable, BufferBinding};
 use crate::buffer::{lock_to_read, lock_to_write, Buffer};
@@ -14,11 +14,11 @@ use crate::trace::span;
 impl BindingTable {
     /// Queues the operator on a stream of its device.
     ///
-    /// On the GPU this returns once the kernel is queued: it allocates nothing, copies nothing, waits for
-    /// nothing. On the CPU it returns when the work is done. Order on one stream is the order of the calls.
+    /// On a GPU this returns when the kernel is queued. It does not allocate, copy or wait. On the CPU it returns when
+    /// the work is done. Work on one stream runs in the order of the calls.
     ///
-    /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. A CUDA graph that the caller
-    /// captures the stream into may not: keep the table, or its operator and buffers, until the last replay is done. A
+    /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. If you capture the
+    /// stream into your own CUDA graph, keep the table, or its operator and buffers, until the last replay is done. A
     /// [`Graph`](crate::Graph) keeps them itself.
     pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
         let device = self.operator().device();
@@ -39,11 +39,11 @@ impl BindingTable {
         Ok(())
     }
 
-    /// Queues the launch on a stream of the operator's GPU; an operator of the CPU has none.
+    /// Queues the launch on a stream of the operator's GPU. Does nothing for an operator of the CPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), CudaError> {
         let Some(launcher) = self.operator().launcher() else { return Ok(()) };
-        // A CUDA operator binds CUDA buffers only (binding.device), and the ranges were checked by `bind`.
+        // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
         let address = |binding: &BufferBinding| {
             binding.buffer.cuda_memory().map_or(0, |memory| memory.address() + binding.offset)
         };
@@ -53,15 +53,16 @@ impl BindingTable {
     }
 }
 
-/// The binding rules make the ranges aligned, and the output's disjoint from the others, or the input's.
+/// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint from
+/// the inputs or equal to the first.
 fn run_on_cpu(table: &BindingTable) {
     let (output, signature) = (table.output(), table.operator().signature());
     let totals = signature.inputs().iter().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
-    // What is read beside the output: in place, all inputs but the first.
+    // The inputs that are separate from the output: in place, all but the first.
     let read: Vec<_> = table.inputs().iter().zip(totals).skip(usize::from(table.in_place())).collect();
 
-    // Two threads that each hold one of two buffers and want the other would wait for ever: all lock in the order of
-    // the addresses. A CPU operator binds CPU buffers only (binding.device).
+    // Locks the buffers in the order of their addresses: otherwise two threads that each hold one buffer and want the
+    // other's would deadlock. A CPU operator binds only CPU buffers (binding.device).
     let mut buffers: Vec<&Buffer> = read.iter().map(|(binding, _)| &binding.buffer).chain([&output.buffer]).collect();
     buffers.sort_by_key(|buffer| buffer.host().map(std::ptr::from_ref));
     buffers.dedup_by(|a, b| a.same_as(b));

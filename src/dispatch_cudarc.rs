@@ -1,5 +1,5 @@
-//! Dispatch on slices and streams of cudarc, safely. The only place where cudarc's types are public, behind a feature that names
-//! its version: a new cudarc is a new feature, and the crate's version stays.
+//! Safe dispatch on slices and streams of cudarc. Only this module has cudarc's types in its public API. Its feature
+//! names cudarc's version: a new cudarc gets a new feature, so that the crate's own version need not change.
 #![allow(unsafe_code)]
 
 use bytemuck::Pod;
@@ -10,10 +10,10 @@ use crate::error::{BindingError, DispatchError};
 use crate::operator::CompiledOperator;
 use crate::raw::Address;
 
-/// Device memory that can be read: a [`CudaSlice`], [`CudaView`] or [`CudaViewMut`] of any plain type.
+/// Device memory that can be an input: a [`CudaSlice`], [`CudaView`] or [`CudaViewMut`] of any plain type.
 pub trait CudaBytes: sealed::Read {}
 
-/// Device memory that can be written, too: a [`CudaSlice`] or a [`CudaViewMut`].
+/// Device memory that can also be an output: a [`CudaSlice`] or a [`CudaViewMut`].
 pub trait CudaBytesMut: CudaBytes + sealed::Write {}
 
 mod sealed {
@@ -22,7 +22,7 @@ mod sealed {
     use crate::raw::Address;
 
     pub trait Read {
-        /// Bytes of the memory, and the ordinal of its GPU.
+        /// The size of the memory in bytes, and the ordinal of its GPU.
         fn size_and_ordinal(&self) -> (u64, usize);
         fn read_on<'a>(&'a self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>);
     }
@@ -55,15 +55,15 @@ macro_rules! cuda_bytes {
 cuda_bytes!(CudaSlice<T>, CudaView<'_, T>, CudaViewMut<'_, T>; mutable CudaSlice<T>, CudaViewMut<'_, T>);
 
 impl CompiledOperator {
-    /// Queues the operator on a stream of cudarc: the inputs in the order of the descriptor's fields, each from its tensor's
-    /// first element on. cudarc orders it with what its slices' own streams do, where it tracks that.
+    /// Queues the operator on a stream of cudarc. The inputs are in the order of the descriptor's fields, each from its
+    /// tensor's first element on. If cudarc tracks its slices' own streams, it orders this work with theirs.
     ///
-    /// The kernels stay loaded, and the GPU's primary context retained, until the process ends.
+    /// The kernels stay loaded and the GPU's primary context stays retained until the process ends.
     ///
     /// # Errors
     ///
-    /// [`DispatchError`], with nothing queued: as of [`dispatch_raw`](Self::dispatch_raw); a slice that is smaller than its
-    /// tensor; a slice or a stream of another GPU.
+    /// [`DispatchError`], with nothing queued: the errors of [`dispatch_raw`](Self::dispatch_raw); a slice is smaller
+    /// than its tensor; a slice or the stream belongs to another GPU.
     pub fn dispatch_on(
         &self,
         stream: &CudaStream,
@@ -81,12 +81,12 @@ impl CompiledOperator {
         self.dispatch_guarded(stream, &addresses, output)
     }
 
-    /// The same in place, of an operator with two inputs: `data` is the first, and the output; `second` is the other, such as
-    /// SequenceLengthsTensor.
+    /// The same in place, for an operator with two inputs. `data` is the first input and the output; `second` is the
+    /// other input, such as SequenceLengthsTensor.
     ///
     /// # Errors
     ///
-    /// As of [`dispatch_on`](Self::dispatch_on).
+    /// The errors of [`dispatch_on`](Self::dispatch_on).
     pub fn dispatch_in_place_on(
         &self,
         stream: &CudaStream,
@@ -121,7 +121,7 @@ impl CompiledOperator {
         Ok(())
     }
 
-    /// On addresses of slices that were checked, and are borrowed until the work is queued.
+    /// Dispatches on addresses of slices that are checked, and borrowed until the work is queued.
     fn dispatch_guarded(&self, stream: &CudaStream, inputs: &[Address], output: Address) -> Result<(), DispatchError> {
         let ordinal = stream.context().ordinal();
         let Some(context) = self.device().cuda_context().filter(|context| context.ordinal() == ordinal) else {
@@ -129,9 +129,10 @@ impl CompiledOperator {
             return Err(DispatchError::Device { found, required });
         };
         context.keep();
-        // SAFETY: 1: the slices are as large as their tensors (`check_slice`), and cudarc frees memory in stream order, behind
-        // this. 2: they are borrowed, exclusively where they are written, and cudarc orders streams. 3: the stream is
-        // borrowed, and of the GPU's primary context, the only one that cudarc opens. 4: the context keeps its kernels.
+        // SAFETY: 1: the slices are as large as their tensors (`check_slice`), and cudarc frees memory in stream order,
+        // after this work. 2: they are borrowed (exclusively if they are written), and cudarc orders streams. 3: the
+        // stream is borrowed, and belongs to the GPU's primary context, the only one that cudarc opens. 4: the context
+        // keeps its kernels.
         unsafe { self.dispatch_raw(inputs, output, stream.cu_stream().cast()) }
     }
 }

@@ -8,8 +8,8 @@ use crate::raw::Address;
 use crate::trace::span;
 
 impl CompiledOperator {
-    /// Runs an operator of the CPU device on slices of host memory, before it returns: the inputs in the order of the descriptor's
-    /// fields, each from its tensor's first element on.
+    /// Runs an operator of the CPU device on slices of host memory. The work is done when this returns. The inputs are
+    /// in the order of the descriptor's fields, each from its tensor's first element on.
     ///
     /// ```
     /// use dml_cuda::{BufferTensorDesc, Device, ReverseSubsequencesDesc, TensorDataType};
@@ -31,8 +31,8 @@ impl CompiledOperator {
     ///
     /// # Errors
     ///
-    /// [`DispatchError`], with nothing written: the operator of a GPU, the wrong number of inputs, a slice that is smaller than
-    /// its tensor or not aligned to its elements, an operator that was compiled for work in place.
+    /// [`DispatchError`], with nothing written: the operator is of a GPU; the number of inputs is wrong; a slice is
+    /// smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
     pub fn dispatch_on_host(&self, inputs: &[&[u8]], output: &mut [u8]) -> Result<(), DispatchError> {
         let addresses: Vec<Address> = inputs.iter().map(|input| address(input)).collect();
         self.check_host(inputs.iter().map(|input| input.len()), output.len())?;
@@ -43,12 +43,12 @@ impl CompiledOperator {
         Ok(())
     }
 
-    /// The same in place, of an operator with two inputs: `data` is the first, and the output; `second` is the other, such as
-    /// SequenceLengthsTensor.
+    /// The same in place, for an operator with two inputs. `data` is the first input and the output; `second` is the
+    /// other input, such as SequenceLengthsTensor.
     ///
     /// # Errors
     ///
-    /// As of [`dispatch_on_host`](Self::dispatch_on_host); an input and an output of different strides.
+    /// The errors of [`dispatch_on_host`](Self::dispatch_on_host); the input and the output have different strides.
     pub fn dispatch_in_place_on_host(&self, second: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
         self.check_host([data.len(), second.len()].into_iter(), data.len())?;
         self.check_addresses(&[address(data), address(second)], address(data))?;
@@ -58,7 +58,7 @@ impl CompiledOperator {
         Ok(())
     }
 
-    /// Whether the operator is of the CPU, and slices of so many bytes hold its tensors.
+    /// Checks that the operator is of the CPU and that slices of these sizes can hold its tensors.
     fn check_host(&self, inputs: impl ExactSizeIterator<Item = usize>, output: usize) -> Result<(), DispatchError> {
         if self.device().ordinal().is_some() {
             let (found, required) = ("host memory".to_owned(), self.device().to_string());

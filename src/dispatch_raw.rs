@@ -12,33 +12,41 @@ use crate::raw::{Address, RawStream};
 use crate::trace::span;
 
 impl CompiledOperator {
-    /// Runs the operator on raw pointers: on a GPU queued on a raw stream, on the CPU device on host memory, before it returns.
+    /// Runs the operator on raw pointers. On a GPU it queues the work on a raw stream; on the CPU device it works on
+    /// host memory and is done when it returns.
     ///
-    /// On a GPU there is no copy, no allocation, no event, no wait, and one `cuLaunchKernel`, also while the stream is being
-    /// captured into a CUDA graph. The context that was current on the calling thread is current again when this returns.
+    /// On a GPU this is one `cuLaunchKernel`, with no copy, no allocation, no event and no wait, also while the stream
+    /// is being captured into a CUDA graph. It leaves the calling thread's current context as it was.
     ///
-    /// `inputs` are the addresses of the first elements of the input tensors that the descriptor has, in the order of its fields
-    /// (InputTensor, SequenceLengthsTensor; none for a fill), `output` that of the output tensor's. Unlike bound
-    /// buffers they need be aligned to their elements only, or to what the operator was compiled for. `output` equal to
-    /// InputTensor's address runs in place. `stream` is a `CUstream` or a `cudaStream_t`; null and `CU_STREAM_LEGACY` (1) are
-    /// the legacy default stream, `CU_STREAM_PER_THREAD` (2) the calling thread's. On the CPU device it is null.
+    /// `inputs` are the addresses of the first elements of the descriptor's input tensors, in the order of its fields
+    /// (InputTensor, SequenceLengthsTensor; none for a fill). `output` is the address of the output tensor's first
+    /// element. Bound buffers are aligned to 16 bytes; these pointers need only be aligned to their elements, or to
+    /// what the operator was compiled for. If `output` equals InputTensor's address, the operator runs in place.
+    ///
+    /// `stream` is a `CUstream` or a `cudaStream_t`. Null and `CU_STREAM_LEGACY` (1) are the legacy default stream,
+    /// `CU_STREAM_PER_THREAD` (2) is the calling thread's. On the CPU device it is null.
     ///
     /// # Errors
     ///
-    /// [`DispatchError`], with nothing queued and nothing written: the wrong number of inputs, a null or misaligned pointer, an
-    /// output that overlaps the lengths, overlaps the input in part, or equals it with other strides; a dispatch that the
-    /// operator was not compiled for; a stream for a CPU operator; an error of the driver.
+    /// [`DispatchError`], with nothing queued and nothing written:
+    /// - the number of inputs is wrong;
+    /// - a pointer is null or misaligned;
+    /// - the output overlaps the lengths, overlaps a part of the input, or equals the input with other strides;
+    /// - the operator was not compiled for this dispatch;
+    /// - the operator is of the CPU and the stream is not null;
+    /// - the driver failed.
     ///
     /// # Safety
     ///
-    /// The caller promises that, from this call until the queued work is done (for a captured call: until the
-    /// last replay of every graph it became part of is done),
+    /// The caller promises that, from this call until the queued work is done (for a captured call: until the last
+    /// replay of every graph that contains it is done),
     ///
-    /// 1. each pointer is the first of the bytes from its tensor's first element to its last, in memory that the operator's
-    ///    device can read, and for the output write; on the CPU device the inputs' bytes are initialized, the output's too;
-    /// 2. no other work reads or writes the output's bytes, or writes the inputs' bytes, unless a stream order
-    ///    or an event puts it before or after;
-    /// 3. `stream` is a live stream of the operator's device and its primary context, or 0, 1 or 2;
+    /// 1. each pointer is the address of its tensor's first element, and the operator's device can read the tensor's
+    ///    bytes from the first element to the last, and write the output's; on the CPU device all of them, the output's
+    ///    too, are initialized;
+    /// 2. no other work writes these bytes, or reads the output's, unless a stream order or an event puts it before or
+    ///    after;
+    /// 3. `stream` is a live stream of the operator's device and of its primary context, or 0, 1 or 2;
     /// 4. this operator, or a clone of it, is alive.
     pub unsafe fn dispatch_raw(
         &self,
@@ -53,8 +61,8 @@ impl CompiledOperator {
         if let Some(launcher) = self.launcher() {
             let inputs = signature.by_position(inputs.iter().copied());
             let addresses = Addresses { inputs: &inputs, output };
-            // SAFETY: promise 3 is the handle's: a live stream of the context the functions were loaded into.
-            // Promises 1, 2 and 4 are what `driver::launch` asks of the pointers in its parameters.
+            // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
+            // into. Promises 1, 2 and 4 are what `driver::launch` needs of the pointers in its parameters.
             let handle = unsafe { StreamHandle::borrow(stream) };
             return Ok(launcher.launch(&addresses, in_place, handle)?);
         }
@@ -63,19 +71,20 @@ impl CompiledOperator {
         }
         let read = signature.inputs().iter().zip(inputs).enumerate().map(|(n, ((_, desc), &address))| {
             let bytes = desc.span_in_bytes() as usize;
-            // SAFETY: promise 1: initialized bytes of this process; `check_addresses` found them not null, aligned, and apart
-            // from the output. Promise 2: nobody writes them meanwhile.
+            // SAFETY: promise 1 makes these initialized bytes of this process. `check_addresses` has found that they
+            // are not null, that they are aligned, and that they do not overlap the output. Promise 2: nobody writes
+            // them meanwhile.
             (n > 0 || !in_place).then(|| unsafe { std::slice::from_raw_parts(address as *const u8, bytes) })
         });
         let inputs = signature.by_position(read);
         let bytes = signature.output.span_in_bytes() as usize;
-        // SAFETY: as for the inputs; in place, no slice of the first input is made, so that this is the only one.
+        // SAFETY: as for the inputs. In place, no slice of the first input is made, so this is the only one.
         let output = unsafe { std::slice::from_raw_parts_mut(output as *mut u8, bytes) };
         self.plan().run_on_cpu(Operands { inputs: &inputs, output });
         Ok(())
     }
 
-    /// Whether the output is the input, where the addresses are right.
+    /// Checks addresses; returns whether the output is the first input.
     pub(crate) fn check_addresses(&self, inputs: &[Address], output: Address) -> Result<bool, BindingError> {
         let signature = self.signature();
         let roles = signature.inputs();
@@ -98,7 +107,7 @@ impl CompiledOperator {
         for (n, (&(tensor, desc), &address)) in roles.iter().zip(inputs).enumerate() {
             aliasing.check(n, tensor, desc, address)?;
         }
-        aliasing.check_promise()?;
+        aliasing.check_compile_options()?;
         Ok(aliasing.in_place)
     }
 }

@@ -1,5 +1,5 @@
-//! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors
-//! again. [`Error`] is for the short paths, which take all steps at once.
+//! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors again.
+//! [`Error`] is for the short paths, which take all steps at once.
 
 use crate::desc::TensorRole;
 use crate::feature_level::FeatureLevel;
@@ -38,7 +38,7 @@ pub enum DeviceError {
     /// There is no GPU, or none with that ordinal.
     #[error("cuda: opening device {ordinal} failed: the driver reports {count} devices; choose an ordinal below that, or use the CPU device")]
     NoSuchDevice {
-        /// The ordinal asked for.
+        /// The requested ordinal.
         ordinal: usize,
         /// How many devices there are.
         count: usize,
@@ -66,7 +66,7 @@ pub enum BufferError {
     OutOfMemory {
         /// `cpu` or `cuda`.
         backend: &'static str,
-        /// What was asked for.
+        /// The requested size.
         size_in_bytes: u64,
         /// Why it failed.
         reason: String,
@@ -81,7 +81,7 @@ pub enum BufferError {
         /// Bytes of the buffer.
         size_in_bytes: u64,
     },
-    /// The buffer does not hold whole elements of the type asked for.
+    /// The buffer's size is not a whole number of elements of the requested type.
     #[error("the buffer is {size_in_bytes} bytes, must be a multiple of {element_size}, the bytes of an element")]
     PartialElement {
         /// Bytes of the buffer.
@@ -99,17 +99,17 @@ pub enum BufferError {
 #[non_exhaustive]
 pub enum CompileError {
     /// The operator was created at a higher feature level than the device's, which rejects it.
-    #[error("the device is held to {level}, which rejects the operator:\n{errors}")]
+    #[error("the device's feature level is {level}, which rejects the operator:\n{errors}")]
     FeatureLevel {
         /// The device's level.
         level: FeatureLevel,
-        /// The rules that are broken there.
+        /// The rules that are broken at that level.
         errors: ValidationErrors,
     },
-    /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is no alignment.
+    /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is not a power of two.
     #[error("CompileOptions.PointerAlignment is {found}, must be 0 or a power of two (compile.pointer_alignment)")]
     PointerAlignment {
-        /// What was asked for.
+        /// The option's value.
         found: u32,
     },
     /// The driver failed.
@@ -194,18 +194,18 @@ pub enum BindingError {
     Overlap {
         /// Which input.
         tensor: TensorRole,
-        /// The first byte that both have: an offset in their buffer, or an address.
+        /// The first byte that is in both: an offset in their buffer, or an address.
         found: u64,
-        /// The pointers of OutputTensor and of the input; None where buffers are bound.
+        /// The pointers of OutputTensor and of the input; `None` for bound buffers.
         pointers: Option<(u64, u64)>,
-        /// What would be right.
+        /// What the rule requires.
         required: &'static str,
     },
-    /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not keep.
+    /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not satisfy.
     #[error("the dispatch is {}in place, must {}be, as CompileOptions.InPlace is {} (binding.promise)",
         if *.promised { "not " } else { "" }, if *.promised { "" } else { "not " }, if *.promised { "ALWAYS" } else { "NEVER" })]
     Promise {
-        /// What was promised.
+        /// The option's value: always (true) or never (false) in place.
         promised: bool,
     },
     /// The output is bound to the input's range, but the two tensors place their elements differently.
@@ -235,7 +235,7 @@ pub enum DispatchError {
         /// The operator's device.
         required: String,
     },
-    /// A graph is recorded of operators of another device.
+    /// An operator of the graph belongs to another device.
     #[error("the graph is of {found}, must be of {required}, the operator's device (graph.device)")]
     Graph {
         /// The graph's device.
@@ -264,7 +264,7 @@ pub enum Error {
     /// The tensors break rules of the operator.
     #[error(transparent)]
     Validation(#[from] ValidationErrors),
-    /// A slice does not hold the elements of its tensor.
+    /// A slice does not have as many elements as its tensor.
     #[error("the slice of {} is {found} elements, must be {required}, the product of its sizes (slice.length)", .tensor.name())]
     SliceLength {
         /// Which tensor.

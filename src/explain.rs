@@ -1,4 +1,4 @@
-//! What a compiled operator will do, in words: [`CompiledOperator::explain`].
+//! A description of what a compiled operator will do: [`CompiledOperator::explain`].
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use crate::operator::Operator;
 pub use crate::plan::MergedDimension;
 use crate::registry::Plan;
 
-/// The plan of an operator: dimensions as they were merged, and the kernels that a dispatch chooses from.
-/// `Display` writes it for people; `dml-cuda --explain` prints that.
+/// The plan of an operator: its merged dimensions, and the kernels that a dispatch chooses from. `Display` writes it
+/// for people; `dml-cuda --explain` prints that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The merged dimensions, outermost in the output's memory first; dimensions of size 1 are gone.
+    /// The merged dimensions, outermost in the output's memory first, without dimensions of size 1.
     pub dimensions: Vec<MergedDimension>,
-    /// How a fill, a reversal between two buffers, and one in place would run; no in-place mode where the strides of
-    /// input and output differ.
+    /// The modes that are possible: a fill, or a reversal by copying and in place. There is no in-place mode if the
+    /// strides of input and output differ.
     pub modes: Vec<ExplainedMode>,
 }
 
@@ -30,13 +30,12 @@ pub struct Explanation {
 pub struct ExplainedMode {
     /// `fill`, `copying` or `in place`.
     pub name: &'static str,
-    /// Bytes that must move, read and written: in place, where every length is the axis.
+    /// Bytes that must be read and written; in place, the most there can be (every length is the axis size).
     pub bytes: u64,
-    /// The launches that are chosen from, in this order, by the alignment of the pointers; none where nothing moves, nor on
-    /// the CPU.
-    /// Bound buffers get the first, whose alignment they always have.
+    /// The candidate launches. A dispatch takes the first one whose alignment its pointers satisfy; bound buffers
+    /// always satisfy the first one's. Empty if nothing moves, and on the CPU.
     pub launches: Vec<ExplainedLaunch>,
-    /// Faster kernels that cannot run this layout, fastest first, each with the reason.
+    /// Faster kernels that cannot run this layout, fastest first, with the reasons.
     pub rejected: Vec<(String, String)>,
 }
 
@@ -46,20 +45,20 @@ pub struct ExplainedMode {
 pub struct ExplainedLaunch {
     /// The entry point, named as in `kernels/`.
     pub kernel: String,
-    /// Bytes of the widest store of a thread.
+    /// Bytes of a thread's widest store.
     pub access_bytes: u32,
-    /// Blocks of threads.
+    /// Thread blocks.
     pub blocks: u32,
-    /// Threads of a block.
+    /// Threads per thread block.
     pub threads: u32,
-    /// Bytes of dynamic shared memory of a block.
+    /// Bytes of dynamic shared memory per thread block.
     pub shared_memory: u32,
-    /// What the addresses of the big tensors must be multiples of.
+    /// The required alignment of the addresses of the first input and the output.
     pub alignment: u32,
 }
 
 impl CompiledOperator {
-    /// What a dispatch will do: merged dimensions, bytes, and on a GPU kernels, grids, and why no faster kernel was
+    /// What a dispatch will do: merged dimensions, bytes and, on a GPU, kernels, grids, and why no faster kernel was
     /// chosen.
     pub fn explain(&self) -> Explanation {
         #[cfg(feature = "cuda")]
@@ -72,7 +71,7 @@ impl CompiledOperator {
 
 #[cfg(feature = "cuda")]
 impl Operator {
-    /// What a dispatch would do on a GPU with those limits, whether there is one or not: merged dimensions, kernels, grids,
+    /// What a dispatch would do on a GPU with those limits, which need not exist: merged dimensions, kernels, grids,
     /// bytes, and why no faster kernel was chosen.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
         on_gpu(&self.plan(), target)

@@ -1,8 +1,7 @@
-//! Feature levels: what each level of DirectML supports of the two operators, as data.
+//! Feature levels: what each level of DirectML supports for the two operators, as data.
 //!
-//! Source: the "Tensor support" tables of Microsoft's pages of the two operators. The real DirectML does not
-//! enforce a minimum level for them; this library does, because that tells whether a model will run on an
-//! older Windows machine.
+//! Source: the "Tensor support" tables of Microsoft's pages of the two operators. The real DirectML does not enforce a
+//! minimum level for the operators. This library does, to tell whether a model will run on an older Windows machine.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,7 +12,7 @@ use crate::desc::{OperatorType, TensorRole};
 
 /// `DML_FEATURE_LEVEL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)] // the variants are DirectML's levels, and say which they are
+#[allow(missing_docs)] // the variants have DirectML's names
 pub enum FeatureLevel {
     V1_0,
     V2_0,
@@ -87,7 +86,7 @@ impl FromStr for FeatureLevel {
     }
 }
 
-/// What one feature level supports of one tensor of an operator.
+/// What one feature level supports for one tensor of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorSupport {
     /// How many dimensions the tensor may have.
@@ -130,8 +129,8 @@ const fn reverse(
     Row { operator: OperatorType::ReverseSubsequences, role, level, dimension_counts, data_types }
 }
 
-/// The tables of the two pages, except that a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0, where the page
-/// says from 3_0 on. Of the rows of one tensor, the last whose level is reached applies.
+/// The tables of the two pages, with one exception: a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0,
+/// although the page says from 3_0 on. Of a tensor's rows, the last one whose level is reached applies.
 const TABLE: &[Row] = &[
     fill(V2_1, 4..=4, UP_TO_32_BITS),
     fill(V4_0, 1..=8, UP_TO_32_BITS),
@@ -147,8 +146,8 @@ const TABLE: &[Row] = &[
     reverse(TensorRole::Output, V5_0, 1..=8, AND_ALL_64_BITS),
 ];
 
-/// What `level` supports of the tensor `role` of `operator`; `None` where the operator does not exist at that
-/// level, or has no such tensor.
+/// What `level` supports for the tensor `role` of `operator`. `None` if the operator does not exist at that level, or
+/// has no such tensor.
 pub fn tensor_support(operator: OperatorType, role: TensorRole, level: FeatureLevel) -> Option<TensorSupport> {
     TABLE
         .iter()
@@ -156,7 +155,7 @@ pub fn tensor_support(operator: OperatorType, role: TensorRole, level: FeatureLe
         .map(|row| TensorSupport { dimension_counts: row.dimension_counts.clone(), data_types: row.data_types })
 }
 
-/// The lowest level at which `accepts` holds of the tensor `role` of `operator`.
+/// The lowest level whose support for the tensor `role` of `operator` satisfies `accepts`.
 pub(crate) fn lowest_level(
     operator: OperatorType,
     role: TensorRole,
@@ -169,6 +168,6 @@ pub(crate) fn lowest_level(
 
 /// The lowest level at which `operator` exists.
 pub fn minimum_feature_level(operator: OperatorType) -> FeatureLevel {
-    // Every operator of TABLE has an output row, so the fallback is never taken.
+    // Every operator in TABLE has an output row, so the fallback is never used.
     lowest_level(operator, TensorRole::Output, |_| true).unwrap_or(FeatureLevel::HIGHEST)
 }

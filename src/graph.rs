@@ -1,4 +1,4 @@
-//! Graphs: dispatches that are recorded once and launched together.
+//! Graphs: dispatches that are recorded once and then launched together.
 
 use crate::binding::BindingTable;
 #[cfg(feature = "cuda")]
@@ -8,10 +8,11 @@ use crate::error::{DeviceError, DispatchError};
 use crate::stream::Stream;
 use crate::trace::span;
 
-/// Dispatches that are launched together, in order, for the host's cost of one: a CUDA graph, where DirectML has a command list.
+/// Dispatches that are launched together, in order, at the host cost of one. This is a CUDA graph; DirectML's
+/// counterpart is a command list.
 ///
-/// It keeps operators and buffers alive. Every launch reads what the buffers hold then. On the CPU a launch is the dispatches,
-/// one after another.
+/// It keeps operators and buffers alive. Every launch reads what the buffers contain at that time. On the CPU a launch
+/// runs the dispatches one after another.
 ///
 /// ```
 /// # let device = dml_cuda::Device::cpu();
@@ -27,7 +28,7 @@ use crate::trace::span;
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
-    /// Destroyed before what it uses.
+    /// Declared first, so that it is destroyed before the tables whose memory it uses.
     #[cfg(feature = "cuda")]
     recorded: Option<cuda::Graph>,
     tables: Vec<BindingTable>,
@@ -35,7 +36,7 @@ pub struct Graph {
 }
 
 impl Device {
-    /// Records dispatches of this device's operators; nothing runs.
+    /// Records dispatches of this device's operators. Nothing runs yet.
     ///
     /// # Errors
     ///
@@ -63,7 +64,8 @@ impl Graph {
         })
     }
 
-    /// Queues the dispatches on a stream of the graph's device, behind the launch before, on whichever stream that was.
+    /// Queues the dispatches on a stream of the graph's device. They run after the graph's previous launch, even if
+    /// that was on another stream.
     pub fn launch(&mut self, stream: &Stream) -> Result<(), DispatchError> {
         span!("launch", device = self.device, dispatches = self.tables.len());
         if !stream.device().same_as(&self.device) {
@@ -81,8 +83,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Milliseconds from the begin of the first dispatch to the end of the last, of the last launch, after waiting for it, as
-    /// reading a buffer waits. GPU only.
+    /// Waits for the last launch and returns its duration in milliseconds, from the begin of the first dispatch to the
+    /// end of the last. GPU only.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where the elements of a tensor lie: counts, spans and overlap, in arithmetic that cannot wrap.
+//! Where the elements of a tensor are in memory: counts, spans and overlap, in arithmetic that cannot wrap.
 
 mod overlap;
 
@@ -14,8 +14,8 @@ pub(crate) fn element_count(sizes: &[u32]) -> Option<u128> {
     sizes.iter().try_fold(1u128, |count, &size| count.checked_mul(u128::from(size)))
 }
 
-/// Elements from the first to the last, both included: Πsizes where packed, else 1 + Σ(size − 1)·stride.
-/// `None` past 2^128, or where there are not as many strides as sizes.
+/// Elements from the first to the last, both included: Πsizes if packed, else 1 + Σ(size − 1)·stride. `None` past
+/// 2^128, or if there are not as many strides as sizes.
 pub(crate) fn span(sizes: &[u32], strides: Option<&[u32]>) -> Option<u128> {
     let Some(strides) = strides else {
         return element_count(sizes);
@@ -27,7 +27,7 @@ pub(crate) fn span(sizes: &[u32], strides: Option<&[u32]>) -> Option<u128> {
     Some(1 + sizes.iter().zip(strides).map(distance).sum::<u128>())
 }
 
-/// The bytes from the first element of a validated tensor to the last, neither rounded up nor past 2^64.
+/// The bytes from the first element of a validated tensor to the last, not rounded up. Saturates at 2^64 − 1.
 pub(crate) fn span_in_bytes(data_type: TensorDataType, sizes: &[u32], strides: Option<&[u32]>) -> u64 {
     let bytes = span(sizes, strides).map(|span| span * u128::from(data_type.size_in_bits()) / 8);
     bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(u64::MAX)
@@ -45,7 +45,7 @@ pub(crate) fn minimum_size_in_bytes(data_type: TensorDataType, sizes: &[u32], st
     u64::try_from(bytes).ok()
 }
 
-/// The strides of a packed row-major tensor. Of a validated tensor they fit 32 bits.
+/// The strides of a packed row-major tensor. For a validated tensor they fit in 32 bits.
 pub(crate) fn packed_strides(sizes: &[u32]) -> Vec<u32> {
     let mut strides = vec![1; sizes.len()];
     for d in (1..sizes.len()).rev() {

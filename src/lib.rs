@@ -79,10 +79,10 @@ pub use validate::{
     Caveat, DirectMlVersion, ParseDirectMlVersionError, Requirement, Rule, ValidationError, ValidationErrors,
 };
 
-// Unit tests use the integration tests' cases and oracles, which name the crate.
+// Unit tests use the integration tests' cases and oracles. Those name this crate `dml_cuda`.
 #[cfg(test)]
 extern crate self as dml_cuda;
 #[cfg(test)]
-#[allow(dead_code)] // they use a part of it
+#[allow(dead_code)] // unit tests use only a part
 #[path = "../crates/dml-cuda-testing/src/lib.rs"]
 mod common;

@@ -1,6 +1,10 @@
-//! Tensors of other libraries as descriptors: signed sizes and strides of any rank, broadcast lengths, elements of any whole bytes.
+//! Turns tensors of other libraries into descriptors: signed sizes and strides, any rank, broadcast lengths, elements
+//! of any number of whole bytes.
 //!
-//! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`] finds the compiled one without an allocation.
+//! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`] can look up the compiled one without
+//! allocating.
+
+mod range;
 
 use crate::data_type::{ScalarUnion, TensorDataType};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
@@ -8,18 +12,20 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::layout::MAX_DIMENSIONS;
 use crate::operator::Operator;
+pub use range::{integer_range_count, range_count, RangeError};
 
 /// A tensor as NumPy, DLPack or ONNX Runtime describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignTensor<'a> {
-    /// Of any rank; none of them below 0.
+    /// Of any rank. None may be negative.
     pub sizes: &'a [i64],
-    /// One for each size; packed in row-major order where `None`.
+    /// One for each size. `None` if the tensor is packed in row-major order.
     pub strides_in_bytes: Option<&'a [i64]>,
 }
 
 impl ForeignTensor<'_> {
-    /// The stride of a dimension, if `packed` is that of a packed tensor. Where the size is 1 it means nothing.
+    /// The stride of a dimension; `packed` is the stride that it has in a packed tensor. Strides of dimensions of size
+    /// 1 have no meaning.
     fn stride(&self, dimension: usize, packed: i64) -> i64 {
         self.strides_in_bytes.map_or(packed, |strides| strides[dimension])
     }
@@ -34,7 +40,7 @@ impl ForeignTensor<'_> {
     }
 }
 
-/// Why tensors have no descriptor. Tensors have DirectML's names.
+/// Why tensors cannot be described. Tensors are called by DirectML's names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoweringError {
@@ -64,7 +70,7 @@ pub enum LoweringError {
         /// Its dimensions.
         required: usize,
     },
-    /// A size that cannot be.
+    /// A size that is not possible.
     #[error("dimension {dimension} of {} is {found}, must be {required}", .tensor.name())]
     Size {
         /// Whose.
@@ -73,10 +79,10 @@ pub enum LoweringError {
         dimension: usize,
         /// Its size.
         found: i64,
-        /// What it has to be.
+        /// What it must be.
         required: String,
     },
-    /// A stride that cannot be.
+    /// A stride that is not possible.
     #[error("stride {dimension} of {} is {found} bytes, must be {required}", .tensor.name())]
     Stride {
         /// Whose.
@@ -85,10 +91,10 @@ pub enum LoweringError {
         dimension: usize,
         /// The stride.
         found: i64,
-        /// What it has to be.
+        /// What it must be.
         required: String,
     },
-    /// Dimensions that do not fold into those of a descriptor.
+    /// Too many dimensions, which do not fold into those of a descriptor.
     #[error("{} has shape {shape:?}, must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths", TensorRole::Input.name())]
     Fold {
         /// The input's sizes.
@@ -96,7 +102,7 @@ pub enum LoweringError {
     },
 }
 
-/// An operator of other libraries' tensors, with everything that its descriptor depends on.
+/// An operator on tensors of other libraries, with everything that its descriptor depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lowered {
     /// REVERSE_SUBSEQUENCES.
@@ -106,7 +112,7 @@ pub enum Lowered {
 }
 
 impl Lowered {
-    /// The operator's descriptor. That of a FLOAT64 sequence is none of DirectML's.
+    /// The operator's descriptor. DirectML does not accept the one of a FLOAT64 sequence.
     pub fn desc(&self) -> OperatorDesc {
         match self {
             Self::Reversal(reversal) => reversal.desc().into(),
@@ -126,7 +132,7 @@ impl Lowered {
     }
 }
 
-/// A reversal with dimensions folded as far as they go, and elements as one or more unsigned integers of 1 to 8 bytes.
+/// A reversal with as few dimensions as possible. Each element becomes one or more unsigned integers of 1 to 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoweredReversal {
     sizes: [u32; MAX_DIMENSIONS],
@@ -140,12 +146,12 @@ pub struct LoweredReversal {
 }
 
 impl LoweredReversal {
-    /// A reversal of `input` along `axis` (from the end where negative) into a tensor of the same sizes, by lengths of a shape that
-    /// NumPy broadcasts to the input's with 1 at the axis.
+    /// A reversal of `input` along `axis` (negative: counted from the end) into a tensor of the same sizes. The shape
+    /// of `lengths` broadcasts, by NumPy's rules, to the input's shape with 1 at the axis.
     ///
-    /// `element_size` is in bytes. `addresses` are all bits of the two addresses, or 0 where they are multiples of 8: elements are
-    /// moved by the largest integers whose alignment these, the strides and the element size allow. A size of 0 passes, but
-    /// has no valid descriptor.
+    /// `element_size` is in bytes. `addresses` is the bitwise or of the input's and the output's addresses, or 0 if
+    /// they are multiples of 8. Elements move as the largest integers that the addresses, the strides and the element
+    /// size allow. A size of 0 is accepted here, but the descriptor is then invalid.
     ///
     /// ```
     /// use dml_cuda::lowering::{ForeignTensor, LoweredReversal};
@@ -162,7 +168,7 @@ impl LoweredReversal {
     ///
     /// # Errors
     ///
-    /// [`LoweringError`]: an axis, sizes or strides that do not fit; more than 8 dimensions that do not fold.
+    /// [`LoweringError`]: the axis, sizes or strides do not fit, or the tensor needs more than 8 dimensions.
     pub fn new(
         input: ForeignTensor<'_>,
         lengths: ForeignTensor<'_>,
@@ -199,7 +205,7 @@ impl LoweredReversal {
         if units > 1 {
             folding.add(units as u32, [1, 0, 1], false, input.sizes)?;
         }
-        // From the innermost dimension out, with the strides of packed tensors.
+        // From the innermost dimension out, keeping track of the strides that packed tensors have.
         let (mut packed, mut packed_lengths) = (element_size as i64, length_size);
         for d in (0..rank).rev() {
             let (found, is_axis) = (input.sizes[d], d == axis);
@@ -241,7 +247,7 @@ impl LoweredReversal {
         self.sizes[self.axis]
     }
 
-    /// DirectML's descriptor.
+    /// The operator's descriptor.
     pub fn desc(&self) -> ReverseSubsequencesDesc {
         let sizes = &self.sizes[..self.rank];
         let mut length_sizes = self.sizes;
@@ -258,7 +264,8 @@ impl LoweredReversal {
     }
 }
 
-/// Dimensions from the innermost out, in the last places; one that continues the one inside it in every tensor joins it.
+/// Collects dimensions from the innermost out, in the last places of the arrays. A dimension that continues the one
+/// inside it in every tensor is merged with it.
 struct Folding {
     lowered: LoweredReversal,
     at: usize,
@@ -311,7 +318,7 @@ impl Folding {
         Ok(())
     }
 
-    /// Moves the dimensions to the first places. The axis is one of them.
+    /// Moves the dimensions to the first places. The axis must be one of them.
     fn finish(self) -> LoweredReversal {
         let Self { mut lowered, at } = self;
         lowered.rank = MAX_DIMENSIONS - at;
@@ -325,7 +332,7 @@ impl Folding {
     }
 }
 
-/// A sequence in the dimensions of its output.
+/// A sequence, with the dimensions of its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoweredSequence {
     sizes: [u32; MAX_DIMENSIONS],
@@ -338,12 +345,12 @@ pub struct LoweredSequence {
 }
 
 impl LoweredSequence {
-    /// `count` elements, packed. `start` and `delta` are the bits of scalars of the type, which may be FLOAT64, too: a type that
-    /// DirectML does not fill.
+    /// `count` packed elements. `start` and `delta` are the bits of scalars of the type. The type may also be FLOAT64,
+    /// which DirectML does not fill.
     pub fn packed(data_type: TensorDataType, count: u32, start: u64, delta: u64) -> Self {
         let (mut sizes, mut strides) = ([0; MAX_DIMENSIONS], [0; MAX_DIMENSIONS]);
         (sizes[0], strides[0]) = (count, 1);
-        // Bits above the type's say nothing.
+        // Clears bits above the type's, so that equal sequences compare equal.
         let [start, delta] = [start, delta].map(|scalar| scalar & u64::MAX >> (64 - data_type.size_in_bits()));
         Self { sizes, strides, rank: 1, data_type, start, delta }
     }
@@ -352,7 +359,7 @@ impl LoweredSequence {
     ///
     /// # Errors
     ///
-    /// [`LoweringError`]: sizes or strides that do not fit, more than 8 dimensions, FLOAT64 that is not packed.
+    /// [`LoweringError`]: the sizes or strides do not fit, there are more than 8 dimensions, or FLOAT64 is not packed.
     pub fn strided(
         data_type: TensorDataType,
         output: ForeignTensor<'_>,
@@ -381,7 +388,7 @@ impl LoweredSequence {
         Ok(lowered)
     }
 
-    /// DirectML's descriptor; that of FLOAT64 is none of DirectML's.
+    /// The operator's descriptor. DirectML does not accept the one of a FLOAT64 sequence.
     pub fn desc(&self) -> FillValueSequenceDesc {
         let (sizes, strides) = (&self.sizes[..self.rank], &self.strides[..self.rank]);
         let output_tensor = match strides {
@@ -397,72 +404,12 @@ impl LoweredSequence {
     }
 }
 
-/// How many elements `start`, `start + delta`, … has below `limit` (above it where delta is negative): those of ONNX's Range, as ONNX
-/// Runtime 1.32 counts them.
-///
-/// # Errors
-///
-/// [`RangeError`]: a delta of 0, no finite number of elements, 2³² or more.
-pub fn range_count([start, limit, delta]: [f64; 3]) -> Result<u32, RangeError> {
-    if delta == 0.0 {
-        return Err(RangeError::Delta);
-    }
-    let count = ((limit - start) / delta).ceil();
-    if !count.is_finite() {
-        return Err(RangeError::NotFinite { start, limit, delta });
-    }
-    fewer(count.max(0.0) as u128)
-}
-
-/// The same of integers, exactly.
-///
-/// # Errors
-///
-/// [`RangeError`]: a delta of 0, 2³² elements or more.
-pub fn integer_range_count([start, limit, delta]: [i64; 3]) -> Result<u32, RangeError> {
-    if delta == 0 {
-        return Err(RangeError::Delta);
-    }
-    let (difference, delta) = (i128::from(limit) - i128::from(start), i128::from(delta));
-    let (distance, step) = if delta < 0 { (-difference, -delta) } else { (difference, delta) };
-    fewer(distance.max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
-}
-
-fn fewer(found: u128) -> Result<u32, RangeError> {
-    u32::try_from(found).map_err(|_| RangeError::Count { found })
-}
-
-/// Why a range has no elements to write.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RangeError {
-    /// The delta is 0.
-    #[error("delta is 0, must be another number")]
-    Delta,
-    /// A scalar is infinite or not a number.
-    #[error("start is {start}, limit {limit} and delta {delta}, must give a finite number of elements")]
-    NotFinite {
-        /// The first element.
-        start: f64,
-        /// Where the range ends.
-        limit: f64,
-        /// The distance of neighbours.
-        delta: f64,
-    },
-    /// Too many.
-    #[error("the output has {found} elements, must have fewer than 2³²")]
-    Count {
-        /// How many.
-        found: u128,
-    },
-}
-
 fn size_of(tensor: TensorRole, dimension: usize, found: i64) -> Result<u32, LoweringError> {
     let required = || if found < 0 { "at least 0" } else { "below 2³²" }.to_owned();
     u32::try_from(found).map_err(|_| LoweringError::Size { tensor, dimension, found, required: required() })
 }
 
-/// A stride in units of so many bytes.
+/// A stride in bytes as a number of units.
 fn units_of(tensor: TensorRole, dimension: usize, found: i64, unit: i64) -> Result<u32, LoweringError> {
     let units = if found % unit == 0 { u32::try_from(found / unit).ok() } else { None };
     units.ok_or_else(|| {
@@ -476,154 +423,4 @@ fn units_of(tensor: TensorRole, dimension: usize, found: i64, unit: i64) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
-        ForeignTensor { sizes, strides_in_bytes: None }
-    }
-
-    fn strided<'a>(sizes: &'a [i64], strides: &'a [i64]) -> ForeignTensor<'a> {
-        ForeignTensor { sizes, strides_in_bytes: Some(strides) }
-    }
-
-    /// Of packed tensors of 4-byte elements, with lengths of 8 bytes: sizes, strides of the lengths, and the axis.
-    fn lower(shape: &[i64], lengths: &[i64], axis: i64) -> Result<(Vec<u32>, Vec<u32>, u32), LoweringError> {
-        let (input, lengths) = (packed(shape), packed(lengths));
-        let desc = LoweredReversal::new(input, lengths, None, axis, 4, TensorDataType::UInt64, 0)?.desc();
-        Device::cpu().create_operator(desc.clone()).expect("DirectML takes it");
-        let strides = desc.sequence_lengths_tensor.strides.expect("written out");
-        Ok((desc.input_tensor.sizes, strides, desc.axis))
-    }
-
-    #[test]
-    fn dimensions_fold_to_outer_axis_and_inner() {
-        for (shape, lengths, axis, required) in [
-            // ONNX's [T, B, F, G] along time 0, and [B, T, F, G] along time 1.
-            (&[5, 3, 7, 2][..], &[1, 3, 1, 1][..], 0, (vec![5, 3, 14], vec![0, 1, 0], 0)),
-            (&[3, 5, 7, 2], &[3, 1, 1, 1], 1, (vec![3, 5, 14], vec![1, 0, 0], 1)),
-            // Lengths of every lane; a scalar; lengths of lower rank; the axis alone, also from the end.
-            (&[3, 2, 5, 7], &[3, 2, 1, 7], 2, (vec![6, 5, 7], vec![7, 0, 1], 1)),
-            (&[3, 5], &[], 1, (vec![3, 5], vec![0, 0], 1)),
-            (&[2, 3, 4], &[4], 1, (vec![2, 3, 4], vec![0, 0, 1], 1)),
-            (&[5], &[1], -1, (vec![5], vec![0], 0)),
-            (&[1, 1, 1], &[], 1, (vec![1], vec![0], 0)),
-            // Ten dimensions become three.
-            (&[2; 10], &[2, 2, 2, 1, 2, 2, 2, 2, 2, 2], 3, (vec![8, 2, 64], vec![64, 0, 1], 1)),
-        ] {
-            assert_eq!(lower(shape, lengths, axis).expect("fits"), required, "{shape:?} {lengths:?} {axis}");
-        }
-    }
-
-    #[test]
-    fn elements_move_as_the_largest_integers_that_everything_is_aligned_to() {
-        let lengths = packed(&[]);
-        for (size, strides, addresses, unit, sizes) in [
-            (4, [12, 4], 0, TensorDataType::UInt32, &[2, 3][..]),
-            (16, [48, 16], 0, TensorDataType::UInt64, &[2, 3, 2]),
-            (12, [36, 12], 0, TensorDataType::UInt32, &[2, 3, 3]),
-            (3, [9, 3], 0, TensorDataType::UInt8, &[2, 3, 3]),
-            // Rows of 26 bytes; an address at 2.
-            (4, [26, 4], 0, TensorDataType::UInt16, &[2, 3, 2]),
-            (8, [24, 8], 0x7002, TensorDataType::UInt16, &[2, 3, 4]),
-        ] {
-            let input = strided(&[2, 3], &strides);
-            let lowered =
-                LoweredReversal::new(input, lengths, Some(&strides), 1, size, TensorDataType::UInt32, addresses);
-            let desc = lowered.expect("fits").desc();
-            assert_eq!(
-                (desc.input_tensor.data_type, &desc.input_tensor.sizes[..]),
-                (unit, sizes),
-                "{size} {strides:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_named() {
-        let refused =
-            |shape: &[i64], lengths: &[i64], axis| lower(shape, lengths, axis).expect_err("refused").to_string();
-        assert_eq!(refused(&[2, 3], &[3, 1], 1), "dimension 0 of SequenceLengthsTensor is 3, must be 1 or 2");
-        assert_eq!(refused(&[2, 3], &[2, 3], 1), "dimension 1 of SequenceLengthsTensor is 3, must be 1");
-        let rank = "SequenceLengthsTensor has 2 dimensions, must have at most 1, those of InputTensor";
-        assert_eq!(refused(&[2], &[1, 2], 0), rank);
-        assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, must be below 2³²");
-        assert_eq!(refused(&[2, -3], &[], 0), "dimension 1 of InputTensor is -3, must be at least 0");
-        assert_eq!(refused(&[2], &[], 1), "axis is 1, must be from -1 to 0, of an InputTensor of 1 dimensions");
-        let striped: Vec<i64> = (0..20).map(|d| if d % 2 == 0 { 2 } else { 1 }).collect();
-        assert!(refused(&[2; 20], &striped, 19).ends_with("must fold into 8 dimensions for these strides and lengths"));
-
-        let strides = |of_input: &[i64], of_lengths: &[i64]| {
-            let (input, lengths) = (strided(&[2, 3], of_input), strided(&[2, 1], of_lengths));
-            let lowered = LoweredReversal::new(input, lengths, None, 1, 4, TensorDataType::UInt32, 0);
-            lowered.expect_err("refused").to_string()
-        };
-        assert_eq!(strides(&[-12, 4], &[4, 4]), "stride 0 of InputTensor is -12 bytes, must be at least 0");
-        assert_eq!(
-            strides(&[1 << 40, 4], &[4, 4]),
-            "stride 0 of InputTensor is 1099511627776 bytes, must be below 17179869184"
-        );
-        let odd = "stride 0 of SequenceLengthsTensor is 6 bytes, must be a multiple of 4, the bytes of an element";
-        assert_eq!(strides(&[12, 4], &[6, 4]), odd);
-        assert_eq!(strides(&[12], &[4, 4]), "InputTensor has 1 strides, must have 2, one for each dimension");
-    }
-
-    #[test]
-    fn ranges_have_onnxs_counts() {
-        for (range, required) in [
-            ([0, 10, 3], 4),
-            ([0, 9, 3], 3),
-            ([10, 0, -3], 4),
-            ([9, 0, -3], 3),
-            ([0, 10, -1], 0),
-            ([10, 0, 1], 0),
-            ([5, 5, 1], 0),
-            ([-7, 8, 5], 3),
-            ([7, -8, -5], 3),
-            ([i64::MIN, i64::MAX, i64::MAX], 3),
-            ([i64::MAX, i64::MIN, i64::MIN], 2),
-        ] {
-            assert_eq!(integer_range_count(range), Ok(required), "{range:?}");
-        }
-        assert_eq!(integer_range_count([i64::MIN, i64::MAX, 1]), Err(RangeError::Count { found: u64::MAX.into() }));
-        assert_eq!(integer_range_count([0, 1, 0]), Err(RangeError::Delta));
-        assert_eq!(range_count([0.0, 1.0, -0.0]), Err(RangeError::Delta));
-        let widened = [-3e38, 3e38, 1e38].map(|scalar: f64| f64::from(scalar as f32));
-        for (range, required) in [
-            ([0.0, 1.0, 0.3], 4),
-            ([0.0, -1.0, 0.3], 0),
-            (widened, 7),
-            ([0.0, 1.0, f64::INFINITY], 0),
-            ([5.0, 0.0, 1.0], 0),
-        ] {
-            assert_eq!(range_count(range), Ok(required), "{range:?}");
-        }
-        let infinite = range_count([0.0, f64::INFINITY, 1.0]).expect_err("refused").to_string();
-        assert_eq!(infinite, "start is 0, limit inf and delta 1, must give a finite number of elements");
-        for range in [[f64::NAN, 1.0, 1.0], [0.0, f64::INFINITY, f64::INFINITY], [0.0, 1.0, f64::NAN]] {
-            assert!(matches!(range_count(range), Err(RangeError::NotFinite { .. })), "{range:?}");
-        }
-        assert!(matches!(range_count([0.0, 1e300, 1.0]), Err(RangeError::Count { .. })));
-    }
-
-    #[test]
-    fn compiled_operators_are_found_again_by_everything_that_they_depend_on() {
-        use crate::operator::CompileOptions;
-        let device = Device::cpu();
-        let of = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
-        let compile = |lowered, options| device.compile_lowered(&lowered, options).expect("right");
-        let (any, aligned) = (CompileOptions::default(), CompileOptions { pointer_alignment: 16, in_place: None });
-        let first = compile(of(5), any);
-        assert!(first.is_clone_of(&compile(of(5), any)));
-        assert!(!first.is_clone_of(&compile(of(5), aligned)) && !first.is_clone_of(&compile(of(6), any)));
-        // Kept while it is asked for; gone after two generations of others.
-        for count in 1000..6000 {
-            compile(of(count), any);
-            if count % 500 == 0 {
-                assert!(first.is_clone_of(&compile(of(5), any)));
-            }
-        }
-        (6000..9000).for_each(|count| drop(compile(of(count), any)));
-        assert!(!first.is_clone_of(&compile(of(5), any)));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Operators: a validated descriptor, and what a device makes of it.
+//! Operators: validated descriptors, and their compiled form for a device.
 
 use std::sync::Arc;
 
@@ -25,24 +25,25 @@ impl Device {
         Ok(Operator { desc: Arc::new(desc), level: self.feature_level() })
     }
 
-    /// Plans an operator for this device and looks up its kernels, loading those that are used for the first time.
+    /// Plans an operator for this device and looks up its kernels. Loads those that are used for the first time.
     ///
     /// # Errors
     ///
-    /// [`CompileError`]: the device's feature level is below the one that the operator was created at, and rejects it; the
-    /// driver failed.
+    /// [`CompileError`]: the device's feature level is lower than the one that the operator was created at, and rejects
+    /// it; or the driver failed.
     pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
         self.compile_operator_with(operator, CompileOptions::default())
     }
 
-    /// The same, but for what [`CompileOptions`] rule out: its kernels are not loaded, and dispatches of it are errors.
+    /// The same, restricted by [`CompileOptions`]. Skips kernels that the options exclude. A dispatch that needs one of
+    /// them fails.
     ///
-    /// Where the driver has not seen a kernel before it compiles it, which takes milliseconds; most layouts have two or more, by
-    /// the alignment of the pointers and by whether the output is the input.
+    /// If the driver has not seen a kernel before, it compiles it, which takes milliseconds. Most layouts have two
+    /// kernels or more, depending on the alignment of the pointers and on whether the output is the input.
     ///
     /// # Errors
     ///
-    /// As [`compile_operator`](Self::compile_operator); an alignment that is no power of two.
+    /// As [`compile_operator`](Self::compile_operator), or the alignment is not a power of two.
     pub fn compile_operator_with(
         &self,
         operator: &Operator,
@@ -70,7 +71,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator that DirectML has not, at any feature level; its plan must know the descriptor.
+    /// An operator that DirectML does not have, valid at every feature level. `Plan::new` must accept the descriptor.
     pub(crate) fn beyond_directml(desc: impl Into<OperatorDesc>) -> Self {
         Self { desc: Arc::new(desc.into()), level: FeatureLevel::ALL[0] }
     }
@@ -92,18 +93,18 @@ impl Operator {
     }
 }
 
-/// What every dispatch of a compiled operator keeps to.
+/// What all dispatches of a compiled operator have in common. A dispatch that differs fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CompileOptions {
-    /// What the addresses of the first input's and the output's first elements are multiples of, in bytes: a power of two, or 0 where
-    /// nothing is known but that they are aligned to their elements. 16 always holds for bound buffers.
+    /// The guaranteed alignment, in bytes, of the first elements of the first input and of the output: a power of two,
+    /// or 0 if they are only known to be aligned to their elements. For bound buffers, 16 is always right.
     pub pointer_alignment: u32,
-    /// Whether the output is the input: always, never, or `None` for either.
+    /// Whether the output is the input: always, never, or either (`None`).
     pub in_place: Option<bool>,
 }
 
 impl CompileOptions {
-    /// What is promised of the n-th tensor: of the first input, and of the output.
+    /// The guaranteed alignment of the n-th tensor. Only the first input and the output have one.
     pub(crate) fn alignment_of(&self, n: usize, tensor: TensorRole) -> u32 {
         if n == 0 || tensor == TensorRole::Output {
             self.pointer_alignment.max(1)
@@ -148,7 +149,7 @@ impl CompiledOperator {
                 launcher: match device.cuda_context() {
                     Some(context) => {
                         let selection = plan.select(&context.target());
-                        Some(Launcher::new(context, selection.keep(options.pointer_alignment, options.in_place))?)
+                        Some(Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))?)
                     }
                     None => None,
                 },
@@ -187,13 +188,13 @@ impl CompiledOperator {
         self.inner.options
     }
 
-    /// What launches it; `None` on the CPU.
+    /// Queues its kernels; `None` on the CPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn launcher(&self) -> Option<&Launcher> {
         self.inner.launcher.as_ref()
     }
 
-    /// What is bound to it.
+    /// The tensors to bind.
     pub(crate) fn signature(&self) -> Signature<'_> {
         self.desc().signature()
     }

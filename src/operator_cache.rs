@@ -1,4 +1,5 @@
-//! Compiled operators by everything that they depend on, for callers whose tensors come one call at a time.
+//! A cache of compiled operators, for callers whose tensors come one call at a time. The key is everything that an
+//! operator depends on.
 
 use std::collections::HashMap;
 use std::mem::take;
@@ -10,12 +11,13 @@ use crate::feature_level::FeatureLevel;
 use crate::lowering::Lowered;
 use crate::operator::{CompileOptions, CompiledOperator};
 
-/// Operators of one generation. Two are kept: what nobody asked for while a whole one was filled goes.
+/// Operators per generation. The cache has two generations. When the recent one is full, it becomes the older one, and
+/// the previous older one is dropped. A lookup moves an operator from the older to the recent one.
 const GENERATION: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
-    /// `None` of the CPU.
+    /// `None` for the CPU.
     ordinal: Option<usize>,
     level: FeatureLevel,
     lowered: Lowered,
@@ -40,9 +42,10 @@ impl Generations {
 static OPERATORS: LazyLock<RwLock<Generations>> = LazyLock::new(RwLock::default);
 
 impl Device {
-    /// An operator of other libraries' tensors, compiled now or in an earlier call of this process with the same arguments.
+    /// The compiled operator for tensors of other libraries: compiled now, or by an earlier call of this process with
+    /// the same arguments.
     ///
-    /// Between 1,024 and 2,048 operators are kept, those that were asked for last; each keeps its GPU's context.
+    /// A cache keeps the 1,024 to 2,048 operators that were requested last. Each keeps its GPU's context alive.
     ///
     /// # Errors
     ///
@@ -61,5 +64,32 @@ impl Device {
         };
         OPERATORS.write().unwrap_or_else(PoisonError::into_inner).keep(key, operator.clone());
         Ok(operator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data_type::TensorDataType;
+    use crate::lowering::LoweredSequence;
+
+    #[test]
+    fn compiled_operators_are_found_again() {
+        let device = Device::cpu();
+        let of = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
+        let compile = |lowered, options| device.compile_lowered(&lowered, options).expect("right");
+        let (any, aligned) = (CompileOptions::default(), CompileOptions { pointer_alignment: 16, in_place: None });
+        let first = compile(of(5), any);
+        assert!(first.is_clone_of(&compile(of(5), any)));
+        assert!(!first.is_clone_of(&compile(of(5), aligned)) && !first.is_clone_of(&compile(of(6), any)));
+        // It stays while it is requested, and is gone after two generations of others.
+        for count in 1000..6000 {
+            compile(of(count), any);
+            if count % 500 == 0 {
+                assert!(first.is_clone_of(&compile(of(5), any)));
+            }
+        }
+        (6000..9000).for_each(|count| drop(compile(of(count), any)));
+        assert!(!first.is_clone_of(&compile(of(5), any)));
     }
 }

@@ -1,5 +1,5 @@
-//! Short paths: one call that creates, compiles, binds and runs. They add nothing of their own; for work that
-//! repeats, compile once and dispatch many times.
+//! Short paths: one call that creates, compiles, binds and runs. They add nothing else. For repeated work, compile once
+//! and dispatch many times.
 
 use std::num::NonZeroU32;
 
@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::operator::{CompileOptions, Operator};
 
 impl Device {
-    /// An operator that no DirectML descriptor describes: element i of `count` FLOAT64 values, packed, becomes i·delta + start,
-    /// rounded once. These are the values of ONNX's `Range`, whose other types are those of a
-    /// [`FillValueSequenceDesc`]. It is compiled, bound and dispatched like any other.
+    /// An operator that no DirectML descriptor can describe: element i of `count` packed FLOAT64 values becomes start +
+    /// i·delta, rounded once. These are the values of ONNX's `Range` for FLOAT64; for its other types, use a
+    /// [`FillValueSequenceDesc`]. Compile, bind and dispatch it like any other operator.
     pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
         Operator::beyond_directml(FillValueSequenceDesc {
             output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
@@ -25,7 +25,7 @@ impl Device {
     }
 }
 
-/// A new packed tensor of those sizes, element i of which is `start + i·delta`.
+/// A new packed tensor with those sizes, whose element i is `start + i·delta`.
 ///
 /// ```
 /// use dml_cuda::{fill_value_sequence, Device};
@@ -42,14 +42,14 @@ pub fn fill_value_sequence<T: Element>(
     let tensor = BufferTensorDesc::packed(T::DATA_TYPE, sizes);
     let count = element_count(sizes);
     let desc = fill_desc(tensor, start, delta);
-    // Rejected descriptors must not allocate.
+    // Validate before allocating.
     let operator = device.create_operator(desc.clone())?;
     let output = device.create_buffer(operator.desc().output_tensor().total_tensor_size_in_bytes)?;
     run(device, desc, &[], &output)?;
     Ok(output.read_elements(count as usize)?)
 }
 
-/// Fills a packed tensor of those sizes in a buffer of the device.
+/// Fills a packed tensor with those sizes in a buffer of the device.
 pub fn fill_value_sequence_into<T: Element>(
     device: &Device,
     sizes: &[u32],
@@ -62,7 +62,7 @@ pub fn fill_value_sequence_into<T: Element>(
 
 /// Reverses the first `length` elements of every lane of a packed tensor along `axis`.
 ///
-/// `lengths` is a packed tensor of the same sizes, with 1 at `axis`.
+/// `lengths` is a packed tensor with the same sizes, but 1 at `axis`.
 ///
 /// ```
 /// use dml_cuda::{reverse_subsequences, Device};
@@ -88,7 +88,7 @@ pub fn reverse_subsequences<T: Element, L: Length>(
     Ok(buffer.read_elements(input.len())?)
 }
 
-/// Reverses a packed tensor in buffers of the device; in place where `output` is `input`.
+/// Reverses a packed tensor in buffers of the device; in place if `output` is `input`.
 pub fn reverse_subsequences_into<T: Element, L: Length>(
     device: &Device,
     input: &Buffer,

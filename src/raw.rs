@@ -1,8 +1,8 @@
-//! What other libraries hand over: addresses and streams, in types that are no other crate's.
+//! Addresses and streams of other libraries, in types that no other crate defines.
 
 use std::ffi::c_void;
 
-/// An address: in device memory a `CUdeviceptr`, of the CPU device a pointer of the process.
+/// An address: a `CUdeviceptr` in device memory, or a pointer of the process for the CPU device.
 pub type Address = u64;
 
 /// A stream of the CUDA driver: a `CUstream`, or the runtime's `cudaStream_t`.

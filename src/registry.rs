@@ -1,5 +1,4 @@
-//! What an operator needs of the modules of its name below `validate`, `plan`, `cpu` and `cuda::select`, written out once for
-//! every operator of the list in `desc`.
+//! Connects every operator of the list in `desc` with its modules in `validate`, `plan`, `cpu` and `cuda::select`.
 
 #[cfg(feature = "cuda")]
 use crate::cuda::select::{self, Selection, Until};
@@ -30,14 +29,14 @@ macro_rules! stages {
         }
 
         impl Plan {
-            /// The plan of a validated descriptor; `None` where it was not validated.
+            /// The plan of a validated descriptor; `None` if the descriptor was not validated.
             pub fn new(desc: &OperatorDesc) -> Option<Self> {
                 match desc {
                     $(OperatorDesc::$operator(desc) => plan::$module::Plan::new(desc).map(Self::$operator),)*
                 }
             }
 
-            /// What there is to say of it to people.
+            /// What it tells people.
             pub fn summary(&self) -> plan::Summary {
                 match self {
                     $(Self::$operator(plan) => plan.summary(),)*
@@ -79,8 +78,8 @@ pub fn validate(desc: &OperatorDesc, level: FeatureLevel) -> Result<(), Validati
     check(desc, &RuleSet::at(level))
 }
 
-/// What a version of DirectML answers: the rules that it finds broken, its wrap-arounds and its blindness to overlapping
-/// outputs included; or, where it accepts the descriptor, what it then gets wrong.
+/// What a version of DirectML answers: the rules that it finds broken or, if it accepts the descriptor, what it then
+/// gets wrong. This reproduces its wrap-arounds, and that it does not detect overlapping outputs.
 ///
 /// ```
 /// use dml_cuda::{validate_as, BufferTensorDesc, DirectMlVersion, FillValueSequenceDesc, ScalarUnion, TensorDataType};

@@ -7,7 +7,7 @@ use crate::error::DeviceError;
 #[cfg(feature = "cuda")]
 use crate::raw::RawStream;
 
-/// An order of work on a device.
+/// A sequence of work on a device.
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
@@ -22,7 +22,7 @@ enum Queue {
 }
 
 impl Device {
-    /// A new stream: work queued on one runs in order; work on two may run at once.
+    /// A new stream. Work queued on one stream runs in order; work on two streams may run at once.
     pub fn create_stream(&self) -> Result<Stream, DeviceError> {
         Stream::new(self)
     }
@@ -40,7 +40,7 @@ impl Stream {
         Ok(Self { device: device.clone(), queue })
     }
 
-    /// The device whose work it orders.
+    /// The device of the stream.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -54,7 +54,7 @@ impl Stream {
         }
     }
 
-    /// Records an event behind all work queued so far.
+    /// Records an event after all work queued so far.
     pub fn record_event(&self) -> Result<Event, DeviceError> {
         match &self.queue {
             Queue::Cpu => Err(DeviceError::NoEvents),
@@ -65,10 +65,11 @@ impl Stream {
 
     /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.
     ///
-    /// While it is being captured into a CUDA graph, no thread may read, write, make or drop a [`Buffer`](crate::Buffer) of
-    /// the GPU, nor call [`synchronize`](Self::synchronize): reading, writing and dropping one waits for all streams that this
-    /// crate made on the GPU, which the driver answers with an error and by invalidating the capture. Streams that the
-    /// caller made, with [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw), know no such limit.
+    /// While the stream is being captured into a CUDA graph, no thread may read, write, create or drop a
+    /// [`Buffer`](crate::Buffer) of the GPU, nor call [`synchronize`](Self::synchronize). Reading, writing and
+    /// dropping a buffer wait for all streams that this crate made on the GPU; the driver then returns an error and
+    /// invalidates the capture. Streams that the caller made and passes to
+    /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     #[cfg(feature = "cuda")]
     pub fn raw(&self) -> Option<RawStream> {
         match &self.queue {
@@ -87,7 +88,7 @@ impl Stream {
     }
 }
 
-/// A point in the work of a stream, with the time it was reached. GPU only.
+/// A point in the work of a stream, with the time at which it was reached. GPU only.
 #[derive(Debug)]
 pub struct Event {
     device: Device,

@@ -1,7 +1,7 @@
-//! Spans for the crate `tracing`, and ranges for NVIDIA's profilers, behind the features `tracing` and `nvtx`; without them they are
-//! nothing.
+//! Spans for the crate `tracing` (feature `tracing`), and ranges for NVIDIA's profilers (feature `nvtx`). Without these
+//! features they compile to nothing.
 
-/// Opens a span until the end of the scope: its name, and fields by their `Display`.
+/// Opens a span that ends with the scope: its name, and fields, which are formatted with `Display`.
 macro_rules! span {
     ($name:literal $(, $field:ident = $value:expr)*) => {
         #[cfg(feature = "tracing")]
@@ -12,7 +12,7 @@ macro_rules! span {
 }
 pub(crate) use span;
 
-/// A range of the calling thread in the domain `dml_cuda`, until it is dropped.
+/// A range of the calling thread in the domain `dml_cuda`, which ends when it is dropped.
 #[cfg(feature = "nvtx")]
 pub(crate) fn range(message: String) -> nvtx::domain::LocalRange<'static> {
     use std::ffi::CString;

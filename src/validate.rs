@@ -1,7 +1,8 @@
-//! Validation: a descriptor and a feature level in, every broken rule out.
+//! Validation: takes a descriptor and a feature level, and returns every broken rule.
 //!
-//! Nothing here knows a device, a pointer or a backend. Sources: Microsoft's pages of the two operators and
-//! of `DML_BUFFER_TENSOR_DESC`, and verdicts recorded from thirteen versions of DirectML (`docs/directml.md` has the tables).
+//! Nothing here knows a device, a pointer or a backend. Sources: Microsoft's pages of the two operators and of
+//! `DML_BUFFER_TENSOR_DESC`, and verdicts recorded from thirteen versions of DirectML (`docs/directml.md` has the
+//! tables).
 
 pub(crate) mod fill_value_sequence;
 pub(crate) mod reverse_subsequences;
@@ -53,7 +54,7 @@ impl fmt::Display for ValidationErrors {
 impl std::error::Error for ValidationErrors {}
 
 impl ValidationErrors {
-    /// `Err` with the rules that are broken, where there are any.
+    /// `Err` with the broken rules, if there are any.
     pub(crate) fn check(broken: Vec<ValidationError>) -> Result<(), Self> {
         if broken.is_empty() {
             Ok(())

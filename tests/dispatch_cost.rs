@@ -1,4 +1,4 @@
-//! A dispatch to the GPU allocates nothing on the host, and one to the CPU little.
+//! A dispatch on a GPU allocates no host memory; one on the CPU allocates little.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,7 +15,7 @@ thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting calls and bytes for each thread.
+/// The system's allocator, which counts calls and bytes per thread.
 struct Counting;
 
 // SAFETY: every call is passed on to the system's allocator unchanged.
@@ -66,9 +66,9 @@ fn a_dispatch_allocates_nothing() {
         compile(&device, &reversal.clone().into()).bind(&[input.clone(), lengths.clone()], &output).expect("right"),
         compile(&device, &reversal.into()).bind(&[input.clone(), lengths], &input).expect("right"),
     ];
-    let stream = device.create_stream().expect("streams are to be had");
+    let stream = device.create_stream().expect("a stream");
     for table in &tables {
-        // The driver's own first launch of a kernel aside.
+        // The driver may allocate for the first launch of a kernel.
         table.dispatch(&stream).expect("queued");
         let count = allocations(|| (0..100).for_each(|_| table.dispatch(&stream).expect("queued")));
         assert_eq!(count, 0, "in 100 dispatches");
@@ -77,13 +77,13 @@ fn a_dispatch_allocates_nothing() {
 }
 
 #[test]
-fn a_dispatch_of_the_cpu_takes_little_memory() {
+fn a_dispatch_on_the_cpu_takes_little_memory() {
     let before = BYTES.with(Cell::get);
     drop(vec![0u8; 12345]);
     assert_eq!(BYTES.with(Cell::get) - before, 12345, "bytes are counted");
     let device = Device::cpu();
     let stream = device.create_stream().expect("the CPU has streams");
-    // Axis 1. Short lanes have more bytes of lengths than of elements; long ones side by side are reversed in a tile.
+    // Axis 1. Short lanes have more bytes of lengths than of elements. Long lanes side by side are reversed in a tile.
     for (sizes, most) in [
         ([1 << 20, 2, 2], 1 << 10),
         ([1 << 21, 2, 1], 1 << 10),

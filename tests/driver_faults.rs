@@ -1,12 +1,13 @@
-//! Whatever function of the driver fails, at whatever call, is an error in words, with nothing used after its end and nothing lost. The
-//! driver here is a double (`tests/driver_double`).
+//! Every driver failure, in any function at any call, gives a readable error. Nothing is used after it is destroyed,
+//! and nothing leaks. The driver here is a test double (`tests/driver_double`).
 #![cfg(all(unix, feature = "cuda"))]
 
 use std::process::{Command, Output};
 
 use dml_cuda_testing::driver_double::{driver, fail_every_call, text};
 
-/// What the whole public API does on a GPU, in drop orders that hurt. Runs in a process of its own, whose driver is the double.
+/// Uses the whole public API on a GPU and drops objects in difficult orders. Runs in a separate process, whose driver
+/// is the double.
 fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     use dml_cuda::{
         BufferTensorDesc, CompileOptions, Device, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion,
@@ -50,7 +51,7 @@ fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     assert!(graph.milliseconds()? > 0.0);
     graph.launch(&stream)?;
     assert_eq!(output.to_vec::<f32>()?.len(), 16);
-    // Streams, buffers and devices go while work is queued; the tables keep what they need.
+    // Drops streams, buffers and devices while work is queued. The tables keep what they need.
     copying.dispatch(&stream)?;
     graph.launch(&stream)?;
     drop((stream, device, input, again));
@@ -84,7 +85,8 @@ fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the double must report: a buffer that is lost, and memory that is freed while a stream that the library does not know of uses it.
+/// Mistakes that the double must report: a leaked buffer, and memory freed while a stream that the library does not
+/// know uses it.
 #[allow(unsafe_code)]
 fn misuse() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::result;
@@ -102,7 +104,7 @@ fn misuse() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Runs the scenario where this process was started for it.
+/// Runs the scenario if this process was started for it.
 #[test]
 fn the_scenario() {
     let Some(which) = std::env::var_os("DOUBLE_SCENARIO") else { return };
@@ -112,7 +114,7 @@ fn the_scenario() {
     }
 }
 
-/// This program, to run the scenario, or the misuse, in a process of its own.
+/// A command that runs the scenario or the misuse in a separate process of this program.
 fn this_program(which: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "the_scenario", "--nocapture"]).env("DOUBLE_SCENARIO", which);
@@ -120,14 +122,14 @@ fn this_program(which: &str) -> Command {
 }
 
 #[test]
-fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
+fn every_driver_failure_gives_a_readable_error_and_leaks_nothing() {
     let words = |output: &Output| Some(text(&output.stdout)).filter(|out| !out.contains("SCENARIO done"));
     let Some((cases, errors)) = fail_every_call(|| this_program("1"), words) else { return };
     assert!(cases > 300 && errors > 200, "{cases} {errors}");
 }
 
 #[test]
-fn the_double_reports_what_is_lost_and_what_is_freed_too_early() {
+fn the_double_reports_leaks_and_early_frees() {
     let Some(folder) = driver(None) else { return };
     let report = folder.path().join("report");
     let output = this_program("misuse")

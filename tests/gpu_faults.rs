@@ -1,5 +1,5 @@
-//! A GPU that another kernel poisoned, and one that is nearly full: errors in words, clean drops, nothing hangs. A process of its own for
-//! each, since a poisoned context stays so.
+//! A GPU whose context another kernel has corrupted, and one that is nearly full: calls return readable errors, drops
+//! are clean, and nothing hangs. Each runs in a separate process, because a corrupted context stays corrupted.
 #![cfg(feature = "cuda")]
 #![allow(unsafe_code)]
 
@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use cudarc::driver::result;
 use dml_cuda::{CompiledOperator, Device, OperatorDesc, Stream, TensorDataType};
 
-/// Runs a test of this program that is for a process of its own, where there is a GPU: the lines that it marked.
+/// If there is a GPU: runs one test of this program in a separate process, and returns the lines that the test marked.
 fn alone(test: &str, name: &str) -> Option<Vec<String>> {
-    /// A full GPU has no room for another process.
+    /// While the GPU is full, no other process can use it.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     dml_cuda_testing::cuda(test)?;
@@ -27,12 +27,12 @@ fn alone(test: &str, name: &str) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// Whether this process is the one for it.
+/// Whether this process was started for that test.
 fn is_for(name: &str) -> bool {
     std::env::var_os("GPU_FAULT").is_some_and(|value| value == name)
 }
 
-/// A kernel that writes to address 8, as a faulty one of a stranger would.
+/// A faulty kernel, as another program might have: it writes to address 8.
 const FAULTY: &std::ffi::CStr = c".version 7.5
 .target sm_75
 .address_size 64
@@ -58,7 +58,8 @@ fn poisoned() {
     let table = operator.bind(&bindings, &bindings[0]).expect("bound");
     let mut graph = device.record_graph([&table]).expect("recorded");
     graph.launch(&stream).expect("launched");
-    // SAFETY: the context is the primary one, which the device keeps; what the kernel breaks is what this test is about.
+    // SAFETY: the context is the primary one, which the device keeps. That the kernel faults is the purpose of this
+    // test.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0).expect("its context")).expect("current");
         let module = result::module::load_data(FAULTY.as_ptr().cast()).expect("loaded");
@@ -66,9 +67,9 @@ fn poisoned() {
         result::launch_kernel(function, (1, 1, 1), (1, 1, 1), 0, std::ptr::null_mut(), &mut []).expect("queued");
         result::stream::synchronize(std::ptr::null_mut()).expect_err("it faults");
     }
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     let mut failed = |what: &str, outcome: Result<(), String>| {
-        said.push(format!("FAULT {what}: {}", outcome.err().unwrap_or_else(|| "no error".to_owned())));
+        lines.push(format!("FAULT {what}: {}", outcome.err().unwrap_or_else(|| "no error".to_owned())));
     };
     let text = |error: &dyn std::fmt::Display| error.to_string();
     failed("stream", device.create_stream().map(drop).map_err(|error| text(&error)));
@@ -84,13 +85,13 @@ fn poisoned() {
     let other = device.create_operator(other).expect("rules know no GPU");
     failed("compile", device.compile_operator(&other).map(drop).map_err(|error| text(&error)));
     drop((graph, table, bindings, buffers, operator, stream, device));
-    said.push("FAULT dropped".to_owned());
-    println!("{}", said.join("\n"));
+    lines.push("FAULT dropped".to_owned());
+    println!("{}", lines.join("\n"));
 }
 
 #[test]
-fn a_context_that_another_kernel_poisoned_is_named_by_every_call() {
-    let test = "a_context_that_another_kernel_poisoned_is_named_by_every_call";
+fn every_call_reports_a_context_that_another_kernel_corrupted() {
+    let test = "every_call_reports_a_context_that_another_kernel_corrupted";
     let Some(lines) = alone(test, "poisoned") else { return };
     let (last, calls) = lines.split_last().expect("it printed");
     assert_eq!((last.as_str(), calls.len()), ("dropped", 10));
@@ -112,7 +113,7 @@ fn full() {
     let input = device.create_buffer_from(random.as_slice()).expect("memory");
     let lengths = device.create_buffer_from(&lengths).expect("memory");
     let output = device.create_buffer(64 * 64 * 4).expect("memory");
-    // Ever smaller pieces, until not even 2 MiB are left.
+    // Allocates ever smaller pieces, until not even 2 MiB are free.
     let mut taken = Vec::new();
     let mut piece = 64u64 << 30;
     let mut error = String::new();
@@ -131,7 +132,8 @@ fn full() {
         taken.iter().map(dml_cuda::Buffer::size_in_bytes).sum::<u64>()
     );
     println!("FAULT {error}");
-    // What is there works on, also as a graph and with a kernel that is loaded now, or says what it lacks.
+    // Existing objects still work. A graph, a newly loaded kernel and a stream either work or fail with a readable
+    // error.
     let bindings = [(&input).into(), (&lengths).into()];
     let table = operator.bind(&bindings, &(&output).into()).expect("bound");
     table.dispatch(&stream).expect("queued");
@@ -145,7 +147,7 @@ fn full() {
     ] {
         println!("FAULT {what}: {}", outcome.err().unwrap_or_else(|| "works".to_owned()));
     }
-    // Memory that is given back can be had again.
+    // Freed memory can be allocated again.
     let size = taken[0].size_in_bytes();
     drop(taken);
     device.create_buffer(size).expect("memory");
@@ -153,8 +155,8 @@ fn full() {
 }
 
 #[test]
-fn memory_that_is_nearly_full_is_said_and_what_is_there_works_on() {
-    let test = "memory_that_is_nearly_full_is_said_and_what_is_there_works_on";
+fn a_nearly_full_gpu_gives_errors_and_existing_objects_still_work() {
+    let test = "a_nearly_full_gpu_gives_errors_and_existing_objects_still_work";
     let Some(lines) = alone(test, "full") else { return };
     assert_eq!((lines.len(), lines.last().map(String::as_str)), (6, Some("again")));
     assert!(lines[1].starts_with("cuda: allocating 2097152 bytes failed: "), "{}", lines[1]);

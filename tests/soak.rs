@@ -1,6 +1,6 @@
-//! A soak: threads that bind, dispatch, record, read and drop on every GPU there is, or on the CPU, with one set of operators between them,
-//! on streams of their own, of all, and of another library. Every byte is looked at, and memory is what it was. `SOAK_SECONDS=480` for
-//! longer than a second.
+//! A soak test: threads bind, dispatch, record, read and drop on every GPU, or on the CPU without one. They share
+//! one set of operators and use their own streams, a shared stream and streams of another library. Checks every byte,
+//! and that no memory is lost. `SOAK_SECONDS=480` runs it for longer than a second.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use dml_cuda::{
 };
 use dml_cuda_testing::Random;
 
-/// Data for an operator: its inputs, and the output that they make.
+/// Data for an operator: its inputs, and the output that they must give.
 struct Variant {
     inputs: Vec<Vec<u8>>,
     output: Vec<u8>,
@@ -29,7 +29,7 @@ impl Work {
     fn new(desc: OperatorDesc, lengths: Option<(usize, u64)>, random: &mut Random) -> Self {
         let tensor = desc.output_tensor();
         let total = tensor.total_tensor_size_in_bytes as usize;
-        // Behind them may be padding to a multiple of 4 bytes, which nothing writes.
+        // Padding to a multiple of 4 bytes may follow. Nothing writes it.
         let elements = (tensor.sizes.iter().product::<u32>() * tensor.data_type.size_in_bits() / 8) as usize;
         let variants = (0..4).map(|_| {
             let inputs: Vec<Vec<u8>> = lengths.map_or(Vec::new(), |(count, most)| {
@@ -76,7 +76,7 @@ impl Work {
     }
 }
 
-/// What was done, and what came out wrong.
+/// Counts what was done and what was wrong.
 #[derive(Default)]
 struct Counts {
     own_stream: AtomicU64,
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// A thread's own graph of one operator, and its buffers.
+/// A thread's graph of one operator, and its buffers.
 struct Recorded {
     of: usize,
     graph: Graph,
@@ -151,7 +151,7 @@ impl Worker<'_> {
         (inputs.collect(), output)
     }
 
-    /// Into new buffers; the inputs and the table go while the work runs.
+    /// Dispatches into new buffers. Drops the inputs and the table while the work runs.
     fn dispatch(&self, n: usize, variant: &Variant, shared: bool) {
         let (inputs, output) = self.buffers(variant);
         let bindings: Vec<BufferBinding> = inputs.iter().map(Into::into).collect();
@@ -171,7 +171,7 @@ impl Worker<'_> {
         self.look(&inputs[0].to_vec::<u8>().expect("read"), variant, &self.counts.in_place);
     }
 
-    /// A graph that was recorded before takes new data and new lengths, then and when another one is made.
+    /// Launches an earlier graph with new data and new lengths, and sometimes replaces it with a new one.
     fn graph(&mut self, variant: &Variant, n: usize) {
         if self.recorded.as_ref().is_none_or(|recorded| recorded.of != n || recorded.launches > 40) {
             let (inputs, output) = self.buffers(variant);
@@ -193,7 +193,7 @@ impl Worker<'_> {
         }
     }
 
-    /// On a stream and in memory that the crate did not make, whose padding may be missing.
+    /// Dispatches on a stream and in memory that the crate did not create. The memory may lack the padding.
     #[cfg(feature = "cuda")]
     fn foreign(&self, n: usize, variant: &Variant) {
         use cudarc::driver::result;
@@ -202,7 +202,8 @@ impl Worker<'_> {
         context.bind_to_thread().expect("its context");
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).expect("a stream");
         let mut found = vec![0u8; variant.output.len()];
-        // SAFETY: the memory is as large as what it is for, is used on this stream alone, and is freed once that is done.
+        // SAFETY: the memory is as large as the tensors, is used only on this stream, and is freed after the work is
+        // done.
         unsafe {
             let place = |bytes: &[u8]| {
                 let address = result::malloc_sync(bytes.len()).expect("memory");
@@ -226,7 +227,7 @@ impl Worker<'_> {
     fn foreign(&self, _: usize, _: &Variant) {}
 }
 
-/// Bytes that are taken: of each GPU, and of the process.
+/// Bytes in use on each GPU, and in the process.
 fn memory(places: &[Place]) -> Vec<u64> {
     let mut taken = Vec::new();
     #[cfg(feature = "cuda")]
@@ -274,7 +275,7 @@ fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
         let slowest = *slowest.lock().expect("no thread panics");
         assert!(slowest < Duration::from_secs(30), "a thread was stuck for {slowest:?}");
     };
-    // The first round loads what is loaded once.
+    // The first round loads everything that is loaded once.
     round(seconds / 10.0);
     let before = memory(&places);
     round(seconds);

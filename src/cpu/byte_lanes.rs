@@ -1,46 +1,54 @@
-//! Reverses lanes of bytes sixteen at a time: transposed, so that the bytes of a lane lie one behind the other, moved as
-//! whole lanes, and transposed back. A processor moves one byte no faster than sixteen; swapped one by one, bytes take
-//! longer than all the rest.
+//! Reverses lanes of bytes, sixteen lanes at a time: transposes them so that each lane is contiguous, reverses whole
+//! lanes, and transposes them back. A processor moves sixteen bytes as fast as one, so swapping bytes one by one would
+//! take longer than everything else together.
 //!
-//! The arrays here have the size of vector registers, so that the compiler makes of [`interleave`] the instruction for it:
-//! on x86-64, of Rust 1.95, all of it is vectors.
+//! The arrays here have the size of vector registers, so that the compiler turns [`interleave`] into the vector
+//! instruction for it. With Rust 1.95 on x86-64, all of this file compiles to vector instructions.
 
 use bytemuck::{must_cast, must_cast_slice_mut};
 
 use super::line::{swap, Line};
 
-/// Lanes that are transposed together: a vector register of a row.
+/// Lanes that are transposed together: one vector register of a row.
 const GROUP: usize = 16;
 
-/// Rows that are transposed together: a word of each lane.
+/// Rows that are transposed together: one word of each lane.
 pub(super) const BLOCK: usize = 8;
 
-/// Bytes in a vector register, as the words on which logic is done.
+/// Strips of MIN_ROWS to MAX_ROWS rows are transposed. Those of up to FEW_ROWS use a smaller buffer.
+const MIN_ROWS: usize = 32;
+const FEW_ROWS: usize = 1024;
+const MAX_ROWS: usize = 16384;
+
+/// A vector register as words, for bitwise operations.
 type Bits = [u64; GROUP / 8];
 
-/// What is beside a strip while it is reversed.
+/// Memory that reversing a strip needs besides the strip.
 #[derive(Default)]
 pub(super) struct Workspace {
-    /// The lanes of a group.
+    /// The transposed lanes of a group.
     lanes: Vec<u64>,
-    /// By row: all bits of each lane that ends before it. Between groups, none.
+    /// For each row, all bits set in the bytes of the lanes that end just before that row. Zero between groups.
     ends: Vec<[u8; GROUP]>,
 }
 
-/// Reverses the first `lengths[j]` bytes of each lane j. The strip is of whole blocks.
+/// Reverses the first `lengths[j]` bytes of each lane j. The strip's rows are whole blocks.
 ///
-/// The memory of a lane is a constant, so that one check of a word's place serves all lanes; and no power of two, so that
-/// lanes lie in different sets of a cache. There are two sizes, as a small dispatch would wait for the large one to be
-/// cleared; strips of fewer rows are faster swapped (benches/TUNING.md).
+/// The memory of a lane has a constant size, so that one bounds check serves all lanes. It is not a power of two, to
+/// avoid cache-set conflicts. There are two sizes, because clearing the large one would slow down small dispatches.
+/// Strips of fewer or more rows are swapped one by one, which is faster for them (benches/TUNING.md).
 pub(super) fn reverse<const LANES: usize>(
     strip: &mut [Line<u8, LANES>],
     lengths: &[usize; LANES],
     workspace: &mut Workspace,
 ) {
-    match strip.len() {
-        32..=1024 => transposed::<LANES, { 1024 / BLOCK + 8 }>(strip, lengths, workspace),
-        1025..=16384 => transposed::<LANES, { 16384 / BLOCK + 8 }>(strip, lengths, workspace),
-        _ => swap(strip, lengths),
+    let rows = strip.len();
+    if !(MIN_ROWS..=MAX_ROWS).contains(&rows) {
+        swap(strip, lengths);
+    } else if rows <= FEW_ROWS {
+        transposed::<LANES, { FEW_ROWS / BLOCK + 8 }>(strip, lengths, workspace);
+    } else {
+        transposed::<LANES, { MAX_ROWS / BLOCK + 8 }>(strip, lengths, workspace);
     }
 }
 
@@ -59,7 +67,8 @@ fn transposed<const LANES: usize, const WORDS: usize>(
         let strip = &mut strip[..longest];
         to_lanes(strip, g, lanes);
         for (j, &length) in lengths.iter().enumerate() {
-            // A lane is reversed whole, with what is behind its end: that comes first now.
+            // The whole lane is reversed already, so the bytes past its end now come first: move the others to the
+            // front.
             must_cast_slice_mut::<u64, u8>(&mut lanes[j]).copy_within(longest - length..longest, 0);
             ends[length][j] = !0;
         }
@@ -68,7 +77,7 @@ fn transposed<const LANES: usize, const WORDS: usize>(
     }
 }
 
-/// Takes a group of lanes, each from the strip's last row to its first.
+/// Reads a group of lanes from the strip, each from the last row to the first.
 fn to_lanes<const LANES: usize, const WORDS: usize>(
     strip: &[Line<u8, LANES>],
     g: usize,
@@ -76,13 +85,13 @@ fn to_lanes<const LANES: usize, const WORDS: usize>(
 ) {
     for (word, rows) in strip.chunks_exact(BLOCK).rev().enumerate() {
         let rows: [[u8; GROUP]; BLOCK] = std::array::from_fn(|t| group(&rows[BLOCK - 1 - t], g));
-        // Three bits of a byte's place are its row's, four its lane's: three turns exchange them.
+        // Three bits of a byte's index are its row, four are its lane. Three rotations exchange them.
         let words: [u64; GROUP] = must_cast(interleave(interleave(interleave(must_cast(rows)))));
         (0..GROUP).for_each(|j| lanes[j][word] = words[j]);
     }
 }
 
-/// Gives a group of lanes, each up to its end. What is behind stays as it is.
+/// Writes a group of lanes back to the strip, each up to its end. Bytes past the end stay.
 fn from_lanes<const LANES: usize, const WORDS: usize>(
     strip: &mut [Line<u8, LANES>],
     g: usize,
@@ -102,14 +111,14 @@ fn from_lanes<const LANES: usize, const WORDS: usize>(
     }
 }
 
-/// A row's bytes of a group of lanes.
+/// The bytes of a row that belong to a group of lanes.
 fn group<const LANES: usize>(row: &Line<u8, LANES>, g: usize) -> [u8; GROUP] {
     let mut bytes = [0; GROUP];
     bytes.copy_from_slice(&row.0[g * GROUP..][..GROUP]);
     bytes
 }
 
-/// Each byte of the first half, then its counterpart of the second: the seven bits of a byte's place rotated by one.
+/// Alternates the bytes of the two halves: rotates the seven bits of each byte's index by one.
 fn interleave(bytes: [u8; GROUP * BLOCK]) -> [u8; GROUP * BLOCK] {
     let (first, second) = bytes.split_at(GROUP * BLOCK / 2);
     let mut both = [0; GROUP * BLOCK];
@@ -136,7 +145,8 @@ mod tests {
             for round in 0..6 {
                 let mut strip: Vec<Line<u8, 64>> =
                     (0..size).map(|_| Line(std::array::from_fn(|_| random() as u8))).collect();
-                // The first has lanes of all lengths; some have short lanes only, or groups with none.
+                // The first round has lanes of all lengths; some rounds have only short lanes, or groups of empty
+                // lanes.
                 let most = [size, size, 1, 9, size / 2, 0][round];
                 let mut lengths: [usize; 64] = std::array::from_fn(|_| random() % (most + 1));
                 lengths[round * 11] = most;

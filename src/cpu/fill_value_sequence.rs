@@ -8,10 +8,13 @@ use multiversion::target::target_cfg_f;
 use super::{for_each, Operands, Steps};
 use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
 
+/// FLOAT16 elements that are computed in FLOAT32 at a time.
+const WIDENED: usize = 1024;
+
 /// Writes the sequence to the output tensor.
 pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
     let (dimensions, out) = (&plan.dimensions, operands.output);
-    /// Indices do not wrap, so that a run's elements are multiples of one distance apart.
+    /// Indices do not wrap, so a run's elements are multiples of one distance apart.
     macro_rules! integers {
         ($type:ty) => {{
             let (start, delta) = (plan.start as $type, plan.delta as $type);
@@ -39,11 +42,11 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
         }
         Arithmetic::Float16 => {
             let [start, delta] = [plan.start, plan.delta].map(|bits| f16::from_bits(bits as u16).to_f32());
-            let mut wide = [0.0; 1024];
+            let mut wide = [0.0; WIDENED];
             fill(dimensions, typed(out), |first, step, run: &mut [f16]| {
                 for (n, part) in run.chunks_mut(wide.len()).enumerate() {
                     let wide = &mut wide[..part.len()];
-                    fused(first + (n * 1024) as u32 * step, step, start, delta, wide);
+                    fused(first + (n * WIDENED) as u32 * step, step, start, delta, wide);
                     part.convert_from_f32_slice(wide);
                 }
             });
@@ -51,9 +54,9 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
     }
 }
 
-/// A run of float values: the index rounded to the nearest float, then one fused multiply-add. It is compiled for x86
-/// processors that have such an instruction, too; others compute it, the same to the bit and slower. The C library's is not
-/// called: MinGW's rounds twice.
+/// A run of float values: rounds the index to the nearest float, then does one fused multiply-add. Compiled twice on
+/// x86: once for processors with a fused multiply-add instruction, once for others, which compute the same bits more
+/// slowly. It does not call the C library's function, because MinGW's rounds twice.
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
 fn fused(first: u32, step: u32, start: f32, delta: f32, run: &mut [f32]) {
     for (j, element) in run.iter_mut().enumerate() {
@@ -79,7 +82,7 @@ fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
     }
 }
 
-/// Has `write` make every run of elements: from an index, in steps of the index.
+/// Calls `write` for every run of elements, with the run's first index and the step of the index.
 fn fill<T: Copy + Default>(dimensions: &[Dimension], out: &mut [T], mut write: impl FnMut(u32, u32, &mut [T])) {
     let Some((inner, outer)) = dimensions.split_last() else {
         return write(0, 0, &mut out[..1]);
@@ -113,7 +116,8 @@ mod tests {
     use super::fused;
     use crate::common::exact;
 
-    /// Whichever way the processor takes, at indices that no test machine's memory reaches, up to the last there can be.
+    /// Tests whichever version the processor selects, up to the highest possible index: no test machine has the memory
+    /// to reach it with a tensor.
     #[test]
     fn fused_is_the_contracts_fma_at_every_index() {
         let mut state = 1u64;
@@ -130,7 +134,7 @@ mod tests {
             for (j, found) in run.iter().enumerate() {
                 let i = first + j as u32 * step;
                 let required = f32::from_bits(exact::fill_f32(i, start, delta));
-                // What processors without the instruction compute.
+                // The version for processors without the instruction.
                 let computed = libm::fmaf(i as f32, f32::from_bits(delta), f32::from_bits(start));
                 for found in [*found, computed] {
                     let same = found.to_bits() == required.to_bits() || (found.is_nan() && required.is_nan());

@@ -10,7 +10,7 @@ use crate::plan::reverse_subsequences::{Axis, Dimension, Plan};
 /// Bytes of the widest element.
 const MAX_WIDTH: u32 = 8;
 
-/// Lanes of fewer bytes are copied all at once, not one by one (benches/TUNING.md).
+/// Lanes of fewer bytes are copied all at once and then reversed, not copied one by one (benches/TUNING.md).
 const MIN_COPIED_BYTES: usize = 64;
 
 struct Tensors<'a> {
@@ -41,7 +41,7 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
     }
 }
 
-/// The plan whose elements are the small blocks that have one length each, if there are such.
+/// If blocks with one length are small enough, the plan that treats each of them as one element.
 fn of_blocks(plan: &Plan) -> Option<Plan> {
     let (block, dimensions) = plan.dimensions.split_last()?;
     let (size, axis) = (block.size, &plan.axis);
@@ -78,7 +78,7 @@ enum Lengths<'a> {
     Wide(&'a [u64]),
 }
 
-/// min(L, axis size), in the length's full width.
+/// min(L, axis size), compared at the length's full width.
 fn length(plan: &Plan, lengths: &Lengths<'_>, at: usize) -> usize {
     let length = match lengths {
         Lengths::Narrow(lengths) => u64::from(lengths[at]),
@@ -97,7 +97,7 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
         Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
         Inner::Lane(_) => in_step == 1 && out_step == 1 && size * size_of::<T>() < MIN_COPIED_BYTES,
     };
-    // Copied all at once, and then reversed in place.
+    // Copy everything first, then reverse in place.
     if small {
         copy_as_it_is(plan, input, out);
         return swap::<T, LANES>(plan, lengths, out);
@@ -136,7 +136,7 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     }
 }
 
-/// Reverses in place; only the strides of the output count.
+/// Reverses in place, by the strides of the output.
 fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T]) {
     let (size, step) = (plan.axis.size as usize, plan.axis.out_stride as usize);
     match inner(plan) {
@@ -179,7 +179,7 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer:
     for_each(outer, |[_, at, at_length]| {
         let length = length(plan, lengths, at_length);
         for t in 0..length / 2 {
-            // Outputs do not overlap (output.overlap), so a step along the axis passes the whole block.
+            // No two output elements share memory (output.overlap), so a step along the axis is longer than the block.
             let (front, back) = (at + t * step, at + (length - 1 - t) * step);
             let (low, high) = out.split_at_mut(back);
             low[front..front + block].swap_with_slice(&mut high[..block]);
@@ -187,11 +187,11 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer:
     });
 }
 
-/// Copies the input, not reversed, in pieces as large as can be.
+/// Copies the input without reversing it, in the largest possible pieces.
 fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
     let axis = (plan.axis.size, [plan.axis.in_stride, plan.axis.out_stride]);
-    let beside = plan.dimensions.iter().map(|d| (d.size, [d.in_stride, d.out_stride]));
-    let mut outer: Vec<_> = beside.chain([axis]).filter(|(size, _)| *size > 1).collect();
+    let others = plan.dimensions.iter().map(|d| (d.size, [d.in_stride, d.out_stride]));
+    let mut outer: Vec<_> = others.chain([axis]).filter(|(size, _)| *size > 1).collect();
     outer.sort_by_key(|(_, [_, out_stride])| std::cmp::Reverse(*out_stride));
     let mut piece = 1;
     while let Some((size, _)) = outer.pop_if(|(_, strides)| strides.iter().all(|stride| *stride as usize == piece)) {
@@ -203,13 +203,13 @@ fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
 /// Dimensions, with strides in the input, the output and the lengths.
 type Outer = Vec<Steps<3>>;
 
-/// What is handled together, and the dimensions around it.
+/// What moves together, and the dimensions around it.
 enum Inner {
-    /// A contiguous block of so many elements with one length: its rows are moved whole.
+    /// A contiguous block of that many elements with one length: its rows move whole.
     Block(Outer, usize),
-    /// So many contiguous lanes side by side, whose lengths are a step apart.
+    /// That many contiguous lanes side by side, and the stride of their lengths.
     Row(Outer, usize, usize),
-    /// A lane.
+    /// A single lane.
     Lane(Outer),
 }
 

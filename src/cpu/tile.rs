@@ -1,4 +1,4 @@
-//! Neighbouring lanes, copied to a buffer of their own and reversed there.
+//! Neighbouring lanes, copied to a buffer and reversed there.
 
 use std::ops::Range;
 
@@ -7,22 +7,22 @@ use bytemuck::Pod;
 use super::byte_lanes;
 use super::line::{swap, Line};
 
-/// Bytes of a row of neighbouring lanes that are reversed together, at most and at least, and of a tile where the row has more
-/// than the least. Wide rows are read and written faster (benches/TUNING.md).
+/// The most and the fewest bytes of each row that are in a tile, and the target size of a tile in between. Wide rows
+/// are read and written faster (benches/TUNING.md).
 const MOST_ROW_BYTES: usize = 4096;
 const LEAST_ROW_BYTES: usize = 256;
 const TILE_BYTES: usize = 2 << 20;
 
-/// The most memory of a tile. Longer lanes are reversed where they lie.
+/// The largest tile. Longer lanes are reversed in the tensor itself.
 const MAX_TILE_BYTES: usize = 64 << 20;
 
-/// Narrower rows, and shorter lanes, would leave most of a tile empty.
+/// Narrower rows or shorter lanes would leave most of a tile empty.
 const MIN_ROW_BYTES: usize = 64;
 const MIN_LANE: usize = 8;
 
 /// An element of a lane, and how a strip of lanes is reversed.
 pub(super) trait Element: Pod {
-    /// What is beside a strip meanwhile; it serves all strips of a tile.
+    /// Memory that reversing a strip needs besides the strip; all strips of a tile share it.
     type Workspace: Default;
 
     /// Reverses the first `lengths[j]` elements of each lane j of a strip.
@@ -63,25 +63,24 @@ where
     type Workspace = ();
 }
 
-/// Neighbouring lanes, strip by strip: a strip is a cache line of every row, one behind the other. A lane is reversed
-/// within its strip, which the nearest caches hold; in the tensor, where rows are a power of two apart, lines of many rows
-/// would drive each other out.
+/// Neighbouring lanes, strip by strip: a strip is one cache line of every row, one after another. A lane is reversed
+/// within its strip, which fits in the nearest caches. In the tensor itself, rows are often a power of two apart, and
+/// the lines of different rows would evict each other.
 pub(super) struct Tile<T: Element, const LANES: usize> {
-    /// Rows of a strip: those of the lanes, up to a whole block.
+    /// Rows of a strip: the size of a lane, rounded up to a whole block.
     size: usize,
     lines: Vec<Line<T, LANES>>,
     workspace: T::Workspace,
 }
 
 impl<T: Element, const LANES: usize> Tile<T, LANES> {
-    /// Whether lanes of `size` elements, `row` of them side by side, are reversed faster in a tile, and it is no larger than
-    /// the most.
+    /// Whether a tile is faster for lanes of `size` elements, `row` of them side by side, and is not too large.
     pub fn pays(size: usize, row: usize) -> bool {
         let bytes = size.next_multiple_of(byte_lanes::BLOCK) * size_of::<Line<T, LANES>>();
         size >= MIN_LANE && row * size_of::<T>() >= MIN_ROW_BYTES && bytes <= MAX_TILE_BYTES
     }
 
-    /// For lanes of `size` elements, `row` of them side by side, for which a tile pays.
+    /// A tile for lanes of `size` elements, `row` of them side by side. `pays` must be true for them.
     pub fn new(size: usize, row: usize) -> Self {
         let size = size.next_multiple_of(byte_lanes::BLOCK);
         let line = size_of::<Line<T, LANES>>();
@@ -90,13 +89,13 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
         Self { size, lines: vec![Line([T::zeroed(); LANES]); size * strips], workspace: T::Workspace::default() }
     }
 
-    /// Cuts a row of lanes into what the tile holds.
+    /// Cuts a row of lanes into pieces that fit in the tile.
     pub fn pieces(&self, row: usize) -> impl Iterator<Item = Range<usize>> {
         let width = self.lines.len() / self.size * LANES;
         (0..row).step_by(width).map(move |begin| begin..row.min(begin + width))
     }
 
-    /// Takes element t of every lane.
+    /// Copies element t of every lane into the tile.
     pub fn read(&mut self, t: usize, row: &[T]) {
         let mut lines = self.lines[t..].iter_mut().step_by(self.size);
         let whole = row.chunks_exact(LANES);
@@ -107,7 +106,7 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
         }
     }
 
-    /// Gives element t of every lane.
+    /// Copies element t of every lane out of the tile.
     pub fn write(&self, t: usize, row: &mut [T]) {
         let mut lines = self.lines[t..].iter().step_by(self.size);
         let mut whole = row.chunks_exact_mut(LANES);
@@ -118,7 +117,7 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
         }
     }
 
-    /// Reverses the first `length(j)` elements of each lane j of so many.
+    /// Reverses the first `length(j)` elements of each lane j below `lanes`.
     pub fn reverse(&mut self, lanes: usize, length: impl Fn(usize) -> usize) {
         for (strip, first) in self.lines.chunks_exact_mut(self.size).zip((0..lanes).step_by(LANES)) {
             let lengths = std::array::from_fn(|j| if first + j < lanes { length(first + j) } else { 0 });
@@ -131,7 +130,7 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
 mod tests {
     use super::*;
 
-    /// Reverses lanes through a tile; returns how many pieces their row was cut into.
+    /// Reverses lanes through a tile and compares them. Returns the number of pieces that the row was cut into.
     fn check<T: Element + std::fmt::Debug + PartialEq, const LANES: usize>(
         size: usize,
         row: usize,
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_no_larger_than_the_most() {
+    fn tiles_stay_below_the_largest_size() {
         assert!(!Tile::<u8, 64>::pays(1 << 29, 1 << 10));
         assert!(!Tile::<u64, 8>::pays((1 << 20) + 1, 8));
         for (size, row) in [(1 << 20, 1 << 20), (100_000, 70_000), (512, 768)] {

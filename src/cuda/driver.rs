@@ -1,4 +1,4 @@
-//! The driver, wrapped thinly: a file for each of its objects. The only place in the crate that calls it.
+//! A thin wrapper of the driver, with a file for each of its objects. Only this module calls the driver.
 //!
 //! Calls go through cudarc's `result` layer on raw handles. Its safe layer records an event for every buffer
 //! and launch, which costs time and breaks graph capture.

@@ -1,6 +1,8 @@
-//! Every kernel, on the host (`host`; a share, unless `EMULATE=all`) and on the GPU (`gpu`): the launches that can be selected for a
-//! layout of the case table, also those that a dispatch would pass over for a faster one, for pointers at multiples of 16 and at the least
-//! alignment that each takes, bit for bit against the oracle.
+//! Runs every kernel, on the host (`host`) and on the GPU (`gpu`), and compares its output with the oracle bit for bit.
+//!
+//! For each layout of the case table it runs every launch that can be selected, also those that a dispatch would skip
+//! for a faster one. Each runs with pointers at multiples of 16 and at the smallest alignment that the launch accepts.
+//! On the host, only a share of the launches runs, unless `EMULATE=all`.
 
 mod gpu;
 mod host;
@@ -15,9 +17,10 @@ use crate::common::cases::Case;
 use crate::common::difference;
 use crate::registry::Plan;
 
-/// What runs a launch.
+/// Something that can run a launch.
 trait Machine {
-    /// The bytes of the output after a launch on the case's inputs, with the big tensors `past` bytes past a multiple of 16.
+    /// Runs a launch on the case's inputs and returns the output's bytes. The first input and the output begin `past`
+    /// bytes past a multiple of 16.
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String>;
 }
 
@@ -45,7 +48,7 @@ impl Tally {
         let _ = writeln!(std::io::stderr(), "{launches} launches of {kernels} kernels are right on {machine}");
     }
 
-    /// Prints what was run. Every entry point must have been.
+    /// Prints what was run, and checks that every entry point was among it.
     fn report(&self, machine: &str) {
         self.print(machine);
         let all = FAMILIES.iter().flat_map(|family| family.names());
@@ -54,10 +57,10 @@ impl Tally {
     }
 }
 
-/// A GPU, and which of the launches selected for it are wanted.
+/// A GPU, and which of the launches selected for it to run.
 type Wanted = (GpuTarget, fn(&Launch) -> bool);
 
-/// The launches of a case, each once.
+/// The launches of a case, without duplicates.
 fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let plan = Plan::new(&case.desc).expect("the cases are valid");
     let mut found: Vec<Launch> = Vec::new();
@@ -73,7 +76,8 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     found
 }
 
-/// The launches of cases: all, or a share of them, in which every kernel has every size that selects it, packed and with strides.
+/// The launches of cases: all of them, or a share in which every kernel still has every size that selects it, both
+/// packed and with strides.
 fn work<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], all: bool) -> Vec<(&'a Case, Vec<Launch>)> {
     let mut seen = BTreeSet::new();
     let of_case = |case: &'a Case| {
@@ -85,14 +89,15 @@ fn work<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], all: bool
     cases.map(of_case).filter(|(_, launches)| !launches.is_empty()).collect()
 }
 
-/// Runs launches.
+/// Runs launches and compares their outputs with what the cases expect.
 fn check<'a>(work: impl Iterator<Item = &'a (&'a Case, Vec<Launch>)>, machine: &mut impl Machine) -> Tally {
     let mut tally = Tally::default();
     for (case, launches) in work {
         let expected = case.expected();
         for launch in launches {
             let name = launch.entry.name().to_string_lossy().into_owned();
-            // Aligned to all that a kernel may ask for, and to what this one asks for and no more.
+            // First with the largest alignment that a kernel may need, then with exactly the one that this launch
+            // needs.
             for past in [0, launch.alignment].into_iter().filter(|past| *past < 16) {
                 let what = format!("{name}, pointers {past} bytes past a multiple of 16: {:?}", case.desc);
                 let found = machine.run(case, launch, past).unwrap_or_else(|report| panic!("{what}: {report}"));

@@ -1,11 +1,12 @@
-//! The only table of entry points. build.rs compiles what lies in `kernels/`; a test holds that both list the same.
+//! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
+//! exactly the entry points of this table.
 
 use std::ffi::CStr;
 
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
-/// Entry points of one kernel file that differ in a template argument only, such as the width of an element.
+/// Entry points of one kernel file that differ only in a template argument, such as the width of an element.
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
@@ -48,10 +49,10 @@ impl Entry {
     /// The PTX of its kernel file.
     pub fn ptx(self) -> &'static str {
         let found = PTX.iter().find(|(file, _)| *file == self.family.file);
-        found.map_or("", |(_, ptx)| ptx) // a test holds that every file is there
+        found.map_or("", |(_, ptx)| ptx) // a test checks that every file is in the table
     }
 
-    /// Whether it is one of a family.
+    /// Whether it belongs to a family.
     #[cfg(test)]
     pub fn is_of(self, family: &'static Family) -> bool {
         std::ptr::eq(self.family, family)

@@ -1,4 +1,4 @@
-//! A kernel launch with its operator erased: entry point, grid, parameter bytes, and where the pointers go in them.
+//! A kernel launch, independent of its operator: entry point, grid, parameter bytes, and where the pointers go in them.
 
 use bytemuck::Pod;
 
@@ -18,13 +18,13 @@ pub(crate) struct Launch<P = Erased> {
     pub entry: Entry,
     /// Thread blocks of the grid.
     pub blocks: u32,
-    /// Threads per block.
+    /// Threads per thread block.
     pub threads: u32,
-    /// Bytes of dynamic shared memory per block.
+    /// Bytes of dynamic shared memory per thread block.
     pub shared: u32,
-    /// What the pointers to the first input and the output must be multiples of.
+    /// The required alignment of the first input's and the output's pointers.
     pub alignment: u32,
-    /// Bytes of the widest store of a thread.
+    /// Bytes of a thread's widest store.
     pub access: u32,
     pub params: P,
 }
@@ -34,16 +34,16 @@ pub(crate) struct Launch<P = Erased> {
 pub(crate) struct Erased {
     /// The structure, without its pointers.
     words: Box<[u64]>,
-    /// Where in it the pointers to the inputs go.
+    /// The offsets in it of the pointers to the inputs.
     inputs: &'static [usize],
-    /// Where in it the pointer to the output goes.
+    /// The offset in it of the pointer to the output.
     output: usize,
 }
 
 /// Addresses of the tensors of one dispatch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses<'a> {
-    /// In the order of the signature; 0 for an input that the descriptor leaves out.
+    /// In the order of the signature. 0 for an input that the descriptor leaves out.
     pub inputs: &'a [u64],
     pub output: u64,
 }
@@ -63,7 +63,7 @@ impl<P: Parameters> Launch<P> {
 }
 
 impl Launch {
-    /// Hands the parameters, pointers filled in, to `launch`. Nothing is allocated.
+    /// Calls `launch` with the parameters, after filling in the pointers. Does not allocate.
     pub fn with_parameters<R>(&self, addresses: &Addresses<'_>, launch: impl FnOnce(&[u64]) -> R) -> R {
         let mut words = [0; MAX_WORDS];
         let words = &mut words[..self.params.words.len()];
@@ -75,7 +75,7 @@ impl Launch {
         launch(words)
     }
 
-    /// Whether it takes these pointers.
+    /// Whether these pointers are aligned enough for it.
     pub fn takes(&self, addresses: &Addresses<'_>) -> bool {
         let first = addresses.inputs.first().copied().unwrap_or_default();
         (first | addresses.output).is_multiple_of(u64::from(self.alignment))
@@ -87,7 +87,7 @@ impl Launch {
         bytemuck::cast_slice(&self.params.words)
     }
 
-    /// Where in it the pointers to the inputs and to the output go, in bytes.
+    /// The offsets in it of the pointers to the inputs and to the output, in bytes.
     #[cfg(test)]
     pub fn pointers(&self) -> (&'static [usize], usize) {
         (self.params.inputs, self.params.output)

@@ -7,7 +7,7 @@ use super::launch::{Addresses, Launch};
 use super::select::{Launches, Selection};
 use crate::error::{CompileError, CudaError};
 
-/// Launches in the order they are tried in; none where nothing moves.
+/// Launches in the order in which they are tried. Empty if nothing moves.
 type Loaded = Vec<(Launch, Arc<Kernel>)>;
 
 /// Queues one operator on streams of one GPU.
@@ -19,7 +19,7 @@ pub(crate) struct Launcher {
 }
 
 impl Launcher {
-    /// Looks up the kernels of the launches, loading those that are used for the first time on this context.
+    /// Looks up the kernels of the launches, and loads those that this context uses for the first time.
     pub fn new(context: &Arc<Context>, selection: Selection) -> Result<Self, CompileError> {
         let load = |found: Launches| -> Result<Loaded, CudaError> {
             let load = |launch: Launch| context.kernel(launch.entry).map(|kernel| (launch, kernel));
@@ -32,8 +32,8 @@ impl Launcher {
         })
     }
 
-    /// Queues the first launch that takes the pointers. The last takes any that the operator was compiled for, which binding and raw
-    /// dispatch check, so none is found only where nothing moves.
+    /// Queues the first launch whose alignment the pointers satisfy. No launch means that there is nothing to do: the
+    /// last one accepts all pointers that the operator was compiled for, and binding and raw dispatch check these.
     pub fn launch(&self, addresses: &Addresses<'_>, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
         let launches = if in_place { &self.in_place } else { &self.out_of_place };
         match launches.iter().find(|(launch, _)| launch.takes(addresses)) {

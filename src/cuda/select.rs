@@ -1,5 +1,5 @@
-//! Selection: which kernels can run a plan on a GPU, fastest first, and why others cannot. A file for each operator, and one
-//! for each kernel family.
+//! Selection: which kernels can run a plan on a GPU, fastest first, and why others cannot. There is a file for each
+//! operator and one for each kernel family.
 
 pub(crate) mod fill_value_sequence;
 pub(crate) mod reverse_subsequences;
@@ -24,7 +24,7 @@ use std::fmt;
 use super::launch::Launch;
 use super::tuning::{THREADS, VEC16};
 
-/// Why a candidate cannot run a layout: a text, with `{}` where a number of `tuning` stands.
+/// Why a candidate cannot run a layout: a text, in which `{}` stands for a number of `tuning`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RejectReason {
     text: &'static str,
@@ -50,17 +50,17 @@ fn reject<T>(reason: impl Into<RejectReason>) -> Result<T, RejectReason> {
     Err(reason.into())
 }
 
-/// The same with a number, which stands for the `{}` of the text.
+/// The same with the number that replaces the `{}` of the text.
 fn reject_at<T>(text: &'static str, number: impl Into<u64>) -> Result<T, RejectReason> {
     Err(RejectReason { text, number: number.into() })
 }
 
-/// An entry of an operator's `CANDIDATES`: a kernel, in one of the ways to launch it. `F` is a function that returns the launch, or
-/// why there is none.
+/// An entry of an operator's `CANDIDATES`: a kernel and one way to launch it. `F` is a function that returns the launch
+/// or the reason why it is not possible.
 struct Candidate<F> {
-    /// What it is called where it is rejected, with an output of its own and in place; `None` where it does not run so.
+    /// Its name in the list of rejected kernels, copying and in place. `None` if it cannot run in that mode.
     names: [Option<&'static str>; 2],
-    /// Whether it would be faster for any layout that it can run. For others nobody asks why not.
+    /// Whether it is always faster than the candidates after it. If not, its rejection is not reported.
     faster: bool,
     launch: F,
 }
@@ -70,7 +70,7 @@ impl<F> Candidate<F> {
         Self { names: [Some(copying), Some(in_place)], faster: true, launch }
     }
 
-    /// For little work only.
+    /// Faster only for little work.
     const fn small(copying: &'static str, in_place: &'static str, launch: F) -> Self {
         Self { names: [Some(copying), Some(in_place)], faster: false, launch }
     }
@@ -80,30 +80,30 @@ impl<F> Candidate<F> {
     }
 }
 
-/// How far down its candidates an operator is selected.
+/// How far selection goes down the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// To the first that takes any pointers: those behind it are never launched.
+    /// To the first one that accepts any pointers: the ones after it would never be launched.
     AnyPointers,
     /// To the last.
     #[cfg(test)]
     Last,
 }
 
-/// Candidate launches of one mode, fastest first. The last one takes any pointers. Empty if nothing moves.
+/// Candidate launches of one mode, fastest first. The last one accepts any pointers. Empty if nothing moves.
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
     pub launches: Vec<Launch>,
-    /// Kernels that would have come before all launches, with why they cannot run the layout: of each the last reason, and of
-    /// neighbours with one reason the first.
+    /// Kernels that come before the first launch but cannot run the layout, with the reasons. If a kernel has several
+    /// candidates, the last one's reason counts; of neighbours with the same reason, only the first is listed.
     pub rejected: Vec<(&'static str, RejectReason)>,
-    /// The place of each launch among the candidates.
+    /// The index of each launch's candidate.
     #[cfg(test)]
     pub candidates: Vec<usize>,
 }
 
 impl Launches {
-    /// The launches of `candidates`, which `launch` calls, for elements of `width` bytes.
+    /// The launches of `candidates` for elements of `width` bytes. `launch` calls a candidate's function.
     fn find<F: Copy>(
         candidates: &[Candidate<F>],
         in_place: bool,
@@ -111,7 +111,7 @@ impl Launches {
         until: Until,
         launch: impl Fn(F) -> Result<Launch, RejectReason>,
     ) -> Self {
-        // Room for as many as most layouts have.
+        // Enough for most layouts.
         let mut found = Self {
             launches: Vec::with_capacity(4),
             rejected: Vec::with_capacity(8),
@@ -154,19 +154,19 @@ impl Launches {
 #[derive(Debug)]
 pub(crate) struct Selection {
     pub out_of_place: Launches,
-    /// Where the output is the first input; `None` where it may not be.
+    /// The candidates for an output that is the first input; `None` if it may not be.
     pub in_place: Option<Launches>,
 }
 
 impl Selection {
-    /// The candidates for pointers that are multiples of `alignment`, in the modes that are possible.
-    pub fn keep(mut self, alignment: u32, in_place: Option<bool>) -> Self {
+    /// Keeps the candidates that are needed for pointers at multiples of `alignment` and for the possible modes.
+    pub fn restrict(mut self, alignment: u32, in_place: Option<bool>) -> Self {
         for (mode, this_in_place) in [(Some(&mut self.out_of_place), false), (self.in_place.as_mut(), true)] {
             let Some(Launches { launches, .. }) = mode else { continue };
-            let taken = launches.iter().position(|launch| alignment.max(1).is_multiple_of(launch.alignment));
+            let accepted = launches.iter().position(|launch| alignment.max(1).is_multiple_of(launch.alignment));
             match in_place {
-                Some(promised) if promised != this_in_place => launches.clear(),
-                _ => launches.truncate(taken.map_or(launches.len(), |taken| taken + 1)),
+                Some(always) if always != this_in_place => launches.clear(),
+                _ => launches.truncate(accepted.map_or(launches.len(), |last| last + 1)),
             }
         }
         self
@@ -175,18 +175,18 @@ impl Selection {
 
 /// Thread blocks for `items` items, `items_per_thread` of them per thread.
 fn blocks(items: u64, items_per_thread: u32) -> u32 {
-    // Items number at most 2³² − 1, so the quotient fits.
+    // There are at most 2³² − 1 items, so the quotient fits.
     items.div_ceil(u64::from(THREADS * items_per_thread)) as u32
 }
 
-/// That many thread blocks, if a grid can have them.
+/// Checks that a grid can have that many thread blocks.
 fn grid(blocks: u64) -> Result<u32, RejectReason> {
     let blocks = u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31);
     blocks.ok_or("the grid would have 2³¹ thread blocks or more".into())
 }
 
-/// Vectors that a run of `count` elements of `width` bytes touches: `aligned` where every run begins at a multiple of 16,
-/// else at worst.
+/// How many vectors a run of `count` elements of `width` bytes touches: `aligned` if every run begins at a multiple of
+/// 16; otherwise the worst case.
 fn vectors_of_run(count: u32, width: u32, aligned: bool) -> u32 {
     let lead = if aligned { 0 } else { VEC16 - width };
     (u64::from(count) * u64::from(width) + u64::from(lead)).div_ceil(u64::from(VEC16)) as u32

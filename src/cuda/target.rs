@@ -1,10 +1,10 @@
-//! What kernels are selected for: the limits of a GPU, as plain data.
+//! The limits of a GPU that selection depends on, as plain data.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// The limits of a GPU that the choice of a kernel depends on. [`Operator::explain`](crate::Operator::explain) takes
-/// one, so that the choice can be asked for without the GPU.
+/// one, to show the choice without the GPU.
 ///
 /// Parsed from a name of [`GpuTarget::NAMED`], or from `shared=KIB,sm=COUNT[,clusters]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

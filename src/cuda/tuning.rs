@@ -1,22 +1,22 @@
-//! Tuning: every number that selection was given by measuring, and the constants that it shares with the kernels. Numbers that
-//! one kernel alone uses are in its file, those of the CPU in `cpu/`. benches/TUNING.md says under its name what each was
-//! measured against.
+//! The thresholds that selection uses, and the constants that it shares with the kernels. A number that only one kernel
+//! uses is in that kernel's file; the CPU's numbers are in `cpu/`. benches/TUNING.md has the measurements, under the
+//! names of the constants. A constant without an entry there has no recorded measurement.
 
-// ---- Shared with the kernels, which a test compares ----
+// ---- Shared with the kernels (a test compares them) ----
 
-/// Threads per block, except in cooperative-group and cluster kernels.
+/// Threads per thread block, except in cooperative-group and cluster kernels.
 pub const THREADS: u32 = 256;
-/// Bytes of the widest load and store of a thread.
+/// Bytes of a thread's widest load and store.
 pub const VEC16: u32 = 16;
-/// Bytes that memory is written in.
+/// Bytes of a sector, the unit in which memory is written.
 pub const SECTOR: u32 = 32;
 
 pub mod fill {
     //! fill_value_sequence.cu
 
-    /// Shorter rows are mostly their two ends, which are stored in part.
+    /// Shorter rows consist mostly of their two ends, which are stored in part.
     pub const MIN_ROW_BYTES: u64 = 32;
-    /// Shorter rows are written as part of a dense run, unless they are whole sectors.
+    /// Shorter rows are written as part of a dense run, unless they are whole aligned sectors.
     pub const LONG_ROW_BYTES: u64 = 1024;
     /// Vectors of a dense run per thread (`DENSE_VECTORS` of the kernel).
     pub const DENSE_VECTORS: u32 = 8;
@@ -25,36 +25,39 @@ pub mod fill {
 pub mod elementwise {
     //! reverse_elementwise.cu
 
+    /// The most dimensions that the kernels without loops take, with the axis among them (same in reverse.cuh).
+    pub const UNROLLED_DIMENSIONS: u32 = 3;
     /// Units per thread, copying (`ITEMS_PER_THREAD` of the kernel).
     pub const ITEMS_PER_THREAD: u32 = 4;
     /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
     pub const PAIRS_PER_THREAD: u32 = 2;
 
-    /// Little work: the most units of 16 bytes.
+    /// Little work: at most this many units of 16 bytes.
     pub const SMALL_VECTORS: u64 = 1 << 20;
-    /// The same, of narrower units.
+    /// The same for narrower units.
     pub const SMALL_UNITS: u64 = 1 << 18;
-    /// The same, of lanes side by side in place.
+    /// The same for lanes side by side.
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
 }
 
 pub mod segments {
     //! segments.cuh: lanes of reverse_packed_lanes.cu, blocks of reverse_rows.cu
 
-    /// Bytes of segments that a thread block stages, unless one is larger, and the most segments.
+    /// Bytes of segments that a thread block stages (more if one segment is larger), and the most segments.
     pub const STAGED_BYTES: u64 = 16 << 10;
     pub const MAX_SEGMENTS: u64 = 4096;
-    /// Thread blocks that a multiprocessor should have before they stage that much.
+    /// Thread blocks per multiprocessor below which a thread block stages fewer segments.
     pub const BLOCKS_PER_MULTIPROCESSOR: u64 = 2;
-    /// Threads of the smallest block of thread groups: two warps.
+    /// Threads of the smallest thread block that has several thread groups: two warps.
     pub const MIN_BLOCK_THREADS: u32 = 64;
-    /// Of a group's vectors, the fifths that its threads are counted from: a few more than a power of two do not double them.
+    /// A group's threads are computed from this many fifths of its vectors, so that a count slightly above a power of
+    /// two does not double them.
     pub const GROUP_FIFTHS: u32 = 4;
 
-    /// Lanes of fewer bytes are packed, copying and in place.
+    /// Lanes of fewer bytes use the kernel for packed lanes, copying and in place.
     pub const PACKED_LANE_BYTES: u64 = 512;
     pub const PACKED_LANE_BYTES_IN_PLACE: u64 = 900;
-    /// Shorter lanes of 8-byte elements are swapped one by one in place.
+    /// Shorter lanes of 8-byte elements are swapped element by element in place.
     pub const MIN_WIDE_LANE_IN_PLACE: u32 = 16;
     /// The largest block that is staged whole, copying and in place.
     pub const PACKED_BLOCK_BYTES: u64 = 24 << 10;
@@ -75,7 +78,7 @@ pub mod rows {
     /// Bytes of a tile; in place there are two.
     pub const TILE_BYTES: u32 = 16 << 10;
     pub const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
-    /// Rows of fewer elements are not moved one per thread block.
+    /// Rows with fewer elements do not get a thread block each.
     pub const MIN_LONE_ROW: u32 = 1000;
 }
 
@@ -86,16 +89,17 @@ pub mod lanes {
     pub const VECTORS_PER_THREAD: u32 = 2;
     /// Tiles of a long lane in place per thread block (`TILES_PER_BLOCK` of the kernel).
     pub const TILES_PER_BLOCK: u64 = 8;
-    /// Shorter lanes are mostly their two ends.
+    /// Shorter lanes consist mostly of their two ends.
     pub const MIN_LANE_BYTES: u64 = 32;
-    /// Vectors of a whole lane per thread: copying; in place, from that lane size on; one up to that many vectors in all.
+    /// Vectors per thread for lanes staged whole: copying, and in place from `LONG_LANE_BYTES_IN_PLACE` on. It is 1 if
+    /// all lanes together have at most `FEW_VECTORS` vectors.
     pub const LANE_VECTORS: u32 = 4;
     pub const LANE_VECTORS_IN_PLACE: u32 = 8;
     pub const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
     pub const FEW_VECTORS: u64 = 1 << 18;
     /// Lanes of more bytes are copied in tiles.
     pub const LONG_LANE_BYTES: u64 = 16 << 10;
-    /// Lanes of more shared memory are reversed in place in tiles.
+    /// Lanes that need more shared memory are reversed in place in tiles.
     pub const SHARED_IN_PLACE: u64 = 100 << 10;
 }
 
@@ -104,16 +108,19 @@ pub mod strips {
 
     /// Widths of a strip, widest first.
     pub const STRIP_BYTES: [u32; 6] = [128, 64, 32, 16, 8, 4];
-    /// Strips narrower than a sector pay in place only, for elements narrower than a word.
+    /// The narrowest strip, and the narrowest in place for elements narrower than a word. Only for those are strips
+    /// narrower than a sector faster.
     pub const MIN_STRIP_BYTES: u32 = 32;
     pub const MIN_NARROW_STRIP_BYTES: u32 = 4;
     /// Shorter rows are not cut into aligned strips.
     pub const MIN_ROW_BYTES: u64 = 32;
-    /// Shared memory per block with which several blocks fit a multiprocessor of compute capability 8.0 or 9.0.
+    /// Shared memory per thread block with which several thread blocks fit on a multiprocessor of compute capability
+    /// 8.0 or 9.0.
     pub const SHARED: u32 = 75 << 10;
     /// The same for unaligned strips in place, of elements narrower than a word.
     pub const SHARED_NARROW_IN_PLACE: u32 = 36 << 10;
-    /// With fewer thread blocks strips are made narrower; in quarters of the multiprocessors, copying and in place.
+    /// With fewer thread blocks than this many quarters of the multiprocessors, strips are made narrower; copying and
+    /// in place.
     pub const FEW_BLOCKS: u64 = 3;
     pub const FEW_BLOCKS_IN_PLACE: u64 = 2;
 }
@@ -121,14 +128,14 @@ pub mod strips {
 pub mod clusters {
     //! reverse_clusters.cu
 
-    /// Blocks per cluster, the most that every GPU with clusters has; rows that a block gets at a time; threads per block
-    /// (constants of the kernel).
+    /// Thread blocks per cluster (the most that every GPU with clusters supports), rows dealt to a thread block at a
+    /// time, and threads per thread block (constants of the kernel).
     pub const CLUSTER: u32 = 8;
     pub const DEAL: u32 = 64;
     pub const CLUSTER_THREADS: u32 = 512;
     /// Widths of a strip, widest first.
     pub const STRIP_BYTES: [u32; 2] = [32, 16];
-    /// The widest elements that are reversed in strips of 16 bytes, copying and in place.
+    /// The widest elements for which strips of 16 bytes are faster, copying and in place.
     pub const MAX_NARROW_WIDTH: u32 = 1;
     pub const MAX_NARROW_WIDTH_IN_PLACE: u32 = 4;
 }
@@ -136,9 +143,9 @@ pub mod clusters {
 pub mod columns {
     //! reverse_columns.cu
 
-    /// Rows of a multiple of this are cut into strips without a rest.
+    /// Rows that are a multiple of this long divide into whole strips.
     pub const WHOLE_STRIP_BYTES: u64 = 32;
-    /// Bytes of groups that a thread block stages, unless one is larger, and the most of one.
+    /// Bytes of groups that a thread block stages (more if one group is larger), and the largest group.
     pub const STAGED_BYTES: u64 = 16 << 10;
     pub const MAX_GROUP_BYTES: u64 = 100 << 10;
 }
@@ -156,7 +163,7 @@ pub mod transposed {
 mod tests {
     use super::*;
 
-    /// Holds that a kernel file has `static constexpr u32 NAME = VALUE;` with that value.
+    /// Checks that a kernel file has `static constexpr u32 NAME = VALUE;` with that value.
     fn assert_shared(file: &str, name: &str, host: impl Into<u64>) {
         let text = std::fs::read_to_string(crate::common::repository("kernels").join(file)).expect("a kernel file");
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("static constexpr u32 {name} = ")));
@@ -166,10 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn constants_that_kernels_share_are_the_same_there() {
+    fn constants_shared_with_kernels_are_equal() {
         assert_shared("common.cuh", "THREADS", THREADS);
         assert_shared("common.cuh", "MAX_DIMS", crate::layout::MAX_DIMENSIONS as u64);
         assert_shared("fill_value_sequence.cu", "DENSE_VECTORS", fill::DENSE_VECTORS);
+        assert_shared("reverse.cuh", "UNROLLED_DIMENSIONS", elementwise::UNROLLED_DIMENSIONS);
         assert_shared("reverse_elementwise.cu", "ITEMS_PER_THREAD", elementwise::ITEMS_PER_THREAD);
         assert_shared("reverse_elementwise.cu", "PAIRS_PER_THREAD", elementwise::PAIRS_PER_THREAD);
         assert_shared("reverse_rows.cu", "VECTORS_PER_THREAD", rows::VECTORS_PER_THREAD);

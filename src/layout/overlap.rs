@@ -1,15 +1,15 @@
-//! Do two coordinates of a strided tensor share an element? Exact, and bounded in time.
+//! Do two coordinates of a strided tensor share an element? The answer is exact, and the time is bounded.
 //!
-//! They do where Σ dᵢ·strideᵢ = 0 for some d, not all zero, with |dᵢ| < sizeᵢ. NumPy asks the same of an
-//! array ("internal overlap") and searches with a limit; here the search always ends, because a tensor that
-//! gets this far has Πsizes ≤ span < 2³², so that the differences number less than 2⁸·2³² = 2⁴⁰:
+//! They do if Σ dᵢ·strideᵢ = 0 for some d, not all zero, with |dᵢ| < sizeᵢ. NumPy solves the same problem for arrays
+//! ("internal overlap") and limits its search. Here the search always ends: a tensor that gets this far has Πsizes ≤
+//! span < 2³², so there are fewer than 2⁸·2³² = 2⁴⁰ differences.
 //!
-//! 1. *Split.* Where the strides from some dimension up have a common divisor above the reach of all
-//!    smaller ones, a sum can be zero only if both parts are: the parts are searched apart. Packed, padded,
-//!    permuted and interleaved layouts split down to single dimensions, and cost a sort.
+//! 1. *Split.* If the strides from some dimension up have a common divisor above the reach of all smaller ones, a sum
+//!    can only be zero if both parts are zero. The parts are then searched separately. Packed, padded, permuted and
+//!    interleaved layouts split into single dimensions, at the cost of a sort.
 //! 2. *Two dimensions in closed form*: the smallest d with d₁·s₁ = d₂·s₂ is s₂/g, s₁/g.
-//! 3. *Meet in the middle*: the dimensions are dealt into two halves, the sums of the smaller half are
-//!    sorted, those of the other are looked up. The worst legal layouts need about 5 million look-ups.
+//! 3. *Meet in the middle*: divides the dimensions into two halves, sorts the sums of the smaller half, and looks up
+//!    those of the other. The worst legal layouts need about 5 million look-ups.
 
 /// One dimension of size above 1: its stride, and the largest difference of two of its coordinates.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(crate) fn has_overlap(sizes: &[u32], strides: &[u32]) -> bool {
     split(&dimensions).into_iter().any(group_overlaps)
 }
 
-/// Cuts dimensions sorted by stride into groups whose sums cannot cancel each other.
+/// Splits dimensions, sorted by stride, into groups whose sums cannot cancel each other.
 fn split(dimensions: &[Dimension]) -> Vec<&[Dimension]> {
     let mut groups = Vec::new();
     let (mut begin, mut reach) = (0, 0i128);
@@ -66,7 +66,7 @@ fn group_overlaps(group: &[Dimension]) -> bool {
 
 /// Searches a group of three dimensions or more.
 fn meet_in_the_middle(group: &[Dimension]) -> bool {
-    // A difference cannot reach further than all other dimensions together can bring it back.
+    // No difference matters that is larger than what all other dimensions together can cancel.
     let total: i128 = group.iter().map(|d| i128::from(d.reach) * i128::from(d.stride)).sum();
     let group: Vec<Dimension> = group
         .iter()
@@ -81,7 +81,8 @@ fn meet_in_the_middle(group: &[Dimension]) -> bool {
         return group_overlaps(&group);
     }
 
-    // The largest dimension is solved by a division, and the rest are enumerated; or all are dealt into two halves.
+    // Two methods: enumerate the sums of all but the largest dimension and solve that one by a division, or divide all
+    // dimensions into two halves.
     let largest = (0..group.len()).max_by_key(|&d| group[d].reach).unwrap_or(0);
     let by_division = sums(&without(&group, 1 << largest));
     let by_halves = |mask: usize| sums(&without(&group, mask)).max(sums(&without(&group, !mask)));
@@ -106,7 +107,7 @@ fn meets_by_division(group: &[Dimension], divided: usize) -> bool {
     any_positive_sum(&rest, &mut |sum| sum % one.stride == 0 && (sum / one.stride).abs() <= one.reach)
 }
 
-/// Looks the sums of one half up in those of the other; the dimensions whose bit in `mask` is 0 are one.
+/// Looks up the sums of one half in those of the other. The dimensions whose bit in `mask` is 0 are one half.
 fn meets_by_halves(group: &[Dimension], mask: usize) -> bool {
     let mut halves = [without(group, mask), without(group, !mask)];
     halves.sort_by_key(|half| sums(half));
@@ -119,7 +120,7 @@ fn without(group: &[Dimension], mask: usize) -> Vec<Dimension> {
     kept.map(|(_, &dimension)| dimension).collect()
 }
 
-/// Whether a sum of `small` and one of `large`, not both with all differences zero, cancel.
+/// Whether a sum of `small` and a sum of `large` cancel, not counting the one where all differences are zero.
 fn halves_meet(small: &[Dimension], large: &[Dimension]) -> bool {
     // Half of the sums suffice: d and −d cancel together.
     let mut sums = Vec::new();
@@ -133,7 +134,8 @@ fn halves_meet(small: &[Dimension], large: &[Dimension]) -> bool {
     any_positive_sum(large, &mut |sum| sum == 0 || sums.binary_search(&sum.abs()).is_ok())
 }
 
-/// Calls `found` with the sum of every difference whose first nonzero component is positive, until it is true.
+/// Calls `found` with the sum of every combination of differences whose first nonzero component is positive, until it
+/// returns true.
 fn any_positive_sum(dimensions: &[Dimension], found: &mut impl FnMut(i64) -> bool) -> bool {
     fn walk(dimensions: &[Dimension], sum: i64, found: &mut impl FnMut(i64) -> bool) -> bool {
         match dimensions.split_first() {
@@ -166,11 +168,11 @@ mod tests {
     use super::{has_overlap, meets_by_division, meets_by_halves, Dimension};
 
     thread_local! {
-        /// Sums that this thread has looked at: what a search costs.
+        /// How many sums this thread has examined: the cost of a search.
         pub static SUMS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// The answer, and the sums that it took.
+    /// The answer, and how many sums were examined.
     fn counted(sizes: &[u32], strides: &[u32]) -> (bool, u64) {
         let before = SUMS.get();
         (has_overlap(sizes, strides), SUMS.get() - before)
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(layouts, 42 + 36 * 225 + 64 * 2744 + 81 * 6561 + 32 * 16807);
     }
 
-    /// Whichever of them is chosen.
+    /// Both methods, whichever one the search would choose.
     #[test]
     fn both_searches_agree_with_brute_force() {
         let mut overlapping = 0;
@@ -249,8 +251,8 @@ mod tests {
         assert!(overlapping > 1000, "{overlapping}");
     }
 
-    /// Layouts that nothing shortcuts: strides without structure, as many elements as 2³² allows. Each overlaps, at the
-    /// coordinates that are so far apart.
+    /// Layouts without shortcuts: strides without structure, and as many elements as 2³² allows. Each overlaps at two
+    /// coordinates with the given differences.
     #[test]
     fn overlaps_of_the_worst_layouts_are_found() {
         for (sizes, strides, apart) in [
@@ -272,10 +274,10 @@ mod tests {
         }
     }
 
-    /// A little more than the layouts below take.
+    /// A little more than the layouts below need.
     const MOST_SUMS: u64 = 300_000;
 
-    /// Layouts without an overlap are searched to the end.
+    /// Layouts without an overlap, which must be searched to the end.
     #[test]
     fn the_worst_layouts_end_soon() {
         // Each stride passes all smaller dimensions; then the last is 7·s₆ + 3·s₅ − 5·s₄ + 6·s₂.
@@ -289,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Layouts whose dimensions lie in each other, or of more elements than they span, are not searched.
+    /// Layouts whose dimensions are nested, or that have more elements than they span, need no search.
     #[test]
     fn ordinary_layouts_take_no_search() {
         let padded = [14_000_000, 900_000, 60_000, 4000, 260, 17, 1];

@@ -5,7 +5,7 @@ use crate::data_type::TensorDataType;
 use crate::desc::FillValueSequenceDesc;
 use crate::layout;
 
-/// How values are computed. Signed and unsigned integers share: both wrap.
+/// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     Int8,
@@ -14,11 +14,12 @@ pub(crate) enum Arithmetic {
     Int64,
     Float32,
     Float16,
-    /// Of no DirectML descriptor: [`Device::create_float64_sequence`](crate::Device::create_float64_sequence), packed.
+    /// Not in any DirectML descriptor: [`Device::create_float64_sequence`](crate::Device::create_float64_sequence),
+    /// packed.
     Float64,
 }
 
-/// A dimension of the output: `stride` elements apart in memory, `step` apart in the logical index.
+/// A dimension of the output: neighbours are `stride` elements apart in memory and `step` apart in the logical index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
     pub size: u32,
@@ -31,12 +32,12 @@ pub(crate) struct Plan {
     pub arithmetic: Arithmetic,
     pub start: u64,
     pub delta: u64,
-    /// Of size above 1, merged, outermost in memory first; none where there is one element.
+    /// The dimensions of size above 1, merged, outermost in memory first. Empty if there is one element.
     pub dimensions: Vec<Dimension>,
 }
 
 impl Arithmetic {
-    /// `None` for types that there is no arithmetic for.
+    /// `None` for types without an arithmetic.
     fn of(data_type: TensorDataType) -> Option<Self> {
         use TensorDataType as T;
         Some(match data_type {
@@ -63,7 +64,7 @@ impl Arithmetic {
 }
 
 impl Plan {
-    /// The plan of a validated descriptor; `None` where it was not validated.
+    /// The plan of a validated descriptor; `None` if the descriptor was not validated.
     pub fn new(desc: &FillValueSequenceDesc) -> Option<Self> {
         let output = &desc.output_tensor;
         let arithmetic = Arithmetic::of(output.data_type)?;
@@ -99,8 +100,8 @@ impl Plan {
     }
 }
 
-/// Drops dimensions of size 1, orders the rest by stride, and joins neighbours that are one in memory and in
-/// the index.
+/// Drops dimensions of size 1, sorts the rest by stride, and joins neighbours that are contiguous in memory and in the
+/// index.
 fn merge(mut dimensions: Vec<Dimension>) -> Vec<Dimension> {
     dimensions.retain(|d| d.size > 1);
     dimensions.sort_by_key(|d| std::cmp::Reverse(d.stride));

@@ -1,11 +1,11 @@
-//! The plan of REVERSE_SUBSEQUENCES: the axis, and the dimensions beside it.
+//! The plan of REVERSE_SUBSEQUENCES: the axis and the other dimensions.
 
 use super::{follows, MergedDimension, Summary};
 use crate::data_type::TensorDataType;
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
 use crate::layout;
 
-/// A dimension beside the axis. Strides are in elements.
+/// A dimension other than the axis. Strides are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
     pub size: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Dimension {
     pub length_stride: u32,
 }
 
-/// The dimension along which lanes run. Strides are in elements.
+/// The axis: the dimension along which lanes run. Strides are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub size: u32,
@@ -26,32 +26,32 @@ pub(crate) struct Axis {
 pub(crate) struct Plan {
     /// Bytes of an element.
     pub width: u32,
-    /// Lengths are UINT64, not UINT32.
+    /// Whether lengths are UINT64 (else UINT32).
     pub wide_lengths: bool,
     pub axis: Axis,
-    /// Of size above 1, merged, outermost in the output's memory first.
+    /// The other dimensions of size above 1, merged, outermost in the output's memory first.
     pub dimensions: Vec<Dimension>,
     /// Whether the output may be the input: both tensors have the same strides.
     pub in_place: bool,
-    /// Bytes from the input's first element to its last: what may be read.
+    /// Bytes from the begin of the input's first element to the end of its last. Kernels read nothing outside.
     pub input_bytes: u64,
 }
 
 impl Plan {
-    /// The plan of a validated descriptor; `None` where it was not validated.
+    /// The plan of a validated descriptor; `None` if the descriptor was not validated.
     pub fn new(desc: &ReverseSubsequencesDesc) -> Option<Self> {
         let (input, lengths, output) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
         let (in_strides, length_strides, out_strides) = (strides(input), strides(lengths), strides(output));
         let a = desc.axis as usize;
         let axis =
             Axis { size: *input.sizes.get(a)?, in_stride: *in_strides.get(a)?, out_stride: *out_strides.get(a)? };
-        let beside = (0..input.sizes.len()).filter(|&d| d != a).map(|d| Dimension {
+        let others = (0..input.sizes.len()).filter(|&d| d != a).map(|d| Dimension {
             size: input.sizes[d],
             in_stride: in_strides[d],
             out_stride: out_strides[d],
             length_stride: length_strides[d],
         });
-        let dimensions = merge(beside.collect());
+        let dimensions = merge(others.collect());
         let same_axis = axis.size == 1 || axis.in_stride == axis.out_stride;
         Some(Self {
             width: input.data_type.size_in_bits() / 8,
@@ -96,8 +96,8 @@ fn strides(tensor: &BufferTensorDesc) -> Vec<u32> {
     tensor.strides.clone().unwrap_or_else(|| layout::packed_strides(&tensor.sizes))
 }
 
-/// Drops dimensions of size 1, orders the rest by output stride, and joins neighbours that are one in all
-/// three tensors.
+/// Drops dimensions of size 1, sorts the rest by output stride, and joins neighbours that are contiguous in all three
+/// tensors.
 fn merge(mut dimensions: Vec<Dimension>) -> Vec<Dimension> {
     dimensions.retain(|d| d.size > 1);
     dimensions.sort_by_key(|d| std::cmp::Reverse(d.out_stride));
@@ -122,7 +122,8 @@ mod tests {
     use super::*;
     use crate::data_type::TensorDataType;
 
-    /// The plan of a packed tensor of two-byte elements along axis 1, with a length for each [size 0, size 2].
+    /// The plan of a packed tensor of two-byte elements along axis 1, with a length for each pair of the other
+    /// coordinates.
     fn summary(sizes: [u32; 3], length_type: TensorDataType) -> Summary {
         let tensor = BufferTensorDesc::packed(TensorDataType::Float16, &sizes);
         let lengths = BufferTensorDesc::packed(length_type, &[sizes[0], 1, sizes[2]]);
@@ -140,7 +141,7 @@ mod tests {
         let of = summary([3, 7, 5], TensorDataType::UInt32);
         assert_eq!((of.bytes, of.bytes_in_place), (2 * 3 * 7 * 5 * 2 + 3 * 5 * 4, Some(2 * 3 * 7 * 5 * 2 + 3 * 5 * 4)));
         assert_eq!(summary([3, 7, 5], TensorDataType::UInt64).bytes, 2 * 3 * 7 * 5 * 2 + 3 * 5 * 8);
-        // Lanes of one element stay as they are; those of two do not.
+        // Lanes of one element do not change; lanes of two may.
         assert_eq!(summary([3, 1, 5], TensorDataType::UInt32).bytes_in_place, Some(0));
         assert_eq!(summary([3, 2, 5], TensorDataType::UInt32).bytes_in_place, Some(2 * 3 * 2 * 5 * 2 + 3 * 5 * 4));
     }

@@ -7,7 +7,7 @@ use crate::desc::{BufferTensorDesc, OperatorType, ReverseSubsequencesDesc, Tenso
 
 const PLACE: &str = OperatorType::ReverseSubsequences.desc_name();
 
-/// Every rule the descriptor breaks. Rules between tensors stand with the later of the two.
+/// Every rule the descriptor breaks. A rule about two tensors is reported with the later of the two.
 pub(crate) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet) -> Vec<ValidationError> {
     let mut errors = Vec::new();
     let tensor = |role: TensorRole, desc: &BufferTensorDesc, errors: &mut Vec<ValidationError>| {
@@ -34,8 +34,8 @@ fn lengths_dimension_count(desc: &ReverseSubsequencesDesc) -> Option<ValidationE
     (found != input).then(|| rules::reverse_lengths_dimension_count(PLACE, found, input))
 }
 
-/// SequenceLengthsTensor has the sizes of InputTensor, with 1 at Axis. Not looked at where Axis is out of
-/// range: `reverse.axis.range` says so.
+/// SequenceLengthsTensor has the sizes of InputTensor, with 1 at Axis. Not checked if Axis is out of range, which
+/// `reverse.axis.range` reports.
 fn lengths_sizes(desc: &ReverseSubsequencesDesc) -> Option<ValidationError> {
     let mut required = desc.input_tensor.sizes.clone();
     *required.get_mut(desc.axis as usize)? = 1;

@@ -1,8 +1,8 @@
-//! What differs between the DirectMLs that rules are held for: a feature level, and how sizes are computed.
+//! What differs between versions of DirectML: the feature level, and how they compute sizes.
 
 use crate::feature_level::FeatureLevel;
 
-/// The rules of one DirectML, or of this library.
+/// The rules of one version of DirectML, or of this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RuleSet {
     /// The level whose support tables apply.
@@ -11,7 +11,7 @@ pub(crate) struct RuleSet {
     pub span: SpanArithmetic,
     /// What TotalTensorSizeInBytes is limited to.
     pub total: TotalLimit,
-    /// Whether outputs with two coordinates that truly share an element are rejected: by this library only.
+    /// Whether outputs with two coordinates that share an element are rejected. Only this library does so.
     pub rejects_overlap: bool,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum SpanArithmetic {
     Exact,
     /// In elements modulo 2³².
     ElementsWrap,
-    /// In elements and in bytes modulo 2³², before it is rounded up to 4 bytes.
+    /// In elements and in bytes modulo 2³², before rounding up to 4 bytes.
     BytesWrap,
 }
 
@@ -36,7 +36,8 @@ pub(crate) enum TotalLimit {
 }
 
 impl RuleSet {
-    /// This library's, at a level: the last DirectML's, computed exactly, and no true overlaps.
+    /// This library's rules at a level: those of the last DirectML with exact arithmetic, plus the rejection of
+    /// overlapping outputs.
     pub const fn at(level: FeatureLevel) -> Self {
         Self { level, span: SpanArithmetic::Exact, total: TotalLimit::Bytes, rejects_overlap: true }
     }

@@ -1,8 +1,7 @@
-//! Every rule: its public id, and the words of the message that says it is broken.
+//! Every rule: its public id, and the text of its message.
 //!
-//! An id is never renamed and never reused. Messages read
-//! `<place> is <found>, must be <required> (<rule id>)`, with `needs <feature level>` in place of
-//! `must be <required>` where a higher feature level would accept what was found.
+//! An id is never renamed and never reused. Messages read `<place> is <found>, must be <required> (<rule id>)`. If a
+//! higher feature level would accept what was found, they say `needs <feature level>` instead of `must be <required>`.
 
 use std::fmt;
 
@@ -38,7 +37,7 @@ rules! {
     TensorDataType => "tensor.data_type",
     /// Output tensors have no flags.
     OutputFlags => "output.flags",
-    /// The operator takes that many dimensions at the device's feature level; never more than 8, never 0.
+    /// The operator takes that many dimensions at the device's feature level; always from 1 to 8.
     TensorDimensionCount => "tensor.dimension_count",
     /// Every size is at least 1.
     TensorSizesNonzero => "tensor.sizes.nonzero",
@@ -80,16 +79,16 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What would have been right.
+/// What the rule requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// No feature level accepts what was found; this is what must be there.
+    /// No feature level accepts what was found. The text says what is required.
     MustBe(String),
     /// The feature level that accepts what was found.
     Needs(FeatureLevel),
 }
 
-/// One broken rule: which, where, what was found there, and what would have been right.
+/// One broken rule: which one, where, what was found there, and what is required.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place} is {found}, {requirement} ({rule})")]
 pub struct ValidationError {
@@ -97,9 +96,9 @@ pub struct ValidationError {
     pub rule: Rule,
     /// The field, by DirectML's names: `ReverseSubsequencesDesc.InputTensor.Sizes[2]`.
     pub place: String,
-    /// What the field holds.
+    /// The field's value.
     pub found: String,
-    /// What it would have to hold, or the level it would take.
+    /// What the value must be, or the feature level that accepts it.
     pub requirement: Requirement,
 }
 
@@ -136,7 +135,7 @@ fn needs(rule: Rule, place: &str, field: &str, found: impl fmt::Display, level: 
     }
 }
 
-/// A number that may be past 2^128.
+/// A number, or `None` if it is past 2^128.
 fn count(value: Option<u128>) -> String {
     value.map_or_else(|| "more than 2^128".to_owned(), |value| value.to_string())
 }
@@ -211,7 +210,7 @@ pub(super) fn output_strides_nonzero(place: &str, dimension: usize, size: u32) -
 
 pub(super) fn output_strides_distinct(place: &str, dimension: usize, stride: u32, earlier: usize) -> ValidationError {
     let required =
-        format!("another than Strides[{earlier}], because coordinates of the two dimensions would share elements");
+        format!("different from Strides[{earlier}], because coordinates of the two dimensions would share elements");
     broken(Rule::OutputStridesDistinct, place, &format!(".Strides[{dimension}]"), stride, required)
 }
 
@@ -223,7 +222,7 @@ pub(super) fn output_strides_span(place: &str, strides: &[u32], span: u128, elem
 
 pub(super) fn output_overlap(place: &str, strides: &[u32], sizes: &[u32]) -> ValidationError {
     let found = format!("{strides:?}, with which two coordinates of Sizes {sizes:?} share an element");
-    broken(Rule::OutputOverlap, place, ".Strides", found, "such that no two do")
+    broken(Rule::OutputOverlap, place, ".Strides", found, "such that every coordinate has its own element")
 }
 
 pub(super) fn tensor_total_size_min(place: &str, found: u64, minimum: Option<u128>) -> ValidationError {

@@ -1,4 +1,4 @@
-//! The rules of one tensor, whichever operator it belongs to.
+//! The rules of a single tensor, for any operator.
 
 use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
 use super::rules::{self, ValidationError};
@@ -6,10 +6,10 @@ use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
 use crate::feature_level::{lowest_level, tensor_support};
 use crate::layout;
 
-/// DirectML holds element counts in 32 bits.
+/// DirectML stores element counts in 32 bits.
 const MAX_ELEMENTS: u128 = u32::MAX as u128;
 
-/// A tensor under examination, and where its descriptor stands.
+/// A tensor to check, and the place of its descriptor.
 pub(super) struct Tensor<'a> {
     pub place: &'static str,
     pub operator: OperatorType,
@@ -53,7 +53,7 @@ impl Tensor<'_> {
         broken.then(|| rules::output_flags(self.place, self.desc.flags.name()))
     }
 
-    /// The operator takes that many dimensions at the device's feature level; never more than 8, never 0.
+    /// The operator takes that many dimensions at the device's feature level; always from 1 to 8.
     fn dimension_count(&self) -> Option<ValidationError> {
         let found = self.desc.sizes.len();
         let support = tensor_support(self.operator, self.role, self.rules.level)?;
@@ -84,13 +84,13 @@ impl Tensor<'_> {
         (strides.len() != sizes).then(|| rules::tensor_strides_count(self.place, strides, sizes))
     }
 
-    /// The four rules of an output's strides: nonzero, distinct, spanning, and without overlap. Each of the
-    /// first three implies an overlap, so the last is looked at only where they hold.
+    /// The four rules of an output's strides: nonzero, distinct, spanning, and without overlap. Breaking one of the
+    /// first three implies an overlap, so the last is checked only if they are satisfied.
     fn output_strides(&self) -> Vec<ValidationError> {
         let (sizes, Some(strides)) = (&self.desc.sizes, self.desc.strides.as_deref()) else {
             return Vec::new();
         };
-        // More dimensions than there can be are rejected by a rule of their own.
+        // Too many dimensions are rejected by another rule.
         if self.role != TensorRole::Output || sizes.contains(&0) || sizes.len() > layout::MAX_DIMENSIONS {
             return Vec::new();
         }
@@ -117,12 +117,12 @@ impl Tensor<'_> {
         errors
     }
 
-    /// A span or a DimensionCount past these is rejected by a rule of its own.
+    /// Larger spans and DimensionCounts are rejected by other rules.
     fn overlap_search_is_bounded(&self, span: u128) -> bool {
         span <= MAX_ELEMENTS && self.desc.sizes.len() <= layout::MAX_DIMENSIONS
     }
 
-    /// Elements from the first to the last, as the rules compute them.
+    /// The elements from the first to the last, in the rule set's arithmetic.
     fn span(&self) -> Option<u128> {
         let span = layout::span(&self.desc.sizes, self.desc.strides.as_deref())?;
         let wraps = self.rules.span != SpanArithmetic::Exact && self.desc.strides.is_some();

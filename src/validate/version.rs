@@ -1,7 +1,7 @@
-//! Versions of DirectML: what each of them accepts, as rows of a table.
+//! Versions of DirectML: what each accepts, as rows of a table.
 //!
-//! Source: verdicts of 22,069 descriptors by the thirteen versions of the table, of which 2,442 are part of the tests;
-//! Microsoft's version history for the levels of others. `docs/directml.md` has the same table for people.
+//! Sources: verdicts of the thirteen versions in the table on 22,069 descriptors, of which 2,442 are part of the tests;
+//! for the levels of other versions, Microsoft's version history. `docs/directml.md` has the same table for people.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,10 +26,10 @@ struct Row {
     lengths: OverLong,
 }
 
-/// What a reversal does with a length above the axis size, which Microsoft's page clamps.
+/// What a reversal does with a length above the axis size. Microsoft's page says that it is clamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverLong {
-    /// Reads `in[L − 1 − i]` wherever that lies.
+    /// Reads `in[L − 1 − i]`, wherever that is in memory.
     Unclamped,
     /// Clamps each index.
     IndexClamped,
@@ -67,8 +67,8 @@ static RECORDED: [Row; 13] = [
     row("1.15.4", (1, 15, 4), V6_4, Exact, Bytes, IndexClamped),
 ];
 
-/// The highest level from each version on, by Microsoft's version history and, for 1.0.200610, 1.3 and 1.14, by what was
-/// recorded.
+/// The highest level from each version on. Source: Microsoft's version history; for 1.0.200610, 1.3 and 1.14, the
+/// records.
 const LEVELS: &[(Number, FeatureLevel)] = &[
     ((1, 0, 0), V1_0),
     ((1, 0, 200610), V2_1),
@@ -87,10 +87,10 @@ const LEVELS: &[(Number, FeatureLevel)] = &[
     ((1, 15, 0), V6_4),
 ];
 
-/// A version of DirectML, such as a Windows machine has or an application ships.
+/// A version of DirectML, as a Windows machine has it or an application ships it.
 ///
-/// A recorded version answers as it was recorded to. Any other answers by its documented highest feature level, with
-/// the arithmetic of the nearest recorded version, and is marked as inferred.
+/// A recorded version answers as recorded. Any other version answers by its documented highest feature level, with the
+/// arithmetic of the nearest recorded version, and is marked as inferred.
 ///
 /// ```
 /// use dml_cuda::DirectMlVersion;
@@ -161,7 +161,7 @@ impl DirectMlVersion {
     }
 }
 
-/// Writes the version, and `(inferred)` behind one that was not recorded.
+/// Writes the version, followed by `(inferred)` if it was not recorded.
 impl fmt::Display for DirectMlVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.inferred {
@@ -199,7 +199,8 @@ impl FromStr for DirectMlVersion {
             _ => return Err(failed()),
         };
         let &(_, level) = LEVELS.iter().rfind(|(from, _)| *from <= number).ok_or_else(failed)?;
-        // The nearest: of the same minor version, else the last one before it, else the first.
+        // The nearest recorded version: the last of the same minor version, else the last one before it, else the
+        // first.
         let same = RECORDED.iter().rfind(|row| (row.number.0, row.number.1) == (number.0, number.1));
         let row = same.or_else(|| RECORDED.iter().rfind(|row| row.number <= number)).unwrap_or(&RECORDED[0]);
         Ok(Self { number, level, row, inferred: true })

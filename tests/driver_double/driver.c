@@ -1,14 +1,14 @@
-/* A double of the CUDA driver: a library with the entry points that this crate calls, whose memory is the host's and whose kernels do
-   nothing. It knows what is live, and writes a line to the file DOUBLE_REPORT for whatever a driver would not forgive: unknown or
-   destroyed handles, a call without a context, memory freed, read or written and kernels unloaded while queued work uses them; and at the end what was not given
-   back. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of a function answer 2. */
+/* A test double of the CUDA driver: a library with the entry points that this crate calls. Its memory is the host's, and its kernels do
+   nothing. It tracks what is live, and writes a line to the file DOUBLE_REPORT for every mistake: unknown or destroyed handles, a call
+   without a current context, memory that is freed, read or written or kernels that are unloaded while queued work uses them, and, at the
+   end, everything that was not released. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of that function return 2. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CONTEXT, STREAM, EVENT, MEMORY, MODULE, GRAPH, EXECUTABLE, KINDS };
-/* Words of the buffer that the crate keeps a launch's parameters in (MAX_WORDS of src/cuda/launch.rs), zeros after them. */
+/* Words of the buffer in which the crate passes a launch's parameters (MAX_WORDS of src/cuda/launch.rs). Unused words are zeros. */
 enum { WORDS = 80 };
 static const char *const NAMES[KINDS] = {"context", "stream", "event", "memory", "module", "graph", "executable graph"};
 
@@ -20,7 +20,7 @@ struct object {
 };
 struct queued {
     void *stream, *module;
-    const char *words[WORDS]; /* its parameters, among them the addresses of the memory that it uses */
+    const char *words[WORDS]; /* its parameters, which include the addresses of the memory that it uses */
     struct queued *next;
 };
 struct count {
@@ -48,7 +48,7 @@ static void report(const char *what, const char *function) {
     fclose(file);
 }
 
-/* Counts a call; the code that it is to fail with, or 0. */
+/* Counts a call. Returns the code that it must fail with, or 0. */
 static int called(const char *name) {
     static char failing[64];
     static int nth = -1, code;
@@ -87,7 +87,7 @@ static void *add(int kind, size_t size) {
     return made->at;
 }
 
-/* The place of a live object that holds the address, under the lock. */
+/* The list entry of the live object that contains the address. Call it under the lock. */
 static struct object **find(int kind, const void *at) {
     struct object **o = &live;
     while (*o && !((*o)->kind == kind && (const char *)at >= (*o)->at && (const char *)at <= (*o)->at + (*o)->size)) o = &(*o)->next;
@@ -113,7 +113,7 @@ static void drop(int kind, void *at, const char *function) {
         free(o->at);
         free(o);
     } else {
-        report("destroys what is not live", function);
+        report("destroys an object that is not live", function);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -147,7 +147,7 @@ static void nothing_queued(void *stream, void *module, const char *what, const c
     pthread_mutex_unlock(&lock);
 }
 
-/* The capture of a stream, under the lock. */
+/* The list entry of a stream's capture. Call it under the lock. */
 static struct capture **capture_of(void *stream) {
     struct capture **c = &captures;
     while (*c && (*c)->stream != stream) c = &(*c)->next;
@@ -160,7 +160,7 @@ static void not_captured(void *stream, const char *function) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Queues work, or makes it part of the capture of its stream. */
+/* Queues work, or adds it to the capture of its stream. */
 static void enqueue(struct queued *work) {
     struct capture *capture;
     struct queued **to;
@@ -172,7 +172,7 @@ static void enqueue(struct queued *work) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Adds copies of work in front of a list, for a stream. */
+/* Adds copies of work to the front of a list, for a stream. */
 static void copy_work(struct queued **to, const struct queued *work, void *stream) {
     for (; work; work = work->next) {
         struct queued *made = malloc(sizeof *made);
@@ -191,7 +191,7 @@ static void free_work(struct queued *work) {
     }
 }
 
-/* A graph, or an executable one, whose memory holds its work. */
+/* A graph, or an executable one. Its memory contains its work. */
 static void *add_graph(int kind, const struct queued *work) {
     struct queued **graph = add(kind, sizeof *graph);
     *graph = NULL;
@@ -207,7 +207,7 @@ static void drop_graph(int kind, void *graph, const char *function) {
     drop(kind, graph, function);
 }
 
-/* Reports work that is queued on the memory that holds an address. */
+/* Reports queued work that uses the memory that contains an address. */
 static void not_in_use(const void *at, const char *what, const char *function) {
     struct queued *q;
     struct object *o;
@@ -257,7 +257,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device) {
 int cuDevicePrimaryCtxRelease_v2(int device) {
     (void)device;
     CALL("cuDevicePrimaryCtxRelease_v2");
-    if (retained == 0) report("releases what is not retained", "cuDevicePrimaryCtxRelease_v2");
+    if (retained == 0) report("releases a context that is not retained", "cuDevicePrimaryCtxRelease_v2");
     else if (--retained == 0) drop(CONTEXT, primary, "cuDevicePrimaryCtxRelease_v2");
     return 0;
 }
@@ -305,7 +305,7 @@ int cuStreamEndCapture(void *stream, void **graph) {
     place = capture_of(stream);
     ended = *place;
     if (ended) *place = ended->next;
-    else report("ends a capture that is none", "cuStreamEndCapture");
+    else report("ends a capture that was not begun", "cuStreamEndCapture");
     pthread_mutex_unlock(&lock);
     failed = called("cuStreamEndCapture");
     *graph = ended && !failed ? add_graph(GRAPH, ended->work) : NULL;

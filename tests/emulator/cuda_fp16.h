@@ -1,4 +1,4 @@
-// The conversions of CUDA's header that the kernels use.
+// The parts of CUDA's header that the kernels use.
 #pragma once
 struct __half {
     _Float16 value;

@@ -1,13 +1,13 @@
-// Runs kernels on the host: reads launches from standard input, writes the output tensors to standard output.
-// Built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
+// Runs kernels on the host: reads launches from standard input and writes the output tensors to standard output. It is
+// built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
 //
-// A launch on the wire (little endian): the Header below; then name, parameters, for each input a Wire and its bytes, and the
-// output's bytes. An input of size 2^32 - 1 is "in place": the output is the input. The first input and the output begin `past`
-// bytes past a multiple of 256. The answer is the output's bytes.
+// The input (little endian), for each launch: the Header below; then the name, the parameters, for each input a Wire
+// and its bytes, and the output's bytes. An input of size 2^32 - 1 means "in place": the input is the output. The first
+// input and the output begin `past` bytes past a multiple of 256. The answer is the output's bytes.
 //
-// Every tensor is an allocation of its own, exactly as large as it is, and so is shared memory. Threads of a cluster, which
-// is a block where there are none, run one after the other, from the first up or from the last down, each until it ends or
-// waits at a barrier: a missing barrier shows as a wrong result in one of the orders.
+// Every tensor is a separate allocation of exactly its size, and so is shared memory. The threads of a cluster (or of a
+// thread block, if there are no clusters) run one after another, in ascending or in descending order, each until it
+// ends or waits at a barrier. A missing barrier gives a wrong result in one of the two orders.
 #include <dlfcn.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -24,8 +24,9 @@
 
 Index3 threadIdx, blockIdx, blockDim;
 
-static constexpr unsigned THREADS = 4096, WARP = 32;  // THREADS: the most of a cluster
-// The sanitizer clears what it knows of a stack, an eighth as large, at every switch: half of the time with 256 KiB.
+static constexpr unsigned THREADS = 4096, WARP = 32;  // THREADS: the most threads of a cluster
+// At every switch the sanitizer clears its shadow of the stack, which has an eighth of the stack's size. With stacks of
+// 256 KiB this takes half of the time.
 static constexpr size_t STACK = 64 << 10, SHARED = 256 << 10;
 uint4 smem[SHARED / 16];  // `extern __shared__ uint4 smem[]` of the kernels
 
@@ -53,10 +54,10 @@ struct Cluster {
     unsigned first_block = 0;
     unsigned threads = 0;  // of all its blocks
     unsigned next = 0;     // threads that have begun
-    unsigned current = 0;  // block whose shared memory is in `smem`; the others' are here
+    unsigned current = 0;  // thread block whose shared memory is in `smem`; that of the others is in `shared`
     std::vector<std::vector<unsigned char>> shared;
     State state[THREADS];
-    unsigned barrier[THREADS];  // of how many threads, where one waits
+    unsigned barrier[THREADS];  // if it waits: how many threads its barrier is for
     Fibre* fibre[THREADS];
 } cluster;
 
@@ -76,7 +77,7 @@ void to_scheduler(Fibre* fibre) {
 
 unsigned thread_at(unsigned n) { return cluster.backwards ? cluster.threads - 1 - n : n; }
 
-// From here on a thread of the cluster runs.
+// Makes a thread of the cluster the running one.
 void enter(unsigned thread) {
     const unsigned block = thread / blockDim.x;
     threadIdx = {thread % blockDim.x, 0, 0};
@@ -87,7 +88,7 @@ void enter(unsigned thread) {
     cluster.current = block;
 }
 
-// A fibre runs threads one after the other, and waits with one that waits.
+// A fibre runs one thread after another. If a thread waits, its fibre waits with it.
 void fibre_main() {
     Fibre* const self = resumed;
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_size);
@@ -135,7 +136,7 @@ void wait_for(unsigned threads) {
     enter(thread);
 }
 
-// Whether the `count` threads from `first` on all wait at a barrier of so many, or have ended.
+// Whether each of the `count` threads from `first` on has ended or waits at a barrier for `count` threads.
 bool complete(unsigned first, unsigned count) {
     for (unsigned thread = first; thread < first + count; ++thread) {
         const bool waits = cluster.state[thread] == State::Waiting && cluster.barrier[thread] == count;
@@ -148,12 +149,12 @@ void run_cluster() {
     cluster.next = 0;
     std::fill_n(cluster.state, cluster.threads, State::Ready);
     for (;;) {
-        // Begin threads, a fibre for each run of them that does not wait.
+        // Start threads. A fibre runs several until one of them waits; then another fibre continues.
         while (cluster.next < cluster.threads) resume(idle_fibre());
-        // All have ended or wait. Release every thread whose barrier is complete; those of one at once.
+        // All threads have ended or wait. Collect all threads whose barrier is complete, then resume them.
         std::vector<unsigned> free;
         bool waiting = false, released = false;
-        unsigned first = 0, count = 0;  // of the barrier looked at last
+        unsigned first = 0, count = 0;  // the threads of the last barrier that was checked
         for (unsigned n = 0; n < cluster.threads; ++n) {
             const unsigned thread = thread_at(n);
             if (cluster.state[thread] == State::Ended) continue;
@@ -174,7 +175,8 @@ void run_cluster() {
 
 // ---- Calls ------------------------------------------------------------------------------------------------
 
-// Parameters by value, whatever they are: structures of more than two words are passed alike.
+// Passes parameters by value. Their type does not matter: structures of more than two words are all passed in the same
+// way.
 template <size_t N>
 struct alignas(8) Blob {
     unsigned char bytes[N];
@@ -196,7 +198,7 @@ void (*caller(size_t size, std::index_sequence<Words...>))(const void*) {
 
 bool read_all(void* to, size_t size) { return std::fread(to, 1, size, stdin) == size; }
 
-// A tensor: exactly `size` bytes that begin `past` bytes behind a multiple of 256.
+// A tensor: exactly `size` bytes that begin `past` bytes after a multiple of 256.
 struct Tensor {
     unsigned char* allocation = nullptr;
     unsigned char* begin = nullptr;
@@ -216,7 +218,7 @@ struct Wire {
 };
 
 struct Header {
-    uint32_t name, parameters, inputs;  // sizes of both, count of these
+    uint32_t name, parameters, inputs;  // the sizes of the first two, the number of inputs
     Wire output;
     uint32_t blocks, blocks_of_cluster, threads, shared, past, order;
 };
@@ -255,7 +257,7 @@ int main() {
         entry = dlsym(RTLD_DEFAULT, name.c_str());
         if (entry == nullptr) fail("no kernel is called " + name);
         cluster.body = caller(parameters.size(), std::make_index_sequence<128>());
-        if (cluster.body == nullptr) fail("the parameters of " + name + " are of no size that is known");
+        if (cluster.body == nullptr) fail("the parameters of " + name + " have an unknown size");
         cluster.parameters = parameters.data();
         cluster.backwards = header.order != 0;
         cluster.threads = header.blocks_of_cluster * header.threads;
@@ -263,7 +265,7 @@ int main() {
         cluster.current = 0;
         std::memset(smem, 0xA5, sizeof smem);
         ASAN_POISON_MEMORY_REGION(reinterpret_cast<char*>(smem) + header.shared, sizeof smem - header.shared);
-        if (cluster.threads > THREADS) fail("a block or a cluster of more threads than there may be");
+        if (cluster.threads > THREADS) fail("a thread block or a cluster has too many threads");
         blockDim = {header.threads, 1, 1};
         const unsigned clusters = header.blocks / header.blocks_of_cluster;
         if (clusters * header.blocks_of_cluster != header.blocks) fail("a part of a cluster");

@@ -1,5 +1,5 @@
-// What the kernels take from CUDA, for the host's C++ compiler: included before each .cu file. Threads of a block, or of a
-// cluster of blocks, are fibres of one system thread (emulator.cpp).
+// Everything that the kernels use of CUDA, for the host's C++ compiler. Included before each .cu file. Threads of a
+// thread block, or of a cluster, are fibres of one system thread (emulator.cpp).
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -26,15 +26,15 @@ struct alignas(8) uint2 {
 };
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
-// Barriers: of the block, and of the thread's warp.
+// Barriers: of the thread block, and of the thread's warp.
 void __syncthreads();
 void __syncwarp();
 inline int __syncthreads_or(int) {
     __syncthreads();
-    return 0;  // of what the threads say no kernel makes use
+    return 0;  // no kernel uses the result
 }
 
-// Clusters of blocks: their barrier, and the shared memory of one of them.
+// Clusters: their barrier, and the shared memory of one of their thread blocks.
 void sync_cluster();
 unsigned char* shared_of(unsigned block);
 template <class Element>
@@ -42,7 +42,7 @@ void store_in_block(unsigned block, unsigned byte, Element value) {
     *reinterpret_cast<Element*>(shared_of(block) + byte) = value;
 }
 
-// Threads run one after the other.
+// Not atomic: threads run one after another.
 inline unsigned atomicMax(unsigned* address, unsigned value) {
     const unsigned before = *address;
     if (value > before) *address = value;

@@ -1,13 +1,13 @@
-//! The arrows between the files of src/, read from the sources: who may use whom, and that no files use each other in a
-//! circle. Unit tests are left out: they may use anything.
+//! Checks which modules of src/ may use which, and that there are no cycles. It reads the sources. Unit tests are left
+//! out: they may use anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rooms of the house, lowest first, each with the rooms it may use. A file belongs to the room with the longest
-/// matching name; files of one room may use each other.
-const ROOMS: &[(&str, &[&str])] = &[
+/// The layers of src/, lowest first, each with the other layers that it may use. A file belongs to the layer with the
+/// longest matching name. Files of one layer may use each other.
+const LAYERS: &[(&str, &[&str])] = &[
     ("data_type", &[]),
     ("raw", &[]),
     ("trace", &[]),
@@ -102,7 +102,7 @@ fn expand(tree: &str) -> Vec<String> {
     paths
 }
 
-/// Every path of the code: those of `use` items, each with whether it is exported again, and those within it.
+/// Every path in the code: first those of `use` items, each with whether it is a re-export, then those elsewhere.
 fn paths(code: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     let mut rest = String::new();
@@ -133,10 +133,10 @@ fn paths(code: &str) -> Vec<(String, bool)> {
     found
 }
 
-/// What each file uses of the others, re-exports followed to where things are made.
+/// Which other files each file uses. Follows re-exports to the file that defines the item.
 fn arrows() -> BTreeMap<String, BTreeSet<String>> {
     let library = library();
-    // The absolute path, without `crate`; none of another crate's.
+    // The absolute path, without `crate`. `None` for paths of other crates.
     let absolute = |module: &str, path: &str| -> Option<String> {
         let mut base: Vec<&str> = module.split("::").collect();
         let mut segments = path.split("::").filter(|segment| !segment.is_empty()).peekable();
@@ -195,21 +195,22 @@ fn arrows() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-fn room_of(module: &str) -> &'static str {
-    let names = ROOMS.iter().map(|(name, _)| *name);
+fn layer_of(module: &str) -> &'static str {
+    let names = LAYERS.iter().map(|(name, _)| *name);
     let of = names.filter(|name| module == *name || module.starts_with(&format!("{name}::")));
-    of.max_by_key(|name| name.len()).unwrap_or_else(|| panic!("{module} belongs to no room of tests/architecture.rs"))
+    of.max_by_key(|name| name.len())
+        .unwrap_or_else(|| panic!("{module} belongs to no layer of tests/it/architecture.rs"))
 }
 
 #[test]
-fn files_use_only_what_their_room_may() {
+fn files_use_only_what_their_layer_may_use() {
     let mut looked_at = 0;
     for (module, used) in arrows() {
-        let room = room_of(&module);
-        let (_, may_use) = ROOMS.iter().find(|(name, _)| *name == room).expect("it was found there");
+        let layer = layer_of(&module);
+        let (_, may_use) = LAYERS.iter().find(|(name, _)| *name == layer).expect("`layer_of` found it");
         for file in &used {
-            let other = room_of(file);
-            assert!(other == room || may_use.contains(&other), "{module} uses {file}: {room} may not use {other}");
+            let other = layer_of(file);
+            assert!(other == layer || may_use.contains(&other), "{module} uses {file}: {layer} may not use {other}");
             looked_at += 1;
         }
     }
@@ -217,11 +218,11 @@ fn files_use_only_what_their_room_may() {
 }
 
 #[test]
-fn no_files_use_each_other_in_a_circle() {
+fn there_are_no_cycles() {
     let mut arrows = arrows();
     let count = arrows.len();
     assert!(count > 40, "{count} files were found");
-    // Files that use no file that is left are taken away, until none is left.
+    // Remove files that use no remaining file, until there are no more such files.
     loop {
         let free: Vec<String> =
             arrows.iter().filter(|(_, used)| used.is_empty()).map(|(module, _)| module.clone()).collect();
@@ -231,7 +232,7 @@ fn no_files_use_each_other_in_a_circle() {
         free.iter().for_each(|module| drop(arrows.remove(module)));
         arrows.values_mut().for_each(|used| used.retain(|file| !free.contains(file)));
     }
-    // And files that none of the others uses.
+    // Remove files that no remaining file uses.
     loop {
         let used: BTreeSet<String> = arrows.values().flatten().cloned().collect();
         let before = arrows.len();
@@ -240,11 +241,11 @@ fn no_files_use_each_other_in_a_circle() {
             break;
         }
     }
-    assert!(arrows.is_empty(), "files in circles: {arrows:#?}");
+    assert!(arrows.is_empty(), "files in cycles: {arrows:#?}");
 }
 
 #[test]
-fn circles_and_forbidden_arrows_would_be_seen() {
+fn the_test_finds_paths_and_follows_re_exports() {
     let found = paths("use crate::cuda::{kernels, select::{self, Selection}};\npub(crate) use launch::Launch;\nfn f() { super::g(); crate::plan::$x::h() }");
     let names: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
     let expected =
@@ -258,7 +259,7 @@ fn circles_and_forbidden_arrows_would_be_seen() {
 }
 
 #[test]
-fn only_the_driver_and_the_dispatch_on_cudarcs_slices_import_cudarc() {
+fn only_the_driver_and_dispatch_cudarc_import_cudarc() {
     for (module, code) in library() {
         let may = module.starts_with("cuda::driver") || module == "dispatch_cudarc";
         assert!(may || !code.contains("cudarc::"), "{module} imports cudarc");

@@ -1,4 +1,4 @@
-//! The binding rules: what does not fit is rejected with its reason before anything is queued, what fits runs.
+//! The binding rules: bindings that do not fit are rejected with the reason before anything is queued; the others run.
 
 use crate::common::{devices, POISON};
 use dml_cuda::{
@@ -79,8 +79,8 @@ fn what_does_not_fit_is_rejected_with_its_reason() {
 }
 
 #[test]
-fn a_guaranteed_alignment_is_held_to() {
-    for device in devices("a_guaranteed_alignment_is_held_to") {
+fn a_guaranteed_alignment_is_enforced() {
+    for device in devices("a_guaranteed_alignment_is_enforced") {
         let buffer = poisoned(&device, 4096);
         let mut desc = desc();
         desc.output_tensor.guaranteed_base_offset_alignment = 256;
@@ -97,7 +97,7 @@ fn aliasing_that_may_not_run_in_place_is_rejected() {
     for device in devices("aliasing_that_may_not_run_in_place_is_rejected") {
         let buffer = poisoned(&device, 4096);
         let mut desc = desc();
-        // A broadcast input: its lanes share their elements.
+        // A broadcast input, whose lanes share their elements.
         desc.input_tensor = BufferTensorDesc::strided(TensorDataType::Float16, &[2, 8], &[0, 1]);
         let inputs = [BufferBinding::range(&buffer, 0, TOTAL), BufferBinding::range(&buffer, 64, 8)];
         let error = bind(&device, desc.clone(), &inputs, &inputs[0]).expect_err("rejected").to_string();
@@ -105,7 +105,7 @@ fn aliasing_that_may_not_run_in_place_is_rejected() {
             error,
             "the layout of OutputTensor differs from that of InputTensor, must have the same strides to run in place (binding.in_place)"
         );
-        // Strides that differ in words only are the same layout.
+        // Strides that only look different are the same layout.
         desc.input_tensor = BufferTensorDesc::strided(TensorDataType::Float16, &[2, 8], &[8, 1]);
         assert_eq!(bind(&device, desc, &inputs, &inputs[0]), Ok(()));
     }
@@ -114,7 +114,7 @@ fn aliasing_that_may_not_run_in_place_is_rejected() {
 #[test]
 fn ranges_of_one_buffer_that_lie_apart_run() {
     for device in devices("ranges_of_one_buffer_that_lie_apart_run") {
-        // Lengths, the shortest, lie in the middle, before both, and behind both.
+        // The lengths, the smallest tensor, in the middle, before both others, and after both.
         for (input_at, lengths_at, output_at) in
             [(0u64, 64u64, 128u64), (128, 64, 0), (64, 0, 128), (128, 0, 64), (0, 128, 64), (64, 128, 0)]
         {
@@ -125,7 +125,7 @@ fn ranges_of_one_buffer_that_lie_apart_run() {
             let operator = crate::common::compile(&device, &desc().into());
             let inputs = [BufferBinding::range(&buffer, input_at, TOTAL), BufferBinding::range(&buffer, lengths_at, 8)];
             let table = operator.bind(&inputs, &BufferBinding::range(&buffer, output_at, TOTAL)).expect("apart");
-            let stream = device.create_stream().expect("streams are to be had");
+            let stream = device.create_stream().expect("a stream");
             table.dispatch(&stream).expect("bound");
             let mut output = [0u16; 16];
             stream.synchronize().expect("done");
@@ -135,7 +135,7 @@ fn ranges_of_one_buffer_that_lie_apart_run() {
     }
 }
 
-/// Each thread reads what others write: on the CPU, all must lock buffers in one order.
+/// Each thread reads what others write. On the CPU, all of them must lock the buffers in the same order.
 #[test]
 fn threads_may_use_the_same_buffers_in_any_role() {
     for device in devices("threads_may_use_the_same_buffers_in_any_role") {
@@ -149,7 +149,7 @@ fn threads_may_use_the_same_buffers_in_any_role() {
                 scope.spawn(move || {
                     let inputs = [BufferBinding::range(input, 0, TOTAL), BufferBinding::range(lengths, 128, 8)];
                     let table = operator.bind(&inputs, &BufferBinding::range(output, 0, TOTAL)).expect("apart");
-                    let stream = device.create_stream().expect("streams are to be had");
+                    let stream = device.create_stream().expect("a stream");
                     (0..500).for_each(|_| table.dispatch(&stream).expect("bound"));
                     stream.synchronize().expect("done");
                 });
@@ -175,7 +175,7 @@ fn buffers_and_streams_of_another_device_are_rejected() {
 
     let operator = crate::common::compile(&cpu, &desc().into());
     let table = operator.bind(&inputs(&here), &BufferBinding::range(&here, 128, TOTAL)).expect("right");
-    let rejected = table.dispatch(&gpu.create_stream().expect("streams are to be had"));
+    let rejected = table.dispatch(&gpu.create_stream().expect("a stream"));
     assert!(matches!(rejected, Err(DispatchError::Device { .. })), "{rejected:?}");
 }
 
@@ -199,7 +199,7 @@ fn buffers_refuse_ranges_past_their_end_and_sizes_past_all_memory() {
 }
 
 #[test]
-fn nothing_but_the_tensors_is_needed() {
+fn a_dispatch_needs_only_its_tensors() {
     let operator = crate::common::compile(&Device::cpu(), &desc().into());
     let properties = operator.binding_properties();
     assert_eq!((properties.temporary_resource_size, properties.persistent_resource_size), (0, 0));

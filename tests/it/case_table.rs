@@ -1,4 +1,4 @@
-//! The case table, on every device, through the safe API: the bytes are the oracle's, the guards and gaps are
+//! Runs the case table on every device through the safe API: the bytes equal the oracle's, and guards and gaps are
 //! untouched.
 
 use crate::common::{assert_same, cases, devices, run};

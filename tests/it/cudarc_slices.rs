@@ -10,7 +10,7 @@ use dml_cuda::{
 };
 
 fn stream() -> Arc<CudaStream> {
-    CudaContext::new(0).expect("a GPU is there").new_stream().expect("streams are to be had")
+    CudaContext::new(0).expect("a GPU is there").new_stream().expect("a stream")
 }
 
 #[test]

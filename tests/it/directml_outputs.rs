@@ -1,10 +1,10 @@
-//! Every execution of which DirectML's bytes were recorded leaves the same bytes here, gaps and guards included,
-//! on every device. Where the contract departs from DirectML, the oracle says what is right.
+//! Every recorded execution of DirectML leaves the same bytes here, gaps and guards included, on every device. If the
+//! contract differs from DirectML, the oracle decides.
 
 use crate::common::{assert_same, devices, recorded, GUARD, POISON};
 use dml_cuda::{BufferBinding, Device};
 
-/// Runs a record exactly as it was recorded: inputs from offset 0, the output at `out_offset`.
+/// Runs a record exactly as DirectML was run: inputs from offset 0, the output at `out_offset`.
 fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
     let output = record.desc.output_tensor();
     let total = output.total_tensor_size_in_bytes;
@@ -16,7 +16,7 @@ fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
         .iter()
         .map(|bytes| BufferBinding::whole(&device.create_buffer_from(bytes).expect("the records are small")))
         .collect();
-    let stream = device.create_stream().expect("streams are to be had");
+    let stream = device.create_stream().expect("a stream");
     let operator = crate::common::compile(device, &record.desc);
     let table = operator.bind(&inputs, &BufferBinding::range(&out, offset, total)).expect("the record was executed");
     table.dispatch(&stream).expect("the record was executed");
@@ -47,6 +47,6 @@ fn the_oracle_agrees_with_every_record_that_does_not_depart() {
             assert_same(&cpu, &record.desc, &record.contract(), &recorded);
         }
     }
-    // The departures are real: DirectML's bytes differ from its page, or flushed denormals.
+    // The departures are real: DirectML's bytes differ from its page, or it flushed denormals.
     assert_eq!(departures, 40);
 }

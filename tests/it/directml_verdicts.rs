@@ -1,5 +1,5 @@
-//! Every descriptor of which DirectML's verdict was recorded gets the same verdict here, but for outputs whose elements
-//! truly overlap; and of each of the thirteen recorded versions, exactly that version's.
+//! Every recorded descriptor gets DirectML's verdict here, except for outputs whose elements overlap. `validate_as`
+//! gives each of the thirteen recorded versions exactly its own verdicts.
 
 use crate::common::{oracle, recorded};
 use dml_cuda::{
@@ -15,7 +15,7 @@ fn every_verdict_of_the_last_directml_is_reproduced() {
     for record in &records {
         let verdict = validate(&record.desc, FeatureLevel::HIGHEST);
         let right = if record.flag("output_overlaps") {
-            // The one departure, and for that reason alone.
+            // The one departure; overlap must be the only reason.
             verdict.as_ref().is_err_and(|errors| errors.errors().iter().all(|error| error.rule == Rule::OutputOverlap))
         } else {
             verdict.is_ok() == record.flag("accepted")
@@ -42,7 +42,7 @@ fn every_verdict_of_every_recorded_version_is_reproduced() {
         }
         assert!(accepted > 450, "{name} accepts {accepted}");
     }
-    // No version of the records is left out, and the last one's verdict is the one above.
+    // The records have no other versions, and the last version's verdict is the one checked above.
     for record in &records {
         assert!(record.accepted_by().iter().all(|name| versions.iter().any(|version| version.to_string() == *name)));
         assert_eq!(record.accepted_by().contains(&"1.15.4".to_owned()), record.flag("accepted"), "{}", record.id);
@@ -50,7 +50,7 @@ fn every_verdict_of_every_recorded_version_is_reproduced() {
 }
 
 #[test]
-fn at_its_feature_level_the_library_answers_as_each_version_but_for_three_explained_families() {
+fn at_its_feature_level_the_library_agrees_with_each_version_but_for_three_explained_families() {
     let mut explained = [0; 3];
     for version in DirectMlVersion::recorded() {
         for record in recorded::verdicts() {
@@ -61,7 +61,7 @@ fn at_its_feature_level_the_library_answers_as_each_version_but_for_three_explai
             let Err(errors) = validate(&record.desc, version.feature_level()) else { continue };
             let only = |rule| errors.errors().iter().all(|error| error.rule == rule);
             if only(Rule::OutputOverlap) && caveats.contains(&Caveat::OutputOverlaps) {
-                explained[0] += 1; // true overlaps are rejected here
+                explained[0] += 1; // the library rejects overlapping outputs
             } else if only(Rule::TensorTotalSizeMax) {
                 explained[1] += 1; // up to 1.13.1 a total may be a few bytes larger
             } else {
@@ -94,8 +94,8 @@ fn other_versions_answer_by_their_documented_level() {
     assert_eq!(version("1.6").to_string(), "1.6.0 (inferred)");
     assert_eq!(version("1.15.4").to_string(), "1.15.4");
     assert!(DirectMlVersion::recorded().all(|version| !version.is_inferred()));
-    // 1.16 answers as 1.15.4, what is below 2_1 has neither operator, and another patch answers as the recorded one of its
-    // minor version, whose arithmetic the minor version before does not have.
+    // 1.16 answers like 1.15.4. Versions below feature level 2_1 have neither operator. Another patch answers like the
+    // recorded one of its minor version, even if the minor version before has a different arithmetic.
     for record in recorded::verdicts() {
         let answer = |text: &str| validate_as(&record.desc, &version(text)).is_ok();
         assert_eq!(answer("1.16.0"), record.flag("accepted"), "{}", record.id);
@@ -130,7 +130,7 @@ fn the_oracle_agrees_with_the_recorded_verdicts() {
     assert!(looked_at > 2000, "{looked_at}");
 }
 
-/// A reversal along axis 3 of a FLOAT32 tensor, whose input has those strides and TotalTensorSizeInBytes.
+/// A reversal along axis 3 of a FLOAT32 tensor. The input has the given strides and TotalTensorSizeInBytes.
 fn reversal(sizes: [u32; 4], strides: Option<[u32; 4]>, total: u64) -> OperatorDesc {
     let output_tensor = BufferTensorDesc::packed(TensorDataType::Float32, &sizes);
     let mut input_tensor = output_tensor.clone();
@@ -152,7 +152,8 @@ fn the_documented_table_of_versions_is_what_they_answer() {
     let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
     let recorded: Vec<String> = DirectMlVersion::recorded().map(|version| version.to_string()).collect();
     assert_eq!(names, recorded);
-    // Spans of 2³² + 2 elements; of 2³⁰ + 1, whose bytes wrap; and a total two bytes past those of 2³² − 1 elements.
+    // A span of 2³² + 2 elements; a span of 2³⁰ + 1 elements, whose bytes wrap; and a total two bytes larger than 2³² −
+    // 1 elements.
     let elements_wrap = reversal([2, 1, 1, 2], Some([u32::MAX, 0, 0, 2]), 16);
     let bytes_wrap = reversal([2, 1, 1, 1], Some([1 << 30, 0, 0, 1]), 8);
     let large = reversal([1, 1, 1, 4], None, u64::from(u32::MAX) * 4 + 2);
@@ -173,7 +174,7 @@ fn the_documented_table_of_versions_is_what_they_answer() {
         let lengths =
             if caveats.contains(&Caveat::LengthsUnclamped) { "not clamped" } else { "clamped index by index" };
         assert!(caveats.contains(&Caveat::InPlace), "{version}");
-        // Tensors as small as their elements wrap nothing.
+        // Packed tensors do not wrap.
         assert!(!caveats.contains(&Caveat::SpanWraps), "{version}");
         assert_eq!(row[2..], [version.feature_level().name(), span, total, lengths], "{version}");
     }

@@ -1,4 +1,4 @@
-//! Level × operator × tensor × data type × dimension count: every cell of the support tables, against a second
+//! Level × operator × tensor × data type × dimension count: compares every cell of the support tables with a second
 //! transcription of Microsoft's pages.
 
 use dml_cuda::{
@@ -7,7 +7,7 @@ use dml_cuda::{
 };
 use TensorDataType::*;
 
-/// The level from which on the pages list a data type, and a dimension count, for a tensor.
+/// The first level at which the pages list a data type, and a dimension count, for a tensor.
 fn from_pages(
     role: TensorRole,
     operator: OperatorType,
@@ -26,14 +26,14 @@ fn from_pages(
     };
     let count_from = match count {
         4 => Some("2_1"),
-        5 if !fill => Some("2_1"), // the page says 3_0, DirectML 1.0 takes it
+        5 if !fill => Some("2_1"), // the page says 3_0, but DirectML 1.0 accepts it
         1..=8 => Some("4_0"),
         _ => None,
     };
     (type_from, count_from)
 }
 
-/// A descriptor whose tensor `role` has that data type and dimension count, and which is otherwise right.
+/// A descriptor that is valid except that its tensor `role` has that data type and dimension count.
 fn desc(operator: OperatorType, role: TensorRole, data_type: TensorDataType, count: usize) -> OperatorDesc {
     let sizes = vec![1; count];
     match operator {
@@ -84,7 +84,7 @@ fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_typ
     let verdict = validate(&desc(operator, role, data_type, count), level);
     assert_eq!(verdict.is_ok(), exists && reached(type_from) && reached(count_from), "{cell}: {verdict:?}");
 
-    // "Needs a level" and "must be" are two answers.
+    // "Needs a level" and "must be" are different answers.
     let answers = verdict.err().map_or_else(Vec::new, |errors| errors.into_iter().collect());
     let at_role = |rule: Rule| {
         answers
@@ -111,7 +111,7 @@ fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_typ
         assert_eq!(answers[0].requirement, Requirement::Needs(FeatureLevel::V2_1), "{cell}");
     }
 
-    // The query says the same.
+    // `check_tensor_support` agrees.
     let support = Device::cpu().with_feature_level(level).check_tensor_support(operator, role);
     let types = support.as_ref().is_some_and(|support| support.data_types.contains(&data_type));
     let counts = support.as_ref().is_some_and(|support| support.dimension_counts.contains(&count));
@@ -131,14 +131,14 @@ fn levels_have_names_and_an_order() {
     assert!("7_0".parse::<FeatureLevel>().is_err());
     assert_eq!(Device::cpu().feature_level(), FeatureLevel::V6_4);
     assert_eq!(Device::cpu().max_supported_feature_level(), FeatureLevel::V6_4);
-    // An operator created at a higher level does not slip through.
+    // An operator that was created at a higher level is checked again when it is compiled.
     let desc = desc(OperatorType::FillValueSequence, TensorRole::Output, Int64, 4);
     let operator = Device::cpu().create_operator(desc).expect("right at the highest level");
     let held = Device::cpu().with_feature_level(FeatureLevel::V4_1);
     let error = held.compile_operator(&operator).expect_err("rejected").to_string();
     assert_eq!(
         error,
-        "the device is held to DML_FEATURE_LEVEL_4_1, which rejects the operator:\n\
+        "the device's feature level is DML_FEATURE_LEVEL_4_1, which rejects the operator:\n\
          FillValueSequenceDesc.OutputTensor.DataType is INT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)"
     );
     assert_eq!(Device::cpu().check_tensor_support(OperatorType::FillValueSequence, TensorRole::Input), None);

@@ -1,4 +1,4 @@
-//! Float fills against exact integer arithmetic: every rounding, special values, denormals, overflow,
+//! Compares float fills with exact integer arithmetic: every rounding, special values, denormals, overflow,
 //! cancellation, and indices up to 2³² − 2.
 
 use std::num::NonZeroU32;
@@ -27,7 +27,7 @@ fn same_f16(found: u16, required: u16) -> bool {
     found == required || (nan(found) && nan(required))
 }
 
-/// Queues fills one behind the other in one buffer, and reads it once.
+/// Queues fills one after another into one buffer, and reads it once.
 struct Batch {
     device: Device,
     stream: Stream,
@@ -37,7 +37,7 @@ struct Batch {
 
 impl Batch {
     fn new(device: &Device, slots: u64, slot: u64) -> Self {
-        let stream = device.create_stream().expect("streams are to be had");
+        let stream = device.create_stream().expect("a stream");
         Self { device: device.clone(), stream, buffer: device.create_buffer(slots * slot).expect("megabytes"), slot }
     }
 
@@ -53,7 +53,7 @@ impl Batch {
     }
 }
 
-/// Scalars where rounding, range and special values meet.
+/// Scalars around rounding, range and special values.
 const EDGES: [u32; 26] = [
     0x0000_0000,
     0x8000_0000, // zeros
@@ -90,7 +90,7 @@ fn float32_is_the_contracts_fma_for_all_pairs_of_edges_and_random_scalars() {
         let mut pairs: Vec<(u32, u32)> = EDGES.iter().flat_map(|&start| EDGES.map(|delta| (start, delta))).collect();
         for _ in 0..1500 {
             let start = random.next() as u32;
-            // Any two floats; two that nearly cancel at some index; two of like size.
+            // Any two floats; two that nearly cancel at some index; two of similar magnitude.
             let near = (start ^ 0x8000_0000).wrapping_sub((random.below(25) as u32) << 23);
             pairs.push((
                 start,
@@ -119,10 +119,10 @@ fn float32_is_the_contracts_fma_for_all_pairs_of_edges_and_random_scalars() {
 #[test]
 fn float32_indices_are_rounded_above_two_to_the_24() {
     for device in devices("float32_indices_are_rounded_above_two_to_the_24") {
-        // 2²⁴ is in reach of every machine; 2³² − 1 elements, 16 GiB, of a GPU.
+        // Every machine has memory for 2²⁴ elements; only a GPU has it for 2³² − 1, which is 16 GiB.
         let count = if device.ordinal().is_some() { u32::MAX } else { (1 << 24) + 4096 };
         let output = device.create_buffer(u64::from(count) * 4).expect("enough memory");
-        let stream = device.create_stream().expect("streams are to be had");
+        let stream = device.create_stream().expect("a stream");
         let mut random = Random(24);
         for (start, delta) in [
             (0x3F80_0000, 0x3F80_0000),
@@ -151,7 +151,7 @@ fn float32_indices_are_rounded_above_two_to_the_24() {
     }
 }
 
-/// Every half as start, with deltas of every magnitude: every rounding to FLOAT16 there is.
+/// Every FLOAT16 as start, with deltas of every magnitude: this covers every rounding to FLOAT16.
 #[test]
 fn float16_is_right_for_every_start() {
     const COUNT: u32 = 32;
@@ -176,13 +176,13 @@ fn float16_is_right_for_every_start() {
     }
 }
 
-/// The exact model itself, on numbers worked out by hand and on the processor's own arithmetic.
+/// Tests the exact model itself, with numbers computed by hand and with the processor's own arithmetic.
 #[test]
 fn the_exact_model_is_right_where_the_answer_is_known() {
     assert_eq!(exact::fill_f32(3, 3f32.to_bits(), 2f32.to_bits()), 9f32.to_bits());
     assert_eq!(exact::fill_f32((1 << 24) + 1, 0, 1f32.to_bits()), 16_777_216f32.to_bits()); // ties to even
     assert_eq!(exact::fill_f32((1 << 24) + 3, 0, 1f32.to_bits()), 16_777_220f32.to_bits());
-    assert_eq!(exact::fill_f32(1, 0x0000_0001, 0x0000_0001), 0x0000_0002); // denormals are kept
+    assert_eq!(exact::fill_f32(1, 0x0000_0001, 0x0000_0001), 0x0000_0002); // denormals are not flushed
     assert_eq!(exact::fill_f32(2, 0, 0x7F7F_FFFF), 0x7F80_0000); // overflow
     assert_eq!(exact::fill_f16(1, 0x7BFF, 0x4C00), 0x7C00); // 65504 + 16 ties to infinity
     assert_eq!(exact::fill_f16(1, 0x7BFF, 0x4BFF), 0x7BFF); // a little less does not
@@ -191,7 +191,7 @@ fn the_exact_model_is_right_where_the_answer_is_known() {
         let (start, delta) = (random.next() as u32, random.next() as u32);
         let i = (random.next() as u32) >> random.below(32);
         let (index, delta_value, start_value) = (i as f32, f32::from_bits(delta), f32::from_bits(start));
-        // MinGW's function, which mul_add calls where the compiler may not use the instruction, rounds twice.
+        // MinGW's function rounds twice. `mul_add` calls it if the compiler may not use the instruction.
         let required = match cfg!(all(windows, target_env = "gnu")) {
             true => libm::fmaf(index, delta_value, start_value),
             false => index.mul_add(delta_value, start_value),
@@ -204,7 +204,7 @@ fn the_exact_model_is_right_where_the_answer_is_known() {
 #[test]
 fn float64_sequences_are_rounded_once() {
     let bits = |value: f64| value.to_bits();
-    // In exact arithmetic, rounded once: 3·0.1 − 0.3 is 2⁻⁵⁵, where two roundings would make 2⁻⁵⁴.
+    // Exact and rounded once: 3·0.1 − 0.3 is 2⁻⁵⁵. Two roundings would give 2⁻⁵⁴.
     let cases: &[(f64, f64, &[u64])] = &[
         (0.0, 0.1, &[bits(0.0), bits(0.1), bits(0.2), bits(0.30000000000000004), bits(0.4)]),
         (-0.3, 0.1, &[bits(-0.3), bits(-0.19999999999999998), bits(-0.09999999999999998), 0x3C80_0000_0000_0000]),
@@ -213,10 +213,10 @@ fn float64_sequences_are_rounded_once() {
         (5e-324, 5e-324, &[1, 2, 3]),
     ];
     for device in devices("float64_sequences_are_rounded_once") {
-        let stream = device.create_stream().expect("streams are to be had");
+        let stream = device.create_stream().expect("a stream");
         for (start, delta, required) in cases {
             let count = NonZeroU32::new(required.len() as u32).expect("there are some");
-            // A level at which a descriptor with FLOAT64 would be refused.
+            // A level that would reject a descriptor with FLOAT64.
             let device = device.clone().with_feature_level(dml_cuda::FeatureLevel::ALL[0]);
             let operator = device.create_float64_sequence(count, *start, *delta);
             let operator = device.compile_operator(&operator).expect("compiled");

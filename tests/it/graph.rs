@@ -1,4 +1,5 @@
-//! Graphs: dispatches recorded once are launched in order, on what the buffers hold then, and keep alive what they use.
+//! Graphs: recorded dispatches are launched in order, read what the buffers contain at the launch, and keep alive what
+//! they use.
 
 use crate::common::{compile, devices, lanes};
 use dml_cuda::{Buffer, Device, DeviceError, Graph, OperatorDesc, TensorDataType};
@@ -6,7 +7,8 @@ use dml_cuda::{Buffer, Device, DeviceError, Graph, OperatorDesc, TensorDataType}
 const LANES: u32 = 3;
 const SIZE: u32 = 8;
 
-/// Input reversed into output, and output in place by further lengths: its buffers, which the graph alone keeps with the tables.
+/// A graph that reverses the input into the output, then the output in place by other lengths. Only the graph keeps its
+/// tables. Also returns its buffers.
 fn twice(device: &Device) -> (Graph, [Buffer; 4]) {
     let operator = compile(device, &OperatorDesc::from(lanes(TensorDataType::Float32, LANES, SIZE)));
     let bytes = u64::from(LANES * SIZE * 4);
@@ -25,7 +27,7 @@ fn write([input, _, first, second]: &[Buffer; 4], values: &[f32], lengths: ([u32
     second.write(0, bytemuck::cast_slice(&lengths.1)).expect("written");
 }
 
-/// The same by hand.
+/// The result of both reversals, computed on the CPU.
 fn reversed(values: &[f32], lengths: [u32; 3]) -> Vec<f32> {
     let mut values = values.to_vec();
     for (lane, length) in values.chunks_mut(SIZE as usize).zip(lengths) {
@@ -51,7 +53,7 @@ fn a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold() {
             let required = reversed(&reversed(&values, lengths.0), lengths.1);
             assert_eq!(buffers[1].to_vec::<f32>().expect("read"), required, "{device}");
         }
-        // It outlives all that it was made of, and may go while it runs.
+        // It outlives everything it was made of, and can be dropped while it runs.
         let [_, output, ..] = buffers;
         graph.launch(&streams[0]).expect("launched");
         drop((graph, streams));
@@ -60,8 +62,8 @@ fn a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold() {
 }
 
 #[test]
-fn time_is_the_gpus_and_of_the_last_launch() {
-    for device in devices("time_is_the_gpus_and_of_the_last_launch") {
+fn milliseconds_are_the_gpus_time_of_the_last_launch() {
+    for device in devices("milliseconds_are_the_gpus_time_of_the_last_launch") {
         let (mut graph, _) = twice(&device);
         let stream = device.create_stream().expect("a stream");
         let before = graph.milliseconds();
@@ -74,7 +76,7 @@ fn time_is_the_gpus_and_of_the_last_launch() {
         } else {
             assert_eq!(after, Err(DeviceError::NoEvents));
         }
-        // One of nothing is launched, too.
+        // A graph without dispatches can be launched, too.
         let mut nothing = device.record_graph([]).expect("recorded");
         nothing.launch(&stream).expect("launched");
         stream.synchronize().expect("done");
@@ -105,7 +107,7 @@ fn devices_must_be_one() {
     }
 }
 
-/// Recording in one thread meets neither the recording nor the reading of others.
+/// Recording in one thread does not disturb recording or reading in others.
 #[test]
 fn threads_record_while_others_read() {
     for device in devices("threads_record_while_others_read") {

@@ -1,4 +1,5 @@
-//! The CPU device on host memory: raw pointers, with memory that ends where the tensor does, and slices; and what an operator that was compiled for some dispatches only says to others.
+//! The CPU device on host memory: raw pointers into memory that ends where the tensor ends, and slices. Also, for every
+//! device, that an operator refuses dispatches that it was not compiled for.
 #![allow(unsafe_code)]
 
 use crate::common::{assert_same, cases, compile, cuda, lanes, oracle, POISON};
@@ -7,7 +8,7 @@ use dml_cuda::{
     FillValueSequenceDesc, ScalarUnion, TensorDataType, TensorRole,
 };
 
-/// Host memory whose first byte lies `lead` bytes past a multiple of 16.
+/// Host memory whose first byte is `lead` bytes past a multiple of 16.
 struct Memory {
     words: Vec<u128>,
     lead: usize,
@@ -30,7 +31,7 @@ impl Memory {
         self.words.as_mut_ptr() as Address + self.lead as Address
     }
 
-    /// What it holds, where nothing around it was written.
+    /// Its bytes. Panics if bytes around it were written.
     fn read(mut self) -> Vec<u8> {
         let (lead, size) = (self.lead, self.size);
         let all = self.all();
@@ -76,7 +77,7 @@ fn the_case_table_is_right_on_host_memory_of_any_alignment() {
         unsafe { operator.dispatch_raw(&addresses, address, std::ptr::null_mut()) }.expect("the pointers are right");
         let before = inputs.first().map(|_| case.inputs[0].clone());
         let mut found = if case.in_place { inputs.remove(0) } else { output }.read();
-        // The bytes that TotalTensorSizeInBytes has beyond the last element were not handed over: none can have changed.
+        // The bytes of TotalTensorSizeInBytes past the last element were not passed in, so they cannot have changed.
         let expected = case.expected();
         found.extend_from_slice(&expected[found.len()..]);
         assert_same(&device, &case.desc, &found, &expected);
@@ -100,7 +101,7 @@ fn wrong_host_pointers_are_refused() {
     let operator = compile(&Device::cpu(), &lanes(TensorDataType::UInt8, 1, 3).into());
     let mut memory = Memory::new(&[POISON; 64], 0);
     let at = memory.address();
-    // SAFETY: every call is refused, so no memory is touched; this is what the test shows.
+    // SAFETY: every call is refused, so that no memory is accessed; this is what the test shows.
     let dispatch = |inputs: &[Address], output| unsafe { operator.dispatch_raw(inputs, output, std::ptr::null_mut()) };
     assert_eq!(binding(dispatch(&[at], at + 16)), BindingError::Count { found: 1, required: 2 });
     assert_eq!(binding(dispatch(&[0, at], at + 16)), BindingError::Null { tensor: TensorRole::Input });
@@ -192,7 +193,7 @@ fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
     assert_eq!(memory.read(), [1, 2, 3, 3, 2, 1]);
 }
 
-fn promised(device: &Device, pointer_alignment: u32, in_place: Option<bool>) -> CompiledOperator {
+fn compiled_for(device: &Device, pointer_alignment: u32, in_place: Option<bool>) -> CompiledOperator {
     let operator = device.create_operator(lanes(TensorDataType::UInt8, 4, 16)).expect("right");
     device.compile_operator_with(&operator, CompileOptions { pointer_alignment, in_place }).expect("compiled")
 }
@@ -205,27 +206,27 @@ fn dispatches_that_an_operator_was_not_compiled_for_are_refused() {
         let bind = |operator: &CompiledOperator, output: &BufferBinding| {
             operator.bind(&[(&data).into(), (&lengths).into()], output).map(|_| ())
         };
-        let apart = promised(&device, 16, Some(false));
-        bind(&apart, &(&output).into()).expect("as promised");
+        let apart = compiled_for(&device, 16, Some(false));
+        bind(&apart, &(&output).into()).expect("the binding satisfies the options");
         let error = bind(&apart, &(&data).into()).expect_err("in place");
         assert_eq!(error, BindingError::Promise { promised: false });
         assert_eq!(
             error.to_string(),
             "the dispatch is in place, must not be, as CompileOptions.InPlace is NEVER (binding.promise)"
         );
-        let in_place = promised(&device, 16, Some(true));
-        bind(&in_place, &(&data).into()).expect("as promised");
+        let in_place = compiled_for(&device, 16, Some(true));
+        bind(&in_place, &(&data).into()).expect("the binding satisfies the options");
         let error = bind(&in_place, &(&output).into()).expect_err("not in place");
         assert_eq!(
             error.to_string(),
             "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)"
         );
-        let wide = promised(&device, 64, None);
+        let wide = compiled_for(&device, 64, None);
         let at = |offset| BufferBinding::range(&output, offset, 64);
-        bind(&wide, &at(64)).expect("as promised");
+        bind(&wide, &at(64)).expect("the binding satisfies the options");
         assert!(matches!(bind(&wide, &at(16)), Err(BindingError::Alignment { required: 64, found: 16, .. })));
         // SAFETY: the call is refused before anything is queued.
-        let refused = unsafe { promised(&device, 16, None).dispatch_raw(&[16, 4], 40, std::ptr::null_mut()) };
+        let refused = unsafe { compiled_for(&device, 16, None).dispatch_raw(&[16, 4], 40, std::ptr::null_mut()) };
         assert!(matches!(binding(refused), BindingError::Alignment { required: 16, found: 40, .. }));
     }
 }
@@ -251,7 +252,7 @@ fn an_alignment_is_a_power_of_two() {
 #[test]
 fn an_operator_compiled_for_bound_buffers_is_right() {
     for device in crate::common::devices("an_operator_compiled_for_bound_buffers_is_right") {
-        let stream = device.create_stream().expect("streams are to be had");
+        let stream = device.create_stream().expect("a stream");
         for case in cases::all().iter().step_by(7) {
             let operator = device.create_operator(case.desc.clone()).expect("right");
             let options = CompileOptions { pointer_alignment: 16, in_place: Some(case.in_place) };
@@ -262,7 +263,11 @@ fn an_operator_compiled_for_bound_buffers_is_right() {
             let output = device.create_buffer_from(&vec![POISON; total]).expect("small");
             let output = if case.in_place { &inputs[0] } else { &output };
             let bindings: Vec<_> = inputs.iter().map(Into::into).collect();
-            operator.bind(&bindings, &output.into()).expect("as promised").dispatch(&stream).expect("queued");
+            operator
+                .bind(&bindings, &output.into())
+                .expect("the binding satisfies the options")
+                .dispatch(&stream)
+                .expect("queued");
             let found: Vec<u8> = output.read_elements(total).expect("read");
             assert_same(&device, &case.desc, &found, &case.expected());
         }

@@ -1,4 +1,5 @@
-//! What the library promises, a module per promise; tests/README.md lists them. What needs a process of its own is beside this folder.
+//! Tests of what the library promises, a module per promise; tests/README.md lists them. Tests that need a process of
+//! their own are in the files next to this folder.
 
 use dml_cuda_testing as common;
 

@@ -1,6 +1,6 @@
-//! The whole text of the message of every rule, one golden file each in tests/golden/messages.
+//! The full text of every rule's message, one golden file per rule in tests/golden/messages.
 //!
-//! `UPDATE_GOLDEN=1 cargo test golden` writes them anew.
+//! `UPDATE_GOLDEN=1 cargo test golden` rewrites them.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ fn reverse(change: impl FnOnce(&mut ReverseSubsequencesDesc)) -> OperatorDesc {
     desc.into()
 }
 
-/// Descriptors that break a rule, each at a feature level. Every rule of the library is among them.
+/// Descriptors that break a rule, each with a feature level. They cover every rule of the library.
 fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
     let strided = |sizes: &[u32], strides: &[u32]| output(BufferTensorDesc::strided(Float32, sizes, strides));
     let total = |bytes| fill(|desc| desc.output_tensor.total_tensor_size_in_bytes = bytes);
@@ -105,7 +105,7 @@ fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
 }
 
 #[test]
-fn every_rule_is_broken_and_says_so_as_its_golden_file_has_it() {
+fn every_rules_message_equals_its_golden_file() {
     let mut texts: BTreeMap<&str, String> = Rule::ALL.iter().map(|rule| (rule.id(), String::new())).collect();
     for (rule, level, desc) in cases() {
         let errors = validate(&desc, level).expect_err("the descriptor breaks a rule");
@@ -122,7 +122,7 @@ fn every_rule_is_broken_and_says_so_as_its_golden_file_has_it() {
             std::fs::write(&path, text).expect("the file can be written");
         }
         let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert_eq!(*text, golden, "{} differs; UPDATE_GOLDEN=1 writes it anew", path.display());
+        assert_eq!(*text, golden, "{} differs; UPDATE_GOLDEN=1 rewrites it", path.display());
     }
     let files =
         std::fs::read_dir(crate::common::repository("tests/golden/messages")).expect("the folder is there").count();
@@ -143,7 +143,7 @@ fn every_message_follows_the_grammar() {
 }
 
 #[test]
-fn all_broken_rules_come_in_one_answer_in_the_order_of_the_fields() {
+fn all_broken_rules_are_reported_in_the_order_of_the_fields() {
     let desc = reverse(|desc| {
         desc.input_tensor.data_type = Int4;
         desc.input_tensor.guaranteed_base_offset_alignment = 3;
@@ -170,7 +170,7 @@ fn all_broken_rules_come_in_one_answer_in_the_order_of_the_fields() {
     );
 }
 
-/// The search for shared elements is bounded only where no other rule is broken.
+/// The search for shared elements has a bounded time only if no other rule is broken.
 #[test]
 fn an_output_is_searched_for_overlaps_only_where_its_dimensions_and_span_are_right() {
     let rules = |sizes: &[u32], strides: &[u32]| -> Vec<Rule> {

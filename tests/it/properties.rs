@@ -1,6 +1,6 @@
-//! Random descriptors, strides, alignments, lengths, copying and in place, against the oracle.
+//! Random descriptors, strides, alignments and lengths, copying and in place, compared with the oracle.
 //!
-//! `PROPTEST_CASES=n` sets how many; the counts are printed.
+//! `PROPTEST_CASES=n` sets the number of cases. The tests print what they ran.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,12 +16,12 @@ use proptest::test_runner::{Config, TestRunner};
 #[derive(Clone, Debug)]
 enum Strides {
     Packed,
-    /// The dimensions in some order of memory, each with a gap behind it.
+    /// The dimensions in any order in memory, each followed by a gap.
     Nested {
         order: Vec<usize>,
         gaps: Vec<u32>,
     },
-    /// Anything, legal or not.
+    /// Any strides, legal or not.
     Any(Vec<u32>),
 }
 
@@ -64,7 +64,7 @@ fn sizes() -> impl Strategy<Value = Vec<u32>> {
 }
 
 prop_compose! {
-    /// A fill; legal, or with anything that may break a rule.
+    /// A fill: legal, or with anything that may break a rule.
     fn fill(legal: bool)(sizes in sizes(), data_type in data_type(true))(
         strides in strides(sizes.len(), legal),
         sizes in Just(sizes),
@@ -94,7 +94,7 @@ fn disturb(tensor: &mut BufferTensorDesc, slack: i64, alignment: u32, legal: boo
 }
 
 prop_compose! {
-    /// A reversal; legal, or with anything that may break a rule.
+    /// A reversal: legal, or with anything that may break a rule.
     fn reverse(legal: bool)(sizes in sizes())(
         axis in 0..sizes.len() as u32 + u32::from(!legal),
         strides in (strides(sizes.len(), false), strides(sizes.len(), false), strides(sizes.len(), legal)),

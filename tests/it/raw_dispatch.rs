@@ -1,5 +1,5 @@
-//! Raw pointers and foreign streams: `CompiledOperator::dispatch_raw`, at every alignment, captured into graphs,
-//! and with what it must refuse.
+//! Raw pointers and foreign streams: `CompiledOperator::dispatch_raw` at every alignment, captured into graphs, and
+//! with arguments that it must refuse.
 #![allow(unsafe_code)]
 
 use crate::common::{assert_same, cases, cuda, lanes, oracle, GUARD, POISON};
@@ -9,7 +9,7 @@ use dml_cuda::{
     ReverseSubsequencesDesc, ScalarUnion, TensorDataType, TensorRole,
 };
 
-/// Device memory of the test's own, as another framework would allocate it, used on that framework's stream.
+/// Device memory that the test allocates, as another framework would, and uses on that framework's stream.
 struct Foreign {
     address: u64,
     size: usize,
@@ -53,7 +53,7 @@ fn read(address: u64, size: usize, stream: sys::CUstream) -> Vec<u8> {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // SAFETY: allocated by `new`, freed here only; every test waits for its kernels.
+        // SAFETY: `new` allocated it, and it is freed only here; every test waits for its kernels.
         let _ = unsafe { result::free_sync(self.address) };
     }
 }
@@ -62,7 +62,7 @@ impl Drop for Foreign {
 fn foreign_stream() -> (std::sync::Arc<CudaContext>, sys::CUstream) {
     let context = CudaContext::new(0).expect("a GPU is there");
     context.bind_to_thread().expect("the context is live");
-    (context, result::stream::create(result::stream::StreamKind::NonBlocking).expect("streams are to be had"))
+    (context, result::stream::create(result::stream::StreamKind::NonBlocking).expect("a stream"))
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn the_case_table_is_right_at_every_alignment() {
     for (n, case) in cases::all().iter().enumerate() {
         let output = case.desc.output_tensor();
         let width = oracle::width(output);
-        // Elements that input and output begin past a multiple of 16 bytes.
+        // How many elements past a multiple of 16 bytes the input and the output begin.
         let (input_lead, output_lead) = ((n * 5 % 16) * width, (n * 3 % 16) * width);
         let place = |bytes: &[u8], lead: usize, total: usize| {
             let mut memory = vec![POISON; lead + total.max(bytes.len()) + GUARD];
@@ -146,7 +146,7 @@ fn wrong_pointers_are_refused_before_launch() {
     let operator = crate::common::compile(&device, &lanes(TensorDataType::Float32, 2, 8).into());
     let memory = Foreign::new(&[POISON; 512], stream);
     let at = |offset: u64| memory.address + offset;
-    // SAFETY: every call is refused, so nothing is queued; this is what the test shows.
+    // SAFETY: every call is refused, so that nothing is queued; this is what the test shows.
     let dispatch = |inputs: &[u64], output: u64| unsafe { operator.dispatch_raw(inputs, output, stream.cast()) };
     let binding = |result: Result<(), DispatchError>| match result {
         Err(DispatchError::Binding(error)) => error,
@@ -170,7 +170,7 @@ fn current() -> Option<sys::CUcontext> {
 fn the_callers_context_stays_current() {
     let Some(device) = cuda("the_callers_context_stays_current") else { return };
     let everything = |device: &Device| {
-        let stream = device.create_stream().expect("streams are to be had");
+        let stream = device.create_stream().expect("a stream");
         let buffer = device.create_buffer_from(&[1.0f32; 16]).expect("small");
         let lengths = device.create_buffer_from(&[8u32; 2]).expect("small");
         let operator = crate::common::compile(device, &lanes(TensorDataType::Float32, 2, 8).into());
@@ -180,7 +180,7 @@ fn the_callers_context_stays_current() {
         events[1].milliseconds_since(&events[0]).expect("timed");
         assert_eq!(buffer.to_vec::<f32>().expect("read"), [1.0; 16]);
     };
-    // A thread of its own, since the driver keeps a context for each.
+    // In a separate thread, because the driver keeps a current context per thread.
     std::thread::spawn(move || {
         everything(&device);
         assert_eq!(current(), None);
@@ -199,8 +199,8 @@ fn the_callers_context_stays_current() {
 }
 
 #[test]
-fn default_streams_are_taken_by_their_handles() {
-    let Some(device) = cuda("default_streams_are_taken_by_their_handles") else { return };
+fn default_streams_are_accepted_by_their_handles() {
+    let Some(device) = cuda("default_streams_are_accepted_by_their_handles") else { return };
     let (_context, stream) = foreign_stream();
     let operator = crate::common::compile(&device, &lanes(TensorDataType::Float32, 1, 4).into());
     let input = Foreign::new(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]), stream);
@@ -217,8 +217,8 @@ fn default_streams_are_taken_by_their_handles() {
     }
 }
 
-/// The most elements there can be: 2³² − 1, and 2³² − 4 bytes, as TotalTensorSizeInBytes is rounded up to 4 and
-/// capped below 2³² elements. Offsets pass 32 bits of bytes, counts come to the edge of 32 bits.
+/// The largest tensors: 2³² − 1 elements of FLOAT32, and 2³² − 4 bytes (TotalTensorSizeInBytes is rounded up to 4 and
+/// must be less than 2³² elements). Byte offsets need more than 32 bits, and counts use all 32.
 #[test]
 fn the_largest_tensors_are_right() {
     let Some(device) = cuda("the_largest_tensors_are_right") else { return };
@@ -232,7 +232,7 @@ fn the_largest_tensors_are_right() {
             .into()
     };
 
-    // SAFETY: 16 GiB and 8 GiB are to be had on a GPU of this size; both are freed at the end.
+    // SAFETY: nothing else uses these allocations, and both are freed at the end.
     let (big, other) = unsafe { (result::malloc_sync(1 << 34), result::malloc_sync(1 << 33)) };
     let (big, other) = (big.expect("16 GiB"), other.expect("8 GiB"));
     let operator = crate::common::compile(

@@ -1,4 +1,4 @@
-//! Spans of the crate `tracing`: what happens, on what, and in which order.
+//! Spans of the crate `tracing`: which operations, on what, and in which order.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Writes down every span with its fields.
+/// Records every span with its fields.
 struct Spans(Arc<Mutex<Vec<String>>>);
 
 struct Fields(String);

@@ -1,4 +1,4 @@
-//! The case table: descriptors around every edge, with the inputs to run them on. One table, many runners.
+//! The case table: descriptors around every edge case, with the inputs to run them on. All test runners use this table.
 
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
@@ -30,11 +30,11 @@ const FILL_TYPES: [T; 10] =
 /// One type of each width: reversing moves bits, whatever they mean.
 const WIDTHS: [T; 4] = [T::UInt8, T::Float16, T::Float32, T::Float64];
 
-/// Around a vector, a warp, a block, a page, a block's worth of vectors.
+/// Element counts around a vector, a warp, a thread block, a page, and a thread block's worth of vectors.
 const COUNTS: [u32; 24] =
     [1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 4095, 4096, 4097, 65537, 100_003];
 
-/// Sizes and strides of outputs, in every order and with every kind of gap.
+/// Sizes and strides of outputs, in every order of dimensions and with every kind of gap.
 const LAYOUTS: &[(&[u32], Option<&[u32]>)] = &[
     (&[2, 3, 4, 5], None),
     (&[5, 4], Some(&[1, 5])),                      // columns
@@ -45,14 +45,14 @@ const LAYOUTS: &[(&[u32], Option<&[u32]>)] = &[
     (&[2, 3, 40, 50], Some(&[6000, 1, 150, 3])),   // NHWC in memory
     (&[2, 40, 50, 3], Some(&[6000, 50, 1, 2000])), // NCHW in memory
     (&[30, 40], Some(&[82, 2])),                   // every second element
-    (&[2, 2, 2], Some(&[3, 5, 7])),                // no dimension holds another
+    (&[2, 2, 2], Some(&[3, 5, 7])),                // dimensions that are not nested
     (&[3, 4, 5], Some(&[1, 3, 12])),               // reversed order
-    (&[1, 9, 1, 65, 1], Some(&[0, 70, 3, 1, 9])),  // free strides of size-1 dimensions
+    (&[1, 9, 1, 65, 1], Some(&[0, 70, 3, 1, 9])),  // dimensions of size 1 may have any stride
     (&[2, 2, 2, 2, 2, 2, 2, 2], Some(&[1, 2, 4, 8, 16, 32, 64, 128])),
     (&[3, 2, 3, 2, 3, 2, 3, 5], None),
 ];
 
-/// Shapes with an axis: contiguous lanes, blocks, lanes side by side; odd and even everywhere.
+/// Shapes and their axis: contiguous lanes, blocks, lanes side by side; odd and even sizes everywhere.
 const SHAPES: &[(&[u32], u32)] = &[
     (&[1], 0),
     (&[2], 0),
@@ -86,7 +86,7 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[1, 3000, 36], 1),
     (&[2, 12, 130], 1),
     (&[1, 9000, 8], 1),
-    // Blocks in several tiles, of whole rows and of parts of one; few lanes side by side, and more in unaligned rows.
+    // Blocks in several tiles, of whole rows or of parts of one; few lanes side by side, and more in unaligned rows.
     (&[1, 600, 37], 1),
     (&[1, 3, 8201], 1),
     (&[40, 50, 3], 1),
@@ -112,7 +112,7 @@ fn tensor(data_type: T, sizes: &[u32], strides: Option<&[u32]>) -> BufferTensorD
     }
 }
 
-/// Scalars that show a wrong width, sign, rounding or index.
+/// Scalars that reveal a wrong width, sign, rounding or index.
 fn scalars(data_type: T) -> (ScalarUnion, ScalarUnion) {
     match data_type {
         T::Float32 => (ScalarUnion::Float32(0.1), ScalarUnion::Float32(1.0e-3)),
@@ -143,13 +143,13 @@ pub fn fills() -> Vec<Case> {
     cases
 }
 
-/// FLOAT64 sequences, which no DirectML descriptor describes: `Device::create_float64_sequence` makes these.
+/// FLOAT64 sequences, which no DirectML descriptor can describe. `Device::create_float64_sequence` creates them.
 pub fn float64_sequences() -> Vec<Case> {
     let (start, delta) = (ScalarUnion::Float64(-0.7), ScalarUnion::Float64(0.1));
     COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), start, delta)).into_iter().collect()
 }
 
-/// Lengths of every kind: nothing, one, the axis, near it, above it, beyond 32 bits, random.
+/// Lengths of every kind: 0, 1, the axis size, near it, above it, past 32 bits, random.
 pub fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<u8> {
     let (axis, wide) = (u64::from(axis_size), desc.data_type == T::UInt64);
     let width = oracle::width(desc);
@@ -206,7 +206,7 @@ pub fn reversals() -> Vec<Case> {
             {
                 let lengths = BufferTensorDesc::packed(length_type, &one);
                 add(packed.clone(), lengths.clone(), packed.clone(), axis, in_place);
-                // One length for all that lies behind the axis.
+                // One length for everything behind the axis.
                 let broadcast = broadcast_behind(length_type, &one, axis);
                 add(packed.clone(), broadcast.clone(), packed.clone(), axis, in_place);
                 // One length for each row of the last dimension.
@@ -216,7 +216,7 @@ pub fn reversals() -> Vec<Case> {
                     let of_rows = BufferTensorDesc::strided(length_type, &one, &of_rows);
                     add(packed.clone(), of_rows, packed.clone(), axis, in_place);
                 }
-                // Padding behind every dimension, the same or another in the output.
+                // Padding after every dimension, the same or another one in the output.
                 let padded = |pad: u32| BufferTensorDesc::strided(data_type, sizes, &padded_strides(sizes, pad));
                 add(padded(1), lengths.clone(), padded(1), axis, in_place);
                 add(padded(4), broadcast.clone(), padded(4), axis, in_place);
@@ -237,7 +237,7 @@ pub fn reversals() -> Vec<Case> {
                         axis,
                         false,
                     );
-                    // A broadcast input: all lanes are one.
+                    // A broadcast input: all lanes are the same memory.
                     let mut repeated = vec![0; sizes.len()];
                     repeated[axis as usize] = 1;
                     add(
@@ -254,7 +254,7 @@ pub fn reversals() -> Vec<Case> {
     cases
 }
 
-/// Lengths of the sizes `one`, equal for all coordinates behind the axis.
+/// Lengths with the sizes `one`, equal for all coordinates behind the axis.
 fn broadcast_behind(data_type: T, one: &[u32], axis: u32) -> BufferTensorDesc {
     let mut strides = vec![0; one.len()];
     let mut stride = 1;

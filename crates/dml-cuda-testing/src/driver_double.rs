@@ -1,5 +1,5 @@
-//! The double of the driver (`tests/driver_double`), which the machine's C compiler makes: one GPU, whose memory is the host's and whose
-//! kernels do nothing; and what must hold where it fails.
+//! A test double of the CUDA driver (`tests/driver_double`), built by the machine's C compiler. It has one GPU, whose
+//! memory is the host's and whose kernels do nothing. Here are also the checks that every failure of it must pass.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 
 use super::repository;
 
-/// The functions that the crate calls, as `tests/driver_double/driver.c` defines them.
+/// The driver functions that `tests/driver_double/driver.c` defines: all that the crate calls.
 pub fn functions() -> Vec<String> {
     let source = std::fs::read_to_string(repository("tests/driver_double/driver.c")).expect("the double");
     let names = source.lines().filter_map(|line| line.strip_prefix("int cu")?.split('(').next());
     names.map(|name| format!("cu{name}")).collect()
 }
 
-/// The double as a library, which is compiled once; `None` where there is no C compiler.
+/// The double as a library, compiled once. `None` if there is no C compiler.
 fn compiled() -> Option<&'static [u8]> {
     static LIBRARY: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     let compile = || {
@@ -30,7 +30,8 @@ fn compiled() -> Option<&'static [u8]> {
     LIBRARY.get_or_init(compile).as_deref()
 }
 
-/// A folder with the driver, without one of its functions: the name is another in this copy. None where there is no C compiler.
+/// A folder with the double, in which one function may be missing: its name is changed in this copy. `None` if there is
+/// no C compiler.
 pub fn driver(without: Option<&str>) -> Option<tempfile::TempDir> {
     let Some(library) = compiled() else {
         eprintln!("SKIPPED: there is no C compiler to build a driver with");
@@ -44,7 +45,7 @@ pub fn driver(without: Option<&str>) -> Option<tempfile::TempDir> {
         places.into_iter().for_each(|at| library[at + 1] = b'x');
     }
     let folder = tempfile::tempdir().expect("a folder");
-    // The loader tries several names.
+    // The loader looks for both names.
     for name in ["libcuda.so.1", "libcuda.so"] {
         std::fs::write(folder.path().join(name), &library).expect("a folder of our own");
     }
@@ -55,7 +56,8 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs a command with a driver that fails at the n-th call of a function: its output, and what the double reports.
+/// Runs a command with a driver that fails at the n-th call of a function. Returns the command's output and the
+/// double's report.
 pub fn with_failure(folder: &Path, function: &str, nth: u32, code: u32, mut command: Command) -> (Output, Vec<String>) {
     let report = folder.join("report");
     let _ = std::fs::remove_file(&report);
@@ -70,8 +72,9 @@ pub fn with_failure(folder: &Path, function: &str, nth: u32, code: u32, mut comm
     (output, report.lines().map(str::to_owned).collect())
 }
 
-/// Functions that give something back, or make that possible: what they fail to give back is lost, and no other's fault.
-const GIVE_BACK: [&str; 10] = [
+/// Functions that release something, or that a release needs. If one of them fails, something leaks, which is not the
+/// library's fault.
+const RELEASING: [&str; 10] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuDevicePrimaryCtxRelease_v2",
@@ -84,8 +87,9 @@ const GIVE_BACK: [&str; 10] = [
     "cuStreamSynchronize",
 ];
 
-/// Lets every function of the driver fail at every call that a command makes of it: the command goes on, or ends with an error in words,
-/// and nothing is lost. `words` are what it says where it ends so; none where it went on. How many calls failed, and how many of them ended it.
+/// Makes every driver function fail at every call of a command. Each time the command must either continue or end with
+/// a readable error, and nothing may leak. `words` returns the error text if the command ended with one. Returns how
+/// many calls failed, and how many of them ended the command.
 pub fn fail_every_call(command: impl Fn() -> Command, words: impl Fn(&Output) -> Option<String>) -> Option<(u32, u32)> {
     let folder = driver(None)?;
     let mut matrix = String::new();
@@ -99,7 +103,7 @@ pub fn fail_every_call(command: impl Fn() -> Command, words: impl Fn(&Output) ->
             let (told, seen): (Vec<_>, Vec<_>) = report.iter().partition(|line| line.ends_with("failed as told"));
             let words = words(&output);
             if told.is_empty() {
-                // It is not called so often: all went well.
+                // The function is not called that often, so nothing failed.
                 assert!(words.is_none() && seen.is_empty(), "{said}");
                 line += &format!(" {} calls", nth - 1);
                 break;
@@ -107,7 +111,7 @@ pub fn fail_every_call(command: impl Fn() -> Command, words: impl Fn(&Output) ->
             assert!(!err.contains("panicked") && output.status.code().is_some(), "{said}");
             let lost = seen.iter().filter(|line| line.starts_with("end: not given back")).count();
             assert_eq!(lost, seen.len(), "{said}");
-            assert!(lost == 0 || GIVE_BACK.contains(&function.as_str()), "{said}");
+            assert!(lost == 0 || RELEASING.contains(&function.as_str()), "{said}");
             outcomes.insert(if words.is_none() { "goes on" } else { "error" });
             if let Some(words) = words {
                 let why = function != "cuGetErrorString" && words.contains("(CUDA error 719)");

@@ -1,11 +1,11 @@
-//! Float fills in exact integer arithmetic: nothing here multiplies, adds or rounds a float.
+//! Float fills in exact integer arithmetic: this file never multiplies, adds or rounds floats.
 
 use std::cmp::Ordering;
 
 /// A binary interchange format.
 #[derive(Clone, Copy)]
 struct Format {
-    /// Bits of the significand, the hidden one included.
+    /// Bits of the significand, including the hidden one.
     precision: i32,
     /// Bits of the exponent field.
     exponent_bits: i32,
@@ -45,8 +45,7 @@ impl Format {
         }
     }
 
-    /// Rounds to nearest, ties to even. `sticky` says that the value lies above the significand by less than
-    /// its last bit.
+    /// Rounds to nearest, ties to even. `sticky`: the exact value is above the significand by less than its last bit.
     fn put_together(self, negative: bool, significand: u128, exponent: i32, sticky: bool) -> u32 {
         let fraction_bits = self.precision - 1;
         let sign = u32::from(negative) << (fraction_bits + self.exponent_bits);
@@ -124,7 +123,7 @@ fn sum(n1: bool, s1: u128, e1: i32, n2: bool, s2: u128, e2: i32) -> u32 {
         0 => i32::MIN,
         _ => 127 - significand.leading_zeros() as i32 + exponent,
     };
-    // Both in one unit, 110 bits below the higher of the leading bits; what falls below it is sticky.
+    // Express both in a common unit, 110 bits below the higher leading bit. Anything below the unit is sticky.
     let unit = top(s1, e1).max(top(s2, e2)) - 110;
     let scale = |significand: u128, exponent: i32| match exponent - unit {
         _ if significand == 0 => (0, false),
@@ -138,7 +137,7 @@ fn sum(n1: bool, s1: u128, e1: i32, n2: bool, s2: u128, e2: i32) -> u32 {
         return F32.put_together(n1, s1 + s2, unit, lost1 || lost2);
     }
     let (negative, large, small, lost) = if s1 >= s2 { (n1, s1, s2, lost2) } else { (n2, s2, s1, lost1) };
-    // large − (small + something below one unit) lies above large − small − 1 by something below one unit.
+    // large − (small + something below one unit) is large − small − 1 plus something below one unit.
     let difference = large - small - u128::from(lost);
     F32.put_together(negative && difference != 0, difference, unit, lost)
 }
@@ -148,7 +147,7 @@ pub fn fill_f32(i: u32, start: u32, delta: u32) -> u32 {
     fma(F32.put_together(false, u128::from(i), 0, false), delta, start)
 }
 
-/// Element `i` of a FLOAT16 fill: that of the widened scalars, rounded to FLOAT16.
+/// Element `i` of a FLOAT16 fill: the FLOAT32 element of the widened scalars, rounded to FLOAT16.
 pub fn fill_f16(i: u32, start: u16, delta: u16) -> u16 {
     match F32.take_apart(fill_f32(i, widen(start), widen(delta))) {
         Nan => 0x7E00,

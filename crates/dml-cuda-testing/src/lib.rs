@@ -1,4 +1,5 @@
-//! What the tests of the library and of the runner share: the devices there are, the oracle, the recorded DirectML, runs with guard bytes.
+//! Shared by the tests of the library and of the runner: devices, the oracle, the records of DirectML, and runs with
+//! guard bytes.
 
 pub mod cases;
 pub mod driver_double;
@@ -16,8 +17,8 @@ use dml_cuda::{
 
 static SKIPS: AtomicUsize = AtomicUsize::new(0);
 
-/// The CPU, and the first GPU where there is one. A GPU that is missing is printed and counted; with
-/// `REQUIRE_CUDA=1` it is a failure.
+/// The CPU and, if there is one, the first GPU. A missing GPU is printed and counted; with `REQUIRE_CUDA=1` it fails
+/// the test.
 pub fn devices(test: &str) -> Vec<Device> {
     std::iter::once(Device::cpu()).chain(cuda(test)).collect()
 }
@@ -39,15 +40,15 @@ pub fn cuda(test: &str) -> Option<Device> {
     }
 }
 
-/// A file of the repository. The tests may run elsewhere than they were built: from the repository's root, or
-/// with `CARGO_MANIFEST_DIR` set to the folder of their crate, as cargo does.
+/// A file of the repository. Tests may run on another machine than they were built on: either from the repository's
+/// root, or with `CARGO_MANIFEST_DIR` set to the folder of their crate, as cargo sets it.
 pub fn repository(path: &str) -> PathBuf {
     let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = package.ancestors().find(|folder| folder.join("kernels").is_dir());
     root.expect("the tests run in the repository").join(path)
 }
 
-/// Before every run the output holds this; DirectML was recorded with the same.
+/// The byte that fills the output before every run. The recordings of DirectML used the same.
 pub const POISON: u8 = 0xCD;
 
 /// Bytes before and after every tensor.
@@ -70,15 +71,15 @@ pub fn compile(device: &Device, desc: &OperatorDesc) -> CompiledOperator {
     device.compile_operator(&operator).unwrap_or_else(|error| panic!("{desc:?}\n{error}"))
 }
 
-/// Bytes before a tensor: the guard, or the tensor's alignment where that is larger.
+/// Bytes before a tensor: the guard, or the tensor's alignment if that is larger.
 fn lead(desc: &BufferTensorDesc) -> usize {
     GUARD.max(desc.guaranteed_base_offset_alignment as usize)
 }
 
 /// Runs an operator with every tensor between guard bytes, and returns the bytes of the output tensor.
 ///
-/// `inputs` are the bytes of the input tensors; missing ones at the end are poison. In place, the output begins
-/// as the first input. Panics where a guard was written, or an input changed.
+/// `inputs` are the bytes of the input tensors; missing bytes at the end are poison. In place, the output begins as the
+/// first input. Panics if a guard was written or an input changed.
 pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
     let operator = compile(device, desc);
     let output_desc = desc.output_tensor();
@@ -97,7 +98,7 @@ pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: boo
     let (output, before) = if in_place { placed[0].clone() } else { place(output_desc, &[]) };
     let bindings: Vec<BufferBinding> = placed.iter().map(|(binding, _)| binding.clone()).collect();
 
-    let stream = device.create_stream().expect("streams are to be had");
+    let stream = device.create_stream().expect("a stream");
     let table = operator.bind(&bindings, &output).unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
     table.dispatch(&stream).unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
     stream.synchronize().unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
@@ -115,14 +116,14 @@ pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: boo
     after[begin..end].to_vec()
 }
 
-/// Compares the bytes of an output with what they must be; of float fills, any NaN is as good as another.
+/// Compares the bytes of an output with the required ones. In float fills, all NaNs are equal.
 pub fn assert_same(device: &Device, desc: &OperatorDesc, found: &[u8], required: &[u8]) {
     if let Some(difference) = difference(desc, found, required) {
         panic!("{device}: {difference}\n{desc:?}");
     }
 }
 
-/// The first difference between an output and what it must be, as [`assert_same`] sees it.
+/// The first difference between an output and the required bytes, by the rules of [`assert_same`].
 pub fn difference(desc: &OperatorDesc, found: &[u8], required: &[u8]) -> Option<String> {
     if found == required {
         return None;

@@ -1,5 +1,5 @@
-//! A second, slow, obviously right model of validation and of both operators: a transcription of DirectML's
-//! rules that shares no code with the library.
+//! A second, slow and simple model of validation and of both operators. It transcribes DirectML's rules and shares no
+//! code with the library.
 
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType, TensorFlags,
@@ -68,7 +68,7 @@ fn tensor(t: &BufferTensorDesc, types: &[TensorDataType], output: bool) -> bool 
     t.flags == TensorFlags::None && (t.strides.is_none() || !overlaps(t, elements))
 }
 
-/// Marks every element: only for tensors small enough to be walked.
+/// Marks every element, so only for small tensors.
 fn overlaps(t: &BufferTensorDesc, elements: u128) -> bool {
     assert!(elements < 1 << 24, "the oracle walks every element of {t:?}");
     let mut seen = std::collections::HashSet::new();
@@ -105,7 +105,7 @@ pub fn offset(t: &BufferTensorDesc, coordinate: &[u32]) -> usize {
     offset
 }
 
-/// What the bytes of the output tensor must be, from what they were.
+/// Writes the required bytes into the output tensor, and leaves the others as they were.
 pub fn fill(desc: &FillValueSequenceDesc, out: &mut [u8]) {
     let t = &desc.output_tensor;
     let (start, delta) = (desc.value_start.to_bits(), desc.value_delta.to_bits());
@@ -113,7 +113,7 @@ pub fn fill(desc: &FillValueSequenceDesc, out: &mut [u8]) {
         let bits = match t.data_type {
             TensorDataType::Float32 => u64::from(exact::fill_f32(i as u32, start as u32, delta as u32)),
             TensorDataType::Float16 => u64::from(exact::fill_f16(i as u32, start as u16, delta as u16)),
-            // The C library's, which rounds once; the values that the tests write out do not come from here.
+            // Uses the C library, which rounds once. The values that the tests spell out do not come from here.
             TensorDataType::Float64 => (i as f64).mul_add(f64::from_bits(delta), f64::from_bits(start)).to_bits(),
             _ => (i128::from(start) + i as i128 * i128::from(delta)) as u64,
         };
@@ -122,7 +122,7 @@ pub fn fill(desc: &FillValueSequenceDesc, out: &mut [u8]) {
     }
 }
 
-/// What the bytes of the output tensor must be, from what they were. In place, `input` is a copy of `out`.
+/// Writes the required bytes into the output tensor, and leaves the others as they were. In place, `input` is a copy of `out`.
 pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out: &mut [u8]) {
     let (from, of, to) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
     let (axis, element) = (desc.axis as usize, width(from));
@@ -141,7 +141,7 @@ pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out
     }
 }
 
-/// What a run must leave in the output tensor, which begins as poison or, in place, as the input.
+/// The bytes that a run must leave in the output tensor, which begins as poison or, in place, as the input.
 pub fn expected(desc: &OperatorDesc, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
     let total = desc.output_tensor().total_tensor_size_in_bytes as usize;
     let mut out = vec![super::POISON; total];

@@ -1,4 +1,4 @@
-//! What the real DirectML was recorded to do: tests/data/directml.
+//! The records of the real DirectML: tests/data/directml.
 
 use std::io::Read;
 
@@ -51,12 +51,12 @@ impl Record {
         self.json["out_offset"].as_u64().unwrap_or(0)
     }
 
-    /// Whether this project's contract, and not DirectML's bytes, says what is right.
+    /// Whether the library's contract differs from DirectML's bytes, so that the contract decides.
     pub fn departs(&self) -> bool {
         self.flag("departs_from_page") || self.flag("denormals_flushed")
     }
 
-    /// What the output buffer must hold by the contract.
+    /// The bytes that the contract requires in the output buffer.
     pub fn contract(&self) -> Vec<u8> {
         let inputs = self.inputs();
         let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
@@ -64,7 +64,7 @@ impl Record {
         [vec![POISON; self.out_offset() as usize], tensor, vec![POISON; GUARD]].concat()
     }
 
-    /// What the output buffer must hold.
+    /// The bytes that are required in the output buffer.
     pub fn required(&self) -> Vec<u8> {
         if self.departs() {
             self.contract()

@@ -1,4 +1,4 @@
-//! What this process keeps of a GPU: its primary context and the kernels loaded into it. And launches.
+//! A GPU's primary context with the kernels that are loaded into it, and launches.
 
 use std::ffi::c_void;
 #[cfg(feature = "cudarc-0_19")]
@@ -18,10 +18,10 @@ use crate::cuda::launch::{Addresses, Launch};
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
 
-/// The contexts that are in use, one for each GPU, so that all its devices share the loaded kernels.
+/// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
 static CONTEXTS: Mutex<Vec<(usize, Weak<Context>)>> = Mutex::new(Vec::new());
 
-/// A GPU's primary context, and the kernels loaded into it.
+/// A GPU's primary context, and the kernels that are loaded into it.
 #[derive(Debug)]
 pub(crate) struct Context {
     primary: Arc<PrimaryContext>,
@@ -29,7 +29,7 @@ pub(crate) struct Context {
     name: String,
     properties: Properties,
     target: GpuTarget,
-    /// Memory is copied and set on this stream.
+    /// The stream for copying and setting memory.
     pub(super) copies: StreamHandle,
     kernels: Mutex<Vec<(Entry, Arc<Kernel>)>>,
     #[cfg(feature = "cudarc-0_19")]
@@ -37,7 +37,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The context of a GPU: the one that is in use, or a new one.
+    /// The context of a GPU: the one in use, or a new one.
     pub fn of(ordinal: usize) -> Result<Arc<Self>, DeviceError> {
         let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
         let in_use = contexts.iter().find(|(of, _)| *of == ordinal).and_then(|(_, context)| context.upgrade());
@@ -75,7 +75,7 @@ impl Context {
         })
     }
 
-    /// Keeps it, and what is loaded into it, until the process ends.
+    /// Keeps the context and its kernels until the process ends.
     #[cfg(feature = "cudarc-0_19")]
     pub fn keep(self: &Arc<Self>) {
         static KEPT: Mutex<Vec<Arc<Context>>> = Mutex::new(Vec::new());
@@ -111,7 +111,7 @@ impl Context {
         Ok(kernel)
     }
 
-    /// Makes it current on the calling thread, until the answer is dropped.
+    /// Makes it current on the calling thread until the returned guard is dropped.
     pub(super) fn enter(&self) -> Result<Entered, CudaError> {
         self.primary.enter()
     }
@@ -120,17 +120,17 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if let Ok(_current) = self.enter() {
-            // SAFETY: the stream was created by `new`, is destroyed here only, and every copy was waited for.
+            // SAFETY: the stream was created by `new` and is destroyed only here. Every copy on it has been waited for.
             let _ = unsafe { result::stream::destroy(self.copies.raw()) };
         }
     }
 }
 
-/// Launches a kernel, which takes one structure by value.
+/// Launches a kernel that takes one structure by value.
 ///
-/// Safe to call within this crate because the parameters come from a selection, and the addresses from
-/// bound buffers, which are live and large enough (binding.range, binding.size) and stay so until the work
-/// is done (`Memory::drop` waits), or from `dispatch_raw`, whose caller promises the same.
+/// Safe to call within this crate: the parameters come from a selection. The addresses come either from bound buffers,
+/// which are large enough (binding.range, binding.size) and live until the work is done (`Memory::drop` waits), or from
+/// `dispatch_raw`, whose caller promises the same.
 pub(crate) fn launch(
     context: &Context,
     kernel: &Kernel,
@@ -142,9 +142,9 @@ pub(crate) fn launch(
     let Launch { blocks, threads, shared, .. } = *launch;
     launch.with_parameters(addresses, |words| {
         let mut arguments = [words.as_ptr().cast_mut().cast::<c_void>()];
-        // SAFETY: the kernel was loaded into this context, and takes one parameter: `words` are the bytes of the `repr(C)`
-        // twin of its structure (held by the tests that run every entry point). The driver copies it before it returns.
-        // What the kernel may touch is argued above and in the kernel file.
+        // SAFETY: the kernel was loaded into this context and takes one parameter: `words` are the bytes of the
+        // `repr(C)` twin of its structure (tests run every entry point). The driver copies them before it returns. The
+        // comment above and the kernel file explain why the memory that the kernel accesses is valid.
         unsafe {
             result::launch_kernel(
                 kernel.function,

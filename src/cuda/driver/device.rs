@@ -7,7 +7,7 @@ use super::failure::explain;
 use super::library;
 use crate::error::DeviceError;
 
-/// What is known of a GPU.
+/// The properties of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// Major and minor number of the compute capability, such as (9, 0).
@@ -20,7 +20,8 @@ pub struct Properties {
     pub multiprocessors: u32,
     /// Bytes of the L2 cache.
     pub l2_cache: u64,
-    /// Where the GPU is on the PCI bus, by which NVIDIA's tools know it whatever its ordinal: `0000:1a:00.0`.
+    /// The GPU's address on the PCI bus, such as `0000:1a:00.0`. NVIDIA's tools identify GPUs by it, whatever their
+    /// ordinals.
     pub pci_bus_id: String,
 }
 
@@ -48,14 +49,14 @@ pub(crate) fn describe(ordinal: usize) -> Result<(String, Properties), DeviceErr
 }
 
 pub(super) fn attribute(device: sys::CUdevice, which: Attribute) -> Result<u32, DriverError> {
-    // SAFETY: `device` comes from cuDeviceGet, which is all that reading its attributes asks for.
+    // SAFETY: `device` comes from cuDeviceGet. Reading its attributes needs nothing else.
     unsafe { result::device::get_attribute(device, which) }.map(|value| value as u32)
 }
 
 fn properties(device: sys::CUdevice) -> Result<Properties, DriverError> {
     let read = |which| attribute(device, which);
     let mut driver_version = 0;
-    // SAFETY: the driver writes one int to the address of a live one.
+    // SAFETY: the driver writes one int to the address of a live variable.
     unsafe { sys::cuDriverGetVersion(&mut driver_version) }.result()?;
     Ok(Properties {
         compute_capability: (

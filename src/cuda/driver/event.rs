@@ -18,20 +18,20 @@ pub(crate) struct Event {
     raw: sys::CUevent,
 }
 
-// SAFETY: a CUevent is a handle that the driver lets any thread use.
+// SAFETY: a CUevent is a handle that any thread may use.
 unsafe impl Send for Event {}
 // SAFETY: as for Send; the driver orders concurrent calls on one event.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that is not recorded yet.
+    /// A new event, not recorded yet.
     pub(super) fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
         let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(explain("creating an event"))?;
         Ok(Self { context: context.clone(), raw })
     }
 
-    /// An event behind all work queued so far on a stream of the context.
+    /// An event after all work queued so far on a stream of the context.
     pub(super) fn record(context: &Arc<Context>, stream: StreamHandle) -> Result<Self, CudaError> {
         let event = Self::new(context)?;
         let _current = context.enter()?;
@@ -40,7 +40,7 @@ impl Event {
         Ok(event)
     }
 
-    /// Makes every launch of the graph that the stream, of the context, is captured into record the event.
+    /// While the stream is being captured into a graph: makes every launch of that graph record the event.
     pub(super) fn record_in_graph(&self, stream: StreamHandle) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
         let external = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL as u32;
@@ -61,8 +61,8 @@ impl Event {
     }
 }
 
-/// `cuEventElapsedTime`, asked of the driver by name: the bindings of CUDA 13 know only its second version,
-/// which drivers before 12.8 do not have.
+/// Calls `cuEventElapsedTime`, which it looks up by name: cudarc's bindings for CUDA 13 have only its second version,
+/// which drivers before 12.8 lack.
 fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
     type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
     let mut function: *mut c_void = std::ptr::null_mut();
@@ -73,10 +73,11 @@ fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
     if function.is_null() {
         return Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND));
     }
-    // SAFETY: for CUDA 12.0 the driver gives the function of this name the signature its documentation states.
+    // SAFETY: for CUDA 12.0, the driver documents this signature for the function of this name.
     let function: ElapsedTime = unsafe { std::mem::transmute::<*mut c_void, ElapsedTime>(function) };
     let mut milliseconds = 0f32;
-    // SAFETY: the events are live and waited for, the result is a live f32; events that were never recorded are an error.
+    // SAFETY: the events are live and have been waited for, and the result is a live f32. Events that were never
+    // recorded give an error.
     unsafe { function(&mut milliseconds, start, end) }.result()?;
     Ok(f64::from(milliseconds))
 }

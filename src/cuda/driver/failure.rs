@@ -5,7 +5,7 @@ use cudarc::driver::sys::CUresult;
 
 use crate::error::CudaError;
 
-/// What to do about results of the driver.
+/// Advice for errors of the driver.
 const ADVICE: &[(&[CUresult], &str)] = &[
     (
         &[CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION],
@@ -35,9 +35,9 @@ const ADVICE: &[(&[CUresult], &str)] = &[
     ),
 ];
 
-/// Turns the driver's error into one that says what was being done and what to do about it.
+/// Turns the driver's error into one that says which call failed and what to do about it.
 ///
-/// A newer driver may answer a number that cudarc's enum does not have, so that results are compared and printed by number.
+/// Compares and prints results as numbers, because a newer driver may return one that cudarc's enum does not have.
 pub(super) fn explain(verb: &str) -> impl Fn(DriverError) -> CudaError + '_ {
     move |error| {
         let code = error.0 as u32;

@@ -1,4 +1,4 @@
-//! Work that is captured once and launched as a whole.
+//! CUDA graphs: work that is captured once and then launched as a whole.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ pub(crate) struct Graph {
     last: Event,
 }
 
-// SAFETY: a CUgraphExec is a handle that the driver lets any thread use, one at a time: what uses it takes `&mut self`.
+// SAFETY: any thread may use a CUgraphExec, but only one at a time: methods that use it take `&mut self`.
 unsafe impl Send for Graph {}
-// SAFETY: as for Send; a shared reference reaches the events alone.
+// SAFETY: as for Send; a shared reference gives access to the events only.
 unsafe impl Sync for Graph {}
 
 impl Graph {
-    /// Captures what `work` queues on the stream that it is given, of the context; the caller keeps alive what the graph uses.
+    /// Captures what `work` queues on the given stream of the context. The caller keeps alive what the graph uses.
     ///
-    /// The stream is the capture's own, so that other threads wait for the crate's streams without meeting it.
+    /// The capture has its own stream, so that it does not disturb other threads that wait for the crate's streams.
     pub fn record(
         context: &Arc<Context>,
         work: impl FnOnce(StreamHandle) -> Result<(), CudaError>,
@@ -49,16 +49,16 @@ impl Graph {
         Ok(Self { context: context.clone(), executable, first, last })
     }
 
-    /// Queues it on a stream that the crate made on the context, behind its launch before.
+    /// Queues the graph on a stream that the crate made on the context, after the previous launch.
     pub fn launch(&mut self, stream: StreamHandle) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
-        // SAFETY: both handles are live and of one context; no other thread uses the graph. What the captured work may touch
-        // was argued where it was queued, and is kept alive by who recorded it.
+        // SAFETY: both handles are live and of one context, and no other thread uses the graph. Whoever recorded the
+        // graph keeps alive what its work uses; the code that queued the work says why its accesses are valid.
         unsafe { result::graph::launch(self.executable, stream.raw()) }.map_err(explain("launching a graph"))
     }
 
-    /// Milliseconds that the work of the last launch took, after waiting for it: waiting for an event is no wait for the launch
-    /// that will record it.
+    /// Waits for the last launch and returns its duration in milliseconds. Waiting for the event alone is not enough:
+    /// the launch that will record it may not have started.
     pub fn milliseconds(&self) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
         settle(self.context.ordinal())?;
@@ -69,7 +69,8 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if let Ok(_current) = self.context.enter() {
-            // SAFETY: it was instantiated by `record` and is destroyed here only; the driver lets a launch that runs end.
+            // SAFETY: it was instantiated by `record` and is destroyed only here. The driver lets a running launch
+            // finish.
             let _ = unsafe { result::graph::exec_destroy(self.executable) };
         }
     }
@@ -94,7 +95,8 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
-        // SAFETY: the stream was created for this, is destroyed here only, and nothing was queued on it but into a capture.
+        // SAFETY: the stream was created for this capture and is destroyed only here. Work was queued on it only during
+        // the capture.
         let _ = unsafe { result::stream::destroy(self.0.raw()) };
     }
 }
@@ -105,7 +107,7 @@ struct Captured(sys::CUgraph);
 impl Drop for Captured {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: it was made by the end of a capture, and is destroyed here only.
+            // SAFETY: the end of a capture made it, and it is destroyed only here.
             let _ = unsafe { result::graph::destroy(self.0) };
         }
     }

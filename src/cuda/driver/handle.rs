@@ -1,4 +1,4 @@
-//! Handles of the driver, and what is done with them alone.
+//! Stream handles of the driver, and the calls that need nothing else.
 
 use cudarc::driver::result;
 use cudarc::driver::sys;
@@ -7,12 +7,11 @@ use super::failure::explain;
 use crate::error::CudaError;
 use crate::raw::RawStream;
 
-/// A live stream of the context that a launch is for.
+/// A live stream of the context that work is launched on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamHandle(sys::CUstream);
 
-// SAFETY: a CUstream is a handle that the driver lets any thread use; calls on it are made with its context
-// current.
+// SAFETY: a CUstream is a handle that any thread may use; calls on it are made with its context current.
 unsafe impl Send for StreamHandle {}
 // SAFETY: as for Send; the driver orders concurrent calls on one stream.
 unsafe impl Sync for StreamHandle {}
@@ -24,18 +23,19 @@ impl StreamHandle {
 
     /// # Safety
     ///
-    /// `raw` is null, or a live stream of the context it is used with, until the handle is last used.
+    /// `raw` is null or a live stream of the context it is used with, and stays so until the handle is last used.
     pub unsafe fn borrow(raw: RawStream) -> Self {
         Self(raw.cast())
     }
 }
 
 pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
-    // SAFETY: a handle is of a live stream: `STREAMS` holds those not yet dropped, and is locked while one is used.
+    // SAFETY: the stream is live: `STREAMS` lists streams that are not dropped yet, and is locked while one of them is
+    // used.
     unsafe { result::stream::synchronize(stream.0) }.map_err(explain("waiting for a stream"))
 }
 
-/// A stream that waits for no other, of the current context.
+/// A new stream of the current context. It does not synchronize with the default stream.
 pub(super) fn new_stream() -> Result<StreamHandle, CudaError> {
     result::stream::create(result::stream::StreamKind::NonBlocking)
         .map(StreamHandle)

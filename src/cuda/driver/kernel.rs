@@ -1,4 +1,4 @@
-//! Kernels, each a module of its own.
+//! Kernels. Each is loaded as a separate module.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::primary::PrimaryContext;
 use crate::cuda::kernels::Entry;
 use crate::error::CudaError;
 
-/// A loaded kernel; unloaded when the context and the last operator that uses it are gone.
+/// A loaded kernel. It is unloaded when the context and the last operator that uses it are gone.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     context: Arc<PrimaryContext>,
@@ -19,15 +19,15 @@ pub(crate) struct Kernel {
     pub(super) function: sys::CUfunction,
 }
 
-// SAFETY: a CUmodule and its CUfunctions are handles, which the driver lets any thread use whose current
-// context is theirs; `launch` and `drop` make it current first.
+// SAFETY: a CUmodule and its CUfunctions are handles that any thread may use while their context is current; `launch`
+// and `drop` make it current first.
 unsafe impl Send for Kernel {}
 // SAFETY: as for Send; nothing here changes after `new`.
 unsafe impl Sync for Kernel {}
 
 impl Kernel {
-    /// Loads one entry point out of the PTX of a kernel file, as a module of its own: the driver compiles PTX when it
-    /// is loaded, and the file's others are not wanted.
+    /// Loads one entry point from the PTX of a kernel file, as a separate module: the driver compiles PTX when it loads
+    /// it, and the other entry points of the file are not needed.
     pub(super) fn new(context: &Arc<PrimaryContext>, entry: Entry, shared_memory: u32) -> Result<Self, CudaError> {
         let _current = context.enter()?;
         let name = entry.name().to_string_lossy();
@@ -40,7 +40,8 @@ impl Kernel {
         let mut kernel = Self { context: context.clone(), module, function: std::ptr::null_mut() };
         // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
         kernel.function = unsafe { result::module::get_function(module, entry.name().to_owned()) }.map_err(&failed)?;
-        // A plan may give a block all the shared memory there is; without this it would get 48 KiB.
+        // Without this, a thread block gets at most 48 KiB of shared memory. Selection may give it all that the GPU
+        // has.
         // SAFETY: the function was looked up above.
         unsafe {
             result::function::set_function_attribute(
@@ -57,16 +58,17 @@ impl Kernel {
 impl Drop for Kernel {
     fn drop(&mut self) {
         if let Ok(_current) = self.context.enter() {
-            // A module that cannot be unloaded is leaked.
-            // SAFETY: `module` was loaded by `new` and is unloaded here only. None of its kernels runs any more: the context,
-            // which holds the kernel, outlives the streams and the memory, whose drops wait; and whoever queued work on
-            // raw pointers keeps the operator until it is done.
+            // If the module cannot be unloaded, it leaks.
+            // SAFETY: `module` was loaded by `new` and is unloaded only here. No launch of its kernel is still running: the
+            // context, which owns the kernel, outlives the streams and the memory, whose drops wait; and whoever queued
+            // work on raw pointers keeps the operator until the work is done.
             let _ = unsafe { result::module::unload(self.module) };
         }
     }
 }
 
-/// PTX with one of its entry points: what stands before the first, and that one. They call nothing of each other.
+/// The PTX with only one of its entry points: what precedes the first one, and this one. Entry points do not call each
+/// other.
 fn only(ptx: &str, entry: &str) -> String {
     const BEGIN: &str = ".visible .entry ";
     let mut parts = ptx.split(BEGIN);

@@ -1,4 +1,5 @@
-//! The driver library, looked for before cudarc does: it panics where the library, or one of its functions, is missing.
+//! Checks the driver library before cudarc loads it, because cudarc panics if the library or one of its functions is
+//! missing.
 
 use std::sync::OnceLock;
 
@@ -6,10 +7,10 @@ use libloading::Library;
 
 use crate::error::DeviceError;
 
-/// What cudarc looks for, too.
+/// The names that cudarc tries, too.
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
-/// The driver's functions that this crate calls, of which cudarc would panic if one were missing.
+/// The driver's functions that this crate calls. cudarc would panic if one were missing.
 const FUNCTIONS: [&str; 39] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
@@ -52,19 +53,19 @@ const FUNCTIONS: [&str; 39] = [
     "cuStreamSynchronize",
 ];
 
-/// Whether the driver is there, with all of its functions that this crate calls.
+/// Checks that the driver library exists and has all functions that this crate calls.
 ///
 /// # Errors
 ///
 /// [`DeviceError::NoDriver`], [`DeviceError::DriverTooOld`].
 pub(super) fn check() -> Result<(), DeviceError> {
-    /// Never closed, as the driver's functions are called until the process ends. A library that is missing is looked for
-    /// again, since a driver may be installed.
+    /// Never closed, because the driver's functions are called until the process ends. If the library is missing, the
+    /// next call looks again, because a driver may have been installed.
     static COMPLETE: OnceLock<Library> = OnceLock::new();
     if COMPLETE.get().is_some() {
         return Ok(());
     }
-    // SAFETY: what the library does when it is loaded is the driver's own, and is what every user of CUDA in the process loads.
+    // SAFETY: loading runs the driver's own initializers, as in every process that uses CUDA.
     let library = NAMES.iter().find_map(|&name| unsafe { Library::new(name) }.ok()).ok_or(DeviceError::NoDriver)?;
     // SAFETY: the functions are looked up, not called.
     let has = |name: &str| unsafe { library.get::<unsafe extern "C" fn()>(name).is_ok() };

@@ -1,4 +1,4 @@
-//! Device memory, and when it may be touched.
+//! Device memory, and the waiting that makes access to it safe.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Memory {
             error => explain(&format!("allocating {size_in_bytes} bytes"))(error).into(),
         })?;
         let memory = Self { context: context.clone(), address };
-        // SAFETY: `address` is `bytes` bytes that nothing else knows of yet; the stream is the context's.
+        // SAFETY: `address` points to `bytes` bytes that nothing else uses yet, and the stream belongs to the context.
         unsafe { result::memset_d8_async(address, 0, bytes, context.copies.raw()) }
             .map_err(explain("zeroing a buffer"))?;
         wait(context.copies)?;
@@ -48,19 +48,19 @@ impl Memory {
         self.address
     }
 
-    /// Writes bytes that the caller has checked to lie inside, after all work queued before and before any
-    /// that is queued later.
+    /// Writes bytes after all work queued before and before any queued later. The caller has checked that the range is
+    /// inside.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
         let _current = self.settle()?;
         let copies = self.context.copies;
-        // SAFETY: the range lies inside the allocation (Buffer::check_range), no queued work uses it, and `bytes`
+        // SAFETY: the range is inside the allocation (Buffer::check_range), and no queued work uses it. `bytes`
         // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
         unsafe { result::memcpy_htod_async(self.address + offset, bytes, copies.raw()) }
             .map_err(explain("writing a buffer"))?;
         wait(copies)
     }
 
-    /// Reads bytes that the caller has checked to lie inside, after all work queued before.
+    /// Reads bytes after all work queued before. The caller has checked that the range is inside.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
         let _current = self.settle()?;
         let copies = self.context.copies;
@@ -70,16 +70,16 @@ impl Memory {
         wait(copies)
     }
 
-    /// Queues a copy of the first bytes of other memory of the context; both are that large.
+    /// Queues a copy of the first bytes of other memory of the context. Both must be at least that large.
     pub fn queue_copy(&self, from: &Self, bytes: u64, stream: StreamHandle) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
-        // SAFETY: the ranges lie inside their allocations, which are freed after the work queued on the crate's streams is done
-        // (`drop` waits), and a graph that captures the stream is destroyed before the memory (`PlainWork`).
+        // SAFETY: the ranges are inside their allocations. These are freed after the work queued on the crate's streams
+        // is done (`drop` waits), and a graph that captures the stream is destroyed before the memory (`PlainWork`).
         unsafe { result::memcpy_dtod_async(self.address, from.address, bytes as usize, stream.raw()) }
             .map_err(explain("copying a buffer"))
     }
 
-    /// Queues a fill of the first bytes with one value; the memory is that large.
+    /// Queues a fill of the first bytes with one value. The memory must be at least that large.
     pub fn queue_fill(&self, value: u8, bytes: u64, stream: StreamHandle) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
         // SAFETY: as for `queue_copy`.
@@ -97,10 +97,10 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Queued work may still use the memory: wait for it. Where waiting fails, as while a stream of this
-        // thread is being captured, the memory is leaked rather than pulled from under a kernel.
+        // Queued work may still use the memory, so wait for it. If waiting fails (for example because this thread
+        // captures a stream), leak the memory: a kernel may still use it.
         if let Ok(_current) = self.settle() {
-            // SAFETY: `address` was allocated by `new`, is freed here only, and no work uses it any more.
+            // SAFETY: `address` was allocated by `new` and is freed only here, and no work uses it any more.
             let _ = unsafe { result::free_sync(self.address) };
         }
     }

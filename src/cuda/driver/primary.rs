@@ -13,7 +13,7 @@ pub(crate) struct PrimaryContext {
     raw: sys::CUcontext,
 }
 
-// SAFETY: a CUcontext is a handle that the driver lets any thread make current.
+// SAFETY: a CUcontext is a handle that any thread may make current.
 unsafe impl Send for PrimaryContext {}
 // SAFETY: as for Send; nothing changes after `retain`.
 unsafe impl Sync for PrimaryContext {}
@@ -30,7 +30,7 @@ impl PrimaryContext {
         self.device
     }
 
-    /// Makes it current on the calling thread, until the answer is dropped.
+    /// Makes it current on the calling thread until the returned guard is dropped.
     pub(super) fn enter(&self) -> Result<Entered, CudaError> {
         let enter = || {
             let before = result::ctx::get_current()?.unwrap_or(std::ptr::null_mut());
@@ -47,23 +47,24 @@ impl PrimaryContext {
 
 impl Drop for PrimaryContext {
     fn drop(&mut self) {
-        // SAFETY: retained by `retain`, released here only.
+        // SAFETY: `retain` retained it, and only this call releases it.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }
 }
 
-/// While it lives, a primary context is current on this thread; then the caller's is again, or none.
+/// While this guard lives, a primary context is current on this thread. Dropping it makes the caller's previous context
+/// (or none) current again.
 #[must_use]
 #[derive(Debug)]
 pub(super) struct Entered {
-    /// What was current, where it was another.
+    /// The previous context, if it was a different one.
     before: Option<sys::CUcontext>,
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // SAFETY: it was current on this thread a moment ago: a live context of the caller's, or null.
+            // SAFETY: it was current on this thread a moment ago, so it is a live context of the caller, or null.
             let _ = unsafe { result::ctx::set_current(before) };
         }
     }

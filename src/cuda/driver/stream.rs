@@ -1,4 +1,4 @@
-//! Streams, and which of them are alive.
+//! Streams, and the list of those that are live.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -10,12 +10,13 @@ use super::event::Event;
 use super::handle::{new_stream, wait, StreamHandle};
 use crate::error::CudaError;
 
-/// The live streams of this crate, with the ordinals of their GPUs: what reading, writing and freeing memory waits
-/// for. Waiting for the whole context would also wait for strangers, is forbidden while any thread captures a
-/// stream, and crashes in drivers (seen with 580.159) while another thread instantiates a graph.
+/// The live streams of this crate, with the ordinals of their GPUs. Reading, writing and freeing memory waits for
+/// these, not for the whole context. Waiting for the context would also wait for other users' streams, is forbidden
+/// while any thread captures a stream, and crashes in some drivers (seen with 580.159) while another thread
+/// instantiates a graph.
 static STREAMS: RwLock<Vec<(usize, StreamHandle)>> = RwLock::new(Vec::new());
 
-/// Waits for all work queued on this crate's streams of a GPU, whose context is current.
+/// Waits for all work queued on this crate's streams of a GPU. The GPU's context must be current.
 pub(super) fn settle(ordinal: usize) -> Result<(), CudaError> {
     let streams = STREAMS.read().unwrap_or_else(PoisonError::into_inner);
     streams.iter().filter(|(of, _)| *of == ordinal).try_for_each(|(_, stream)| wait(*stream))
@@ -56,16 +57,16 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Memory may be freed once its streams are gone from the list, so their work must be done. Where waiting
-        // fails, as while the stream is being captured, it stays in the list and is leaked, with the context that
-        // keeps its handle live.
+        // Memory may be freed once its streams are gone from the list, so their work must be done first. If waiting
+        // fails (for example because the stream is being captured), the stream stays in the list and leaks, together
+        // with the context that keeps its handle live.
         let (Ok(_current), Ok(())) = (self.context.enter(), self.synchronize()) else {
             std::mem::forget(self.context.clone());
             return;
         };
         let mut streams = STREAMS.write().unwrap_or_else(PoisonError::into_inner);
         streams.retain(|(_, stream)| stream.raw() != self.handle.raw());
-        // SAFETY: the stream was created by `new`, is destroyed here only, and is in the list no more.
+        // SAFETY: the stream was created by `new`, is destroyed only here, and is no longer in the list.
         let _ = unsafe { result::stream::destroy(self.handle.raw()) };
     }
 }

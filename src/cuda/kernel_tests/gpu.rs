@@ -1,4 +1,4 @@
-//! Kernels on the GPU, with guard bytes around every tensor.
+//! Runs kernels on the GPU, with guard bytes around every tensor.
 
 use super::{check, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
@@ -8,7 +8,7 @@ use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device};
 
-/// A tensor between guards, in a buffer that is used again and again.
+/// A tensor between guards, in a buffer that all cases reuse.
 struct Tensor {
     buffer: Buffer,
     offset: u64,
@@ -28,7 +28,7 @@ impl Tensor {
         self.buffer.cuda_memory().expect("on the GPU").address() + self.offset
     }
 
-    /// What it holds now; its guards must hold what they did.
+    /// Its bytes now. An error if a guard was written.
     fn read(&self) -> Result<Vec<u8>, String> {
         let mut memory = vec![0; self.offset as usize + self.bytes.len() + GUARD];
         self.buffer.read(0, &mut memory).expect("it is large enough");
@@ -44,7 +44,7 @@ impl Tensor {
 struct Gpu {
     device: Device,
     stream: Stream,
-    /// One for each tensor: the output's, then those of the inputs.
+    /// One buffer per tensor: the output's, then those of the inputs.
     buffers: [Buffer; 1 + MAX_INPUTS],
 }
 
@@ -85,8 +85,8 @@ fn every_launch_is_right_on_the_gpu() {
     let tensors = table.iter().flat_map(|case| case.inputs.iter().map(Vec::len).chain([case.expected().len()]));
     let largest = tensors.max().expect("cases") + 2 * GUARD + 16;
     let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));
-    // This GPU, one so small that its thread blocks have as much to do as they can, and one whose blocks hold few strips, so that
-    // clusters have most of them.
+    // Selects for this GPU; for a GPU so small that its thread blocks get as much work as possible; and for a GPU with
+    // so little shared memory that clusters get most of the strips.
     let small = GpuTarget { multiprocessors: 1, ..context.target() };
     let little_shared_memory = GpuTarget { shared_memory: 12 << 10, ..small };
     let targets: [Wanted; 3] = [(context.target(), |_| true), (small, |_| true), (little_shared_memory, |_| true)];
@@ -101,7 +101,8 @@ fn every_launch_is_right_on_the_gpu() {
     }
 }
 
-/// Every `parts`-th case from case `part` on, by `KERNEL_CASES=part/parts`: sanitizers take long over all of them.
+/// `KERNEL_CASES=part/parts` runs every `parts`-th case from case `part` on, because sanitizers take long for all of
+/// them.
 fn part() -> (usize, usize) {
     let Ok(text) = std::env::var("KERNEL_CASES") else { return (0, 1) };
     let numbers = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));

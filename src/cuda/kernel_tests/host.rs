@@ -1,5 +1,5 @@
-//! Kernels without a GPU: the `.cu` files compiled by the host's C++ compiler under its address and undefined-behaviour
-//! sanitizers (tests/emulator).
+//! Runs kernels without a GPU: the host's C++ compiler compiles the `.cu` files with its address and
+//! undefined-behaviour sanitizers (tests/emulator).
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::cuda::kernels::{CLUSTERS, CLUSTERS_IN_PLACE};
 use crate::cuda::tuning::clusters::CLUSTER;
 use crate::cuda::{GpuTarget, Launch};
 
-/// What a launch looks like on the wire; tests/emulator/emulator.cpp says what the fields are.
+/// How a launch is sent to the emulator. tests/emulator/emulator.cpp describes the fields.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Header {
@@ -30,7 +30,7 @@ struct Header {
     order: u32,
 }
 
-/// A tensor on the wire: its size in bytes, and where in the parameters its pointer goes.
+/// How a tensor is sent: its size in bytes, and the offset of its pointer in the parameters.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Tensor {
@@ -38,10 +38,10 @@ struct Tensor {
     pointer: u32,
 }
 
-/// The size of an input that is the output.
+/// Sent as the size of an input that is also the output.
 const IN_PLACE: u32 = u32::MAX;
 
-/// Builds the emulator; `None` where there is no C++ compiler with sanitizers.
+/// Builds the emulator. `None` if there is no C++ compiler with sanitizers.
 fn build(folder: &Path) -> Option<PathBuf> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let flags = ["-std=c++17", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
@@ -53,7 +53,7 @@ fn build(folder: &Path) -> Option<PathBuf> {
             .stderr(Stdio::piped())
             .spawn()
     };
-    // Whether there is such a compiler is asked of the least program, so that an error in the sources is one.
+    // Compiles a trivial program first, so that an error in the real sources is not mistaken for a missing compiler.
     let (probe, probed) = (folder.join("probe.cpp"), folder.join("probe"));
     std::fs::write(&probe, "int main() {}").expect("a folder of our own");
     let probing = compile(&[&probe.to_string_lossy(), "-o", &probed.to_string_lossy()]).ok()?;
@@ -86,7 +86,7 @@ fn build(folder: &Path) -> Option<PathBuf> {
 
 struct Emulator {
     child: Child,
-    /// Whether threads run from the last down; every other launch does.
+    /// Whether threads run from the last to the first. Alternates from launch to launch.
     backwards: bool,
 }
 
@@ -146,7 +146,7 @@ fn is_of_clusters(launch: &Launch) -> bool {
     [&CLUSTERS, &CLUSTERS_IN_PLACE].into_iter().any(|family| launch.entry.is_of(family))
 }
 
-/// The least GPU; and for clusters one with so little shared memory that strips of both widths are chosen.
+/// The smallest GPU; and for clusters, one with so little shared memory that strips of both widths are chosen.
 const TARGETS: &[Wanted] = &[
     (GpuTarget { shared_memory: 48 << 10, multiprocessors: 1, clusters: false }, |_| true),
     (GpuTarget { shared_memory: 12 << 10, multiprocessors: 1, clusters: true }, is_of_clusters),

@@ -23,17 +23,17 @@ struct Clusters {
 }
 reverse_parameters!(Clusters, 352);
 
-/// Strips, each shared by the blocks of a cluster.
+/// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     if strips::fit_a_block(layout) {
-        return reject("a thread block holds a strip of whole sectors, which needs no cluster");
+        return reject("one thread block can hold a strip of whole sectors, so that no cluster is needed");
     }
     if !layout.target.clusters {
         return reject("the device has no thread block clusters");
     }
     if layout.axis.size < CLUSTER * DEAL {
-        return reject("with so few rows, blocks of a cluster would have no work");
+        return reject("there are too few rows to give every thread block of a cluster work");
     }
     if layout.row_bytes(row) < u64::from(STRIP_BYTES[0]) {
         return reject_at("rows of lanes are shorter than {} bytes", STRIP_BYTES[0]);
@@ -42,7 +42,7 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         return reject("elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows");
     }
     let rows = layout.axis.size.div_ceil(CLUSTER * DEAL) * DEAL;
-    // Four elements past a multiple of eight: neighbouring rows and lanes are then in banks of their own.
+    // Four elements more than a multiple of eight, so that neighbouring rows and lanes are in different banks.
     let pitch = u64::from(layout.width) * u64::from(rows + 4);
     let shared = |strip: u32| pitch * u64::from(strip / layout.width);
     let strip = STRIP_BYTES

@@ -1,11 +1,11 @@
-//! reverse_columns.cu: few lanes side by side, each with a length of its own, in adjacent groups.
+//! reverse_columns.cu: few lanes side by side, each with its own length, in adjacent groups.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
 use super::segments::per_block;
-use super::{reject, RejectReason};
+use super::{reject, reject_at, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
@@ -28,7 +28,7 @@ reverse_parameters!(Columns, 376);
 pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     if layout.row_bytes(row).is_multiple_of(WHOLE_STRIP_BYTES) {
-        return reject("rows of lanes are whole strips");
+        return reject_at("rows of lanes divide into whole strips of {} bytes", WHOLE_STRIP_BYTES);
     }
     if !layout.in_place && layout.width == 8 {
         return reject("elements of 8 bytes are copied as fast one by one");
@@ -53,7 +53,7 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     }
     let groups = layout.outside_count();
     let together = per_block(layout, groups, STAGED_BYTES / bytes);
-    // The lengths, the ends, a vector where the groups begin inside one, and the groups.
+    // The lengths, the ends, the groups, and one more vector because the groups may begin inside one.
     let vectors = |bytes: u64| bytes.div_ceil(VEC16.into());
     let shared = u64::from(VEC16)
         * (vectors(together * u64::from(row.size) * 4) + vectors(together * 4) + vectors(together * bytes) + 1);

@@ -1,4 +1,4 @@
-//! reverse_elementwise.cu: units of one element or up to 16 bytes, wherever they lie.
+//! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::{dim_in_units, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
 use super::{blocks, reject, RejectReason};
@@ -8,7 +8,7 @@ use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::layout::MAX_DIMENSIONS;
 
-/// Units of `UNIT` bytes, several per thread; units of an element's size make up any layout.
+/// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let params = parameters(layout, UNIT)?;
     let (kernel, per_thread) = if layout.in_place {
@@ -33,14 +33,12 @@ pub(super) fn small_elements(layout: &Layout<'_>) -> Result<Launch, RejectReason
 }
 
 fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReason> {
-    /// Dimensions that the kernels take, the axis among them.
-    const DIMENSIONS: u32 = 3;
     let in_place = layout.in_place;
     let mut params = parameters(layout, unit)?;
-    if params.rank > DIMENSIONS || u64::from(params.items) * if in_place { 2 } else { 1 } > most {
-        return reject("there is more than little work, or in more than three dimensions");
+    if params.rank > UNROLLED_DIMENSIONS || u64::from(params.items) * if in_place { 2 } else { 1 } > most {
+        return reject("there is too much work, or there are too many dimensions");
     }
-    // Scattered, neighbouring lanes would be written apart.
+    // If scattered, neighbouring lanes would be written far apart.
     params.gather = (layout.row().is_some() && !in_place).into();
     let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
     let entry = kernel.entry(unit.trailing_zeros() as usize);
@@ -48,7 +46,8 @@ fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReas
     Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params }.erase())
 }
 
-/// Items are units, or in place pairs of them, in dimensions with the axis among them.
+/// The parameters for units of `unit` bytes. An item is a unit or, in place, a pair of units; the axis is among the
+/// dimensions.
 fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Reverse, RejectReason> {
     let axis = &layout.axis;
     let elements = unit / layout.width;

@@ -1,4 +1,4 @@
-//! Division by a number the host knows.
+//! Division by a number that the host knows.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -1,4 +1,4 @@
-//! FILL_VALUE_SEQUENCE: the candidates, four kernels by how the output lies in memory.
+//! FILL_VALUE_SEQUENCE: the candidates. Its four kernels differ in the memory layout of the output that they need.
 
 use std::mem::offset_of;
 
@@ -75,7 +75,7 @@ const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
 
 type Kernel = fn(&Plan) -> Result<Launch, RejectReason>;
 
-/// Fastest first. `true`: for rows that all begin at multiples of a sector, if the tensor does.
+/// Fastest first. `rows::<true>` needs rows that all begin at multiples of a sector if the tensor does.
 pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     Candidate::out_of_place("fill_packed", packed),
     Candidate::out_of_place("fill_rows", rows::<true>),
@@ -97,7 +97,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     let count = match plan.dimensions[..] {
         [] => 1,
         [Dimension { size, stride: 1, .. }] => size,
-        _ => return reject("the output is no single run in memory in the order of its index"),
+        _ => return reject("the output is not one contiguous run in the order of its index"),
     };
     let launch = Launch {
         entry: kernels::FILL_PACKED.entry(arithmetic as usize),
@@ -116,7 +116,7 @@ fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
     match run::<ALIGNED>(plan)? {
         1 => Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1)),
         _ => reject_at(
-            "the innermost dimension in memory is no run of {} bytes, nor of whole 32-byte sectors at multiples of 32",
+            "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors",
             LONG_ROW_BYTES,
         ),
     }
@@ -126,10 +126,7 @@ fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
 fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
     match run::<false>(plan)? {
         run @ 2.. => Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run)),
-        _ => reject_at(
-            "the innermost dimensions in memory leave gaps, or fill fewer than {} bytes without",
-            MIN_ROW_BYTES,
-        ),
+        _ => reject_at("the innermost dimensions in memory leave gaps, or are shorter than {} bytes", MIN_ROW_BYTES),
     }
 }
 
@@ -149,7 +146,8 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     let row_size: u32 = run.iter().map(|d| d.size).product();
     let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
     let vectors = if run.is_empty() { 1 } else { vectors_of_run(row_size, width, ALIGNED) };
-    // As many threads per run as it has vectors, rounded up to a power of two, or a thread block per part of it.
+    // A run gets as many threads as it has vectors, rounded up to a power of two. A longer run is cut into parts, one
+    // thread block each.
     let vectors_per_thread = if run.len() > 1 { DENSE_VECTORS } else { 1 };
     let threads = vectors.div_ceil(vectors_per_thread).next_power_of_two().min(THREADS);
     let parts = vectors.div_ceil(THREADS * vectors_per_thread);
@@ -191,16 +189,16 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     Launch { entry, blocks, threads: THREADS, shared, alignment, access, params }.erase()
 }
 
-/// What the elements of a vector, `step` apart in the index, add to its first.
+/// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.
 fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
     if matches!(arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
-        return [0; 4]; // computed from the index
+        return [0; 4]; // floats are computed from the index
     }
     distances(arithmetic, delta, |k| k.wrapping_mul(step))
 }
 
-/// For an innermost dimension shorter than a vector: for every coordinate c that a vector may begin with, how far its
-/// elements are from the one with coordinate 0, and the bytes of shared memory that hold it.
+/// For an innermost dimension shorter than a vector: for every coordinate c that a vector may begin with, the distances
+/// of its elements from the one with coordinate 0. Also returns the bytes of shared memory that the tables take.
 fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
     let mut tables = [[0; 4]; 15];
     let mut rows = tables.iter_mut();
@@ -223,7 +221,7 @@ fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u
     (tables, (tables.len() - left) as u32 * VEC16)
 }
 
-/// The products of the first indices and delta, side by side in 16 bytes.
+/// The products of the first indices and delta, packed into 16 bytes.
 fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> [u32; 4] {
     let width = arithmetic.width() as usize;
     let mut bytes = [0; VEC16 as usize];
@@ -233,9 +231,9 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
     bytemuck::cast(bytes)
 }
 
-/// How many of the innermost dimensions are written as one run: those that leave no gaps in memory, at most three,
-/// but a single one where it is long enough, or where rows of whole vectors begin at aligned addresses; 0 where there is no run
-/// worth a kernel. `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
+/// How many of the innermost dimensions one run covers: at most three that leave no gaps in memory. Only one if it is
+/// long enough, or if its rows are whole vectors at aligned addresses. 0 if no run is long enough for a kernel. With
+/// `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
 fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
     if *arithmetic == Arithmetic::Float64 {
         return reject(PACKED_ONLY);

@@ -1,8 +1,9 @@
-//! Which kernels are selected for five GPUs, and why no faster ones: chosen layouts, in tests/golden/selection.txt. A change of
-//! that file is a change of what users run.
+//! tests/golden/selection.txt: which kernels are selected for chosen layouts on five GPUs, and why no faster ones. A
+//! change of that file changes what users run.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --lib golden` writes it anew. `SELECTION_DUMP=FILE cargo test --lib golden` writes every launch of
-//! these layouts and of the case table, with its parameters: two such files tell whether a change of the code changed any.
+//! `UPDATE_GOLDEN=1 cargo test --lib golden` rewrites it. `SELECTION_DUMP=FILE cargo test --lib golden` writes every
+//! launch for these layouts and for the case table, with its parameters: compare two such files to see whether a change
+//! of the code changed any launch.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -22,14 +23,14 @@ fn tensor(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> BufferTe
     }
 }
 
-/// A fill; with no strides, packed.
+/// A fill, packed if `strides` is empty.
 fn fill(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> OperatorDesc {
     let (value_start, value_delta) = (ScalarUnion::UInt64(1), ScalarUnion::UInt64(3));
     let output_tensor = tensor(data_type, sizes, strides);
     FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta }.into()
 }
 
-/// A reversal of packed tensors, every lane with a length of its own.
+/// A reversal of packed tensors. Every lane has its own length.
 fn lanes(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
     let mut one = sizes.to_vec();
     one[axis as usize] = 1;
@@ -41,7 +42,7 @@ fn lanes(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubseque
     }
 }
 
-/// The same with one length for all that lies behind the axis.
+/// The same with one length for everything behind the axis.
 fn blocks(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
     let mut desc = lanes(data_type, sizes, axis);
     let (mut strides, mut stride) = (vec![0; sizes.len()], 1);
@@ -63,7 +64,7 @@ fn output_strides(mut desc: ReverseSubsequencesDesc, strides: &[u32]) -> Reverse
     desc
 }
 
-/// Of input and output: a layout that can run in place.
+/// The same strides for input and output: a layout that can run in place.
 fn strides(desc: ReverseSubsequencesDesc, strides: &[u32]) -> ReverseSubsequencesDesc {
     output_strides(input_strides(desc, strides), strides)
 }
@@ -73,7 +74,7 @@ fn wide_lengths(mut desc: ReverseSubsequencesDesc) -> ReverseSubsequencesDesc {
     desc
 }
 
-/// Every candidate, every reason for which one is rejected, and both sides of the thresholds that users meet.
+/// Layouts that cover every candidate, every reason for a rejection, and both sides of the thresholds that users meet.
 fn chosen() -> Vec<OperatorDesc> {
     let fills = [
         fill(UInt8, &[1], &[]),
@@ -223,7 +224,8 @@ fn line(launch: &Launch) -> String {
     format!("{} {blocks}x{threads} {shared} B, aligned to {alignment}", entry.name().to_string_lossy())
 }
 
-/// A title for each layout; below it the launches of each mode, and what was rejected, for each group of GPUs that are served alike.
+/// The golden text: a title for each layout, then for each mode the launches and the rejected kernels. GPUs with the
+/// same result share a line.
 fn golden() -> String {
     let mut text = String::new();
     for desc in chosen() {

@@ -1,10 +1,10 @@
-//! reverse_lanes.cu: contiguous lanes, whole in shared memory or in tiles.
+//! reverse_lanes.cu: contiguous lanes, staged whole in shared memory or cut into tiles.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse};
-use super::segments::{block_of_groups, without_a_few};
+use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject, reject_at, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
@@ -27,7 +27,7 @@ fn lane_bytes(layout: &Layout<'_>) -> u64 {
     u64::from(layout.axis.size) * u64::from(layout.width)
 }
 
-/// What every kernel of contiguous lanes needs.
+/// What every kernel for contiguous lanes requires.
 pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {
     if layout.block().is_some() || layout.axis.out_stride != 1 || layout.axis.in_stride != 1 {
         return reject("the axis is not contiguous");
@@ -39,7 +39,7 @@ pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {
     Ok(())
 }
 
-/// Of lanes that all begin at multiples of 16 bytes if the tensors do: they have fewer vectors than others.
+/// Requires that all lanes begin at multiples of 16 bytes if the tensors do. Such lanes touch fewer vectors.
 fn whole_vectors_apart(layout: &Layout<'_>) -> Result<(), RejectReason> {
     let whole = |stride: u32| layout.divides(stride, VEC16);
     if layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride)) {
@@ -56,7 +56,7 @@ fn long_enough(layout: &Layout<'_>) -> Result<(), RejectReason> {
     Ok(())
 }
 
-/// Lanes staged whole, several per thread block where they are short; `ALIGNED`, all at multiples of 16 bytes.
+/// Lanes staged whole, several per thread block if they are short. With `ALIGNED`, all begin at multiples of 16 bytes.
 pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     contiguous(layout)?;
     if ALIGNED {
@@ -65,7 +65,7 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     long_enough(layout)?;
     let (in_place, bytes) = (layout.in_place, lane_bytes(layout));
     let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
-    // One before the lane and two behind it, which unaligned reads may reach.
+    // One before the lane and two after it, which unaligned reads may reach.
     let vectors_per_lane = vectors + 3;
     let most = if in_place { SHARED_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * VEC16) };
     if u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into()) {
@@ -76,8 +76,8 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
         _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
         _ => LANE_VECTORS,
     };
-    // A few vectors more than a power of two do not double the threads, except in place, where threads have more of them.
-    let vectors_of_group = if in_place { vectors } else { without_a_few(vectors) };
+    // Not in place: there, a thread has more vectors anyway.
+    let vectors_of_group = if in_place { vectors } else { less_rounding(vectors) };
     let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
     let (threads, together) = block_of_groups(group);
     let kernel = if in_place { &kernels::LANES_IN_PLACE } else { &kernels::LANES };
@@ -98,7 +98,8 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     Ok(launch.erase())
 }
 
-/// Long lanes in tiles: a thread block per tile, or in place per several tiles; `ALIGNED`, all at multiples of 16 bytes.
+/// Long lanes in tiles. A thread block copies one tile, or reverses several in place. With `ALIGNED`, all lanes begin
+/// at multiples of 16 bytes.
 pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     contiguous(layout)?;
     if ALIGNED {
@@ -106,7 +107,8 @@ pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, R
     }
     long_enough(layout)?;
     let tiles = if layout.in_place {
-        // Two vectors per thread, half of them in front, one of those left for what the back begins in the middle of.
+        // A tile has two vectors per thread. Half of them are in front, less one: the back may begin inside a vector
+        // and then touches one more.
         let front = u64::from(THREADS - 1) * u64::from(VEC16);
         let half = u64::from(layout.axis.size / 2) * u64::from(layout.width);
         (half + u64::from(VEC16)).div_ceil(front).div_ceil(TILES_PER_BLOCK)
@@ -117,7 +119,7 @@ pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, R
     let kernel = if layout.in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
     let launch = Launch {
         entry: kernel.entry(layout.width_index()),
-        // Where shared memory does not hold whole lanes, short ones may come here, and be too many.
+        // If shared memory cannot hold whole lanes, short lanes come here, too, and may be too many.
         blocks: grid(items)?,
         threads: THREADS,
         shared: 0,

@@ -1,4 +1,4 @@
-//! A layout of REVERSE_SUBSEQUENCES as kernels see it, and the parameters that all of its kernels take.
+//! A layout of REVERSE_SUBSEQUENCES for the choice of a kernel, and the parameters that all its kernels take.
 
 use std::mem::offset_of;
 
@@ -21,7 +21,7 @@ pub(super) struct ReverseDim {
     pub axis: u32,
 }
 
-/// `Reverse` of kernels/reverse.cuh: what every kernel gets. Strides count the kernel's units.
+/// `Reverse` of kernels/reverse.cuh: the parameters of every kernel. Strides count the kernel's units.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(super) struct Reverse {
@@ -40,7 +40,7 @@ pub(super) struct Reverse {
     pub reserved: u32,
 }
 
-/// A parameter structure that is a [`Reverse`] or begins with one called `r`, and its size in the kernel file.
+/// Declares a parameter structure whose first field `r` is a [`Reverse`], and its size in the kernel file.
 macro_rules! reverse_parameters {
     ($params:ident, $size:literal) => {
         const _: () = assert!(size_of::<$params>() == $size && std::mem::offset_of!($params, r) == 0);
@@ -60,9 +60,9 @@ impl Parameters for Reverse {
     const OUTPUT: usize = offset_of!(Reverse, out);
 }
 
-pub(super) const NO_BLOCK: &str = "no contiguous block with one length lies behind the axis";
-pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is no multiple of the unit";
-pub(super) const NO_ROW: &str = "no contiguous lanes, each with a length of its own, lie side by side";
+pub(super) const NO_BLOCK: &str = "there is no contiguous block with one length behind the axis";
+pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
+pub(super) const NO_ROW: &str = "there are no contiguous lanes side by side, each with its own length";
 
 /// A layout in one mode, and the GPU that kernels are selected for.
 pub(super) struct Layout<'a> {
@@ -70,7 +70,7 @@ pub(super) struct Layout<'a> {
     pub width: u32,
     pub wide_lengths: bool,
     pub axis: Axis,
-    /// Beside the axis, outermost in the output's memory first.
+    /// All but the axis, outermost in the output's memory first.
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,
     pub in_place: bool,
@@ -83,7 +83,7 @@ impl<'a> Layout<'a> {
         Self { width, wide_lengths, axis, dimensions, input_bytes, in_place, target }
     }
 
-    /// The dimension, if any, of a contiguous block that moves as one: one length for all of it.
+    /// The dimension, if any, of a contiguous block that moves as one, with one length.
     pub fn block(&self) -> Option<&Dimension> {
         self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride == 0)
     }
@@ -132,7 +132,8 @@ impl<'a> Layout<'a> {
             && self.outside().all(|d| strides(d.size, d.in_stride, d.out_stride))
     }
 
-    /// Puts the axis among dimensions ordered by output stride, so that neighbouring threads write neighbouring memory.
+    /// Inserts the axis into dimensions ordered by output stride, so that neighbouring threads write neighbouring
+    /// memory.
     pub fn insert_axis(&self, dims: &mut Vec<ReverseDim>, steps: u32, out_stride: u32) {
         let at = dims.iter().position(|dim| dim.out_stride < out_stride).unwrap_or(dims.len());
         dims.insert(at, self.axis_dim(steps));
@@ -143,12 +144,13 @@ impl<'a> Layout<'a> {
         ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
     }
 
-    /// 0 to 3 for elements of 1 to 8 bytes: which entry point of a family.
+    /// The index of the entry point in a family: 0 to 3 for elements of 1 to 8 bytes.
     pub fn width_index(&self) -> usize {
         self.width.trailing_zeros() as usize
     }
 
-    /// Parameters with strides in elements; `list` has the outermost dimension first. Items are at most as many as elements.
+    /// Parameters with strides in elements. `list` has the outermost dimension first. There are at most as many items
+    /// as elements.
     pub fn parameters(&self, items: u64, list: impl DoubleEndedIterator<Item = ReverseDim>) -> Reverse {
         let mut dims = [ReverseDim::zeroed(); MAX_DIMENSIONS];
         let mut rank = 0;
@@ -182,7 +184,7 @@ pub(super) fn dim(d: &Dimension) -> ReverseDim {
     dim_in_units(d, d.size, 1)
 }
 
-/// A dimension of `size` steps, whose strides are counted in units of `elements`.
+/// A dimension of `size` steps. Its strides are counted in units of `elements`.
 pub(super) fn dim_in_units(d: &Dimension, size: u32, elements: u32) -> ReverseDim {
     ReverseDim {
         size: FastDiv::new(size),

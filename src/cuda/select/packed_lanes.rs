@@ -1,4 +1,4 @@
-//! reverse_packed_lanes.cu: short contiguous lanes, adjacent in memory.
+//! reverse_packed_lanes.cu: short contiguous lanes that are adjacent in memory.
 
 use super::lanes::contiguous;
 use super::layout::{dim, Layout};
@@ -12,7 +12,7 @@ use crate::cuda::tuning::{THREADS, VEC16};
 /// Threads of a warp.
 const WARP: u32 = 32;
 
-/// Copies lanes of 2, 4 or 8 bytes, a vector of them per thread; not in place.
+/// Lanes of 2, 4 or 8 bytes, a vector of them per thread; not in place.
 pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     contiguous(layout)?;
     let bytes = u64::from(layout.axis.size) * u64::from(layout.width);
@@ -50,7 +50,7 @@ pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReas
     let mut launch = staged(layout, family, most - 1)?;
     launch.entry = family.entry(layout.width_index());
     if layout.in_place {
-        // A thread for every other element: half of them lie below a length.
+        // One thread for every other element: on average, half of the elements are below a length.
         let group = layout.axis.size.div_ceil(2).next_power_of_two().min(WARP);
         launch.params.group_size_log2 = group.trailing_zeros();
     }

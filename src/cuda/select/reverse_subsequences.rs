@@ -11,7 +11,7 @@ use crate::plan::reverse_subsequences::Plan;
 
 type Kernel = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
 
-/// Fastest first. The last one that fits the element's width takes any layout and any pointers.
+/// Fastest first. The last one that fits the element's width accepts any layout and any pointers.
 #[rustfmt::skip] // a line each
 pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     // Little work, whatever the layout.
@@ -33,7 +33,7 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     Candidate::both("reverse_lanes", "reverse_lanes_in_place", lanes::whole::<false>),
     Candidate::out_of_place("reverse_long_lanes", lanes::long::<true>),
     Candidate::both("reverse_long_lanes", "reverse_long_lanes_in_place", lanes::long::<false>),
-    // Lanes side by side, each with a length of its own.
+    // Lanes side by side, each with its own length.
     Candidate::both("reverse_columns", "reverse_columns_in_place", columns::columns),
     Candidate::both("reverse_clusters", "reverse_clusters_in_place", clusters::clusters),
     Candidate::both("reverse_strips", "reverse_strips_in_place", strips::aligned),

@@ -1,10 +1,10 @@
-//! reverse_rows.cu: blocks of rows with one length, whose rows are no whole vectors.
+//! reverse_rows.cu: blocks of rows with one length, if the rows are not whole vectors.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
-use super::segments::{block_of_groups, staged, without_a_few, TOO_LARGE};
+use super::segments::{block_of_groups, less_rounding, staged, TOO_LARGE};
 use super::{blocks, grid, reject, reject_at, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
@@ -40,7 +40,7 @@ reverse_parameters!(RowTiles, 384);
 
 const WIDE: &str = "elements of 8 bytes are moved faster one by one";
 
-/// Rows at any alignment, a vector at a time; in place, where all rows begin at one alignment.
+/// Rows at any alignment, a vector at a time; in place only if all rows begin at the same alignment.
 pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     if layout.width == 8 {
@@ -85,7 +85,7 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     Ok(launch.erase())
 }
 
-/// Adjacent blocks, staged whole, their rows reversed in units of `UNIT` bytes.
+/// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
 pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     if layout.width == 8 {
@@ -98,10 +98,10 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch
     };
     let mut launch = staged(layout, family, most)?;
     if layout.in_place {
-        // A thread group per block, with vectors of its own: one more where the block begins inside one.
+        // One thread group per block. It stages one vector more, because the block may begin inside one.
         let vectors = launch.params.segment_bytes.divisor.div_ceil(VEC16) + 1;
-        // A few vectors more than a power of two do not double the threads, unless bytes are reversed one by one.
-        let vectors_of_group = if layout.width == 1 { vectors } else { without_a_few(vectors) };
+        // Not for bytes, which are reversed one by one and need the threads.
+        let vectors_of_group = if layout.width == 1 { vectors } else { less_rounding(vectors) };
         let group = vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS);
         let (threads, together) = block_of_groups(group);
         launch.params.group_size_log2 = group.trailing_zeros();
@@ -119,7 +119,7 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch
     Ok(Launch { entry: family.entry(UNIT.trailing_zeros() as usize), alignment: UNIT, ..launch }.erase())
 }
 
-/// Tiles of whole rows, where rows are adjacent, or of parts of a row, in units of `UNIT` bytes.
+/// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
 pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     if layout.width == 8 {
@@ -151,8 +151,8 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
         element_bytes: layout.width,
         reserved: 0,
     };
-    // Of a run: its vectors, one more where it begins inside one, and one before and behind it for unaligned reads. Copying,
-    // a tile has two runs, but no more rows.
+    // A run's vectors, and three more: it may begin inside one, and unaligned reads may reach one before and one after
+    // it. Copying, a tile has two runs, but no more rows.
     let run = rows_per_tile * tile_row_bytes / VEC16 + 3;
     let shared = if layout.in_place { 2 * run + 2 } else { run + 4 } * VEC16;
     let family = if layout.in_place { &kernels::ROW_TILES_IN_PLACE } else { &kernels::ROW_TILES };

@@ -1,4 +1,4 @@
-//! segments.cuh: short lanes, or blocks of rows, that are adjacent in memory, staged whole.
+//! segments.cuh: short lanes or blocks of rows that are adjacent in memory, staged whole.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -25,28 +25,30 @@ pub(super) struct Segments {
 reverse_parameters!(Segments, 368);
 
 pub(super) const TOO_LARGE: &str = "a segment does not fit shared memory";
-const LARGE: &str = "a segment is large enough for another kernel";
+const LARGE: &str = "a segment is so large that another kernel is faster";
 const APART: &str = "segments are not adjacent in memory";
 
-/// Segments per thread block, at most so many, at least one: so that the device has enough thread blocks.
+/// Segments per thread block: at most `most`, at least one, and few enough that every multiprocessor gets thread
+/// blocks.
 pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
     let share = segments.div_ceil(u64::from(layout.target.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR);
     most.min(share).max(1)
 }
 
-/// The vectors that the threads of a group are counted from, before that count is rounded up to a power of two.
-pub(super) fn without_a_few(vectors: u32) -> u32 {
+/// Four fifths of a group's vectors. Rounded up to a power of two, they give the group's threads: a count slightly
+/// above a power of two then does not double them.
+pub(super) fn less_rounding(vectors: u32) -> u32 {
     vectors * GROUP_FIFTHS / 5
 }
 
-/// Thread blocks of thread groups of that size: their threads, and groups per block. One group per block, if it is as large
-/// as the smallest block, so that no group waits for another.
+/// For thread groups of that size: threads per thread block, and groups per thread block. A group as large as the
+/// smallest thread block gets one of its own, so that no group waits for another.
 pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
     let threads = group.max(MIN_BLOCK_THREADS);
     (threads, threads / group)
 }
 
-/// Segments of at most `most` bytes; the family's first entry point stands for the one that the caller chooses.
+/// A launch for segments of at most `most` bytes. Its entry point is the family's first; the caller sets the right one.
 pub(super) fn staged(
     layout: &Layout<'_>,
     family: &'static Family,
@@ -58,7 +60,7 @@ pub(super) fn staged(
     }
     let segment = u64::from(layout.axis.size) * u64::from(block);
     let mut next = segment;
-    // Lanes of a row are no block: they are outside too.
+    // Lanes side by side are not a block, so they count as outside.
     let outside = || layout.dimensions.iter().filter(|d| block == 1 || d.in_stride != 1 || d.out_stride != 1);
     for d in outside().rev() {
         if u64::from(d.in_stride) != next || u64::from(d.out_stride) != next {
@@ -70,10 +72,10 @@ pub(super) fn staged(
     let segments: u64 = outside().map(|d| u64::from(d.size)).product();
     let together = match per_block(layout, segments, (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS)) {
         few @ 0..=4 => few,
-        many => many / 4 * 4, // the lengths of any thread block are read 4 at a time
+        many => many / 4 * 4, // so that every thread block can read its lengths 4 at a time
     };
-    // The lengths and one more, a vector before the segments, these at their alignment, and what an unaligned read may
-    // reach behind them.
+    // The lengths and one more, a vector before the segments, the segments at their alignment, and what unaligned reads
+    // may reach after them.
     let vec16 = u64::from(VEC16);
     let shared =
         ((together + 1) * 4).next_multiple_of(vec16) + vec16 + (together * bytes).next_multiple_of(vec16) + 3 * vec16;
@@ -89,7 +91,7 @@ pub(super) fn staged(
         row_bytes: FastDiv::new(block * layout.width),
         segments_per_block: together as u32,
         vectors_per_segment: 0,
-        // As many threads per segment as keep a thread block busy.
+        // Enough threads per segment to keep a thread block busy.
         group_size_log2: u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros(),
         reserved: 0,
     };

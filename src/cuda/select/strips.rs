@@ -1,4 +1,4 @@
-//! reverse_strips.cu: strips of lanes side by side, each lane with a length of its own.
+//! reverse_strips.cu: strips of lanes side by side, each lane with its own length.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -24,7 +24,7 @@ struct Strips {
 }
 reverse_parameters!(Strips, 352);
 
-/// Whether shared memory holds a strip of whole sectors.
+/// Whether a strip of whole sectors fits in shared memory.
 pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
     u64::from(layout.axis.size) * u64::from(MIN_STRIP_BYTES) <= u64::from(layout.target.shared_memory)
 }
@@ -33,10 +33,12 @@ pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
 pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     let word = layout.width.max(4);
-    // In place, rows of words that are no vectors are staged faster unaligned.
+    // In place, rows of words that are not whole vectors are staged faster unaligned.
     let apart = if (layout.in_place && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
     if !layout.rows_divide(row, word, apart) {
-        return reject("rows of lanes are no multiple of 4 bytes (of 16: elements of 4 in place, and of 8)");
+        return reject(
+            "rows of lanes are not multiples of 4 bytes (of 16 for elements of 4 bytes in place, and of 8 bytes)",
+        );
     }
     if layout.row_bytes(row) < MIN_ROW_BYTES {
         return reject_at("rows of lanes are shorter than {} bytes", MIN_ROW_BYTES);
@@ -59,7 +61,7 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     }
     let narrow = layout.in_place && layout.width < 4;
     let shared = if narrow { SHARED_NARROW_IN_PLACE } else { SHARED };
-    // One strip that is partly empty, not two of which one is.
+    // Prefers one strip that is partly empty to two of which one is.
     let (strip, blocks, mut params) = cut(layout, shared, row, layout.row_bytes(row) * 2 - 1)?;
     params.unaligned = 1;
     let entry = match (layout.in_place, layout.width) {
@@ -79,8 +81,9 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     Ok(launch.erase())
 }
 
-/// The widest strip of at most `most` bytes that fits the preferred shared memory, else the device's maximum; narrower where
-/// there would be few thread blocks. With the thread blocks and their parameters.
+/// Chooses the widest strip of at most `most` bytes that fits in the preferred shared memory, or else in all that the
+/// device has. Makes it narrower if there would be few thread blocks. Returns its width, the thread blocks and their
+/// parameters.
 fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Result<(u32, u32, Strips), RejectReason> {
     let narrow = layout.in_place && layout.width < 4;
     let least = if narrow { MIN_NARROW_STRIP_BYTES } else { MIN_STRIP_BYTES };

@@ -36,7 +36,7 @@ pub(super) fn transposed(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
         all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
     ] else {
-        return reject_at("a tensor is contiguous along no dimension of {} elements or more", MIN_DIMENSION);
+        return reject_at("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION);
     };
     if along_in == along_out {
         return reject("both tensors are contiguous along one dimension");

@@ -4,9 +4,10 @@
 use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, Criterion};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal};
 use dml_cuda::{
-    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion,
-    TensorDataType,
+    BufferBinding, BufferTensorDesc, CompileOptions, Device, FillValueSequenceDesc, ReverseSubsequencesDesc,
+    ScalarUnion, TensorDataType,
 };
 
 fn reverse() -> ReverseSubsequencesDesc {
@@ -38,6 +39,14 @@ fn create_and_compile(c: &mut Criterion) {
         });
         c.bench_function(&format!("create and compile a reversal, {device}"), |b| {
             b.iter(|| compile(black_box(reverse().into())))
+        });
+        let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
+        c.bench_function(&format!("lower a reversal and find it compiled, {device}"), |b| {
+            b.iter(|| {
+                let (x, lengths) = black_box((packed(&[64, 512, 1024]), packed(&[64, 1, 1])));
+                let lowered = LoweredReversal::new(x, lengths, None, 1, 4, TensorDataType::UInt64, 0).expect("right");
+                device.compile_lowered(&Lowered::Reversal(lowered), CompileOptions::default()).expect("compiled")
+            })
         });
     }
 }

@@ -1,9 +1,10 @@
 //! A cache of compiled operators, for callers whose tensors come one call at a time. The key is everything that an
 //! operator depends on.
 
-use std::collections::HashMap;
 use std::mem::take;
 use std::sync::{LazyLock, PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
 
 use crate::device::Device;
 use crate::error::Error;
@@ -26,8 +27,8 @@ struct Key {
 
 #[derive(Default)]
 struct Generations {
-    recent: HashMap<Key, CompiledOperator>,
-    older: HashMap<Key, CompiledOperator>,
+    recent: FxHashMap<Key, CompiledOperator>,
+    older: FxHashMap<Key, CompiledOperator>,
 }
 
 impl Generations {

@@ -44,7 +44,7 @@ const IN_PLACE: u32 = u32::MAX;
 /// Builds the emulator. `None` if there is no C++ compiler with sanitizers.
 fn build(folder: &Path) -> Option<PathBuf> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    let flags = ["-std=c++17", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let flags = ["-std=c++17", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     let compile = |arguments: &[&str]| {
         Command::new(&compiler)
             .args(flags)

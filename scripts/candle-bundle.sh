@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels (minutes) on a machine that has neither a GPU nor
-# CUDA's libraries, and adds them to gpu-bundle/: the libraries are stood in for by empty ones of the same names, which the GPU
-# machine has. There: gpu-bundle/candle/run.sh.
+# Builds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels, and adds them to gpu-bundle/. Takes minutes. Needs
+# neither a GPU nor CUDA's libraries: it links against empty libraries of the same names. On the GPU machine run
+# gpu-bundle/candle/run.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 NVCC=$(scripts/install-nvcc.sh)
@@ -17,7 +17,7 @@ for library in cuda cublas cublasLt curand nvrtc cudart; do
   case "$library" in cuda) soname=libcuda.so.1 ;; curand) soname=libcurand.so.10 ;; *) soname=lib$library.so.$major ;; esac
   echo | cc -shared -x c - -Wl,-soname,"$soname" -o "$stubs/lib$library.so"
 done
-# Named at the end, and needed though no symbol is found in them: every symbol is looked for when the program starts.
+# The libraries are linked last, and although they define no symbols: the program resolves every symbol when it starts.
 link=(-L "native=$stubs" -C "link-arg=-Wl,--unresolved-symbols=ignore-all,--no-as-needed,-lcuda,-lcublas,-lcublasLt,-lcurand,-lnvrtc,-lcudart")
 
 out=gpu-bundle/candle
@@ -37,7 +37,7 @@ collect --example bidirectional_gru
 strip "$out"/*
 cat > "$out/run.sh" <<'RUN'
 #!/usr/bin/env bash
-# The tests and the example on the first GPU; CUDA's libraries are those of the machine, or of Python's packages.
+# Runs the tests and the example on the first GPU, with CUDA's libraries of the machine or of Python packages.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 packages=$(python3 -c 'import site, glob; print(":".join(d for s in site.getsitepackages() for d in glob.glob(s + "/nvidia/*/lib")))')

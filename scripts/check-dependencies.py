@@ -9,7 +9,7 @@ import sys
 import tomllib
 
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
-# The crates whose users build them with the Rust version that they declare.
+# Users build these crates with the Rust version that the crates declare.
 PUBLISHED = ("dml-cuda", "dml-cuda-capi", "dml-cuda-cli")
 
 

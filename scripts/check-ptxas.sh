@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Assembles kernels/prebuilt for every generation of GPU, and fails where a kernel spills registers or uses a stack.
+# Assembles kernels/prebuilt for every GPU generation, and fails if a kernel spills registers or uses a stack.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ptxas=$(dirname "$(scripts/install-nvcc.sh)")/ptxas

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fuzzes every target, or those named, for so many seconds each, or so many runs: scripts/fuzz.sh 60 [model npy operators:100000 overlap].
-# libFuzzer, with a stable compiler: coverage through LLVM's own pass. Inputs that were worth keeping are in fuzz/corpus.tar.xz, new
-# ones in fuzz/found, and a finding in fuzz/. scripts/fuzz.sh --keep packs those of the found that add to the coverage.
+# Fuzzes all targets, or the named ones, for a number of seconds or of runs each: scripts/fuzz.sh 60 [model npy operators:100000 overlap].
+# Uses libFuzzer with a stable compiler, and coverage from LLVM's own pass. fuzz/corpus.tar.xz has useful inputs, fuzz/found new ones, and
+# fuzz/ inputs that fail. scripts/fuzz.sh --keep adds the new inputs that increase the coverage to the corpus.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 if [ "$1" = --keep ]; then
@@ -21,7 +21,7 @@ tar -xJf corpus.tar.xz --strip-components=1 -C found
 targets=${*:-model npy operators overlap}
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
-# With a target named, build scripts and macros are left alone.
+# With a named target, cargo does not instrument build scripts and macros.
 host=$(rustc -vV | sed -n 's/^host: //p')
 DML_CUDA_PREBUILT=1 RUSTFLAGS="$flags" cargo build --locked --release --quiet --target "$host"
 fuzz() {
@@ -37,7 +37,7 @@ fuzz() {
     { echo "$1: a finding"; tail -n 40 "found/$1.log"; return 1; }
   echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "found/$1.log") runs without a finding in $seconds s at most"
 }
-# At once: each has a core, or a share of one.
+# All targets run at once and share the cores.
 running=()
 for target in $targets; do fuzz "$target" & running+=($!); done
 failed=0

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Collects the test binaries, the benches, the runner and the C library into gpu-bundle/, stripped, to be run on a machine that
-# has a GPU and its driver but no Rust: from the repository's root there, gpu-bundle/run-tests.sh.
+# Collects the test binaries, the benches, the runner and the C library in gpu-bundle/, stripped, for a machine that has a GPU and its driver
+# but no Rust. There run gpu-bundle/run-tests.sh from the repository's root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=gpu-bundle
 rm -rf "$out" && mkdir -p "$out/tests" "$out/benches"
 
-# The paths of what cargo built, from its messages.
+# Prints the paths of the built files, from cargo's messages.
 executables() {
   cargo "$@" --message-format=json 2>/dev/null |
     python3 -c '
@@ -31,7 +31,7 @@ strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out/libdml_cuda.so"
 
 cat > "$out/run-tests.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs every test binary, or those named; WRAP is put before each, such as "compute-sanitizer --tool memcheck".
+# Runs every test binary, or the named ones. WRAP is a command to run them with, such as "compute-sanitizer --tool memcheck".
 set -u
 bundle=$(cd "$(dirname "$0")" && pwd)
 export REQUIRE_CUDA="${REQUIRE_CUDA:-1}" DML_CUDA_BIN="$bundle/dml-cuda"
@@ -47,7 +47,7 @@ exit $failed
 RUN
 cat > "$out/run-bench.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs the benches and writes throughput.csv into the folder given, or the current one.
+# Runs the benches and writes throughput.csv to the given folder, or to the current one.
 set -eu
 bundle=$(cd "$(dirname "$0")" && pwd)
 "$bundle/benches/throughput" --csv "${1:-.}/throughput.csv" ${BENCH_ARGS:-}

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc, or checks them with --check.
+# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc. With --check only compares them.
 #
-# nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far
-# older, so each file is declared with the lowest ISA version that the assemblers accept for it: the ptxas of
-# CUDA 12.0 for sm_75, sm_80 and sm_90, or those of them that it is for, so that drivers from CUDA 12.0 on can load it,
-# and the pinned one, as newer assemblers look closer. The pragma used_bytes_mask, a hint that would need ISA 8.3, is left out.
+# nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far older. So each file declares the
+# lowest ISA version that two assemblers accept: the ptxas of CUDA 12.0 for the file's targets among sm_75, sm_80 and sm_90, so that drivers
+# from CUDA 12.0 on can load it, and the pinned ptxas, because newer assemblers check more. The pragma used_bytes_mask is removed: it is only a
+# hint, and needs ISA 8.3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 nvcc=$(scripts/install-nvcc.sh)
@@ -16,7 +16,7 @@ least=$(sed -n 's/^const TARGET.*"\(.*\)";/\1/p' build.rs)
 out=kernels/prebuilt
 if [ "${1:-}" = --check ]; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
 
-# The targets of ptxas 12.0 for a file whose lowest is the one given.
+# The targets for ptxas 12.0, by a file's lowest target.
 targets() { if [ "$1" = compute_90 ]; then echo sm_90; else echo sm_75 sm_80 sm_90; fi; }
 
 assembles() {

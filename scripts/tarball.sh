@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes target/dml-cuda-VERSION-x86_64-linux.tar.xz: the runner and the C library for every Linux with glibc 2.17 or later (RHEL 7, Ubuntu 14.04),
-# whatever this machine has, with header, completions, manual page and licence. Zig, from PyPI, is the linker.
+# Makes target/dml-cuda-VERSION-x86_64-linux.tar.xz: the runner and the C library, with header, completions, manual page and license. They run on
+# any Linux with glibc 2.17 or later (RHEL 7, Ubuntu 14.04), whatever glibc this machine has. The linker is Zig from PyPI.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=.venv/zig

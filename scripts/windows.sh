@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds for Windows (x86_64-pc-windows-gnu), and runs the models and the tests under Wine, on the CPU device. Needs MinGW's gcc, Wine, and
-# Rust with that target: `rustup target add x86_64-pc-windows-gnu`, or with BUILD_STD=1 a toolchain with the standard library's sources
-# (RUSTC names another compiler). A GPU on Windows is not tested here.
+# Rust with this target: `rustup target add x86_64-pc-windows-gnu`. With BUILD_STD=1 a toolchain with the standard library's sources is
+# enough (RUSTC names another compiler). Does not test a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for program in x86_64-w64-mingw32-gcc wine; do
@@ -18,7 +18,7 @@ fi
 cargo build "${options[@]}"
 cargo test "${options[@]}" --tests --no-run
 
-# Wine before 9 lacks the library that Rust takes random numbers from.
+# Wine before 9 lacks the library from which Rust gets random numbers.
 built=target/$target/debug
 if ! wine "$built/dml-cuda.exe" --version > /dev/null 2>&1; then
   printf '%s\n' '#include <windows.h>' '#include <ntsecapi.h>' \

@@ -1,5 +1,5 @@
-//! Linker arguments of the library on Linux: the name by which linked programs find it, and that it is never unloaded. ONNX Runtime
-//! unloads it with the last session, while kernels of the GPU, operators that other sessions know, and their tables live on.
+//! Linker arguments for Linux: the name by which programs find the library, and `nodelete`. ONNX Runtime would unload the library
+//! with the last session, but loaded kernels and registered operators must stay until the process ends.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
-"""What dml_cuda.torch is worth: microseconds beside the same reversal written as a gather, eager and compiled, in one run; and what a call
-costs on the host beside an empty operator of torch.library. Prints Markdown."""
+"""Compares the time of dml_cuda.torch with the same reversal written as a gather, eager and compiled, in one run. Also compares the host
+time of a call with an empty operator of torch.library. Prints Markdown."""
 
 import os
 import statistics
@@ -11,7 +11,7 @@ from test_torch import model
 
 
 def host_time(call, n=2000, rounds=9, whole=False):
-    """Microseconds of host time of a call, with the queue drained between rounds; with `whole` of a call and what it queued."""
+    """Microseconds of host time of a call. The queue is drained between rounds. `whole` includes the queued work."""
     call()
     times = []
     for _ in range(rounds):
@@ -27,7 +27,7 @@ def host_time(call, n=2000, rounds=9, whole=False):
 
 
 def device_time(call, n=20, rounds=9):
-    """Microseconds of a call in a captured graph of n."""
+    """Microseconds of a call in a captured graph of n calls."""
     call()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -45,7 +45,7 @@ def device_time(call, n=20, rounds=9):
 
 
 def lstm():
-    """A bidirectional LSTM over padded sequences, whose backward direction reads them reversed."""
+    """A bidirectional LSTM over padded sequences. Its backward direction reads them reversed."""
     print("| a bidirectional LSTM, [T, B, F] float16 | | dml_cuda.torch | gather |\n| --- | --- | --- | --- |")
     for steps, batch, features in [(64, 16, 128), (256, 64, 512)]:
         forward, backward = (torch.nn.LSTM(features, features).half().cuda() for _ in range(2))

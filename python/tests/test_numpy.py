@@ -1,4 +1,4 @@
-"""dml_cuda on NumPy arrays: bytes against a slow model and against recorded executions of DirectML, views, errors, docstrings."""
+"""dml_cuda on NumPy arrays: results compared with a slow reference and with recorded executions of DirectML, views, errors, docstrings."""
 
 import concurrent.futures
 import copy
@@ -233,7 +233,7 @@ class Reverse(unittest.TestCase):
 
 
 class Exported:
-    """An array behind `__dlpack__` alone, as other libraries have them."""
+    """An array that has only `__dlpack__`, like those of other libraries."""
 
     def __init__(self, array, versioned=True):
         self.array, self.versioned = array, versioned
@@ -341,7 +341,7 @@ class Fill(unittest.TestCase):
             required = (7 - 3 * np.arange(500, dtype=object)) % (1 << 8 * np.dtype(dtype).itemsize)
             self.assertEqual(found.dtype, dtype)
             self.assertEqual((found.astype(object) % (1 << 8 * found.itemsize)).ravel().tolist(), required.tolist())
-        # Exact in float64: products of two floats; one rounding to float32 is left.
+        # Products of two floats are exact in float64. Only the rounding to float32 remains.
         found = dml_cuda.fill_value_sequence(1000, 0.5, 0.1, np.float32)
         required = (np.arange(1000.0) * np.float64(np.float32(0.1)) + 0.5).astype(np.float32)
         self.assertEqual(found.tobytes(), required.tobytes())
@@ -436,7 +436,7 @@ class DirectMl(unittest.TestCase):
         self.assertEqual(accepted, 943)
 
     def test_recorded_executions(self):
-        """The arrays of the 421 executions, as views of one buffer; where this project departs from DirectML, the verdict of the model."""
+        """The arrays of the 421 executions, as views of one buffer. Where this project differs from DirectML, the reference decides."""
         departures = run = 0
         for record in records("outputs"):
             desc = record["desc"]
@@ -541,7 +541,7 @@ class Descriptors(unittest.TestCase):
 
 
 def overlapping(_=None):
-    """Raises, in a worker."""
+    """Raises an error in a worker process."""
     dml_cuda.fill_value_sequence((2, 2), 0, 1, "int8", strides=(1, 1))
 
 

@@ -1,4 +1,4 @@
-"""dml_cuda.torch, on the CPU and on the GPU: skipped, and counted, where there is no PyTorch; its GPU part where there is no GPU, unless
+"""dml_cuda.torch, on the CPU and on the GPU. Skipped, and counted, without PyTorch. The GPU part is skipped without a GPU, unless
 REQUIRE_CUDA=1."""
 
 import doctest
@@ -21,7 +21,7 @@ DEVICES = ["cpu"] + (["cuda"] if CUDA else [])
 
 
 def model(x, lengths, dim):
-    """A gather, as one would write it without this library."""
+    """The same reversal as a gather, without this library."""
     size = x.shape[dim]
     t = torch.arange(size, device=x.device).reshape([-1 if d == dim % x.dim() else 1 for d in range(x.dim())])
     clamped = lengths.to(torch.int64).clamp(max=size)
@@ -131,7 +131,7 @@ class Torch(unittest.TestCase):
             self.assertTrue(found.requires_grad and not dt.reverse_subsequences(x.detach(), lengths, 1).requires_grad)
             total = torch.func.grad(lambda x: (dt.reverse_subsequences(x, lengths, 1) * torch.arange(4.0, device=device)).sum())
             same(total(x.detach().float()), model(torch.arange(4.0, device=device).expand(3, 4), lengths, 1))
-            # Through vmap, of a tensor outside that requires a gradient, and of one inside.
+            # Through vmap: the gradient of a tensor outside it, and of one inside it.
             weights = torch.randn(5, 3, 4, dtype=torch.float64, device=device, requires_grad=True)
             torch.vmap(lambda w: dt.reverse_subsequences(w, lengths, 1))(weights).mul(torch.arange(4.0, device=device)).sum().backward()
             same(weights.grad, model(torch.arange(4.0, dtype=torch.float64, device=device).expand(5, 3, 4), lengths[None], 2))

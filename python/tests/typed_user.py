@@ -1,4 +1,4 @@
-"""A user's file, as type checkers see it: mypy checks it with the package (python/pyproject.toml), and nobody runs it."""
+"""A user's file for type checkers. mypy checks it with the package (python/pyproject.toml). Nothing runs it."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from typing_extensions import assert_type
 
 
 class DeviceArray:
-    """As CuPy's and JAX's arrays look."""
+    """Looks like the arrays of CuPy and JAX."""
 
     def __dlpack__(self, *, stream: int | None = None) -> object:
         raise NotImplementedError
 
 
 class CudaArray:
-    """As Numba's arrays look."""
+    """Looks like the arrays of Numba."""
 
     __cuda_array_interface__: dict[str, Any]
 

@@ -29,7 +29,7 @@ int main(void) {
     check(dml_cuda_create_operator(device, &desc, &op, &error), &error);
     check(dml_cuda_compile_operator(device, op, NULL, &compiled, &error), &error);
 
-    /* Of the CPU device these are host pointers and the stream is NULL; of a GPU, device pointers and a cudaStream_t. */
+    /* The CPU device takes host pointers and a NULL stream. A GPU takes device pointers and a cudaStream_t. */
     const float input[] = {1, 2, 3, 4, 5, 6, 7, 8};
     const uint32_t of_lanes[] = {3, 2};
     const void *inputs[] = {input, of_lanes};

@@ -6,31 +6,42 @@
 /*
  * DirectML's FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES for NVIDIA GPUs on Linux, and on the CPU.
  *
- * Names are DirectML's with CUDA_ after DML_, so that this file and DirectML.h may be included in one another's company. Values
- * and layout are DirectML's: a pointer to a structure of DirectML.h may be cast to its namesake here.
+ * Names are DirectML's with CUDA_ after DML_, so a file can include both this header and DirectML.h. Values and layout are
+ * DirectML's: a pointer to a structure of DirectML.h can be cast to the structure of the same name here.
  *
- * Every function may be called from any thread. A function that can fail answers a DML_CUDA_STATUS; where its last argument is
- * not NULL, it receives NULL, or why the call failed: an object that the caller destroys. Results are written on success only.
- * Pointers are NULL where a function says so, else valid for as long as it says, or for the call.
+ * Threads: every function may be called from any thread.
+ * Errors: a function that can fail returns a DML_CUDA_STATUS. If its last argument is not NULL, it writes an error object there,
+ * or NULL on success. The caller destroys the object. Results are written on success only.
+ * Pointers: an argument may be NULL only where a comment says so. It must be valid during the call, or as long as a comment says.
  */
 
 
-/* An operator made ready for a device: `IDMLCompiledOperator`. Usable from any thread, by several at once. */
+/* An operator that was compiled for a device: `IDMLCompiledOperator`. Usable from several threads at once. */
 typedef struct DML_CUDA_COMPILED_OPERATOR DML_CUDA_COMPILED_OPERATOR;
 
 /* A device: `IDMLDevice`. Usable from any thread. */
 typedef struct DML_CUDA_DEVICE DML_CUDA_DEVICE;
 
-/* Why a call failed. Owned by whoever received it, until `dml_cuda_destroy_error`. */
+/* Why a call failed. The caller owns it and destroys it with `dml_cuda_destroy_error`. */
 typedef struct DML_CUDA_ERROR DML_CUDA_ERROR;
 
-/* A validated descriptor: `IDMLOperator`. Knows no device; usable from any thread. */
+/* A validated descriptor: `IDMLOperator`. Belongs to no device. Usable from any thread. */
 typedef struct DML_CUDA_OPERATOR DML_CUDA_OPERATOR;
 
-/* What a function answers. */
+/* What a function returns. */
 typedef uint32_t DML_CUDA_STATUS;
 
-/* `DML_FEATURE_LEVEL`; 0 stands for the highest. */
+/* What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature `onnxruntime`. */
+typedef struct {
+  /* Nodes that this library ran, also those of closed sessions. */
+  uint64_t Nodes;
+  /* Runs of such nodes. */
+  uint64_t Runs;
+  /* Runs in place: the output was the input. */
+  uint64_t InPlaceRuns;
+} DML_CUDA_ONNXRUNTIME_COUNTERS;
+
+/* `DML_FEATURE_LEVEL`, or 0 for the highest. */
 typedef uint32_t DML_CUDA_FEATURE_LEVEL;
 
 /* `DML_OPERATOR_TYPE`. */
@@ -39,15 +50,15 @@ typedef uint32_t DML_CUDA_OPERATOR_TYPE;
 /* A tensor of an operator, by the name of its field in the descriptor. */
 typedef uint32_t DML_CUDA_TENSOR_ROLE;
 
-/* What a device takes of a tensor of an operator at its feature level. */
+/* What a device accepts for one tensor of an operator, at its feature level. */
 typedef struct {
-  /* 1 where the operator exists at that level and has such a tensor; else 0, and so is the rest. */
+  /* 1 if the operator exists at that level and has such a tensor. Else 0, and the other fields are 0 too. */
   uint32_t IsSupported;
   /* The least DimensionCount. */
   uint32_t MinimumDimensionCount;
   /* The highest DimensionCount. */
   uint32_t MaximumDimensionCount;
-  /* Bit `1 << t` is set where the data type t is taken. */
+  /* Bit `1 << t` is set if data type t is accepted. */
   uint32_t DataTypeMask;
 } DML_CUDA_TENSOR_SUPPORT;
 
@@ -59,21 +70,21 @@ typedef struct {
   const void *Desc;
 } DML_CUDA_OPERATOR_DESC;
 
-/* Whether the output of every dispatch is the input. */
+/* Whether every dispatch runs in place: either, never, always. */
 typedef uint32_t DML_CUDA_IN_PLACE;
 
-/* What every dispatch of a compiled operator keeps to, so that the driver compiles fewer kernels. */
+/* What is true of every dispatch of a compiled operator. The driver then compiles fewer kernels. */
 typedef struct {
-  /* What the input's and the output's addresses are multiples of, in bytes: a power of two, or 0 where nothing is known. 16
-     gives the fastest kernel alone. */
+  /* The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With 16 the
+     driver compiles only the fastest kernel. */
   uint32_t PointerAlignment;
-  /* Whether the output is the input. */
+  /* Whether the output is the input in every dispatch. */
   DML_CUDA_IN_PLACE InPlace;
 } DML_CUDA_COMPILE_OPTIONS;
 
 /* `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. */
 typedef struct {
-  /* Input and output tensors: DirectML's descriptors are one for each, here there are none to allocate. */
+  /* The number of input and output tensors, as in DirectML. There are no descriptors to allocate here. */
   uint32_t RequiredDescriptorCount;
   /* Bytes of scratch memory: 0. */
   uint64_t TemporaryResourceSize;
@@ -81,41 +92,17 @@ typedef struct {
   uint64_t PersistentResourceSize;
 } DML_CUDA_BINDING_PROPERTIES;
 
-/* A rule that a descriptor breaks. The texts belong to the error that it was asked of. */
+/* An array of another library, with any rank, any element size in whole bytes, and strides in bytes. */
 typedef struct {
-  /* The rule's id, which never changes: `reverse.axis.range`. */
-  const char *Rule;
-  /* The field: `ReverseSubsequencesDesc.Axis`. */
-  const char *Place;
-  /* What the field holds. */
-  const char *Found;
-  /* What it would have to hold; NULL where a higher feature level takes what was found. */
-  const char *Required;
-  /* That level; 0 where there is none. */
-  DML_CUDA_FEATURE_LEVEL NeededFeatureLevel;
-} DML_CUDA_VIOLATION;
-
-/* What ONNX Runtime's sessions of this process have had the library do; zeros in a library without that feature. */
-typedef struct {
-  /* Nodes of sessions that this library runs, those of sessions that are gone included. */
-  uint64_t Nodes;
-  /* Runs of such nodes. */
-  uint64_t Runs;
-  /* Those of them whose output was their input. */
-  uint64_t InPlaceRuns;
-} DML_CUDA_ONNXRUNTIME_COUNTERS;
-
-/* An array of another library: any rank, elements of any whole bytes, strides in bytes. */
-typedef struct {
-  /* The first element. Only the address is looked at; it is also what a dispatch takes. */
+  /* The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same address. */
   const void *Data;
-  /* Numbers in Sizes, and in StridesInBytes. */
+  /* How many numbers Sizes and StridesInBytes have. */
   uint32_t Rank;
   /* Bytes of an element, at least 1. */
   uint32_t ElementSizeInBytes;
-  /* NULL of rank 0. */
+  /* May be NULL if Rank is 0. */
   const int64_t *Sizes;
-  /* None below 0. NULL: packed, in row-major order. */
+  /* At least 0 each. NULL means packed, in row-major order. */
   const int64_t *StridesInBytes;
 } DML_CUDA_ARRAY;
 
@@ -137,6 +124,20 @@ typedef union {
   double Float64;
 } DML_CUDA_SCALAR_UNION;
 
+/* A rule that a descriptor breaks. The texts belong to the error. */
+typedef struct {
+  /* The rule's id, which never changes: `reverse.axis.range`. */
+  const char *Rule;
+  /* The field: `ReverseSubsequencesDesc.Axis`. */
+  const char *Place;
+  /* The field's value. */
+  const char *Found;
+  /* What the value must be. NULL if a higher feature level accepts the value. */
+  const char *Required;
+  /* That feature level, else 0. */
+  DML_CUDA_FEATURE_LEVEL NeededFeatureLevel;
+} DML_CUDA_VIOLATION;
+
 /* `DML_TENSOR_FLAGS`. */
 typedef uint32_t DML_CUDA_TENSOR_FLAGS;
 
@@ -147,17 +148,17 @@ typedef uint32_t DML_CUDA_TENSOR_TYPE;
 typedef struct {
   /* Type of the elements. */
   DML_CUDA_TENSOR_DATA_TYPE DataType;
-  /* None on outputs; none or OWNED_BY_DML on inputs. */
+  /* NONE on outputs, NONE or OWNED_BY_DML on inputs. */
   DML_CUDA_TENSOR_FLAGS Flags;
   /* 1 to 8. */
   uint32_t DimensionCount;
   /* `DimensionCount` numbers of elements, outermost dimension first. */
   const uint32_t *Sizes;
-  /* `DimensionCount` distances in elements between neighbours; NULL is packed row-major. */
+  /* `DimensionCount` distances between neighbours, in elements. NULL means packed, in row-major order. */
   const uint32_t *Strides;
   /* Bytes from the first element to the last, rounded up to a multiple of 4, or more. */
   uint64_t TotalTensorSizeInBytes;
-  /* 0, or a power of two from 16 up. Raw pointers are held to their elements' alignment only. */
+  /* 0, or a power of two from 16 up. `dml_cuda_dispatch` requires only the alignment of an element. */
   uint32_t GuaranteedBaseOffsetAlignment;
 } DML_CUDA_BUFFER_TENSOR_DESC;
 
@@ -181,14 +182,13 @@ typedef struct {
   DML_CUDA_SCALAR_UNION ValueDelta;
 } DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC;
 
-/* `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: the first `length` elements of every lane along Axis are reversed, the rest is
-   copied. */
+/* `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies the others. */
 typedef struct {
   /* The tensor to read. */
   const DML_CUDA_TENSOR_DESC *InputTensor;
-  /* UINT32 or UINT64, the input's sizes with 1 at Axis. A length above the axis size counts as it. */
+  /* UINT32 or UINT64, the input's sizes with 1 at Axis. A length above the axis size acts as the axis size. */
   const DML_CUDA_TENSOR_DESC *SequenceLengthsTensor;
-  /* Sizes and data type of the input; strides of its own. */
+  /* The sizes and data type of the input. The strides may differ. */
   const DML_CUDA_TENSOR_DESC *OutputTensor;
   /* The dimension along which elements are reversed. */
   uint32_t Axis;
@@ -279,16 +279,16 @@ typedef struct {
 /* Success. */
 #define DML_CUDA_STATUS_OK 0
 
-/* A pointer is NULL that may not be, or a value is none of its enumeration. */
+/* A pointer is NULL that must not be, or a value is not in its enumeration. */
 #define DML_CUDA_STATUS_INVALID_ARGUMENT 1
 
-/* The descriptor breaks rules of its operator, which the error lists. */
+/* The descriptor breaks rules of its operator. The error lists them. */
 #define DML_CUDA_STATUS_VALIDATION 2
 
 /* The device could not be opened: no driver, no such GPU. */
 #define DML_CUDA_STATUS_DEVICE 3
 
-/* The operator could not be made ready for the device. */
+/* The operator could not be compiled for the device. */
 #define DML_CUDA_STATUS_COMPILE 4
 
 /* The pointers do not fit the operator. Nothing was queued. */
@@ -297,91 +297,96 @@ typedef struct {
 /* The work could not be queued. */
 #define DML_CUDA_STATUS_DISPATCH 6
 
-/* A fault of this library, which says where. */
+/* A bug in this library. The message says where. */
 #define DML_CUDA_STATUS_INTERNAL 7
 
 #ifdef __cplusplus
 extern "C" {
 #endif /* __cplusplus */
 
-/* The library's version, such as `0.1.0`. The text lives as long as the process. */
+/* The library's version, such as `0.1.0`. The text is valid until the process ends. */
 const char *dml_cuda_version(void);
 
-/* How many GPUs there are. A machine without NVIDIA's driver is an error, whose text says what is missing. */
+/* Counts what this library did for the ONNX Runtime sessions of this process. Shows whether it is in use. */
+DML_CUDA_STATUS dml_cuda_onnxruntime_counters(DML_CUDA_ONNXRUNTIME_COUNTERS *counters, DML_CUDA_ERROR **error);
+
+/* Counts the GPUs. On a machine without NVIDIA's driver this fails, and the message names what is missing. */
 DML_CUDA_STATUS dml_cuda_cuda_device_count(uint32_t *count, DML_CUDA_ERROR **error);
 
-/* The CPU as a device, held to a feature level (0: the highest). Destroy it with `dml_cuda_destroy_device`. */
+/* Creates a CPU device with a feature level (0: the highest). Destroy it with `dml_cuda_destroy_device`. */
 DML_CUDA_STATUS dml_cuda_create_cpu_device(DML_CUDA_FEATURE_LEVEL feature_level,
                                            DML_CUDA_DEVICE **device,
                                            DML_CUDA_ERROR **error);
 
-/* A GPU in its primary context, held to a feature level (0: the highest). Destroy it with `dml_cuda_destroy_device`; what
-   was loaded onto the GPU stays until the process ends. */
+/* Creates a device for a GPU, in its primary context, with a feature level (0: the highest). Destroy it with
+   `dml_cuda_destroy_device`. Loaded kernels stay on the GPU until the process ends. */
 DML_CUDA_STATUS dml_cuda_create_cuda_device(uint32_t ordinal,
                                             DML_CUDA_FEATURE_LEVEL feature_level,
                                             DML_CUDA_DEVICE **device,
                                             DML_CUDA_ERROR **error);
 
-/* Destroys a device; NULL is none. Operators that were compiled for it keep what they need. */
+/* Destroys a device. Ignores NULL. Operators that were compiled for it stay usable. */
 void dml_cuda_destroy_device(DML_CUDA_DEVICE *device);
 
-/* The GPU's name, or `CPU`; NULL of NULL. The text belongs to the device. */
+/* Returns the GPU's name, or `CPU`. Returns NULL for NULL. The text belongs to the device. */
 const char *dml_cuda_device_name(const DML_CUDA_DEVICE *device);
 
-/* The feature level a device is held to; 0 of NULL. */
+/* Returns the feature level of a device, or 0 for NULL. */
 DML_CUDA_FEATURE_LEVEL dml_cuda_device_feature_level(const DML_CUDA_DEVICE *device);
 
-/* What a device takes of a tensor of an operator: `DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT`, by operator and tensor. */
+/* Queries which data types and dimension counts a device accepts for one tensor of an operator:
+   `DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT`, by operator and tensor. */
 DML_CUDA_STATUS dml_cuda_check_tensor_support(const DML_CUDA_DEVICE *device,
                                               DML_CUDA_OPERATOR_TYPE operator_type,
                                               DML_CUDA_TENSOR_ROLE tensor,
                                               DML_CUDA_TENSOR_SUPPORT *support,
                                               DML_CUDA_ERROR **error);
 
-/* Whether a descriptor is accepted at a feature level (0: the highest), with no device. */
+/* Validates a descriptor at a feature level (0: the highest). Needs no device. */
 DML_CUDA_STATUS dml_cuda_validate(const DML_CUDA_OPERATOR_DESC *desc,
                                   DML_CUDA_FEATURE_LEVEL feature_level,
                                   DML_CUDA_ERROR **error);
 
-/* Whether a version of DirectML, such as `1.8.0`, accepts a descriptor: its verdict, its mistakes included. */
+/* Validates a descriptor as a version of DirectML does, such as `1.8.0`, including that version's mistakes. */
 DML_CUDA_STATUS dml_cuda_validate_as(const DML_CUDA_OPERATOR_DESC *desc,
                                      const char *directml_version,
                                      DML_CUDA_ERROR **error);
 
-/* Validates a descriptor at the device's feature level: `IDMLDevice::CreateOperator`. The descriptor is copied. Destroy the
-   operator with `dml_cuda_destroy_operator`. */
+/* Validates and copies a descriptor, at the device's feature level: `IDMLDevice::CreateOperator`. Destroy the operator with
+   `dml_cuda_destroy_operator`. */
 DML_CUDA_STATUS dml_cuda_create_operator(const DML_CUDA_DEVICE *device,
                                          const DML_CUDA_OPERATOR_DESC *desc,
                                          DML_CUDA_OPERATOR **operator_,
                                          DML_CUDA_ERROR **error);
 
-/* Destroys an operator; NULL is none. */
+/* Destroys an operator. Ignores NULL. */
 void dml_cuda_destroy_operator(DML_CUDA_OPERATOR *operator_);
 
 /* Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy the
-   result with `dml_cuda_destroy_compiled_operator`. Not while a stream of this thread is being captured. */
+   result with `dml_cuda_destroy_compiled_operator`. Do not call this while this thread captures a stream. */
 DML_CUDA_STATUS dml_cuda_compile_operator(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_OPERATOR *operator_,
                                           const DML_CUDA_COMPILE_OPTIONS *options,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
-/* Destroys a compiled operator; NULL is none. Work that it queued goes on: the kernels stay loaded. */
+/* Destroys a compiled operator. Ignores NULL. Queued work still completes, because the kernels stay loaded. */
 void dml_cuda_destroy_compiled_operator(DML_CUDA_COMPILED_OPERATOR *compiled);
 
-/* What a dispatch needs besides its tensors: nothing. `IDMLDispatchable::GetBindingProperties`. */
+/* Reads what a dispatch needs besides its tensors, which is nothing: `IDMLDispatchable::GetBindingProperties`. */
 DML_CUDA_STATUS dml_cuda_get_binding_properties(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                                 DML_CUDA_BINDING_PROPERTIES *properties,
                                                 DML_CUDA_ERROR **error);
 
-/* Runs a compiled operator: on a GPU queued on `stream` (a CUstream or cudaStream_t; NULL, 1 and 2 are the default streams), on
-   the CPU device before it returns, with `stream` NULL.
+/* Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2 are the
+   default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 
-   `inputs` are the addresses of the input tensors' first elements in the order of the descriptor's fields (InputTensor,
-   SequenceLengthsTensor; none for a fill), `output` that of the output's: device memory for a GPU, host memory for the CPU
-   device. `output` equal to InputTensor's address runs in place. On a GPU nothing is allocated, copied or waited for, and the
-   call may be captured into a CUDA graph. The memory stays as it is until the work, or the last replay of its graph, is done.
-   A failed call has queued and written nothing. */
+   `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields: InputTensor and
+   SequenceLengthsTensor, or none for a fill. `output` is the address of the output's first element. A GPU needs device memory,
+   the CPU device host memory. If `output` equals InputTensor's address, the operator runs in place.
+
+   On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the memory
+   until the work, or the last replay of its graph, is done. A failed call has queued and written nothing. */
 DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   const void *const *inputs,
                                   uint32_t input_count,
@@ -389,43 +394,26 @@ DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   void *stream,
                                   DML_CUDA_ERROR **error);
 
-/* What a dispatch of an operator would do on a GPU, whether there is one or not: merged dimensions, kernels, grids, bytes, and
-   why no faster kernel runs. `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text
-   with `dml_cuda_free_string`. */
+/* Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs. Needs no GPU.
+   `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text with
+   `dml_cuda_free_string`. */
 DML_CUDA_STATUS dml_cuda_explain(const DML_CUDA_OPERATOR *operator_,
                                  const char *target,
                                  char **explanation,
                                  DML_CUDA_ERROR **error);
 
-/* Frees a text of `dml_cuda_explain`; NULL is none. */
+/* Frees a text of `dml_cuda_explain`. Ignores NULL. */
 void dml_cuda_free_string(char *string);
 
-/* The status of an error; 0 of NULL. */
-DML_CUDA_STATUS dml_cuda_error_status(const DML_CUDA_ERROR *error);
+/* Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements move as
+   integers of 1 to 8 bytes. No size may be 0.
 
-/* What went wrong, where, and what would have been right: a line for each broken rule, else one. The text belongs to the
-   error; NULL of NULL. */
-const char *dml_cuda_error_message(const DML_CUDA_ERROR *error);
+   `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the axis. Its
+   Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
 
-/* How many rules the descriptor breaks; 0 where the error is of another kind. */
-uint32_t dml_cuda_error_violation_count(const DML_CUDA_ERROR *error);
-
-/* A broken rule, by its place among them. The texts belong to the error. */
-DML_CUDA_STATUS dml_cuda_error_violation(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_VIOLATION *violation);
-
-/* Destroys an error; NULL is none. */
-void dml_cuda_destroy_error(DML_CUDA_ERROR *error);
-
-/* What ONNX Runtime's sessions of this process have had this library do: a way to see that it is in use. */
-DML_CUDA_STATUS dml_cuda_onnxruntime_counters(DML_CUDA_ONNXRUNTIME_COUNTERS *counters, DML_CUDA_ERROR **error);
-
-/* Compiles a reversal of arrays along `axis`, from the end where negative: dimensions are folded, and elements are moved as integers of 1
-   to 8 bytes. `lengths` has unsigned elements of 4 or 8 bytes, and a shape that NumPy broadcasts to the input's with 1 at the axis;
-   its Data is not looked at. `output` has the input's sizes, and its Data where it is to run in place.
-
-   Dispatch the result with arrays of the same layout, whose input and output are each aligned to 16 bytes if these are, and are the
-   same if these are. A call like one before finds what that compiled. No size may be 0. Destroy the result with
-   `dml_cuda_destroy_compiled_operator`. */
+   Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must be in every
+   dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns the operator from a cache.
+   Destroy the result with `dml_cuda_destroy_compiled_operator`. */
 DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_ARRAY *input,
                                           const DML_CUDA_ARRAY *lengths,
@@ -434,8 +422,9 @@ DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
-/* Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is one that
-   DirectML fills; the scalars are of that type. As of `dml_cuda_compile_reversal`, a call like one before finds what that compiled. */
+/* Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is a type
+   that DirectML fills, and the scalars have that type. As with `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy
+   the result with `dml_cuda_destroy_compiled_operator`. */
 DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_ARRAY *output,
                                           DML_CUDA_TENSOR_DATA_TYPE data_type,
@@ -443,6 +432,22 @@ DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_SCALAR_UNION *delta,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
+
+/* Returns the status of an error, or 0 for NULL. */
+DML_CUDA_STATUS dml_cuda_error_status(const DML_CUDA_ERROR *error);
+
+/* Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line. The text
+   belongs to the error. Returns NULL for NULL. */
+const char *dml_cuda_error_message(const DML_CUDA_ERROR *error);
+
+/* Returns how many rules the descriptor breaks, or 0 if the error is of another kind. */
+uint32_t dml_cuda_error_violation_count(const DML_CUDA_ERROR *error);
+
+/* Reads the broken rule with this index. The texts belong to the error. */
+DML_CUDA_STATUS dml_cuda_error_violation(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_VIOLATION *violation);
+
+/* Destroys an error. Ignores NULL. */
+void dml_cuda_destroy_error(DML_CUDA_ERROR *error);
 
 #ifdef __cplusplus
 }  /* extern "C" */

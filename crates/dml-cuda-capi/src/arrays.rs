@@ -1,39 +1,43 @@
-//! Operators of other libraries' arrays: NumPy's, DLPack's, PyTorch's.
-#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // as in `api`
+//! Operators on arrays of other libraries, such as NumPy and PyTorch.
+#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // as in `device`
 
 use std::ffi::c_void;
 
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError};
-use dml::{CompileOptions, Error, TensorDataType};
+use dml::{Error, TensorDataType};
 
-use crate::api::{give_compiled, DML_CUDA_COMPILED_OPERATOR, DML_CUDA_DEVICE};
-use crate::input::{self, follow};
+use crate::device::DML_CUDA_DEVICE;
+use crate::input::{self, compile_options, follow};
+use crate::operator::DML_CUDA_COMPILED_OPERATOR;
+use crate::output::create;
 use crate::status::*;
 use crate::types::*;
 
-/// An array of another library: any rank, elements of any whole bytes, strides in bytes.
+/// An array of another library, with any rank, any element size in whole bytes, and strides in bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_ARRAY {
-    /// The first element. Only the address is looked at; it is also what a dispatch takes.
+    /// The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same address.
     pub Data: *const c_void,
-    /// Numbers in Sizes, and in StridesInBytes.
+    /// How many numbers Sizes and StridesInBytes have.
     pub Rank: u32,
     /// Bytes of an element, at least 1.
     pub ElementSizeInBytes: u32,
-    /// NULL of rank 0.
+    /// May be NULL if Rank is 0.
     pub Sizes: *const i64,
-    /// None below 0. NULL: packed, in row-major order.
+    /// At least 0 each. NULL means packed, in row-major order.
     pub StridesInBytes: *const i64,
 }
 
-/// Compiles a reversal of arrays along `axis`, from the end where negative: dimensions are folded, and elements are moved as integers of 1
-/// to 8 bytes. `lengths` has unsigned elements of 4 or 8 bytes, and a shape that NumPy broadcasts to the input's with 1 at the axis;
-/// its Data is not looked at. `output` has the input's sizes, and its Data where it is to run in place.
+/// Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements move as
+/// integers of 1 to 8 bytes. No size may be 0.
 ///
-/// Dispatch the result with arrays of the same layout, whose input and output are each aligned to 16 bytes if these are, and are the
-/// same if these are. A call like one before finds what that compiled. No size may be 0. Destroy the result with
-/// `dml_cuda_destroy_compiled_operator`.
+/// `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the axis. Its
+/// Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
+///
+/// Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must be in every
+/// dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns the operator from a cache.
+/// Destroy the result with `dml_cuda_destroy_compiled_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_reversal(
     device: *const DML_CUDA_DEVICE,
@@ -44,7 +48,7 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
+    let make = || {
         // SAFETY: the header's contract, here and below.
         let (device, input, output) =
             unsafe { (follow(device, "device")?, follow(input, "input")?, follow(output, "output")?) };
@@ -69,20 +73,19 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
             )));
         }
         let addresses = input.Data as u64 | output.Data as u64;
-        // Of packed arrays the library's own strides are those.
+        // Without strides the output is packed.
         let (strides, size, axis) = (of_output.strides_in_bytes, size as usize, i64::from(axis));
         let lowered = LoweredReversal::new(of_input, of_lengths, strides, axis, size, length_type, addresses)?;
-        let options = options(addresses, Some(input.Data == output.Data));
-        let made = device.device.compile_lowered(&Lowered::Reversal(lowered), options)?;
-        // SAFETY: as above.
-        unsafe { give_compiled(compiled, made) }
+        let options = compile_options(addresses, Some(input.Data == output.Data));
+        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_lowered(&Lowered::Reversal(lowered), options)?))
     };
     // SAFETY: as above.
-    unsafe { run(error, body) }
+    unsafe { create(compiled, "compiled", error, make) }
 }
 
-/// Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is one that
-/// DirectML fills; the scalars are of that type. As of `dml_cuda_compile_reversal`, a call like one before finds what that compiled.
+/// Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is a type
+/// that DirectML fills, and the scalars have that type. As with `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy
+/// the result with `dml_cuda_destroy_compiled_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_sequence(
     device: *const DML_CUDA_DEVICE,
@@ -93,29 +96,24 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
+    let make = || {
         // SAFETY: the header's contract, here and below.
         let (device, output) = unsafe { (follow(device, "device")?, follow(output, "output")?) };
         let data_type = input::data_type(data_type, "data_type")?;
-        // SAFETY: as above; every pattern of bits is a value of the union's integers.
+        // SAFETY: as above; every bit pattern is a value of the union's integers.
         let (tensor, start, delta) =
             unsafe { (tensor(output, "output")?, follow(start, "start")?.UInt64, follow(delta, "delta")?.UInt64) };
         let lowered = LoweredSequence::strided(data_type, tensor, start, delta)?;
-        let made = device.device.compile_lowered(&Lowered::Sequence(lowered), options(output.Data as u64, None))?;
-        // SAFETY: as above.
-        unsafe { give_compiled(compiled, made) }
+        let options = compile_options(output.Data as u64, None);
+        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_lowered(&Lowered::Sequence(lowered), options)?))
     };
     // SAFETY: as above.
-    unsafe { run(error, body) }
-}
-
-fn options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
-    CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
+    unsafe { create(compiled, "compiled", error, make) }
 }
 
 /// # Safety
 ///
-/// Its pointers are null, or have as many numbers as its rank says.
+/// Each pointer is null, or points to `Rank` numbers.
 unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTensor<'a>, Failure> {
     let rank = array.Rank as usize;
     if rank > 0 && array.Sizes.is_null() {

@@ -1,15 +1,16 @@
-//! Descriptors of C as those of the crate. Pointers are followed where they are not null; numbers are looked at before they are
-//! believed.
+//! Turns descriptors of C into those of the crate. Checks every pointer for NULL and alignment, and every number for its range.
+
+use std::ffi::{c_char, CStr};
 
 use dml::{
-    BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc,
-    ScalarUnion, TensorDataType, TensorFlags, TensorRole,
+    BufferTensorDesc, CompileOptions, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
+    ReverseSubsequencesDesc, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
 };
 
 use crate::status::{level_value, Failure};
 use crate::types::*;
 
-/// The most dimensions that are read. The rules name what they allow, which is less.
+/// The most dimensions that are read. The rules allow fewer, and name their limit.
 const MAX_DIMENSIONS: u32 = 1 << 10;
 
 pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLevel, Failure> {
@@ -50,11 +51,11 @@ pub(crate) fn in_place(value: DML_CUDA_IN_PLACE) -> Result<Option<bool>, Failure
     }
 }
 
-/// What a pointer points to.
+/// Follows a pointer, if it is not null and aligned.
 ///
 /// # Safety
 ///
-/// `pointer` is null, or points to a `T` that stays as it is for `'a`.
+/// `pointer` is null, or points to a `T` that does not change during `'a`.
 pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a T, Failure> {
     if pointer.is_null() {
         return Err(Failure::argument(format!("{place} is NULL, must be a pointer")));
@@ -67,6 +68,18 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
     Ok(unsafe { &*pointer })
 }
 
+/// # Safety
+///
+/// `pointer` is null, or a text that ends in a NUL and does not change during `'a`.
+pub(crate) unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Failure> {
+    if pointer.is_null() {
+        return Err(Failure::argument(format!("{name} is NULL, must be a text")));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|_| Failure::argument(format!("{name} is {text:?}, must be UTF-8")))
+}
+
 pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result<TensorDataType, Failure> {
     let known = (value as usize).checked_sub(1).and_then(|at| TensorDataType::ALL.get(at));
     known.copied().ok_or_else(|| Failure::argument(format!("{place} is {value}, must be 1 (FLOAT32) to 13 (INT4)")))
@@ -74,14 +87,14 @@ pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result
 
 /// # Safety
 ///
-/// As of [`follow`], of all that the descriptor points to.
+/// As for [`follow`], for everything the descriptor points to.
 unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<BufferTensorDesc, Failure> {
     // SAFETY: the caller's promise.
     let desc = unsafe { follow(pointer, place) }?;
     if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
         return Err(Failure::argument(format!("{place}.Type is {}, must be 1 (BUFFER)", desc.Type)));
     }
-    // SAFETY: the caller's promise: of this type, `Desc` is a buffer tensor's descriptor.
+    // SAFETY: the caller's promise: with this type, `Desc` points to a buffer tensor's descriptor.
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
@@ -91,7 +104,7 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
         if count == 0 {
             return Ok(Vec::new());
         }
-        // SAFETY: the caller's promise: not null, it points to `DimensionCount` numbers.
+        // SAFETY: the caller's promise: if not null, it points to `DimensionCount` numbers.
         let first = unsafe { follow(pointer, &format!("{place}.{field}")) }?;
         // SAFETY: as above.
         Ok(unsafe { std::slice::from_raw_parts(first, count as usize) }.to_vec())
@@ -113,15 +126,15 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
 }
 
 fn scalar(union: DML_CUDA_SCALAR_UNION) -> ScalarUnion {
-    // SAFETY: any 8 bytes are 8 bytes. Those behind a narrower value that was written are the caller's, and are not used.
+    // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
     ScalarUnion::Bytes(unsafe { union.Bytes })
 }
 
 /// # Safety
 ///
-/// As of [`follow`], of all that the descriptor points to; a scalar is written as wide as ValueDataType says.
+/// As for [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of ValueDataType.
 pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<OperatorDesc, Failure> {
-    // SAFETY: the caller's promise, here and below: `Desc` is a descriptor of the operator of this type.
+    // SAFETY: the caller's promise, here and below: `Desc` points to the descriptor of this operator type.
     let desc = unsafe { follow(pointer, "OperatorDesc") }?;
     Ok(match operator_type(desc.Type)? {
         OperatorType::FillValueSequence => {
@@ -152,4 +165,9 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
             .into()
         }
     })
+}
+
+/// The compile options of a dispatch whose addresses are known: `addresses` are the input's and the output's, combined by "or".
+pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
+    CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
 }

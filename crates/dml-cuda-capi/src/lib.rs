@@ -1,22 +1,27 @@
-//! The C library of dml-cuda: DirectML's descriptors, with which a C program validates, compiles and dispatches the two
-//! operators. `include/dml_cuda.h` is made from these files; its words are the doc comments here.
+//! The C library of dml-cuda: a C program validates, compiles and dispatches the two operators with DirectML's descriptors.
+//! `include/dml_cuda.h` is made from these files. Its comments are the doc comments here.
 //!
 //! | file | |
 //! | --- | --- |
 //! | types | structures and constants, laid out as in DirectML.h |
 //! | status | status codes and error objects |
-//! | input | descriptors of C as those of the crate |
-//! | api | the functions |
-//! | arrays | operators of other libraries' arrays |
-//! | onnxruntime | ONNX Runtime's door: `RegisterCustomOps` |
+//! | input | reads what C callers pass: pointers, enumerations, descriptors |
+//! | output | writes results through the caller's pointers, and destroys objects |
+//! | library | the version and the counters of the library |
+//! | device | devices |
+//! | operator | validate, create, compile, dispatch, explain |
+//! | arrays | operators on the arrays of other libraries |
+//! | onnxruntime | custom operators for ONNX Runtime: `RegisterCustomOps` |
 //!
-//! Every function catches panics, takes enumerations as `uint32_t`, and says what it owns.
+//! Every function catches panics, takes enumerations as `uint32_t`, and documents what it owns.
 
-pub mod api;
 pub mod arrays;
+pub mod device;
 mod input;
+pub mod library;
 #[cfg(feature = "onnxruntime")]
 mod onnxruntime;
-
+pub mod operator;
+mod output;
 pub mod status;
 pub mod types;

@@ -1,12 +1,12 @@
-//! ONNX Runtime's door: `RegisterCustomOps`, by which a session loads this library.
+//! Custom operators for ONNX Runtime. Sessions load this library through `RegisterCustomOps`.
 //!
 //! | file | |
 //! | --- | --- |
-//! | api | ONNX Runtime's functions, with results in place of statuses |
-//! | kernel | what nodes have in common: a device, and a dispatch on the run's stream |
-//! | reverse, sequence | what the two kinds of nodes do in a run |
-//! | op | the tables of callbacks that describe an operator to ONNX Runtime; its nodes |
-//! | register | which operators there are, in which domains |
+//! | api | ONNX Runtime's functions, wrapped to return `Result` |
+//! | kernel | what all nodes share: a device, and a dispatch on the run's stream |
+//! | reverse, sequence | a run of each kind of node |
+//! | op | the callbacks that describe an operator to ONNX Runtime, and its nodes |
+//! | register | the list of operators and their domains |
 
 mod api;
 mod kernel;

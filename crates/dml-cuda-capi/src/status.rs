@@ -1,34 +1,36 @@
 //! Status codes, and errors as objects that the caller owns.
-#![allow(non_camel_case_types)]
+#![allow(non_camel_case_types, clippy::missing_safety_doc)] // as in `device`
 
 use std::ffi::{c_char, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use dml::{FeatureLevel, Requirement, ValidationError, ValidationErrors};
 
+use crate::input::follow;
+use crate::output::{destroy, write};
 use crate::types::{DML_CUDA_FEATURE_LEVEL, DML_CUDA_VIOLATION};
 
-/// What a function answers.
+/// What a function returns.
 pub type DML_CUDA_STATUS = u32;
 
 /// Success.
 pub const DML_CUDA_STATUS_OK: DML_CUDA_STATUS = 0;
-/// A pointer is NULL that may not be, or a value is none of its enumeration.
+/// A pointer is NULL that must not be, or a value is not in its enumeration.
 pub const DML_CUDA_STATUS_INVALID_ARGUMENT: DML_CUDA_STATUS = 1;
-/// The descriptor breaks rules of its operator, which the error lists.
+/// The descriptor breaks rules of its operator. The error lists them.
 pub const DML_CUDA_STATUS_VALIDATION: DML_CUDA_STATUS = 2;
 /// The device could not be opened: no driver, no such GPU.
 pub const DML_CUDA_STATUS_DEVICE: DML_CUDA_STATUS = 3;
-/// The operator could not be made ready for the device.
+/// The operator could not be compiled for the device.
 pub const DML_CUDA_STATUS_COMPILE: DML_CUDA_STATUS = 4;
 /// The pointers do not fit the operator. Nothing was queued.
 pub const DML_CUDA_STATUS_BINDING: DML_CUDA_STATUS = 5;
 /// The work could not be queued.
 pub const DML_CUDA_STATUS_DISPATCH: DML_CUDA_STATUS = 6;
-/// A fault of this library, which says where.
+/// A bug in this library. The message says where.
 pub const DML_CUDA_STATUS_INTERNAL: DML_CUDA_STATUS = 7;
 
-/// Why a call failed. Owned by whoever received it, until `dml_cuda_destroy_error`.
+/// Why a call failed. The caller owns it and destroys it with `dml_cuda_destroy_error`.
 pub struct DML_CUDA_ERROR {
     pub(crate) status: DML_CUDA_STATUS,
     pub(crate) message: CString,
@@ -64,20 +66,20 @@ impl Violation {
     }
 }
 
-/// DirectML's number of a feature level: 0x5200 of 5_2.
+/// DirectML's number of a feature level: 0x5200 for 5_2.
 pub(crate) fn level_value(level: FeatureLevel) -> DML_CUDA_FEATURE_LEVEL {
     let mut numbers = level.name().split('_').map(|number| number.parse::<u32>().unwrap_or(0));
     let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     major << 12 | minor << 8
 }
 
-/// A text for C: what comes before the first NUL, of which this library writes none.
+/// A text for C. It ends at the first NUL, but no text of this library has one.
 pub(crate) fn text(text: &str) -> CString {
     let end = text.find('\0').unwrap_or(text.len());
     CString::new(&text[..end]).unwrap_or_default()
 }
 
-/// A failure on its way out.
+/// A failure before it becomes a status and an error object.
 pub(crate) struct Failure {
     status: DML_CUDA_STATUS,
     message: String,
@@ -127,7 +129,7 @@ impl From<dml::DispatchError> for Failure {
     }
 }
 
-/// Runs the body of a function of the header: its failure, or its panic, becomes a status and an error object.
+/// Runs the body of a function of the header. Turns a failure or a panic into a status and an error object.
 ///
 /// # Safety
 ///
@@ -157,4 +159,53 @@ pub(crate) unsafe fn run(
         unsafe { error.write(object) };
     }
     status
+}
+
+/// Returns the status of an error, or 0 for NULL.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_error_status(error: *const DML_CUDA_ERROR) -> DML_CUDA_STATUS {
+    // SAFETY: the header's contract.
+    unsafe { follow(error, "error") }.map_or(DML_CUDA_STATUS_OK, |error| error.status)
+}
+
+/// Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line. The text
+/// belongs to the error. Returns NULL for NULL.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_error_message(error: *const DML_CUDA_ERROR) -> *const c_char {
+    // SAFETY: the header's contract.
+    unsafe { follow(error, "error") }.map_or(std::ptr::null(), |error| error.message.as_ptr())
+}
+
+/// Returns how many rules the descriptor breaks, or 0 if the error is of another kind.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_error_violation_count(error: *const DML_CUDA_ERROR) -> u32 {
+    // SAFETY: the header's contract.
+    unsafe { follow(error, "error") }.map_or(0, |error| error.violations.len() as u32)
+}
+
+/// Reads the broken rule with this index. The texts belong to the error.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_error_violation(
+    error: *const DML_CUDA_ERROR,
+    index: u32,
+    violation: *mut DML_CUDA_VIOLATION,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract.
+        let violations = &unsafe { follow(error, "error") }?.violations;
+        let found = violations.get(index as usize).ok_or_else(|| {
+            Failure::argument(format!("index is {index}, must be below {}, the number of violations", violations.len()))
+        })?;
+        // SAFETY: the header's contract.
+        unsafe { write(violation, "violation", found.as_c()) }
+    };
+    // SAFETY: null asks for no error object.
+    unsafe { run(std::ptr::null_mut(), body) }
+}
+
+/// Destroys an error. Ignores NULL.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_destroy_error(error: *mut DML_CUDA_ERROR) {
+    // SAFETY: the header's contract.
+    unsafe { destroy(error) }
 }

@@ -1,6 +1,6 @@
 //! Structures and constants of the header. Names are DirectML's with `CUDA_` after `DML_`, so that DirectML.h can be included in
-//! the same file; values and layout are DirectML's, so that a pointer to a structure of DirectML.h can be cast.
-#![allow(non_camel_case_types, non_snake_case, missing_docs)] // the constants are DirectML's, and say what they are
+//! the same file. Values and layout are DirectML's too, so that a pointer to a structure of DirectML.h can be cast.
+#![allow(non_camel_case_types, non_snake_case, missing_docs)] // the constants are DirectML's
 
 use std::ffi::{c_char, c_void};
 
@@ -12,11 +12,11 @@ pub type DML_CUDA_TENSOR_FLAGS = u32;
 pub type DML_CUDA_TENSOR_TYPE = u32;
 /// `DML_OPERATOR_TYPE`.
 pub type DML_CUDA_OPERATOR_TYPE = u32;
-/// `DML_FEATURE_LEVEL`; 0 stands for the highest.
+/// `DML_FEATURE_LEVEL`, or 0 for the highest.
 pub type DML_CUDA_FEATURE_LEVEL = u32;
 /// A tensor of an operator, by the name of its field in the descriptor.
 pub type DML_CUDA_TENSOR_ROLE = u32;
-/// Whether the output of every dispatch is the input.
+/// Whether every dispatch runs in place: either, never, always.
 pub type DML_CUDA_IN_PLACE = u32;
 
 pub const DML_CUDA_TENSOR_DATA_TYPE_UNKNOWN: DML_CUDA_TENSOR_DATA_TYPE = 0;
@@ -83,17 +83,17 @@ pub struct DML_CUDA_TENSOR_DESC {
 pub struct DML_CUDA_BUFFER_TENSOR_DESC {
     /// Type of the elements.
     pub DataType: DML_CUDA_TENSOR_DATA_TYPE,
-    /// None on outputs; none or OWNED_BY_DML on inputs.
+    /// NONE on outputs, NONE or OWNED_BY_DML on inputs.
     pub Flags: DML_CUDA_TENSOR_FLAGS,
     /// 1 to 8.
     pub DimensionCount: u32,
     /// `DimensionCount` numbers of elements, outermost dimension first.
     pub Sizes: *const u32,
-    /// `DimensionCount` distances in elements between neighbours; NULL is packed row-major.
+    /// `DimensionCount` distances between neighbours, in elements. NULL means packed, in row-major order.
     pub Strides: *const u32,
     /// Bytes from the first element to the last, rounded up to a multiple of 4, or more.
     pub TotalTensorSizeInBytes: u64,
-    /// 0, or a power of two from 16 up. Raw pointers are held to their elements' alignment only.
+    /// 0, or a power of two from 16 up. `dml_cuda_dispatch` requires only the alignment of an element.
     pub GuaranteedBaseOffsetAlignment: u32,
 }
 
@@ -129,16 +129,15 @@ pub struct DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC {
     pub ValueDelta: DML_CUDA_SCALAR_UNION,
 }
 
-/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: the first `length` elements of every lane along Axis are reversed, the rest is
-/// copied.
+/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies the others.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
     /// The tensor to read.
     pub InputTensor: *const DML_CUDA_TENSOR_DESC,
-    /// UINT32 or UINT64, the input's sizes with 1 at Axis. A length above the axis size counts as it.
+    /// UINT32 or UINT64, the input's sizes with 1 at Axis. A length above the axis size acts as the axis size.
     pub SequenceLengthsTensor: *const DML_CUDA_TENSOR_DESC,
-    /// Sizes and data type of the input; strides of its own.
+    /// The sizes and data type of the input. The strides may differ.
     pub OutputTensor: *const DML_CUDA_TENSOR_DESC,
     /// The dimension along which elements are reversed.
     pub Axis: u32,
@@ -158,7 +157,7 @@ pub struct DML_CUDA_OPERATOR_DESC {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_BINDING_PROPERTIES {
-    /// Input and output tensors: DirectML's descriptors are one for each, here there are none to allocate.
+    /// The number of input and output tensors, as in DirectML. There are no descriptors to allocate here.
     pub RequiredDescriptorCount: u32,
     /// Bytes of scratch memory: 0.
     pub TemporaryResourceSize: u64,
@@ -166,32 +165,32 @@ pub struct DML_CUDA_BINDING_PROPERTIES {
     pub PersistentResourceSize: u64,
 }
 
-/// What every dispatch of a compiled operator keeps to, so that the driver compiles fewer kernels.
+/// What is true of every dispatch of a compiled operator. The driver then compiles fewer kernels.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_COMPILE_OPTIONS {
-    /// What the input's and the output's addresses are multiples of, in bytes: a power of two, or 0 where nothing is known. 16
-    /// gives the fastest kernel alone.
+    /// The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With 16 the
+    /// driver compiles only the fastest kernel.
     pub PointerAlignment: u32,
-    /// Whether the output is the input.
+    /// Whether the output is the input in every dispatch.
     pub InPlace: DML_CUDA_IN_PLACE,
 }
 
-/// What a device takes of a tensor of an operator at its feature level.
+/// What a device accepts for one tensor of an operator, at its feature level.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_TENSOR_SUPPORT {
-    /// 1 where the operator exists at that level and has such a tensor; else 0, and so is the rest.
+    /// 1 if the operator exists at that level and has such a tensor. Else 0, and the other fields are 0 too.
     pub IsSupported: u32,
     /// The least DimensionCount.
     pub MinimumDimensionCount: u32,
     /// The highest DimensionCount.
     pub MaximumDimensionCount: u32,
-    /// Bit `1 << t` is set where the data type t is taken.
+    /// Bit `1 << t` is set if data type t is accepted.
     pub DataTypeMask: u32,
 }
 
-/// A rule that a descriptor breaks. The texts belong to the error that it was asked of.
+/// A rule that a descriptor breaks. The texts belong to the error.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_VIOLATION {
@@ -199,22 +198,22 @@ pub struct DML_CUDA_VIOLATION {
     pub Rule: *const c_char,
     /// The field: `ReverseSubsequencesDesc.Axis`.
     pub Place: *const c_char,
-    /// What the field holds.
+    /// The field's value.
     pub Found: *const c_char,
-    /// What it would have to hold; NULL where a higher feature level takes what was found.
+    /// What the value must be. NULL if a higher feature level accepts the value.
     pub Required: *const c_char,
-    /// That level; 0 where there is none.
+    /// That feature level, else 0.
     pub NeededFeatureLevel: DML_CUDA_FEATURE_LEVEL,
 }
 
-/// What ONNX Runtime's sessions of this process have had the library do; zeros in a library without that feature.
+/// What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature `onnxruntime`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_ONNXRUNTIME_COUNTERS {
-    /// Nodes of sessions that this library runs, those of sessions that are gone included.
+    /// Nodes that this library ran, also those of closed sessions.
     pub Nodes: u64,
     /// Runs of such nodes.
     pub Runs: u64,
-    /// Those of them whose output was their input.
+    /// Runs in place: the output was the input.
     pub InPlaceRuns: u64,
 }

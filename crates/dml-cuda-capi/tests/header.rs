@@ -1,6 +1,6 @@
 //! `include/dml_cuda.h` is what cbindgen makes of the sources. `UPDATE_HEADER=1 cargo test -p dml-cuda-capi --test header` writes it.
 
-/// Comments as C89 has them: cbindgen writes `//` behind `#endif` in every style.
+/// Turns `//` comments into C89's: cbindgen writes `//` after `#endif` in every style.
 fn with_old_comments(header: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut rest = header.lines().peekable();
@@ -10,7 +10,7 @@ fn with_old_comments(header: &str) -> String {
             continue;
         };
         lines.push(format!("{code}/*{words}"));
-        // Lines of one comment stand below each other.
+        // The next lines of the same comment.
         while let Some((_, words)) =
             rest.next_if(|next| next.starts_with(&format!("{code}//"))).and_then(|next| next.split_once("//"))
         {
@@ -25,7 +25,8 @@ fn with_old_comments(header: &str) -> String {
 fn the_header_is_made_from_the_sources() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("the configuration is right");
-    let sources = ["types", "status", "api", "arrays"].map(|name| root.join(format!("src/{name}.rs")));
+    let sources =
+        ["types", "library", "device", "operator", "arrays", "status"].map(|name| root.join(format!("src/{name}.rs")));
     let builder =
         sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, path| builder.with_src(path));
     let mut made = Vec::new();

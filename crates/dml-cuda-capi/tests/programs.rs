@@ -9,7 +9,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder of libdml_cuda.so and .a, which cargo builds for the first test.
+/// The folder of libdml_cuda.so and .a. The first test that needs it builds it with cargo.
 fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -30,7 +30,7 @@ const C: [&str; 8] =
     ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
 const CPP: [&str; 7] = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O1"];
 
-/// Compiles sources (below the crate) to a program; false where there is no compiler.
+/// Compiles a source file of the crate to a program. Returns false if there is no compiler.
 fn compile(compiler: &str, arguments: &[&str], source: &str, more: &[&str], to: &Path) -> bool {
     let fallback = if compiler == "CC" { "cc" } else { "c++" };
     let program = std::env::var(compiler).unwrap_or_else(|_| fallback.to_owned());
@@ -76,7 +76,7 @@ fn the_header_has_directmls_layout_in_c_and_in_cpp() {
     }
 }
 
-/// A header for old programs, too: no warning of any standard, included first and twice.
+/// Old programs can use the header: no standard gives a warning, also if it is included first and twice.
 #[test]
 fn the_header_is_of_every_standard_of_c_and_cpp() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -116,7 +116,7 @@ fn every_function_is_called_rightly_and_wrongly() {
     }
 }
 
-/// A million devices, operators, compiled operators and errors under the address sanitizer, which looks for leaks at the end.
+/// Creates and destroys a million devices, operators, compiled operators and errors under the address sanitizer, which finds leaks.
 #[test]
 fn a_million_times_the_whole_chain_leaks_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -144,7 +144,7 @@ fn the_example_of_the_readme_runs() {
     }
 }
 
-/// Whether a tool is there; else that is said.
+/// Whether a tool is installed. Prints that a test is skipped if not.
 fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -181,7 +181,7 @@ fn pkg_config_names_what_a_program_needs() {
     assert_eq!(text(&run(&program).output().expect("it starts")), "3 2 1 4 6 5 7 8 \n");
 }
 
-/// What `find_package(dml-cuda VERSION)` finds.
+/// The version that `find_package(dml-cuda VERSION)` finds.
 #[test]
 fn cmake_finds_the_versions_that_fit() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -255,7 +255,7 @@ fn cmake_finds_the_library_from_a_project_elsewhere() {
         define("EXAMPLE", &root().join("examples/reverse.c")),
     ]);
     cmake(&["--build".into(), build.clone().into()]);
-    // CMake writes where the library is into the program.
+    // CMake writes the library's folder into the program.
     let output = Command::new(build.join("reverse")).output().expect("it starts");
     assert_eq!(text(&output), "3 2 1 4 6 5 7 8 \n");
 }
@@ -269,7 +269,7 @@ mod verdicts {
 
     use super::*;
 
-    /// DirectML's number of a name, by its place among the names.
+    /// DirectML's number of a name: its index in the list.
     fn code(name: &Value) -> usize {
         const NAMES: [&str; 14] = [
             "UNKNOWN", "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "FLOAT64",

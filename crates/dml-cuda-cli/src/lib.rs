@@ -1,4 +1,4 @@
-//! The runner `dml-cuda`, as a library: its program is [`main`]; the fuzzer takes the reading of models from it.
+//! The runner `dml-cuda` as a library. [`main`] is the program. The fuzzer uses [`model`].
 
 mod bench;
 #[doc(hidden)]
@@ -23,11 +23,11 @@ use options::{Command, Format, Options, Versions};
 use out::{complain, say};
 use run::{events, execute, validate};
 
-/// Does what the command line says, and returns the code to exit with.
+/// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     let mut options = match Options::read() {
         Ok(options) => options,
-        // Errors are printed even where that fails; help that cannot be printed is an error.
+        // Printing an error may fail silently. Printing help may not.
         Err(error) if error.use_stderr() => error.exit(),
         Err(help) => return ended(out::with(|_| help.print()).map(|()| ExitCode::SUCCESS)),
     };
@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
         Some(command) => subcommand(command),
         None => run_model(&options),
     };
-    // What was printed must be seen before what went wrong.
+    // Flush the output before printing an error.
     let _ = std::io::stdout().flush();
     ended(outcome)
 }
@@ -91,7 +91,7 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
     }
 }
 
-/// Reads a model, which may come through a pipe, but must end.
+/// Reads a model. It may come through a pipe, but not without end.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     const MOST: u64 = 256 << 20;
     let mut text = Vec::new();
@@ -102,7 +102,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn run_model(options: &Options) -> Result<ExitCode, String> {
-    for option in options.foreign.note()? {
+    for option in options.ignored.note()? {
         complain!("NOTE: {option} has no meaning here");
     }
     if options.show_dependencies {
@@ -161,7 +161,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the plan of each dispatchable, or the rules it breaks.
+/// Prints the plan of each dispatchable, or the rules that it breaks.
 fn explain(
     document: &json::Document,
     device: &Device,
@@ -221,7 +221,7 @@ fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
 
 fn list(names: &[String]) -> String {
     if names.is_empty() {
-        "of which there are none".to_owned()
+        "this machine has none".to_owned()
     } else {
         names.join(", ")
     }

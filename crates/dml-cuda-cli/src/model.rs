@@ -1,4 +1,4 @@
-//! A model: resources, dispatchables and commands, each in the file's order.
+//! A model: resources, dispatchables and commands, in the file's order.
 
 pub mod command;
 mod dispatchable;
@@ -20,19 +20,18 @@ use resource::Resource;
 pub struct Dispatchable {
     pub name: String,
     pub desc: OperatorDesc,
-    /// Bound unless a dispatch binds the same points itself.
+    /// Default bindings. A dispatch can override them.
     pub bindings: Bindings,
 }
 
 pub struct Model {
     pub resources: Vec<(String, Resource)>,
     pub dispatchables: Vec<Dispatchable>,
-    /// Each with its text, as DxDispatch prints it.
+    /// Each command with its text, as DxDispatch prints it.
     pub commands: Vec<(Command, String)>,
 }
 
-/// Reads a whole model: whatever can be wrong in the file or in files it names is found here, before anything
-/// runs.
+/// Reads a whole model. Finds every error in the file, and in files that it names, before anything runs.
 pub fn read<'a>(document: &'a Document, model_directory: &Path) -> Result<Model> {
     let root = document.root();
     let resource_nodes = members(&root, "resources")?;
@@ -42,7 +41,7 @@ pub fn read<'a>(document: &'a Document, model_directory: &Path) -> Result<Model>
     let has_resource = |name: &str| resource_names.contains(name);
     let has_dispatchable = |name: &str| dispatchable_names.contains(name);
 
-    // What a dispatchable is says most of a model that this runner does not run.
+    // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let bindings = node.get_or("bindings", Bindings::new(), |node| command::bindings(node, &has_resource))?;
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, bindings })
@@ -59,13 +58,13 @@ pub fn read<'a>(document: &'a Document, model_directory: &Path) -> Result<Model>
     Ok(Model { resources: resources.collect::<Result<_>>()?, dispatchables, commands })
 }
 
-/// Reads the dispatchables alone, each with its name, whether or not the others can be read.
+/// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
     let nodes = members(&document.root(), "dispatchables")?;
     Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
 }
 
-/// The members of an object of the root, whose names must differ.
+/// The members of an object of the root. Their names must be unique.
 fn members<'a>(root: &Node<'a>, name: &str) -> Result<Vec<(&'a str, Node<'a>)>> {
     let members = root.require(name)?.members()?;
     let mut names = HashSet::new();

@@ -1,4 +1,4 @@
-//! The command line: DxDispatch's options with DxDispatch's meaning, and what this runner has besides.
+//! The command line: DxDispatch's options with the same meaning, and this runner's own.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -20,11 +20,11 @@ pub struct Options {
     #[arg(value_name = "MODEL.json")]
     pub positional_model: Option<PathBuf>,
 
-    /// The model, as DxDispatch takes it, too
+    /// The model, in DxDispatch's spelling
     #[arg(short = 'm', long = "model", value_name = "MODEL.json")]
     pub model: Option<PathBuf>,
 
-    /// Taken in order to say that it is one too many
+    /// More models, which are an error
     #[arg(hide = true)]
     more: Vec<PathBuf>,
 
@@ -32,11 +32,11 @@ pub struct Options {
     #[arg(short, long)]
     pub adapter: Option<String>,
 
-    /// Show the devices there are, and run the model if one is given
+    /// Show the devices, and run the model if one is given
     #[arg(short, long = "show_adapters", alias = "show-adapters")]
     pub show_adapters: bool,
 
-    /// Show the versions of what the runner stands on
+    /// Show the versions of the runner, of DirectML's rules and of the CUDA driver
     #[arg(short = 'S', long = "show_dependencies", alias = "show-dependencies")]
     pub show_dependencies: bool,
 
@@ -48,19 +48,19 @@ pub struct Options {
     #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub dispatch_repeat: u32,
 
-    /// On a GPU, queue the dispatches of an iteration one by one, where they are one CUDA graph
+    /// On a GPU, queue the dispatches of an iteration one by one instead of as one CUDA graph
     #[arg(long)]
     pub no_graph: bool,
 
-    /// Milliseconds to run for; overrides the iterations
+    /// Milliseconds to run for, instead of a number of iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run")]
     pub milliseconds_to_run: Option<u32>,
 
-    /// Least milliseconds between the begins of iterations
+    /// Least milliseconds between the starts of two iterations
     #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval", default_value_t = 0)]
     pub dispatch_interval: u32,
 
-    /// At most so many first samples are left out of the statistics
+    /// Leave at most this many first samples out of the statistics
     #[arg(short = 'w', long = "warmup_samples", alias = "warmup-samples", default_value_t = 1)]
     pub warmup_samples: u32,
 
@@ -68,39 +68,39 @@ pub struct Options {
     #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0)]
     pub timing_verbosity: u32,
 
-    /// At most so many iterations are timed on the GPU; 0 times none
+    /// Time at most this many iterations on the GPU
     #[arg(long = "max_gpu_time_measurements", alias = "max-gpu-time-measurements")]
     pub max_gpu_time_measurements: Option<u32>,
 
-    /// Folder of input files, in place of the model's own
+    /// Folder of input files, instead of the model's folder
     #[arg(long = "input_path", alias = "input-path", value_name = "FOLDER")]
     pub input_path: Option<PathBuf>,
 
-    /// Folder that files are written to, in place of the current one
+    /// Folder of written files, instead of the current folder
     #[arg(long = "output_path", alias = "output-path", value_name = "FOLDER")]
     pub output_path: Option<PathBuf>,
 
-    /// Say before each command what it is
+    /// Print each command before it runs
     #[arg(long = "print_commands", alias = "print-commands")]
     pub print_commands: bool,
 
-    /// Only say of each dispatchable whether DirectML's rules accept it; nothing is allocated or run
+    /// Only check each dispatchable against DirectML's rules; allocate and run nothing
     #[arg(long)]
     pub validate: bool,
 
-    /// Refuse what DxDispatch on Windows would not run as it runs here
+    /// Refuse a model that DxDispatch on Windows would not run in the same way
     #[arg(long, conflicts_with = "explain")]
     pub strict: bool,
 
-    /// Only say of each dispatchable how it would run: merged shape, kernels, grids, bytes, and why no faster kernel
+    /// Only explain how each dispatchable would run: merged shape, kernels, grids, bytes, and why no faster kernel
     #[arg(long, conflicts_with = "validate")]
     pub explain: bool,
 
-    /// With --explain, a GPU that need not be there: t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters]
+    /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters]
     #[arg(long, requires = "explain", conflicts_with = "adapter")]
     pub target: Option<dml_cuda::GpuTarget>,
 
-    /// With --validate, the version of DirectML that answers, such as 1.8.0; or `all`: which recorded versions accept
+    /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions that accept
     #[arg(long, value_name = "VERSION", requires = "validate", conflicts_with = "feature_level")]
     pub directml: Option<Versions>,
 
@@ -108,16 +108,16 @@ pub struct Options {
     #[arg(long = "feature-level", aliases = ["feature_level", "dml_feature_level"], value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
     pub feature_level: FeatureLevel,
 
-    /// Lines as DxDispatch prints them, or a JSON object a line
+    /// DxDispatch's lines, or one JSON object per line
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
     #[command(flatten)]
-    pub foreign: Foreign,
+    pub ignored: IgnoredOptions,
 }
 
 impl Options {
-    /// The command line, or an error that says what was meant.
+    /// Reads the command line. An error suggests the command that a mistyped word may mean.
     pub fn read() -> Result<Self, clap::Error> {
         let options = Self::try_parse().map_err(|error| match mistyped(words()) {
             Some(said) if error.use_stderr() => usage(said),
@@ -132,7 +132,7 @@ impl Options {
     }
 }
 
-/// The words of the command line, but for the program's name.
+/// The words of the command line, without the program's name.
 fn words() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
@@ -141,7 +141,7 @@ fn usage(said: String) -> clap::Error {
     Options::command().error(clap::error::ErrorKind::InvalidSubcommand, said)
 }
 
-/// What to say of a word that is nearly a command, where no command is given.
+/// The message for a word that resembles a command, if no command is given.
 fn mistyped(words: impl Iterator<Item = String>) -> Option<String> {
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
     let command = Options::command();
@@ -160,7 +160,7 @@ pub fn suggestion(word: &str) -> Option<String> {
 }
 
 fn nearly<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
-    // A name with a dot or a folder is a file's.
+    // A word with a dot or a folder is the name of a file.
     if word.contains(['.', '/', '\\']) {
         return None;
     }
@@ -175,7 +175,7 @@ pub enum Format {
     Json,
 }
 
-/// What `--directml` takes.
+/// The values of `--directml`.
 #[derive(Clone, Debug)]
 pub enum Versions {
     One(DirectMlVersion),
@@ -200,9 +200,9 @@ pub enum Roof {
     Fill,
 }
 
-/// Options of DxDispatch that have no meaning here. Those of Direct3D are noted and left; those of ONNX models are refused.
+/// Options of DxDispatch that have no meaning here. Options for Direct3D are ignored with a note. Options for ONNX models are an error.
 #[derive(clap::Args)]
-pub struct Foreign {
+pub struct IgnoredOptions {
     #[arg(short = 'd', long = "debug", hide = true)]
     debug: bool,
     #[arg(short = 'q', long = "queue_type", hide = true, value_parser = ["compute", "direct"])]
@@ -251,8 +251,8 @@ pub struct Foreign {
     enable_onnx_profiling: bool,
 }
 
-impl Foreign {
-    /// Names those that are given and do nothing; an error for those of ONNX models.
+impl IgnoredOptions {
+    /// The given options that do nothing. An error if an option is for ONNX models.
     pub fn note(&self) -> Result<Vec<&'static str>, String> {
         let onnx = [
             (!self.onnx_free_dim_name_override.is_empty(), "-f"),
@@ -273,7 +273,7 @@ impl Foreign {
             (self.queue_type.is_some(), "--queue_type"),
             (self.pix_capture_type.is_some(), "--pix_capture_type"),
             (self.pix_capture_name.is_some(), "--pix_capture_name"),
-            // Dispatches follow one another on a stream, as behind a barrier, whatever is asked for.
+            // A stream runs dispatches one after another, as with a barrier. The other values ask for just that.
             (
                 self.post_dispatch_barriers.as_deref().is_some_and(|barriers| barriers == "none"),
                 "--post_dispatch_barriers none",
@@ -314,30 +314,30 @@ pub enum Command {
         /// Samples of a case
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
         samples: u32,
-        /// DxDispatch, or what prints the same, in place of this program
+        /// DxDispatch, or a program with the same output, instead of this program
         #[arg(long)]
         runner: Option<PathBuf>,
         /// The runner's device
         #[arg(short, long)]
         adapter: Option<String>,
     },
-    /// Make a run of DxDispatch's logs, or of a CSV of case, type, mode, microseconds, and bytes
+    /// Make a run from DxDispatch's logs, or from a CSV of case, type, mode, microseconds, and bytes
     Import {
         /// A folder of logs, a log, or a .csv
         from: PathBuf,
         /// The suite's folder
         #[arg(long)]
         suite: Option<PathBuf>,
-        /// The run that is written
+        /// The run to write
         #[arg(short, long = "output", value_name = "RUN.json")]
         output: PathBuf,
-        /// What reports call the run
+        /// The run's name in reports
         #[arg(long)]
         label: Option<String>,
-        /// The device, where the files do not say it
+        /// The device, if the files do not name it
         #[arg(long)]
         device: Option<String>,
-        /// What readers must know of the run
+        /// A note for readers of the run
         #[arg(long)]
         note: Vec<String>,
     },
@@ -348,11 +348,11 @@ pub enum Command {
         #[command(flatten)]
         to: ReportTo,
     },
-    /// Hold runs against the first of them
+    /// Compare runs with the first one
     Compare {
         #[arg(value_name = "RUN.json", num_args = 2.., required = true)]
         runs: Vec<PathBuf>,
-        /// Percent below which a difference is none
+        /// Differences below this many percent count as SAME
         #[arg(long, default_value_t = 5.0, value_parser = percent)]
         threshold: f64,
         #[command(flatten)]
@@ -385,13 +385,13 @@ pub enum Command {
 /// For pipelines that guard against regressions.
 #[derive(clap::Args)]
 pub struct Guard {
-    /// Exit 1 where a case is SLOWER than in the first run, an output differs, or a case or an output is not in both runs
+    /// Exit 1 if a case is SLOWER than in the first run, an output differs, or a case or an output is missing from a run
     #[arg(long)]
     pub fail_on_slower: bool,
-    /// With --fail-on-slower, let outputs differ
+    /// With --fail-on-slower, allow different outputs
     #[arg(long, requires = "fail_on_slower")]
     pub allow_different_outputs: bool,
-    /// With --fail-on-slower, let cases and outputs be missing from a run
+    /// With --fail-on-slower, allow cases and outputs that are missing from a run
     #[arg(long, requires = "fail_on_slower")]
     pub allow_missing: bool,
 }
@@ -405,13 +405,13 @@ fn percent(text: &str) -> Result<f64, String> {
 
 #[derive(clap::Args)]
 pub struct ReportTo {
-    /// [default: by the ending of --output, or a table]
+    /// [default: by the extension of --output, else a table]
     #[arg(long, value_enum)]
     pub format: Option<report::Format>,
-    /// The file that is written, in place of standard output
+    /// The file to write, instead of standard output
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// What to call a run, in the order of the runs
+    /// A run's name in the report, in the order of the runs
     #[arg(long)]
     pub label: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Standard output: a full disk is an error, a reader that has gone is none. Standard error: nothing that happens to it matters.
+//! Standard output: a full disk is an error, a closed pipe is not. Standard error: every failure is ignored.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
@@ -8,12 +8,12 @@ pub fn line(text: Arguments<'_>) -> Result<(), String> {
     with(|out| writeln!(out, "{text}"))
 }
 
-/// Hands standard output to `write`, buffered.
+/// Calls `write` with standard output, buffered.
 pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
-        // Whoever reads has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => Err(format!("writing to standard output failed: {error}")),
     }
@@ -25,7 +25,7 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// `eprintln!` that does not panic where standard error is closed or full.
+/// `eprintln!` that does not panic if standard error is closed or full.
 macro_rules! complain {
     ($($argument:tt)*) => {{
         use std::io::Write;

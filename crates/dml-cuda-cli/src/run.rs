@@ -1,4 +1,4 @@
-//! Running a model, or saying what of it would run.
+//! Runs a model, or only checks it.
 
 pub mod events;
 pub mod execute;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// An error where a document's schema is newer than what this program knows.
+/// Fails if a document's schema is newer than this program knows.
 pub fn check(text: &str, known: u32) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -21,7 +21,7 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     }
 }
 
-/// Whether a file holds such a document, of any version, or the beginning of one. Its name says nothing.
+/// Whether a file holds such a document of any version, or the beginning of one. Its name does not matter.
 pub fn is_in(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Versioned {
@@ -36,7 +36,7 @@ pub fn is_in(path: &Path) -> bool {
     }
     match serde_json::from_reader::<_, Versioned>(file) {
         Ok(_) => true,
-        // One that was cut short is worth keeping, too.
+        // A truncated document is worth keeping too.
         Err(error) if error.is_eof() => {
             std::fs::read(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("\"schema\""))
         }

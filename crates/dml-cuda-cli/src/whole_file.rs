@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, even where writing fails or a signal ends the process.
+//! Writes files completely or not at all, even if writing fails or a signal ends the process.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Write};
@@ -9,15 +9,15 @@ use tempfile::NamedTempFile;
 
 use crate::schema;
 
-/// The file that is being written beside its target.
+/// The temporary file next to the target.
 static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Writes a file, or replaces the bytes of one: through a link, and with the mode it has. Refuses to replace a run or a suite's manifest.
+/// Writes a file, or replaces the bytes of one. Follows links and keeps the file's mode. Refuses to replace a run or a suite's manifest.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     write_over(path, bytes, false)
 }
 
-/// Writes a run or a suite's manifest, also over an older version of it.
+/// Writes a run or a suite's manifest. May replace an older version of it.
 pub fn write_record(path: &Path, bytes: &[u8]) -> Result<(), String> {
     write_over(path, bytes, true)
 }
@@ -38,7 +38,7 @@ fn write_over(path: &Path, bytes: &[u8], records: bool) -> Result<(), String> {
     replace(&target, replaced, bytes).map_err(|error| error.to_string())
 }
 
-/// Where a path leads, a link followed.
+/// The path itself, or the target of a link.
 fn linked(path: &Path) -> Result<PathBuf, String> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => {
@@ -60,7 +60,7 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
         Some(metadata) => file.as_file().set_permissions(metadata.permissions()),
         None => Ok(()),
     });
-    // From here on no signal removes it: it is renamed, or removed by its own drop.
+    // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
     let mut partial = partial();
     *partial = None;
     written?;
@@ -68,12 +68,12 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
-/// A file that is known to the signal handler as soon as it exists.
+/// A file that the signal handler knows from the moment it exists.
 fn begin(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    // The process's mask is applied to it, as to any new file.
+    // The process's umask applies, as to any new file.
     #[cfg(unix)]
     builder.permissions(mode);
     let mut partial = partial();
@@ -86,19 +86,19 @@ fn partial() -> MutexGuard<'static, Option<PathBuf>> {
     PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the signals that end a process (SIGINT, SIGTERM, SIGHUP) remove the file first.
+/// Makes the signals that end a process (SIGINT, SIGTERM, SIGHUP) remove the file first.
 fn remove_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let handler = || {
-            // Held until the end, so that no other file is begun.
+            // The lock stays until the process ends, so that no other file is started.
             let mut partial = partial();
             if let Some(path) = partial.take() {
                 let _ = fs::remove_file(path);
             }
             std::process::exit(130);
         };
-        // Without a handler a signal ends the process as it always does.
+        // Without a handler a signal ends the process as usual.
         let _ = ctrlc::set_handler(handler);
     });
 }

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: where they lie, in what memory, and how to make another like them."""
+"""Arrays of other libraries: their address, layout and device, and how to allocate one like them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class View(NamedTuple):
     """In bytes."""
     dtype: np.dtype
     ordinal: int | None
-    """Of the GPU; None is the host."""
+    """The GPU's ordinal. None is the host."""
     read_only: bool
     keeps: Any = None
-    """What holds the memory, where it is not the array itself."""
+    """The owner of the memory, if it is not the array itself."""
 
 
 def is_torch(x: Any) -> bool:
@@ -45,7 +45,7 @@ def packed_strides(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
 
 
 def view(x: Any, name: str) -> View:
-    """Looks at an array: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``."""
+    """Reads an array's layout: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``."""
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             refuse_mask(x, name)
@@ -56,7 +56,7 @@ def view(x: Any, name: str) -> View:
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         if interface.get("mask") is not None:
-            raise TypeError(f"{name} has a mask, must have none: pass its data, and its mask, by themselves")
+            raise TypeError(f"{name} has a mask, must have none: pass its data and its mask separately")
         address, read_only = interface["data"]
         shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"]) if jax_dtype is None else jax_dtype
         strides = interface.get("strides") or packed_strides(shape, dtype.itemsize)
@@ -74,15 +74,15 @@ def _no_array(x: Any, name: str) -> TypeError:
 
 
 def refuse_mask(x: Any, name: str) -> None:
-    """A mask would stay where it is while the data move."""
+    """Refuses a masked array: the data would move without the mask."""
     if is_masked(x):
         raise TypeError(
-            f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data, and its mask, by themselves"
+            f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data and its mask separately"
         )
 
 
 def check_jax(x: Any, name: str) -> np.dtype:
-    """The dtype of a JAX array that has memory, once that is computed."""
+    """Waits until a JAX array is computed, and returns its dtype. Refuses traced arrays, which have no memory."""
     import jax
 
     if isinstance(x, jax.core.Tracer):
@@ -91,19 +91,19 @@ def check_jax(x: Any, name: str) -> np.dtype:
         raise _no_array(x, name)
     try:
         dtype = np.dtype(x.dtype)
-    except TypeError:  # such as of random keys
+    except TypeError:  # such as random keys
         dtype = None
-    # int4 and its like are packed on some devices.
+    # int4 and similar types are packed on some devices.
     if dtype is None or re.fullmatch(r"u?(int|float)[1-7](_.*)?", dtype.name):
         raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are whole bytes")
     if len(x.devices()) > 1:
         raise ValueError(f"{name} is on {len(x.devices())} devices, must be on one")
-    x.block_until_ready()  # it may still be computed, on streams that nobody is told of
+    x.block_until_ready()  # JAX may still be computing it, on its own streams
     return dtype
 
 
 def _ordinal(x: Any) -> int:
-    """The GPU of an array with ``__cuda_array_interface__``, which does not say it."""
+    """The GPU of an array. ``__cuda_array_interface__`` itself does not name the GPU."""
     device = getattr(x, "device", None)
     ordinal = getattr(device, "id", None)
     if ordinal is None and hasattr(x, "__dlpack_device__"):
@@ -135,13 +135,13 @@ _NAMES = {
     4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz",
     12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
 }  # fmt: skip
-# A versioned capsule has these before the tensor: two numbers of 4 bytes, two pointers, and flags of 8 bytes.
+# Byte offsets in a versioned capsule: two numbers of 4 bytes, two pointers, flags of 8 bytes, then the tensor.
 _VERSION, _FLAGS, _VERSIONED_TENSOR = 0, 24, 32
 _READ_ONLY, _COPIED = 1, 2
 
 
 def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
-    """What is moved as bytes needs no dtype of NumPy's: without ml_dtypes, bfloat16 is two bytes."""
+    """Elements move as bytes, so any dtype of the right size does: without ml_dtypes, bfloat16 is two bytes."""
     width = tensor.bits // 8
     if tensor.lanes == 1 and tensor.bits % 8 == 0:
         if tensor.code in _NAMES:
@@ -158,11 +158,11 @@ def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
 
 
 def _from_dlpack(x: Any, name: str, dtype: np.dtype | None) -> View:
-    # The capsule, unconsumed, gives its reference to the memory back when it goes.
+    # Nothing consumes the capsule, so it releases its reference to the memory when it is destroyed.
     try:
         try:
             capsule = x.__dlpack__(max_version=(1, 0))
-        except TypeError:  # from before DLPack 1.0
+        except TypeError:  # older than DLPack 1.0
             capsule = x.__dlpack__()
     except Exception as error:
         raise ValueError(f"{name} gives no memory to DLPack, must: {shown(error)}") from error
@@ -178,7 +178,7 @@ def _from_dlpack(x: Any, name: str, dtype: np.dtype | None) -> View:
         tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
     if tensor.device_type not in (1, 2, 3, 13):
         raise TypeError(f"{name} is on a device of DLPack's type {tensor.device_type}, must be on the CPU or a CUDA GPU")
-    read_only = dtype is not None or flags & (_READ_ONLY | _COPIED) != 0  # what is written to a copy is lost
+    read_only = dtype is not None or flags & (_READ_ONLY | _COPIED) != 0  # writes to a copy would be lost
     dtype = _dtype_of(tensor, name) if dtype is None else dtype
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
     if tensor.strides:
@@ -190,7 +190,7 @@ def _from_dlpack(x: Any, name: str, dtype: np.dtype | None) -> View:
 
 
 def stream_of(x: Any, stream: Any) -> int:
-    """The handle of the stream to use: the one given, CuPy's current one, else the legacy default stream."""
+    """The handle of the given stream. For None CuPy's current stream for CuPy arrays, else the legacy default stream."""
     if stream is None:
         if type(x).__module__.partition(".")[0] == "cupy":
             import cupy
@@ -216,7 +216,7 @@ def _handle(stream: Any) -> int:
 
 
 def no_stream(stream: Any, name: str) -> None:
-    """Looks at the stream of a call on the host, where work is done when the call returns."""
+    """Refuses a stream for a call on the host, which has no streams. Accepts 0."""
     if _handle(stream) != 0:
         raise ValueError(f"stream is {shown(stream)}, must be None, as {name} is on the host")
 
@@ -225,7 +225,7 @@ def empty_like(x: Any, name: str) -> Any:
     """A new array of the same kind, shape, dtype and device."""
     module = type(x).__module__.partition(".")[0]
     if isinstance(x, np.ndarray):
-        # With its units and the like; but what no file is behind is no memmap.
+        # Keeps subclasses, such as arrays with units, but not memmap: the new array has no file.
         return np.empty_like(x, subok=not isinstance(x, np.memmap))
     if module == "cupy":
         import cupy
@@ -235,15 +235,15 @@ def empty_like(x: Any, name: str) -> Any:
     if is_jax(x):
         import jax
 
-        # A copy is memory of its own, which nobody else has seen yet.
+        # A copy has memory of its own, which nobody else uses yet.
         return jax.block_until_ready(jax.numpy.array(x, copy=True))
     raise TypeError(
-        f"{name} is a {type(x).__module__}.{type(x).__qualname__}, of which this library can make no other: pass out"
+        f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be an array that this library can allocate: pass out"
     )
 
 
 def finish(x: Any, stream: int) -> None:
-    """Waits where the array's library does not know of streams."""
+    """Waits for the work if the array's library cannot wait for streams."""
     if is_jax(x):
         driver = ctypes.CDLL("libcuda.so.1")
         driver.cuStreamSynchronize(ctypes.c_void_p(stream))

@@ -1,4 +1,4 @@
-"""libdml_cuda.so through ctypes: dml_cuda.h's structures, and errors as exceptions."""
+"""Calls libdml_cuda.so with ctypes: the structures of dml_cuda.h, and its errors as exceptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ DATA_TYPES = {
 FILL_VALUE_SEQUENCE, REVERSE_SUBSEQUENCES = 104, 106
 
 
-class TensorDesc(ctypes.Structure):
+class TypedDesc(ctypes.Structure):
+    """DML_TENSOR_DESC and DML_OPERATOR_DESC."""
+
     _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
 
 
@@ -37,7 +39,7 @@ class BufferTensorDesc(ctypes.Structure):
 
 class FillDesc(ctypes.Structure):
     _fields_ = [
-        ("OutputTensor", ctypes.POINTER(TensorDesc)),
+        ("OutputTensor", ctypes.POINTER(TypedDesc)),
         ("ValueDataType", ctypes.c_uint32),
         ("ValueStart", ctypes.c_uint64),
         ("ValueDelta", ctypes.c_uint64),
@@ -46,15 +48,11 @@ class FillDesc(ctypes.Structure):
 
 class ReverseDesc(ctypes.Structure):
     _fields_ = [
-        ("InputTensor", ctypes.POINTER(TensorDesc)),
-        ("SequenceLengthsTensor", ctypes.POINTER(TensorDesc)),
-        ("OutputTensor", ctypes.POINTER(TensorDesc)),
+        ("InputTensor", ctypes.POINTER(TypedDesc)),
+        ("SequenceLengthsTensor", ctypes.POINTER(TypedDesc)),
+        ("OutputTensor", ctypes.POINTER(TypedDesc)),
         ("Axis", ctypes.c_uint32),
     ]
-
-
-class OperatorDesc(ctypes.Structure):
-    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
 
 
 class CArray(ctypes.Structure):
@@ -85,15 +83,15 @@ class Violation(NamedTuple):
     place: str
     """The field: ``ReverseSubsequencesDesc.Axis``."""
     found: str
-    """What the field holds."""
+    """The field's value."""
     required: str | None
-    """What it would have to hold; None where a higher feature level takes what was found."""
+    """What the value must be. None if a higher feature level accepts the value."""
     needed_feature_level: str | None
-    """That level, such as ``5_0``."""
+    """That feature level, such as ``5_0``, else None."""
 
 
 class ValidationError(ValueError):
-    """A descriptor breaks rules of its operator: a line for each in the message."""
+    """A descriptor breaks rules of its operator. The message has a line per rule."""
 
     violations: list[Violation]
 
@@ -102,7 +100,7 @@ class ValidationError(ValueError):
         self.violations = list(violations)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is pickled as a call with `args`, which would lack the violations. This calls no __init__, a subclass's neither.
+        # Exceptions are pickled as a call with `args`, which would lose the violations. This does not call __init__, not even a subclass's.
         return _restored, (type(self), self.args), self.__dict__.copy()
 
 
@@ -115,8 +113,8 @@ _ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim",
 
 
 def in_arguments(error: ValueError, names: Mapping[str, str], layout: str) -> ValueError:
-    """The same error in the words of a call on arrays: `names` are the arguments by their tensors, `layout` says which strides the
-    output has. Its tensors are merged and split, so that the numbers of an error about strides are not the caller's."""
+    """Rewords an error for a call on arrays. `names` maps tensors to arguments. `layout` describes the output's strides, because the
+    strides in the error are those of merged and split dimensions, not the caller's."""
 
     def rename(text: str) -> str:
         return _FIELD.sub(lambda found: names[found[1]] + (f".{_ATTRIBUTES.get(found[2], found[2])}" if found[2] else ""), text)
@@ -174,7 +172,7 @@ _dispatch = library.dml_cuda_dispatch
 
 
 def raise_error(status: int, error: ctypes.c_void_p) -> None:
-    """Raises what an error object says, and destroys it."""
+    """Raises an error object as an exception, and destroys the object."""
     message = (library.dml_cuda_error_message(error) or b"").decode()
     violations = []
     found = CViolation()
@@ -197,7 +195,7 @@ def raise_error(status: int, error: ctypes.c_void_p) -> None:
 
 
 def check(function: Any, *arguments: Any) -> None:
-    """Calls a function whose last argument is an error."""
+    """Calls a function whose last argument is the error, and raises it."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if status:
@@ -206,7 +204,7 @@ def check(function: Any, *arguments: Any) -> None:
 
 @functools.lru_cache(maxsize=None)
 def device(ordinal: int | None) -> ctypes.c_void_p:
-    """The CPU, or a GPU by its ordinal; opened once."""
+    """The CPU device for None, else the GPU with this ordinal. Each is opened once."""
     handle = ctypes.c_void_p()
     if ordinal is None:
         check(library.dml_cuda_create_cpu_device, 0, ctypes.byref(handle))
@@ -216,7 +214,7 @@ def device(ordinal: int | None) -> ctypes.c_void_p:
 
 
 class Tensor:
-    """A DML_TENSOR_DESC with what it points to."""
+    """A DML_TENSOR_DESC, and the data that it points to."""
 
     def __init__(
         self,
@@ -246,15 +244,15 @@ class Tensor:
             min(total, (1 << 64) - 1),
             alignment,
         )
-        self.desc = TensorDesc(1, ctypes.addressof(self.buffer))
+        self.desc = TypedDesc(1, ctypes.addressof(self.buffer))
 
 
 class Desc:
-    """A DML_OPERATOR_DESC with what it points to."""
+    """A DML_OPERATOR_DESC, and the data that it points to."""
 
     def __init__(self, operator_type: int, desc: ctypes.Structure, tensors: Sequence[Tensor]):
         self.kept = (desc, tensors)
-        self.desc = OperatorDesc(operator_type, ctypes.addressof(desc))
+        self.desc = TypedDesc(operator_type, ctypes.addressof(desc))
         self.address = ctypes.addressof(self.desc)
 
     @classmethod
@@ -275,7 +273,7 @@ class Operator:
         check(library.dml_cuda_create_operator, device(None), desc.address, ctypes.byref(self.handle))
 
     def __del__(self, destroy: Any = library.dml_cuda_destroy_operator) -> None:
-        destroy(self.handle)  # by default value, as names are gone when the interpreter ends
+        destroy(self.handle)  # a default argument, because module globals are gone when the interpreter ends
 
     def explain(self, target: bytes) -> str:
         text = ctypes.c_void_p()
@@ -287,7 +285,7 @@ class Operator:
 
 
 class Compiled:
-    """An operator made ready for a device. Kernels stay loaded, so that it may go while its work is queued."""
+    """A compiled operator. Its kernels stay loaded, so it can be destroyed while its work is queued."""
 
     def __init__(self, function: Any, *arguments: Any):
         self.handle = ctypes.c_void_p()
@@ -298,7 +296,7 @@ class Compiled:
 
     def dispatch(self, inputs: Any, count: int, output: int, stream: int) -> None:
         if _dispatch(self.handle, inputs, count, output, stream, None):
-            # A failed call has done nothing: asked again, it says why.
+            # A failed call has done nothing. Call again to get the error.
             check(_dispatch, self.handle, inputs, count, output, stream)
 
 
@@ -306,18 +304,18 @@ Addresses = ctypes.c_void_p * 2
 
 
 class Array(NamedTuple):
-    """An array's layout, as the library takes it."""
+    """An array's layout, for a call of the library."""
 
     address: int
     sizes: Sequence[int]
     strides: Sequence[int]
     """In bytes."""
     width: int
-    """Of an element, in bytes."""
+    """Bytes of an element."""
 
 
 def _c_array(array: Array) -> tuple[CArray, Any]:
-    """The structure, and what it points to."""
+    """The structure, and the data that it points to."""
     rank = len(array.sizes)
     numbers = (ctypes.c_int64 * (2 * rank))(*array.sizes, *array.strides)
     sizes = ctypes.addressof(numbers)
@@ -325,7 +323,7 @@ def _c_array(array: Array) -> tuple[CArray, Any]:
 
 
 def reversal(ordinal: int | None, x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
-    """A reversal, compiled now or before."""
+    """Compiles a reversal, or finds it in the library's cache."""
     arrays = [_c_array(array) for array in (x, lengths, output)]
     pointers = (ctypes.byref(array) for array, _ in arrays)
     return Compiled(library.dml_cuda_compile_reversal, device(ordinal), *pointers, axis)
@@ -342,8 +340,8 @@ def sequence(
     start: int,
     delta: int,
 ) -> Compiled:
-    """A fill; the scalars are bits. Asking the library each time makes a call half as long again."""
-    # Of the address only the alignment matters.
+    """Compiles a fill, with its scalars as bits. Without this cache a call takes 1.5 times as long."""
+    # Only the alignment of the address matters.
     array, _numbers = _c_array(Array(16 if aligned else width, sizes, strides, width))
     scalars = (ctypes.byref(ctypes.c_uint64(bits)) for bits in (start, delta))
     return Compiled(library.dml_cuda_compile_sequence, device(ordinal), ctypes.byref(array), data_type, *scalars)

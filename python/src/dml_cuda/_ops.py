@@ -1,4 +1,4 @@
-"""The two operators on arrays, and what stands around them."""
+"""The two operators on arrays, and on descriptors of DirectML: validate and explain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Out = TypeVar("_Out", bound=_HasDlpack | _HasCudaArrayInterface)
 
 
 def onnxruntime_library_path() -> str:
-    """The library that ONNX Runtime loads: ``options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())``.
+    """The path of the library that ONNX Runtime loads: ``options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())``.
 
     >>> import dml_cuda, os
     >>> os.path.exists(dml_cuda.onnxruntime_library_path())
@@ -41,7 +41,7 @@ def onnxruntime_library_path() -> str:
 
 
 def cuda_device_count() -> int:
-    """How many GPUs there are; 0 where there is no driver."""
+    """The number of GPUs. 0 without a driver."""
     import ctypes
 
     count, error = ctypes.c_uint32(), ctypes.c_void_p()
@@ -64,18 +64,19 @@ def reverse_subsequences(
     x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, axis: SupportsIndex, *, out: _Out, stream: Any = None
 ) -> _Out: ...
 def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any = None, stream: Any = None) -> Any:
-    """Reverses the first ``length`` elements of every lane of x along an axis, and copies the rest.
+    """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
-    x: an array of any shape with 1 dimension or more and any dtype whose elements are bytes, strided or broadcast: NumPy's, or one with
-    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__`` (JAX); a PyTorch tensor goes to :mod:`dml_cuda.torch`. No masked array.
-    lengths: integers of x's shape with 1 at the axis, or anything that NumPy broadcasts to it, in x's memory; Python numbers and NumPy
-    arrays where x is on the host. A length above the axis size counts as it.
-    axis: from the end where negative.
-    out: an array like x to write to; x itself reverses in place. Else a new one of x's kind is made.
-    stream: of the GPU: an integer, or a stream of CuPy or PyTorch; else CuPy's current stream, else the legacy default stream. None where
-    x is on the host.
+    x: an array with 1 dimension or more, any strides, and any dtype whose elements are plain bytes. It is NumPy's, or has
+    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__`` (JAX). PyTorch tensors are passed on to :mod:`dml_cuda.torch`. Masked arrays are
+    a TypeError.
+    lengths: integers that NumPy broadcasts to x's shape with 1 at the axis, in the same memory as x. If x is on the host, Python numbers
+    and NumPy arrays. A length above the axis size acts as the axis size.
+    axis: a negative axis counts from the end.
+    out: the array to write to, like x. Pass x to reverse in place. None allocates a new array of x's kind.
+    stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and the legacy default
+    stream for others. Must be None if x is on the host.
 
-    Raises TypeError and ValueError that name the argument, what was found, and what must be there.
+    Raises TypeError or ValueError. The message names the argument, its value, and what is required.
 
     >>> import dml_cuda, numpy
     >>> dml_cuda.reverse_subsequences(numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]]), [[3], [2]], axis=1)
@@ -148,7 +149,7 @@ def _device_name(ordinal: int | None) -> str:
 
 
 def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
-    """The lengths as unsigned integers of 4 or 8 bytes, broadcast to x's shape with 1 at the axis; and what holds them."""
+    """The lengths as unsigned integers of 4 or 8 bytes, broadcast to x's shape with 1 at the axis, and the object that owns them."""
     target = x.shape[:axis] + (1,) + x.shape[axis + 1 :]
     if x.ordinal is None:
         if type(lengths) is not np.ndarray:
@@ -189,7 +190,7 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
 
 
 def _check_kind(lengths: Any) -> None:
-    """Refuses what NumPy would read without a word, or with other words."""
+    """Refuses lengths that NumPy would accept silently, or would refuse with an unclear error."""
     if type(lengths) is int:
         return
     if is_jax(lengths):
@@ -245,7 +246,7 @@ def fill_value_sequence(
     stream: Any = None,
 ) -> npt.NDArray[Any]: ...
 @overload
-def fill_value_sequence(  # CuPy's, which has no types
+def fill_value_sequence(  # CuPy, which has no type annotations
     shape: _Shape,
     start: _Number,
     delta: _Number,
@@ -279,15 +280,15 @@ def fill_value_sequence(
     device: str | None = None,
     stream: Any = None,
 ) -> Any:
-    """Element i, in row-major order, becomes ``start + i * delta``: integers wrap, floats are rounded as DirectML's page says.
+    """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's page says.
 
-    shape: as NumPy takes it, of at most 8 dimensions, or of any with a size of 0.
-    start, delta: numbers of the dtype; unsigned dtypes take negative ones.
+    shape: an integer or a sequence of integers, at most 8 unless a size is 0.
+    start, delta: numbers of the dtype. Unsigned dtypes accept negative numbers.
     dtype: float32, float16, or integers of 8 to 64 bits, in the machine's byte order.
-    strides: in elements, of the result; its gaps are zeros.
-    out: an array to write to, of that shape and dtype; its strides and gaps are kept.
-    device: ``cpu`` (a NumPy array), or ``cuda`` or ``cuda:1`` (a CuPy array; without CuPy pass out).
-    stream: as of :func:`reverse_subsequences`; None on the host.
+    strides: the strides of the result, in elements. Gaps between elements are zeros.
+    out: the array to write to, with this shape and dtype. Gaps between its elements do not change.
+    device: ``cpu`` for a NumPy array, ``cuda`` or ``cuda:1`` for a CuPy array. Without CuPy, pass out.
+    stream: as in :func:`reverse_subsequences`. Must be None on the host.
 
     >>> import dml_cuda
     >>> dml_cuda.fill_value_sequence((2, 3), 10, -2, "uint8")
@@ -339,7 +340,7 @@ def fill_value_sequence(
 
 
 def _fill_type(dtype: Any) -> tuple[np.dtype, str]:
-    """NumPy's dtype and DirectML's name of it."""
+    """NumPy's dtype, and DirectML's name for it."""
     try:
         kind = np.dtype(dtype) if dtype is not None else None
     except TypeError:
@@ -354,7 +355,7 @@ def _fill_type(dtype: Any) -> tuple[np.dtype, str]:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    """A number or a sequence of them, as NumPy takes it."""
+    """A shape as NumPy accepts it: an integer or a sequence of integers."""
     if type(shape) is tuple:
         sizes = integers(shape, "shape")
     else:
@@ -465,7 +466,7 @@ def _desc(desc: Mapping[str, Any]) -> lib.Desc:
         name = next(name for name, code in lib.DATA_TYPES.items() if code == data_type)
         scalars = [_field(inner, field, place, 0) for field in ("ValueStart", "ValueDelta")]
         if name in ("FLOAT64", "UINT4", "INT4"):
-            bits = [0, 0]  # types that the operator does not take, which is what is to be said of them
+            bits = [0, 0]  # the operator refuses these types, whatever the scalars are
         else:
             bits = [scalar_bits(value, name, f"{place}.{field}") for value, field in zip(scalars, ("ValueStart", "ValueDelta"))]
         return lib.Desc.fill(output, data_type, *bits)
@@ -504,12 +505,13 @@ def _text(value: Any, name: str, example: str) -> bytes:
 def validate(
     desc: Mapping[str, Any], feature_level: str | None = None, *, directml: str | None = None
 ) -> list[lib.Violation]:
-    """The rules that a descriptor of DirectML breaks; none where it is accepted.
+    """Returns the rules that a descriptor of DirectML breaks. An empty list means that the descriptor is accepted.
 
-    desc: ``{"Type": "REVERSE_SUBSEQUENCES", "Desc": {...}}`` with DirectML's fields, as in a model of DxDispatch; names with or without
-    ``DML_OPERATOR_`` and ``DML_TENSOR_DATA_TYPE_``. TotalTensorSizeInBytes, Strides, Flags and GuaranteedBaseOffsetAlignment may be left out.
-    feature_level: such as ``5_0``; the highest where it is None.
-    directml: a version such as ``1.8.0``, whose verdict is given, its mistakes included.
+    desc: ``{"Type": "REVERSE_SUBSEQUENCES", "Desc": {...}}`` with DirectML's fields, as in a model of DxDispatch. The prefixes
+    ``DML_OPERATOR_`` and ``DML_TENSOR_DATA_TYPE_`` are optional, and so are TotalTensorSizeInBytes, Strides, Flags and
+    GuaranteedBaseOffsetAlignment.
+    feature_level: such as ``5_0``. None is the highest.
+    directml: a version such as ``1.8.0``. The verdict is that version's, including its mistakes.
 
     >>> import dml_cuda
     >>> tensor = {"DataType": "FLOAT32", "Sizes": [2, 4]}
@@ -530,7 +532,7 @@ def validate(
             lib.check(lib.library.dml_cuda_validate_as, made.address, version)
         except lib.ValidationError:
             raise
-        except ValueError as error:  # the descriptor is one: so it is the version
+        except ValueError as error:  # the descriptor was readable, so the version is wrong
             raise ValueError(f"directml is {directml!r}, must be a version: {error}") from None
     except lib.ValidationError as error:
         return error.violations
@@ -538,10 +540,9 @@ def validate(
 
 
 def explain(desc: Mapping[str, Any], target: str = "h100") -> str:
-    """What a dispatch would do on a GPU, whether there is one or not: merged dimensions, kernels, grids, bytes, and why no faster kernel
-    runs.
+    """Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs. Needs no GPU.
 
-    desc: as of :func:`validate`. target: ``t4``, ``l4``, ``a100``, ``h100``, ``b200``, or ``shared=KIB,sm=COUNT[,clusters]``.
+    desc: as in :func:`validate`. target: ``t4``, ``l4``, ``a100``, ``h100``, ``b200``, or ``shared=KIB,sm=COUNT[,clusters]``.
 
     >>> import dml_cuda
     >>> output = {"DataType": "FLOAT32", "Sizes": [4, 1024]}

@@ -1,4 +1,4 @@
-"""Numbers that a caller gives: checked, named in errors, and as bits of a data type; the same for all kinds of arrays."""
+"""Numbers from callers: checks them, shows them in errors, and turns them into bits of a data type. Shared by all kinds of arrays."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 
 
 def is_masked(value: Any) -> bool:
-    """Whether an array has a mask, which nothing here looks at: NumPy's, and astropy's."""
+    """Whether an array has a mask, as NumPy's and astropy's masked arrays do. This library does not support masks."""
     return isinstance(value, np.ndarray) and hasattr(type(value), "mask")
 
 
 def shown(value: Any) -> str:
-    """A wrong value in an error: itself where it is short, else its type."""
+    """A wrong value for an error message: the value if it is short, else its type."""
     try:
         text = repr(value)
-    except Exception:  # an integer of thousands of digits, say
+    except Exception:  # such as an integer of thousands of digits
         return f"a {type(value).__qualname__}"
     return text if len(text) <= 80 and "\n" not in text else f"a {type(value).__qualname__}"
 
@@ -28,7 +28,7 @@ _INT = frozenset([int])
 
 
 def integer(value: Any, name: str) -> int:
-    """Any integer with ``__index__``."""
+    """Converts a value with ``__index__`` to an int."""
     try:
         if not is_masked(value):
             return _operator.index(value)
@@ -38,7 +38,7 @@ def integer(value: Any, name: str) -> int:
 
 
 def integers(value: Any, name: str, required: str = "a sequence of integers") -> tuple[int, ...]:
-    """A sequence of integers."""
+    """Converts a sequence of integers to a tuple."""
     if type(value) is tuple and _INT.issuperset(map(type, value)):
         return value
     if not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
@@ -52,7 +52,7 @@ def integers(value: Any, name: str, required: str = "a sequence of integers") ->
 
 
 def scalar_bits(value: Any, data_type: str, name: str) -> int:
-    """The bits of a scalar of a data type; integers wrap in neither direction, but that an unsigned type takes a negative one."""
+    """The bits of a scalar of a data type. An integer must fit the type, but unsigned types also accept negative numbers, which wrap."""
     if data_type.startswith("FLOAT"):
         try:
             packed = struct.pack({"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value))
@@ -76,7 +76,7 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
 
 
 def _real(value: Any) -> float:
-    """``float`` without what it makes of texts, of NumPy's complex numbers, and of masked or several values."""
+    """Like ``float``, but refuses texts, complex and masked values, and arrays with dimensions."""
     if type(value) not in (float, int):
         kind = getattr(getattr(value, "dtype", None), "kind", None)
         if isinstance(value, (str, bytes, bytearray)) or is_masked(value) or kind in ("S", "U", "T", "c", "m", "M"):

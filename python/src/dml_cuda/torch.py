@@ -1,5 +1,6 @@
-"""The two operators on PyTorch tensors: registered with ``torch.library``, so that they trace, compile, export, differentiate, and take
-part in CUDA graphs. On a GPU they are queued on PyTorch's current stream, with no copy, no allocation beside the result, and no wait."""
+"""The two operators on PyTorch tensors. They are registered with ``torch.library``: they trace, compile, export and differentiate, and CUDA
+graphs can capture them. On a GPU a call queues work on PyTorch's current stream. It allocates only the result, copies nothing and waits
+for nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _FILL_TYPES = {
 
 _library = Library("dml_cuda", "DEF")
 _library.define("reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
-# The same without a gradient: PyTorch's own machinery for one costs more than the launch.
+# The same without a gradient: PyTorch's gradient support costs more time than the launch.
 _library.define("_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 _library.define("reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", tags=(torch.Tag.pt2_compliant_tag,))
 _library.define(
@@ -53,7 +54,7 @@ def _ordinal(x: torch.Tensor) -> int | None:
 
 
 def _checked(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> int:
-    """The dimension from the front, where the shapes fit."""
+    """Checks the shapes, and returns the dimension counted from the front."""
     rank = x.dim()
     if rank == 0:
         raise ValueError("x has 0 dimensions, must have at least 1")
@@ -72,7 +73,7 @@ def _checked(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> int:
     return dim
 
 
-# Compiled operators by all that they depend on; None where nothing moves. Most calls are like others before.
+# Compiled operators, by everything that they depend on. None for empty tensors. Most calls repeat an earlier one.
 _compiled: dict[tuple[Any, ...], _lib.Compiled | None] = {}
 _MOST_COMPILED = 4096
 
@@ -130,7 +131,7 @@ def _array(x: torch.Tensor) -> _lib.Array:
 
 
 def _check_lengths(lengths: torch.Tensor) -> None:
-    """Looks at lengths on the host."""
+    """Refuses negative lengths on the host."""
     if lengths.dtype in (torch.int32, torch.int64) and lengths.numel() and int(lengths.min()) < 0:
         at = (lengths < 0).nonzero()[0].tolist()
         raise ValueError(f"lengths{at or ''} is {lengths[tuple(at)].item()}, must be at least 0")
@@ -167,7 +168,7 @@ for _key in ("CPU", "CUDA"):
     _library.impl("reverse_subsequences", _reverse_impl, _key)
     _library.impl("_reverse_subsequences", _reverse_impl, _key)
     _library.impl("reverse_subsequences_", _reverse_in_place_impl, _key)
-# A fill has no tensor to be dispatched by.
+# A fill has no tensor argument that could select the device.
 _library.impl("fill_value_sequence", _fill_impl, "BackendSelect")
 
 
@@ -225,7 +226,7 @@ for _name, _operator in (("reverse_subsequences", _reverse), ("_reverse_subseque
 
 
 class _Reverse(torch.autograd.Function):  # type: ignore[misc]
-    """The gradient for ``torch.func``'s transforms, which those of ``torch.library`` do not take part in."""
+    """The gradient for the transforms of ``torch.func``, which do not use gradients of ``torch.library``."""
 
     generate_vmap_rule = True
 
@@ -263,12 +264,13 @@ def _check_tensor(x: Any, name: str) -> None:
 
 
 def reverse_subsequences(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
-    """Reverses the first ``length`` elements of every lane of x along a dimension, and copies the rest.
+    """Reverses the first ``length`` elements of every lane of x along a dimension, and copies the other elements.
 
-    x: any shape with 1 dimension or more, any dtype, any strides, on the CPU or a GPU. Dense layouts such as ``channels_last`` are kept.
-    lengths: integers of x's shape with 1 at dim, or that broadcast to it, on x's device. A length above the size counts as it; on a GPU so
-    does a negative one, which on the CPU is an error.
-    Differentiable in x; traced by ``torch.compile`` and ``torch.export``; batched by ``torch.vmap``.
+    x: a tensor with 1 dimension or more, any dtype and any strides, on the CPU or a GPU. The result keeps dense layouts such as
+    ``channels_last``.
+    lengths: integers that broadcast to x's shape with 1 at dim, on x's device. A length above the size acts as the size. A negative
+    length is an error on the CPU and acts as the size on a GPU.
+    Works with autograd, ``torch.compile``, ``torch.export`` and ``torch.vmap``.
 
     >>> import torch, dml_cuda.torch
     >>> dml_cuda.torch.reverse_subsequences(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]), torch.tensor([[3], [2]]), 1)
@@ -280,7 +282,9 @@ def reverse_subsequences(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> to
 
 
 def reverse_subsequences_(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
-    """The same in place; x is returned. No two elements of x may share memory, and x may not require a gradient.
+    """Reverses x in place as :func:`reverse_subsequences` does, and returns x.
+
+    No two elements of x may share memory, and x must not require a gradient.
 
     >>> import torch, dml_cuda.torch
     >>> x = torch.arange(5)
@@ -289,13 +293,13 @@ def reverse_subsequences_(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> t
     """
     _check_tensor(x, "x")
     if x.requires_grad and torch.is_grad_enabled():
-        raise ValueError("x requires a gradient, must not to be reversed in place: use reverse_subsequences")
+        raise ValueError("x requires a gradient, must not if it is reversed in place: use reverse_subsequences")
     _reverse_in_place(x, _as_lengths(x, lengths), dim)
     return x
 
 
 def reverse_padded_sequence(x: torch.Tensor, lengths: torch.Tensor, batch_first: bool = False) -> torch.Tensor:
-    """Reverses every sequence of a padded batch, and leaves the padding where it is.
+    """Reverses every sequence of a padded batch. The padding stays where it is.
 
     x: [T, B, ...], or [B, T, ...] with batch_first. lengths: [B], integers on x's device.
 
@@ -322,10 +326,10 @@ def fill_value_sequence(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
 ) -> torch.Tensor:
-    """A tensor whose element i, in row-major order, is ``start + i * delta``; integers wrap, floats are rounded as DirectML's page says.
+    """A tensor whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's page says.
 
-    dtype: float32, float16, or integers of 8 to 64 bits; unsigned ones take negative numbers.
-    device: PyTorch's default where it is None.
+    dtype: float32, float16, or integers of 8 to 64 bits. Unsigned dtypes accept negative numbers.
+    device: None is PyTorch's default device.
 
     >>> import torch, dml_cuda.torch
     >>> dml_cuda.torch.fill_value_sequence((2, 3), 10, -2, torch.uint8)

@@ -1,4 +1,4 @@
-//! ONNX Runtime's functions, with results in place of statuses. It is called through the table it hands over; nothing is linked.
+//! ONNX Runtime's functions, wrapped to return `Result`. They are called through the table that ONNX Runtime passes. Nothing is linked.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr::{null, null_mut};
@@ -11,13 +11,13 @@ use ort_sys::{
 
 use crate::status::text;
 
-/// The version of the interface that this library is written for: of ONNX Runtime 1.18.
+/// The version of the interface that this library is written for, which is ONNX Runtime 1.18's.
 pub const VERSION: u32 = 18;
 
-/// The version that lists a session's configuration entries.
+/// From this version on, a session's configuration entries can be listed.
 const CONFIG_ENTRIES: u32 = 23;
 
-/// The version that reads a shape without a copy.
+/// From this version on, a shape can be read without a copy.
 const SHAPES_BY_REFERENCE: u32 = 24;
 
 /// The most dimensions of a tensor.
@@ -30,7 +30,7 @@ pub fn element_count(shape: &[i64]) -> std::result::Result<u32, String> {
     fits.ok_or_else(|| format!("the shape is {shape:?}, must have sizes of at least 0 and fewer than 2³² elements"))
 }
 
-/// A failure of this library, or of ONNX Runtime in its own words.
+/// A failure of this library, or a status of ONNX Runtime.
 pub enum Failure {
     Text(String),
     Status(OrtStatusPtr),
@@ -48,7 +48,7 @@ pub type Result<T> = std::result::Result<T, Failure>;
 #[derive(Clone, Copy)]
 pub struct Ort {
     api: *const OrtApi,
-    /// Of the table: `VERSION`, or one of the later versions above.
+    /// The version of the table: `VERSION`, or one of the later versions above.
     version: u32,
 }
 
@@ -57,8 +57,8 @@ unsafe impl Send for Ort {}
 // SAFETY: as for Send.
 unsafe impl Sync for Ort {}
 
-/// Calls a function of the table; a status becomes a failure. Contracts are argued where the wrappers are defined: what they take
-/// is ONNX Runtime's own, for the length of a callback.
+/// Calls a function of the table and turns a status into a failure. The wrappers take objects of ONNX Runtime only, which are valid
+/// during a callback.
 macro_rules! call {
     ($ort:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         // SAFETY: the table is live (`Ort::new`), and of at least version 18, which has the function; the arguments are ONNX
@@ -69,14 +69,14 @@ macro_rules! call {
 }
 
 impl Ort {
-    /// The table that a base has for this library; `None` of an ONNX Runtime before 1.18.
+    /// Gets the table for this library. `None` if ONNX Runtime is older than 1.18.
     ///
     /// # Safety
     ///
-    /// `base` is what ONNX Runtime hands to `RegisterCustomOps`; its library is never unloaded.
+    /// `base` is ONNX Runtime's argument of `RegisterCustomOps`. ONNX Runtime is never unloaded.
     pub unsafe fn new(base: *const OrtApiBase) -> Option<Self> {
-        // SAFETY: the caller's promise. The function answers null of versions it does not have; it would also print of it, so
-        // the version is asked for first.
+        // SAFETY: the caller's promise. `GetApi` returns null for a version that it does not have, but prints an error too. So
+        // read the version first.
         let (get_api, version) = unsafe { ((*base).GetApi, CStr::from_ptr(((*base).GetVersionString)())) };
         let mut numbers = version.to_str().ok()?.split('.').map(|number| number.parse::<u32>().ok());
         let (major, minor) = (numbers.next()??, numbers.next()??);
@@ -87,7 +87,7 @@ impl Ort {
         (!api.is_null()).then_some(Self { api, version })
     }
 
-    /// A failure as ONNX Runtime takes it from a callback, with the name of what failed before it.
+    /// A failure as a status for ONNX Runtime. Its message begins with the name of what failed.
     pub fn status(self, name: &str, failure: Failure) -> OrtStatusPtr {
         let message = match failure {
             Failure::Text(message) => message,
@@ -98,9 +98,9 @@ impl Ort {
         unsafe { ((*self.api).CreateStatus)(OrtErrorCode::ORT_INVALID_ARGUMENT, message.as_ptr()) }
     }
 
-    /// The words of a status, which is released.
+    /// Takes the message from a status, and releases the status.
     fn message(self, status: OrtStatusPtr) -> String {
-        // SAFETY: the text belongs to the status, which was given to this call and is released once.
+        // SAFETY: the text belongs to the status, which this call owns and releases once.
         unsafe {
             let message = CStr::from_ptr(((*self.api).GetErrorMessage)(status.0)).to_string_lossy().into_owned();
             ((*self.api).ReleaseStatus)(status.0);
@@ -114,7 +114,7 @@ impl Ort {
         Ok(domain)
     }
 
-    /// The operator lives for ever, as ONNX Runtime keeps its address.
+    /// `'static`, because ONNX Runtime keeps the operator's address.
     pub fn add_op(self, domain: *mut ort_sys::OrtCustomOpDomain, op: &'static ort_sys::OrtCustomOp) -> Result<()> {
         call!(self, CustomOpDomain_Add(domain, op))
     }
@@ -123,7 +123,7 @@ impl Ort {
         call!(self, AddCustomOpDomain(options, domain))
     }
 
-    /// An entry of a session's configuration.
+    /// Reads an entry of a session's configuration.
     pub fn config_entry(self, options: *const OrtSessionOptions, key: &CStr) -> Result<Option<String>> {
         let (mut has, mut size) = (0, 0);
         call!(self, HasSessionConfigEntry(options, key.as_ptr(), &mut has))?;
@@ -141,14 +141,14 @@ impl Ort {
         call!(self, AddSessionConfigEntry(options, key.as_ptr(), value.as_ptr()))
     }
 
-    /// The keys of a session's configuration; none from an ONNX Runtime before 1.23, which cannot list them.
+    /// Lists the keys of a session's configuration. Empty before ONNX Runtime 1.23, which cannot list them.
     pub fn config_keys(self, options: *const OrtSessionOptions) -> Result<Vec<String>> {
         if self.version < CONFIG_ENTRIES {
             return Ok(Vec::new());
         }
         let (mut entries, mut keys, mut values, mut count) = (null_mut(), null(), null(), 0);
         call!(self, GetSessionOptionsConfigEntries(options, &mut entries))?;
-        // SAFETY: the object was given to this call and is released once; it holds `count` texts.
+        // SAFETY: this call owns the object and releases it once; it has `count` texts.
         unsafe {
             ((*self.api).GetKeyValuePairs)(entries, &mut keys, &mut values, &mut count);
             let found = (0..count).map(|k| CStr::from_ptr(*keys.add(k)).to_string_lossy().into_owned()).collect();
@@ -163,7 +163,7 @@ impl Ort {
         Ok(value)
     }
 
-    /// An attribute that has a default where a model does not write it.
+    /// Reads an attribute, or the default if the model does not have it.
     pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> Result<i64> {
         self.attribute(info, name).or_else(|failure| match failure {
             Failure::Status(status) => match self.message(status) {
@@ -183,19 +183,19 @@ impl Ort {
         Ok(String::from_utf8_lossy(&name).into_owned())
     }
 
-    /// The ordinal of the device that a node's provider allocates on.
+    /// The ordinal of the device on which a node's provider allocates.
     pub fn device_ordinal(self, info: *const OrtKernelInfo) -> Result<usize> {
         let (mut allocator, mut memory, mut id): (_, _, c_int) = (null_mut(), null(), 0);
         call!(self, KernelInfoGetAllocator(info, OrtMemType::OrtMemTypeDefault, &mut allocator))?;
         let asked = call!(self, AllocatorGetInfo(allocator, &mut memory))
             .and_then(|()| call!(self, MemoryInfoGetId(memory, &mut id)));
-        // SAFETY: the allocator was given to this call, and is released once.
+        // SAFETY: this call owns the allocator and releases it once.
         unsafe { ((*self.api).ReleaseAllocator)(allocator) };
         asked?;
         usize::try_from(id).map_err(|_| format!("the device of the node is {id}, must be an ordinal").into())
     }
 
-    /// Writes a line to the session's log, at the level of information.
+    /// Writes a line to the session's log, at level INFO.
     pub fn log(self, info: *const OrtKernelInfo, message: &str) -> Result<()> {
         let mut logger = null();
         call!(self, KernelInfo_GetLogger(info, &mut logger))?;
@@ -214,7 +214,7 @@ impl Ort {
         Ok(value)
     }
 
-    /// The output of a run, allocated with that shape.
+    /// Allocates the output of a run with this shape.
     pub fn output(self, context: *mut OrtKernelContext, shape: &[i64]) -> Result<*mut OrtValue> {
         let mut value = null_mut();
         call!(self, KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), &mut value))?;
@@ -233,15 +233,15 @@ impl Ort {
         Ok(data)
     }
 
-    /// Hands a tensor's element type, as `ONNXTensorElementDataType` numbers them, and its shape to `look`.
+    /// Calls `look` with a tensor's element type, as a number of `ONNXTensorElementDataType`, and its shape.
     pub fn shape<R>(self, value: *const OrtValue, look: impl FnOnce(i32, &[i64]) -> Result<R>) -> Result<R> {
-        // Not of ort_sys's type, which an element type that is newer than it would be no value of.
+        // An i32, because ort_sys's enum lacks element types that are newer than it.
         let mut element_type = 0i32;
         let element_type_out = (&raw mut element_type).cast();
         if self.version >= SHAPES_BY_REFERENCE {
             let (mut dims, mut rank) = (null(), 0);
             call!(self, GetTensorElementTypeAndShapeDataReference(value, element_type_out, &mut dims, &mut rank))?;
-            // SAFETY: the numbers belong to the value, which lives as long as the callback. Of rank 0 the pointer may be null.
+            // SAFETY: the numbers belong to the value, which is valid during the callback. For rank 0 the pointer may be null.
             let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank) } };
             return look(element_type, dims);
         }
@@ -254,13 +254,13 @@ impl Ort {
                 0..=MAX_RANK => call!(self, GetDimensions(info, dims.as_mut_ptr(), rank)),
                 _ => Err(format!("the tensor has {rank} dimensions, must have at most {MAX_RANK}").into()),
             });
-        // SAFETY: the object was given to this call, and is released once.
+        // SAFETY: this call owns the object and releases it once.
         unsafe { ((*self.api).ReleaseTensorTypeAndShapeInfo)(info) };
         asked?;
         look(element_type, &dims[..rank])
     }
 
-    /// The texts of a tensor of strings, end to end, and where each begins.
+    /// The texts of a tensor of strings, concatenated, and the offset of each.
     pub fn strings(self, value: *const OrtValue, count: usize) -> Result<(Vec<u8>, Vec<usize>)> {
         let mut length = 0;
         call!(self, GetStringTensorDataLength(value, &mut length))?;
@@ -272,16 +272,16 @@ impl Ort {
     pub fn set_string(self, value: *mut OrtValue, index: usize, bytes: &[u8]) -> Result<()> {
         let mut buffer = null_mut();
         call!(self, GetResizedStringTensorElementBuffer(value, index, bytes.len(), &mut buffer))?;
-        // SAFETY: the buffer is the element's, of that many bytes; `bytes` is a copy of this library's.
+        // SAFETY: the buffer is the element's and has that many bytes; `bytes` is this library's own copy.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len()) };
         Ok(())
     }
 
     /// Gives the output the first input's shape.
     ///
-    /// The interface has no way to leave one dimension unset (it would become the size -1), so a dimension with neither size nor name
-    /// gets a name of its own: the rank and the other sizes reach the nodes behind. A tensor of unknown rank looks like a scalar,
-    /// which no reversal takes; then the output's shape stays unset.
+    /// The interface cannot leave one dimension unset: it would become the size -1. So a dimension with neither size nor name gets a new
+    /// name, and later nodes still see the rank and the other sizes. A tensor of unknown rank looks like a scalar, which no reversal
+    /// accepts. Then the output's shape stays unset.
     pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
         let (mut info, mut rank) = (null_mut(), 0);
         call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
@@ -296,7 +296,7 @@ impl Ort {
             .iter()
             .zip(names)
             .map(|(&size, name)| match size {
-                // SAFETY: a name belongs to `info`, which lives as long as the callback.
+                // SAFETY: a name belongs to `info`, which is valid during the callback.
                 _ if !name.is_null() && unsafe { *name } != 0 => unsafe { CStr::from_ptr(name) }.to_owned(),
                 0.. => CString::default(),
                 _ => name_of_unknown(),
@@ -307,10 +307,10 @@ impl Ort {
         call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
     }
 
-    /// Gives the output the first input's type, and one dimension, whose size is known in a run.
+    /// Gives the output the first input's type and one dimension. Only a run knows its size.
     pub fn one_unknown_dimension(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
         let (mut info, size, name) = (null_mut(), [-1], name_of_unknown());
-        // An object of this context alone: what is written to it changes no input.
+        // The object belongs to this context alone. Writing to it changes no input.
         call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
         call!(self, SetDimensions(info, size.as_ptr(), 1))?;
         call!(self, SetSymbolicDimensions(info, [name.as_ptr()].as_mut_ptr(), 1))?;
@@ -318,7 +318,7 @@ impl Ort {
     }
 }
 
-/// For a dimension of which nothing is known: no other has the name.
+/// A unique name for a dimension of unknown size.
 fn name_of_unknown() -> CString {
     static NAMED: AtomicU64 = AtomicU64::new(0);
     text(&format!("unk__dml_cuda_{}", NAMED.fetch_add(1, Ordering::Relaxed)))

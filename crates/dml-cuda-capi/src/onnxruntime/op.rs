@@ -1,4 +1,4 @@
-//! The tables of callbacks that describe an operator to ONNX Runtime.
+//! The callbacks that describe an operator to ONNX Runtime, and its nodes.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -15,7 +15,7 @@ use super::api::{Ort, Result, VERSION};
 use super::kernel::{Kernel, RUNS};
 use super::reverse::Reverse;
 
-/// What an operator is.
+/// The kinds of operators.
 #[derive(Clone, Copy)]
 pub enum Kind {
     ReverseSequence,
@@ -24,15 +24,15 @@ pub enum Kind {
     FillValueSequence,
 }
 
-/// Who runs it.
+/// The execution provider that runs an operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
     Cpu,
-    /// By the name that ONNX Runtime gives it.
+    /// With the name that ONNX Runtime gives the provider.
     Cuda(&'static CStr),
 }
 
-/// An operator for one provider, with its types. The callbacks are given the address of the first field.
+/// An operator for one provider, with its types. ONNX Runtime passes the address of the first field to every callback.
 #[repr(C)]
 pub struct Op {
     callbacks: OrtCustomOp,
@@ -44,11 +44,11 @@ pub struct Op {
     ort: Ort,
 }
 
-// SAFETY: everything in it is constant.
+// SAFETY: nothing in it changes.
 unsafe impl Sync for Op {}
 
 impl Op {
-    /// Leaks it: ONNX Runtime keeps its address.
+    /// Leaks the operator, because ONNX Runtime keeps its address.
     pub fn leak(
         ort: Ort,
         name: &'static CStr,
@@ -94,11 +94,11 @@ impl Op {
         &op.callbacks
     }
 
-    /// The operator whose first field a callback is given.
+    /// The operator of a callback's first argument.
     ///
     /// # Safety
     ///
-    /// `op` is an address that `leak` gave out.
+    /// `op` is an address that `leak` returned.
     unsafe fn of<'a>(op: *const OrtCustomOp) -> &'a Op {
         // SAFETY: the caller's promise; `callbacks` is the first field of a `repr(C)` structure that is never freed.
         unsafe { &*op.cast::<Op>() }
@@ -108,13 +108,13 @@ impl Op {
         let ort = self.ort;
         let device = match self.provider {
             Provider::Cpu => Device::cpu(),
-            Provider::Cuda(_) => crate::api::cuda_device(ort.device_ordinal(info)?)?,
+            Provider::Cuda(_) => crate::device::cuda_device(ort.device_ordinal(info)?)?,
         };
         let work = match self.kind {
             Kind::ReverseSequence => {
                 let (batch, time) =
                     (ort.attribute_or(info, c"batch_axis", 1)?, ort.attribute_or(info, c"time_axis", 0)?);
-                // As ONNX Runtime reads them: a time axis of 0 and any other, below 2.
+                // ONNX Runtime reads axes in the same way: a time axis of 0 or not 0, both axes below 2.
                 if batch > 1 || time > 1 || batch == time {
                     return Err(format!(
                         "batch_axis and time_axis are {batch} and {time}, must be 0 and 1, or 1 and 0"
@@ -136,7 +136,7 @@ impl Op {
     }
 }
 
-/// Runs a callback's body; a failure or a panic becomes a status, with `name` before its words.
+/// Runs a callback's body. Turns a failure or a panic into a status whose message begins with `name`.
 pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => OrtStatusPtr(null_mut()),
@@ -155,7 +155,7 @@ unsafe extern "system" fn create(
     info: *const OrtKernelInfo,
     kernel: *mut *mut c_void,
 ) -> OrtStatusPtr {
-    // SAFETY: ONNX Runtime gives callbacks of an operator the operator's address.
+    // SAFETY: ONNX Runtime passes the operator's address to its callbacks.
     let op = unsafe { Op::of(op) };
     let name = || match op.ort.node_name(info) {
         Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.name)),
@@ -163,7 +163,7 @@ unsafe extern "system" fn create(
     };
     guarded(op.ort, name, || {
         let made = Box::new(op.node(info)?);
-        // SAFETY: ONNX Runtime gives the address of a live pointer.
+        // SAFETY: ONNX Runtime passes the address of a live pointer.
         unsafe { kernel.write(Box::into_raw(made).cast()) };
         Ok(())
     })
@@ -178,7 +178,7 @@ enum Work {
     Fill,
 }
 
-/// What ONNX Runtime keeps of a node, and runs from several threads at once.
+/// A node, as ONNX Runtime keeps it. ONNX Runtime runs it from several threads at once.
 struct Node {
     kernel: Kernel,
     work: Work,
@@ -197,7 +197,7 @@ impl Node {
 }
 
 unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelContext) -> OrtStatusPtr {
-    // SAFETY: what `create` made, not yet destroyed; it is shared by concurrent runs, and `Node` is `Sync`.
+    // SAFETY: `create` made it and it is not yet destroyed. Concurrent runs share it, and `Node` is `Sync`.
     let node = unsafe { &*node.cast::<Node>() };
     guarded(node.kernel.ort, || operator(node.name), || node.run(context))
 }
@@ -208,7 +208,7 @@ const _: () = {
 };
 
 unsafe extern "system" fn destroy(node: *mut c_void) {
-    // SAFETY: what `create` made, destroyed once. A panic may not leave; there is none to be expected.
+    // SAFETY: `create` made it, and ONNX Runtime destroys it once. No panic is expected, but one must not cross into C.
     let node = unsafe { Box::from_raw(node.cast::<Node>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(node)));
 }
@@ -249,7 +249,7 @@ unsafe extern "system" fn required(_: *const OrtCustomOp, _: usize) -> OrtCustom
     OrtCustomOpInputOutputCharacteristic::INPUT_OUTPUT_REQUIRED
 }
 
-/// Shapes and scalars are on the host, tensors and lengths where the provider's memory is.
+/// Shapes and scalars are on the host. Tensors and lengths are in the provider's memory.
 unsafe extern "system" fn memory_type(op: *const OrtCustomOp, _: usize) -> OrtMemType {
     // SAFETY: as in `create`.
     match unsafe { Op::of(op) }.kind {
@@ -262,8 +262,9 @@ unsafe extern "system" fn none(_: *const OrtCustomOp) -> c_int {
     0
 }
 
-/// One opset before ONNX has the operator: an older model is refused as without the library. At the operator's own opset ONNX Runtime
-/// up to 1.31 would fold constants with its own kernel, whose type names a custom operator cannot have, and fail to load the model.
+/// The opset before the one in which ONNX has the operator. With the operator's own opset, ONNX Runtime up to 1.31 would fold constants
+/// with its own kernel, whose type names a custom operator cannot have, and would fail to load the model. ONNX Runtime still refuses
+/// older opsets.
 unsafe extern "system" fn start_version(op: *const OrtCustomOp) -> c_int {
     // SAFETY: as in `create`.
     match unsafe { Op::of(op) }.kind {
@@ -293,7 +294,7 @@ unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeIn
 /// The output may be the first input.
 unsafe extern "system" fn may_in_place(inputs: *mut *mut c_int, outputs: *mut *mut c_int) -> usize {
     let first = || Box::into_raw(Box::new(0));
-    // SAFETY: ONNX Runtime gives the addresses of two live pointers.
+    // SAFETY: ONNX Runtime passes the addresses of two live pointers.
     unsafe {
         inputs.write(first());
         outputs.write(first());
@@ -304,7 +305,7 @@ unsafe extern "system" fn may_in_place(inputs: *mut *mut c_int, outputs: *mut *m
 unsafe extern "system" fn release_in_place(inputs: *mut c_int, outputs: *mut c_int) {
     for index in [inputs, outputs] {
         if !index.is_null() {
-            // SAFETY: what `may_in_place` made, given back once.
+            // SAFETY: `may_in_place` made it, and ONNX Runtime gives it back once.
             drop(unsafe { Box::from_raw(index) });
         }
     }

@@ -1,4 +1,4 @@
-//! Which operators there are, in which domains.
+//! The list of operators and their domains.
 
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
@@ -13,16 +13,16 @@ use super::api::{Ort, Result, VERSION};
 use super::op::{guarded, Kind, Op, Provider};
 use super::reverse::BYTES;
 
-/// The entry of a session's configuration that asks for ONNX's own operators to be replaced.
+/// The session's configuration entry that names the ONNX operators to replace.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
 
-/// The entry that a registration leaves, so that a second one sees it.
+/// The entry that a registration adds, so that a second registration can see the first.
 const REGISTERED: &CStr = c"dml_cuda.registered";
 
 const PROVIDERS: [Provider; 3] =
     [Provider::Cpu, Provider::Cuda(c"CUDAExecutionProvider"), Provider::Cuda(c"CudaPluginExecutionProvider")];
 
-/// Which of ONNX's operators a session replaces.
+/// The ONNX operators that a session replaces.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Replaced {
     reverse_sequence: bool,
@@ -53,7 +53,7 @@ impl Replaced {
         Ok(replaced)
     }
 
-    /// As `parse` reads it.
+    /// The value that `parse` reads.
     fn text(self) -> &'static CStr {
         match (self.reverse_sequence, self.range) {
             (false, false) => c"0",
@@ -64,10 +64,10 @@ impl Replaced {
     }
 }
 
-/// A domain of one ONNX Runtime, which lives as long as the process, like its operators.
+/// A domain of one ONNX Runtime. Like its operators, it exists until the process ends.
 struct Domain {
     base: *const OrtApiBase,
-    /// `None` of the domain `dml_cuda`.
+    /// `None` for the domain `dml_cuda`.
     replaced: Option<Replaced>,
     domain: *mut OrtCustomOpDomain,
 }
@@ -78,7 +78,7 @@ unsafe impl Send for Domain {}
 /// At most four for each ONNX Runtime of the process.
 static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
 
-/// The domain with those operators, made when it is first asked for.
+/// The domain with these operators. The first call creates it.
 fn domain(base: *const OrtApiBase, ort: Ort, replaced: Option<Replaced>) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.iter().find(|known| known.base == base && known.replaced == replaced) {
@@ -108,13 +108,13 @@ fn domain(base: *const OrtApiBase, ort: Ort, replaced: Option<Replaced>) -> Resu
     Ok(domain)
 }
 
-/// The types that a provider reverses.
+/// The types that a provider can reverse.
 fn moved(provider: Provider) -> impl Iterator<Item = Type> {
     let strings = (provider == Provider::Cpu).then_some(Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING);
     BYTES.iter().map(|(data_type, _)| *data_type).chain(strings)
 }
 
-/// The types of ONNX's Range. No kernel of the GPU writes bfloat16: such nodes stay on the CPU.
+/// The types of ONNX's Range. No GPU kernel writes bfloat16, so such nodes stay on the CPU.
 fn ranged(provider: Provider) -> impl Iterator<Item = Type> {
     use Type::*;
     let bfloat16 = (provider == Provider::Cpu).then_some(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16);
@@ -161,7 +161,7 @@ fn add_own(provider: Provider, add: impl Fn(&'static CStr, Kind, Vec<Type>, Type
     Ok(())
 }
 
-/// Adds the domains that the options ask for. A second registration with the same options adds what the first did not.
+/// Adds the domains that the options ask for. A second registration adds only what the first did not.
 fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) -> Result<()> {
     let (ours, known) = (["dml_cuda", "replace_onnx"], [REPLACE, REGISTERED]);
     for key in ort.config_keys(options)? {
@@ -199,7 +199,7 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
 ///
 /// # Safety
 ///
-/// Both pointers are ONNX Runtime's.
+/// ONNX Runtime passes both pointers.
 #[no_mangle]
 pub unsafe extern "system" fn RegisterCustomOps(
     options: *mut OrtSessionOptions,
@@ -207,7 +207,7 @@ pub unsafe extern "system" fn RegisterCustomOps(
 ) -> OrtStatusPtr {
     // SAFETY: ONNX Runtime's promise; it does not unload itself.
     let Some(ort) = (unsafe { Ort::new(base) }) else {
-        // SAFETY: every version answers for version 1, whose table begins with this function.
+        // SAFETY: every ONNX Runtime has version 1 of the table, which begins with this function.
         return unsafe {
             let api: *const OrtApi = ((*base).GetApi)(1);
             let message = c"dml_cuda: this ONNX Runtime is older than 1.18, the oldest that it works with";

@@ -7,15 +7,15 @@ use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 use super::api::Result;
 use super::kernel::Kernel;
 
-/// What the lengths' type and shape are, and what becomes of those outside [0, T].
+/// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
-    /// ONNX's: lengths int64 [B]; above T they are an error on the host, and act as T on a GPU, where they cannot be read.
+    /// ONNX's: lengths are int64 [B]. A length above T is an error on the host. On a GPU nothing may read it, and it acts as T.
     Sequence { batch: usize, time: usize },
-    /// DirectML's: lengths of any of its types, as many as lanes or fewer; above T they act as T.
+    /// DirectML's: lengths have any type of DirectML and broadcast to the lanes. A length above T acts as T.
     Subsequences { axis: i64, lengths: TensorDataType },
 }
 
-/// The types that move as bytes, and how many those are.
+/// The types whose elements move as bytes, with their sizes.
 pub const BYTES: &[(Type, usize)] = &[
     (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, 1),
     (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8, 1),
@@ -36,7 +36,7 @@ pub const BYTES: &[(Type, usize)] = &[
     (Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE, 8),
 ];
 
-/// Bytes of an element by ONNX's number of its type.
+/// The bytes of an element, by ONNX's number of its type.
 pub fn width(element_type: i32) -> Option<usize> {
     BYTES.iter().find_map(|&(known, width)| (known as i32 == element_type).then_some(width))
 }
@@ -59,7 +59,7 @@ impl Reverse {
         let ort = kernel.ort;
         let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
         ort.shape(input, |element_type, shape| {
-            // Of strings the places are moved, as numbers.
+            // For strings, indices are reversed.
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
             let width = if strings { Some(4) } else { width(element_type) };
             let width = width.ok_or_else(|| {
@@ -78,7 +78,7 @@ impl Reverse {
                 return reverse_strings(kernel, context, input, output, of_lengths as Address, &reversal, shape);
             }
             let (from, to) = (ort.data(input)? as Address, ort.data(output)? as Address);
-            // SAFETY: ONNX Runtime's tensors of the shapes that were lowered, in memory of the node's device.
+            // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's device.
             unsafe { kernel.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths as Address], to, context) }
         })
     }
@@ -96,7 +96,7 @@ impl Reverse {
                         "the shape of sequence_lens is {of_lengths:?}, must be [{lanes}], the batch size"
                     ));
                 }
-                // As many dimensions as the input, of which the batch's is not 1.
+                // As many dimensions as the input, all 1 except the batch's.
                 let mut broadcast = [1; 32];
                 broadcast[batch] = lanes;
                 let broadcast = broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?;
@@ -107,7 +107,7 @@ impl Reverse {
         lower(packed(shape), lengths, axis, width, length_type)
     }
 
-    /// Looks at lengths on the host. int64 ones pass as UINT64, in which negative ones would be huge.
+    /// Checks lengths on the host. They pass on as UINT64, in which a negative int64 would be huge.
     fn check(
         &self,
         address: Address,
@@ -126,7 +126,7 @@ impl Reverse {
             Self::Subsequences { .. } => i64::MAX,
         };
         let mut lengths = (0..count as usize).map(|k| {
-            // SAFETY: an int64 tensor of ONNX Runtime's of `count` elements on the host, aligned or not, which nobody writes now.
+            // SAFETY: ONNX Runtime's int64 tensor has `count` elements on the host, aligned or not, and nobody writes it now.
             (k, unsafe { (address as *const i64).add(k).read_unaligned() })
         });
         let Some((at, found)) = lengths.find(|(_, length)| !(0..=most).contains(length)) else { return Ok(()) };
@@ -138,7 +138,7 @@ impl Reverse {
     }
 }
 
-/// Strings have no bytes to move: their places are reversed as numbers, on the CPU, and the texts follow.
+/// Reverses strings on the CPU: reverses their indices as numbers, then copies the texts in that order.
 fn reverse_strings(
     kernel: &Kernel,
     context: *mut OrtKernelContext,
@@ -156,7 +156,7 @@ fn reverse_strings(
     let places: Vec<u32> = (0..count).collect();
     let mut reversed = vec![0u32; count as usize];
     let lowered = Lowered::Reversal(*reversal);
-    // SAFETY: as many numbers as the shape has elements; the lengths are ONNX Runtime's, on the host.
+    // SAFETY: both vectors have as many numbers as the shape has elements. The lengths are ONNX Runtime's, on the host.
     unsafe {
         kernel.dispatch(&lowered, &[places.as_ptr() as Address, lengths], reversed.as_mut_ptr() as Address, context)
     }?;

@@ -9,7 +9,7 @@ use super::api::{element_count, Ort, Result};
 use super::kernel::Kernel;
 use super::reverse::width;
 
-/// The data type of a sequence by ONNX's number.
+/// The data type of a sequence, by ONNX's number.
 fn numeric(element_type: i32) -> std::result::Result<TensorDataType, String> {
     use TensorDataType as T;
     use Type::*;
@@ -31,7 +31,7 @@ fn numeric(element_type: i32) -> std::result::Result<TensorDataType, String> {
     .ok_or_else(|| format!("the element type of start is {element_type}, must be numeric"))
 }
 
-/// A scalar on the host, a tensor of one element: its element type by ONNX's number, and its bits.
+/// Reads a scalar on the host, which is a tensor of one element: its element type, by ONNX's number, and its bits.
 fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(i32, u64)> {
     let (element_type, width) = ort.shape(value, |element_type, shape| {
         if shape.iter().any(|&size| size != 1) {
@@ -43,13 +43,13 @@ fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(i32, u64)> {
     })?;
     let mut bytes = [0u8; 8];
     let from = ort.data(value)?;
-    // SAFETY: a tensor of one element of that width, which ONNX Runtime holds on the host (`GetInputMemoryType`).
+    // SAFETY: a tensor of one element of that width. ONNX Runtime puts it on the host (`GetInputMemoryType`).
     unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), bytes.as_mut_ptr(), width) };
     Ok((element_type, u64::from_le_bytes(bytes)))
 }
 
 impl Kernel {
-    /// ONNX's Range: as many elements as ONNX says, with this library's values. float16 and bfloat16 are computed in float.
+    /// ONNX's Range: ONNX defines the number of elements, this library their values. float16 and bfloat16 are computed in float.
     pub fn range(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
@@ -75,7 +75,7 @@ impl Kernel {
         self.sequence(context, LoweredSequence::packed(data_type, count, start, delta), &[count.into()])
     }
 
-    /// On the host: a sequence of floats, then rounded.
+    /// On the host: computes a sequence of floats, then rounds it.
     fn bfloat16_range(&self, context: *mut OrtKernelContext, scalars: [f32; 3]) -> Result<()> {
         let (count, [start, _, delta]) =
             (range_count(scalars.map(f64::from))?, scalars.map(|x| u64::from(x.to_bits())));
@@ -96,7 +96,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// `dml_cuda.FillValueSequence`: a shape, and DirectML's two scalars.
+    /// `dml_cuda.FillValueSequence`: takes a shape and DirectML's two scalars.
     pub fn fill(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;
         let shape = ort.input(context, 0)?;
@@ -106,7 +106,7 @@ impl Kernel {
         })?;
         let mut sizes = [0i64; 32];
         let from = ort.data(shape)?;
-        // SAFETY: an int64 tensor of `rank` elements, at most 32, which ONNX Runtime holds on the host, aligned or not.
+        // SAFETY: an int64 tensor of `rank` elements, at most 32, which ONNX Runtime puts on the host, aligned or not.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), sizes.as_mut_ptr().cast(), rank * 8) };
         let sizes = &sizes[..rank];
         let count = element_count(sizes)?;

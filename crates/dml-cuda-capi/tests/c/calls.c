@@ -1,5 +1,5 @@
-/* Every function of dml_cuda.h, called rightly and wrongly. With a number as its argument it does the whole chain so many times, for
-   tools that look for leaks. */
+/* Calls every function of dml_cuda.h with right and wrong arguments. With a number as its argument it repeats the whole chain that many
+   times, for tools that look for leaks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void check(int holds, const char *what, int line) {
 }
 #define CHECK(condition) check((condition) != 0, #condition, __LINE__)
 
-/* Whether a call failed with that status and those words; the error is destroyed. */
+/* Checks that a call failed with this status and message, and destroys the error. */
 static int failed(DML_CUDA_STATUS status, DML_CUDA_ERROR **slot, DML_CUDA_STATUS required, const char *words) {
     DML_CUDA_ERROR *error = *slot;
     int same = status == required && dml_cuda_error_status(error) == required && error != NULL &&
@@ -52,7 +52,7 @@ static void reversal(struct reversal *r) {
     r->desc.Desc = &r->reverse;
 }
 
-/* Device, operator, a broken descriptor, compile, dispatch, explain, and all of it destroyed. */
+/* Creates a device and an operator, breaks a descriptor, compiles, dispatches, explains, and destroys everything. */
 static int chain(void) {
     struct reversal r, broken;
     DML_CUDA_DEVICE *device = NULL;
@@ -157,7 +157,7 @@ static void validation(void) {
     dml_cuda_destroy_error(error);
     CHECK(failed(dml_cuda_validate_as(&r.desc, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
                  "directml_version is NULL, must be a text"));
-    /* What is no descriptor at all. */
+    /* Input that is not a descriptor. */
     CHECK(failed(dml_cuda_validate(NULL, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT, "OperatorDesc is NULL, must be a pointer"));
     r.desc.Type = 1;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
@@ -263,7 +263,7 @@ static void dispatches(void) {
         CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
                      "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)"));
     }
-    /* In any order. */
+    /* Objects can be destroyed in any order. */
     dml_cuda_destroy_device(device);
     dml_cuda_destroy_operator(op);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, NULL) == 0 && data[0] == 1 && data[4] == 5);

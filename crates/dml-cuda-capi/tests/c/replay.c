@@ -1,5 +1,5 @@
-/* Asks for a verdict on every descriptor that comes in on stdin, numbers separated by spaces, and writes a line for each: the
-   status, and the ids of the rules that are broken. A tensor is its data type, flags, DimensionCount, sizes, 1 and strides or 0,
+/* Reads descriptors from stdin, one per line as numbers separated by spaces. For each it writes a line with the status and the ids of
+   the broken rules. A tensor is its data type, flags, DimensionCount, sizes, 1 and strides or 0,
    TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment. */
 #include <stdio.h>
 #include <stdlib.h>

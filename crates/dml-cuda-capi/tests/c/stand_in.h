@@ -1,4 +1,4 @@
-/* What DirectML.h declares of the names that dml_cuda.h could meet: a stand-in, since the real one is C++ for Windows. */
+/* A substitute for DirectML.h, which is C++ for Windows. It declares the names that could collide with dml_cuda.h. */
 #ifndef DIRECTML_H
 #define DIRECTML_H
 #include <stdint.h>

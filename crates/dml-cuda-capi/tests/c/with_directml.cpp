@@ -1,5 +1,4 @@
-// One file with DirectML.h and dml_cuda.h, in the order that DIRECTML_FIRST asks for, and a descriptor of the one given to the
-// other.
+// Includes both DirectML.h and dml_cuda.h, in the order that DIRECTML_FIRST selects, and passes a descriptor of one to the other.
 #ifdef DIRECTML_FIRST
 #include "stand_in.h"
 #include "dml_cuda.h"

@@ -1,5 +1,5 @@
-"""Whole runs of ONNX Runtime sessions on a GPU, with its own kernels and with this library's, in turn in one process: the host time of
-run_with_iobinding, with everything on the device. Prints a table in Markdown, and writes a CSV where a path is given.
+"""Times whole runs of ONNX Runtime sessions on a GPU, with its own kernels and with this library's, in turn in one process: the host time of
+run_with_iobinding, with all tensors on the device. Prints a table in Markdown, and writes a CSV if a path is given.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so python bench_cuda.py [out.csv]
 """

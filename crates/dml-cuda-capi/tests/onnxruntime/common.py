@@ -1,4 +1,4 @@
-"""What the tests of ONNX Runtime share: models of one node, sessions with and without the library, and a slow model of both
+"""Shared by the tests with ONNX Runtime: models of one node, sessions with and without the library, and a slow reference for both
 operators. DML_CUDA_LIBRARY names the library."""
 
 import ctypes

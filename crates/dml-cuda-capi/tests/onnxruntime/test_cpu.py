@@ -1,4 +1,4 @@
-"""The library in ONNX Runtime on the CPU: bytes beside ONNX Runtime's own kernels and a slow model, errors, threads, in place.
+"""The library in ONNX Runtime on the CPU: results compared with ONNX Runtime's own kernels and a slow reference, errors, threads, in place.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so python -m unittest discover crates/dml-cuda-capi/tests/onnxruntime -v
 """
@@ -51,7 +51,7 @@ class ReverseSequence(unittest.TestCase):
                     lengths = random.integers(0, shape[time] + 1, shape[1 - time])
                     serialized = reverse_sequence(dtype, shape, time, dynamic=len(shape) == 3)
                     feeds = {"x": x, "l": lengths}
-                    # Results of older versions live no longer than their sessions.
+                    # In older versions results do not outlive their sessions.
                     made, alone = session(serialized), session(serialized, library=False)
                     found = made.run(None, feeds)[0]
                     of_lanes = lengths.reshape([-1 if d == 1 - time else 1 for d in range(len(shape))])
@@ -94,7 +94,7 @@ class ReverseSequence(unittest.TestCase):
             found = session(reverse_sequence(np.float32, shape, time, dynamic=True))
             feeds = {"x": np.zeros(shape, np.float32), "l": np.zeros(shape[1 - time], np.int64)}
             same(found.run(None, feeds)[0], feeds["x"])
-        # The lengths are looked at all the same.
+        # The lengths are checked even so.
         for shape, lengths, words in [((0, 2), [1, 0], r"sequence_lens\[0\] is 1, must be from 0 to 0"), ((3, 0), [1], r"sequence_lens is \[1\], must be \[0\]"),
                                       ((2, 1, 0), [3], r"sequence_lens\[0\] is 3, must be from 0 to 2")]:
             made = session(reverse_sequence(np.float32, shape, dynamic=True))
@@ -287,11 +287,11 @@ class Memory(unittest.TestCase):
         same(found, np.array([[7, 8], [9, 10]], np.int32))
 
     def test_sessions_leave_nothing_behind(self):
-        """In a process that holds the library in no other way: sessions open and close, and its memory stays."""
+        """Sessions open and close in a process that does not load the library otherwise. Its memory use does not grow."""
         program = """
 import sys
 import onnxruntime as ort
-from common import LIBRARY  # keeps nothing loaded
+from common import LIBRARY  # loads nothing
 def resident():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
 for k in range(500):
@@ -308,7 +308,7 @@ print(resident() - before)
             with open(path, "wb") as file:
                 file.write(reverse_sequence(np.float32, (4, 3)))
             run = subprocess.run([sys.executable, "-c", program, path], cwd=os.path.dirname(__file__), capture_output=True, text=True, check=True)
-        # 400 sessions; a table left by each was 35 MB.
+        # 400 sessions. A leak of one table per session was 35 MB.
         self.assertLess(int(run.stdout), 2000)
 
 
@@ -316,7 +316,7 @@ class Registration(unittest.TestCase):
     X, LENGTHS = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([4, 2, 3])
 
     def replaced(self, *steps):
-        """Whether a session's node is this library's. A step is an entry to set, or None to register."""
+        """Returns whether this library runs a session's node. A step is an entry to set, or None to register."""
         options = ort.SessionOptions()
         options.log_severity_level = 4
         for step in steps:
@@ -436,7 +436,7 @@ class NodeTests(unittest.TestCase):
         print(f"\n{len(cases)} node tests of ONNX use these operators: {len(alone)} pass alone, {len(with_library)} with the library", flush=True)
         self.assertEqual(set(alone) - set(with_library), set())
         self.assertEqual([name for name in alone if not passes(next(case for case in cases if case.name == name), True, "1")], [])
-        # Most are written for opsets that older versions do not have.
+        # Most use opsets that older versions do not have.
         newest = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 30)
         self.assertGreaterEqual(len(alone), 50 if newest else 4)
         self.assertGreaterEqual(counters()[0] - before, len(alone) // 2)

@@ -1,4 +1,4 @@
-"""The library in ONNX Runtime's CUDA provider: skipped, and counted, where there is no GPU or no CUDA provider, unless REQUIRE_CUDA=1.
+"""The library in ONNX Runtime's CUDA provider. Skipped, and counted, without a GPU or CUDA provider, unless REQUIRE_CUDA=1.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so REQUIRE_CUDA=1 python -m unittest test_cuda -v
 """
@@ -38,7 +38,6 @@ def on_gpu(serialized, device=0, provider={}, **options):
     return session(serialized, providers=cuda(device, **provider), **options)
 
 
-# What the DLPack-less binding is told of a tensor.
 def bind(made, inputs, output):
     """Binds torch tensors by their addresses."""
     binding = made.io_binding()
@@ -150,7 +149,7 @@ class Cuda(unittest.TestCase):
         torch.cuda.synchronize()
         for n in range(1, 6):
             with torch.cuda.stream(stream):
-                torch.cuda._sleep(20_000_000)  # so that work on another stream would come too early
+                torch.cuda._sleep(20_000_000)  # so that work on another stream would run too early
                 x.copy_(ramp + n)
                 made.run_with_iobinding(binding, options)
                 checked = (output == 2047 - ramp + n).all()
@@ -171,7 +170,7 @@ class Cuda(unittest.TestCase):
             made.run_with_iobinding(binding)
             torch.cuda.synchronize()
             same(output.cpu().numpy(), reverse(data, these[:, None, None], 1))
-        # Replays do not call the kernel.
+        # A replay does not call the kernel.
         self.assertLess(counters()[1] - before, 10)
 
     def test_lengths_outside_the_axis_act_as_the_axis(self):
@@ -207,7 +206,7 @@ class Cuda(unittest.TestCase):
         x, lengths = np.arange(2400, dtype=np.float32).reshape(3, 800), np.array([800, 1, 555])
         before = counters()[2]
         same(made.run(None, {"x": x, "l": lengths})[0], reverse(x, lengths[:, None], 1))
-        # The input is the caller's and the output the session's: the buffer between them is reversed in place.
+        # The input belongs to the caller and the output to the session. The buffer between them is reversed in place.
         self.assertEqual(counters()[2] - before, 1)
 
     def test_four_threads_on_one_session(self):

@@ -1,4 +1,4 @@
-"""Everyday models with and without the library: they load, give the same outputs, and keep what ONNX Runtime folds and fuses.
+"""Everyday models with and without the library: they load, give the same outputs, and ONNX Runtime still folds and fuses as before.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so python test_models.py            # tests
     DML_CUDA_LIBRARY=… python test_models.py --cpu                                  # a table of times; --cuda: on the CUDA provider
@@ -240,7 +240,7 @@ class Shapes(unittest.TestCase):
                     with self.subTest(name, sizes=sizes, declared=out):
                         (ours, found), (theirs, required) = (self.outputs(made, {**feeds, **fed}, replace) for replace in ("1", None))
                         np.testing.assert_array_equal(found[0], required[0])
-                        # What has no name gets one where it comes straight from a reversal.
+                        # A dimension without a name gets one if it comes straight from a reversal.
                         known = lambda shape: [None if str(size).startswith("unk__dml_cuda_") else size for size in shape]
                         self.assertEqual([known(shape) for shape in ours], theirs)
                         cases += 1
@@ -257,7 +257,7 @@ class Shapes(unittest.TestCase):
         self.assertEqual(len(loaded(made, "Range").get_outputs()[0].shape), 1)
 
     def test_axes_mean_what_they_mean_to_onnxruntime(self):
-        """Which reads any time axis below 0 as 1, and any batch axis below 0 as what is left."""
+        """ONNX Runtime reads any time axis below 0 as 1, and any batch axis below 0 as the other axis."""
         x, lengths = np.arange(24, dtype=np.float32).reshape(4, 3, 2), {3: np.array([2, 1, 3]), 4: np.array([2, 1, 3, 0])}
         cases = 0
         for batch in range(-3, 3):
@@ -292,7 +292,7 @@ class Shapes(unittest.TestCase):
 
 class Opsets(unittest.TestCase):
     def test_what_loads_without_the_library_loads_with_it_in_every_opset_and_type(self):
-        """And what ONNX has not in an opset is refused with it, too."""
+        """Operators that an opset of ONNX lacks are still refused, except one opset before they begin."""
         types = [number for name, number in TensorProto.DataType.items() if number]
 
         def loads(op, opset, data_type, replace):
@@ -314,7 +314,7 @@ class Opsets(unittest.TestCase):
                     missing = {data_type for data_type in alone if not loads(op, opset, data_type, replace)}
                     self.assertEqual(missing, set(), (op, opset, replace))
                     both += len(alone)
-                    # The opset before is taken: see the docs.
+                    # The opset before is accepted: see the docs.
                     if opset < since - 1:
                         self.assertFalse(loads(op, opset, FLOAT, replace), (op, opset))
         self.assertGreater(both, 200)

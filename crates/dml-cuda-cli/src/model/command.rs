@@ -10,19 +10,19 @@ pub enum Command {
     WriteFile { resource: String, target_path: String, dimensions: Vec<u32> },
 }
 
-/// From bind points, such as `OutputTensor`, to what is bound there.
+/// The resource at each bind point, such as `OutputTensor`.
 pub type Bindings = HashMap<String, Source>;
 
-/// A range of a resource, from an offset to its end: `elementCount` must be a number, and is left out of account as in DxDispatch.
+/// A range of a resource, from an offset to the resource's end. `elementCount` must be a number, but is ignored, as in DxDispatch.
 pub struct Source {
     pub resource: String,
     /// In elements.
     pub offset: u64,
-    /// Bytes of an element; those of the resource's data type where absent.
+    /// Bytes of an element. By default those of the resource's data type.
     pub element_size: Option<u64>,
 }
 
-/// Reads a command. `exists` says whether there is a resource, or a dispatchable, of a name.
+/// Reads a command.
 pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn Fn(&str) -> bool) -> Result<Command> {
     let known = |member: &str, exists: &dyn Fn(&str) -> bool, what: &str| -> Result<String> {
         let name = node.require(member)?;
@@ -72,7 +72,7 @@ pub fn bindings(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Binding
 
 fn binding(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Source> {
     if node.value.as_array().is_some() {
-        // DxDispatch takes a list at every bind point; those of these operators take one resource.
+        // DxDispatch accepts a list at every bind point. The bind points of these operators take one resource.
         return match node.elements()?.as_slice() {
             [one] => binding(one, resources),
             many => Err(node.error(format!("a list of {}", many.len()), "one resource")),

@@ -7,7 +7,7 @@ use dml_cuda::{
 use super::json::{Node, Result};
 use super::value;
 
-/// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`, also with the fields beside `type`.
+/// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {
     let type_node = match node.get("type")? {
         Some(found) => found,
@@ -60,8 +60,8 @@ pub fn data_type(node: &Node) -> Result<dml_cuda::TensorDataType> {
     name.parse().map_err(|_| node.error(format!("\"{name}\""), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
 }
 
-/// A `DML_TENSOR_DESC`, with or without its `Type`/`Desc` level. TotalTensorSizeInBytes is computed where it is
-/// absent; a size too large to compute is left for validation to name.
+/// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes. Validation reports a
+/// size that is too large to compute.
 fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     if let Some(tensor_type) = node.get("Type")? {
         let name = tensor_type.string()?;

@@ -1,16 +1,16 @@
 //! Typed access to a JSON document in which every error names the place: `resources.A.initialValues[3]`.
 //!
-//! Like DxDispatch, this accepts comments and trailing commas. Numbers stay text until it is known what they
-//! are to become, so that 64-bit integers keep all their digits.
+//! Like DxDispatch, this accepts comments and trailing commas. Numbers stay text until their type is known, so that 64-bit integers keep
+//! all digits.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{parse_to_ast, CollectOptions, ParseOptions};
 
-/// A document cannot be read: where, and why.
+/// The error of an unreadable document: where, and why.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// A parsed document, and where its lines begin.
+/// A parsed document, and the start of each line.
 pub struct Document<'a> {
     value: Value<'a>,
     line_starts: Vec<usize>,
@@ -18,7 +18,7 @@ pub struct Document<'a> {
 
 /// Parses a document; an error names line and column.
 pub fn parse(text: &str) -> Result<Document<'_>> {
-    // What DxDispatch reads, and no more.
+    // The same extensions of JSON as in DxDispatch.
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -55,7 +55,7 @@ fn lower_first(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
 }
 
-/// A value and where it stands in the document.
+/// A value, and its place in the document.
 #[derive(Clone)]
 pub struct Node<'a> {
     pub value: &'a Value<'a>,
@@ -93,7 +93,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What the value is, for messages.
+    /// The value in words, for messages.
     pub fn kind(&self) -> String {
         match self.value {
             Value::StringLit(text) => format!("\"{}\"", text.value),
@@ -130,7 +130,7 @@ impl<'a> Node<'a> {
             .map(|property| self.child(&property.value, name)))
     }
 
-    /// An error where a member is one of `names` but for its case: DxDispatch would leave it out without a word.
+    /// Fails if a member differs from one of `names` only in case. DxDispatch would silently ignore it.
     pub fn check_case(&self, names: &[&str]) -> Result<()> {
         for (found, member) in self.members()? {
             if let Some(name) = names.iter().find(|name| **name != found && name.eq_ignore_ascii_case(found)) {
@@ -140,7 +140,7 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
-    /// A member of an object that must be there.
+    /// A required member of an object.
     pub fn require(&self, name: &str) -> Result<Node<'a>> {
         self.get(name)?.ok_or_else(|| self.error(format!("without the member {name}"), "an object that has it"))
     }
@@ -161,14 +161,14 @@ impl<'a> Node<'a> {
         Ok(boolean.value)
     }
 
-    /// A number without a fraction, also as `2.0` or `1e3`.
+    /// A number without a fraction. Accepts `2.0` and `1e3` too.
     pub fn integer(&self) -> Result<i128> {
         let failed = || self.error(self.kind(), "an integer");
         let number = self.value.as_number_lit().ok_or_else(failed)?.value;
         if let Ok(integer) = number.parse() {
             return Ok(integer);
         }
-        // Floats are exact integers up to 2^53; beyond that only the integer notation is.
+        // Floats are exact integers up to 2^53. Beyond that only the integer notation is exact.
         let float: f64 = number.parse().map_err(|_| failed())?;
         if float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0 {
             Ok(float as i128)
@@ -177,7 +177,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// An integer of a type that starts at 0.
+    /// An integer of an unsigned type.
     pub fn unsigned<T: TryFrom<i128> + std::fmt::Display>(&self, maximum: T) -> Result<T> {
         let integer = self.integer()?;
         T::try_from(integer).map_err(|_| self.error(integer, format!("from 0 to {maximum}")))
@@ -206,7 +206,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The member, read by `read`, or `default` where it is absent or null.
+    /// Reads a member with `read`. Returns `default` if it is absent or null.
     pub fn get_or<T>(&self, name: &str, default: T, read: impl FnOnce(&Node<'a>) -> Result<T>) -> Result<T> {
         self.get(name)?.map_or(Ok(default), |node| read(&node))
     }

@@ -14,7 +14,7 @@ pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
     if file.order() == Order::Fortran && file.shape().len() > 1 {
         return Err("it is in Fortran order, must be in C order (numpy.ascontiguousarray)".to_owned());
     }
-    // npyz allocates before it reads.
+    // Checked first, because npyz allocates before it reads.
     let element_size = usize::try_from(type_str.size_field()).unwrap_or(0);
     let claimed = file.shape().iter().try_fold(element_size as u64, |bytes, &size| bytes.checked_mul(size));
     let have = bytes.len() as u64;
@@ -41,15 +41,15 @@ pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
     }
 }
 
-/// Looks at a header before npyz does, which allocates as many bytes as it claims to have, whose parser takes twice as long for
-/// each bracket inside another, and which multiplies the shape unchecked.
+/// Checks a header before npyz reads it. npyz allocates as many bytes as the header claims, takes twice as long for each nested bracket,
+/// and multiplies the shape without a check for overflow.
 fn check_header(bytes: &[u8]) -> Result<(), String> {
     let (begin, claimed) = match *bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => (10, u64::from(u16::from_le_bytes([a, b]))),
         [0x93, b'N', b'U', b'M', b'P', b'Y', 2..=255, _, a, b, c, d, ..] => {
             (12, u64::from(u32::from_le_bytes([a, b, c, d])))
         }
-        _ => return Ok(()), // npyz says what is wrong
+        _ => return Ok(()), // npyz reports the error
     };
     let have = bytes.len() as u64;
     if claimed > have {
@@ -57,7 +57,7 @@ fn check_header(bytes: &[u8]) -> Result<(), String> {
     }
     let header = &bytes[begin..(begin + claimed as usize).min(bytes.len())];
     let count = |bracket: u8| header.iter().filter(|&&byte| byte == bracket).count();
-    // One dictionary with one tuple, the shape.
+    // A valid header has one dictionary with one tuple, the shape.
     if count(b'[') > 0 {
         return Err("its dtype is structured, must be one of plain numbers".to_owned());
     }
@@ -71,7 +71,7 @@ fn check_header(bytes: &[u8]) -> Result<(), String> {
     let header = String::from_utf8_lossy(header);
     let shape = header.split_once('(').and_then(|(_, shape)| shape.split_once(')')).map_or("", |(shape, _)| shape);
     let sizes = shape.split(',').map(|size| size.trim().trim_end_matches('L')).filter(|size| !size.is_empty());
-    // Strides multiply the sizes behind one of 0, too; an element has at most 16 bytes.
+    // Strides multiply sizes even if another size is 0. An element has at most 16 bytes.
     let mut most = 16u64;
     for size in sizes {
         let Some(product) = size.parse::<u64>().ok().and_then(|size| most.checked_mul(size.max(1))) else {
@@ -90,7 +90,7 @@ fn elements<T: Deserialize + bytemuck::Pod>(
     Ok((data_type, bytemuck::cast_slice(&values).to_vec()))
 }
 
-/// A .npy file with those elements, little endian, in C order.
+/// A .npy file with these elements, little endian, in C order.
 pub fn write(data_type: TensorDataType, shape: &[u64], bytes: &[u8]) -> Result<Vec<u8>, String> {
     let kind = match data_type {
         TensorDataType::Float16 | TensorDataType::Float32 | TensorDataType::Float64 => 'f',
@@ -118,7 +118,7 @@ pub fn write(data_type: TensorDataType, shape: &[u64], bytes: &[u8]) -> Result<V
 mod tests {
     use super::read;
 
-    /// Found by fuzzing: a product past 2⁶⁴, also behind a size of 0, and in any notation.
+    /// Found by fuzzing: a product above 2⁶⁴, also with a size of 0, and in any notation.
     #[test]
     fn a_shape_past_all_files_is_refused() {
         for shape in
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Found by fuzzing: each brace doubles the time of the parser, minutes for a few.
+    /// Found by fuzzing: each nested brace doubles the parser's time, up to minutes.
     #[test]
     fn brackets_in_brackets_are_refused_at_once() {
         for nested in ["{", "("] {

@@ -1,4 +1,4 @@
-//! Resources: buffers and what they hold at first.
+//! Resources: buffers and their initial values.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use super::value::element_bytes;
 
 /// A buffer as the model describes it.
 pub struct Resource {
-    /// What printing and writing take the elements for; `None` for a list of mixed types.
+    /// The element type for printing and writing. `None` for a list of mixed types.
     pub data_type: Option<TensorDataType>,
     pub initial_values: Vec<u8>,
     pub initial_values_offset: u64,
     pub size_in_bytes: u64,
-    /// `sizeInBytes` was given: the size is not `initial_values`, rounded up.
+    /// The model gives `sizeInBytes`. Else the size is that of `initial_values`, rounded up.
     pub explicit_size: bool,
 }
 
@@ -92,7 +92,7 @@ fn initial_values(
     }
 }
 
-/// Zero bytes for `valueCount` elements, if they are to be had.
+/// Zero bytes for `valueCount` elements. Fails if they do not fit the machine's memory.
 fn reserve(values: &Node, data_type: TensorDataType) -> Result<(usize, Vec<u8>)> {
     let count_node = values.require("valueCount")?;
     let count = count_node.u32()? as usize;
@@ -115,8 +115,7 @@ fn constant(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `{ "valueCount": 4, "valueStart": 1, "valueDelta": 2.5 }`: the running sum, in the arithmetic of the type,
-/// as DxDispatch adds it.
+/// `{ "valueCount": 4, "valueStart": 1, "valueDelta": 2.5 }`: a running sum in the arithmetic of the type, as in DxDispatch.
 fn sequence(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
     let start = element_bytes(&values.require("valueStart")?, data_type)?;
     let delta = match values.get("valueDelta")? {
@@ -142,13 +141,13 @@ fn sequence(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
         T::UInt64 | T::Int64 => run!(u64, u64::wrapping_add),
         T::UInt32 | T::Int32 => run!(u32, u32::wrapping_add),
         T::UInt16 | T::Int16 => run!(u16, u16::wrapping_add),
-        // Types of less than a byte are rejected by `element_bytes`.
+        // `element_bytes` rejects types of less than a byte.
         T::UInt8 | T::Int8 | T::UInt4 | T::Int4 => run!(u8, u8::wrapping_add),
     }
     Ok(bytes)
 }
 
-/// A path of a model, which may have been written on Windows, with this system's separators.
+/// A path of a model with this system's separators. The model may come from Windows.
 pub fn separated(path: &str) -> String {
     if cfg!(windows) {
         path.to_owned()
@@ -157,7 +156,7 @@ pub fn separated(path: &str) -> String {
     }
 }
 
-/// `{ "sourcePath": "input.npy" }`, relative to the model or else to the current directory.
+/// `{ "sourcePath": "input.npy" }`, relative to the model, else to the current directory.
 fn file(
     values: &Node,
     declared: Option<TensorDataType>,

@@ -1,4 +1,4 @@
-//! `--strict`: what this runner takes and DxDispatch 0.18.1 does not, so that a model that passes is known to run on Windows.
+//! `--strict`: refuses what this runner accepts and DxDispatch 0.18.1 does not. A model that passes runs on Windows too.
 
 use dml_cuda::{OperatorType, TensorDataType};
 use jsonc_parser::ast::Value;
@@ -6,7 +6,7 @@ use jsonc_parser::ast::Value;
 use super::dispatchable;
 use super::json::{Document, Node, Result};
 
-/// What would be refused there.
+/// The places that DxDispatch would refuse.
 #[derive(Default)]
 struct Findings(Vec<String>);
 
@@ -16,7 +16,7 @@ impl Findings {
     }
 }
 
-/// An error that lists all that DxDispatch would refuse. What it accepts and does otherwise is a warning, and returned.
+/// Fails with a list of everything that DxDispatch would refuse. Returns warnings about what it accepts but does differently.
 pub fn check(document: &Document, has_byte_order_mark: bool) -> Result<Vec<String>> {
     let (mut findings, mut warnings) = (Findings::default(), Vec::new());
     let root = document.root();
@@ -31,7 +31,7 @@ pub fn check(document: &Document, has_byte_order_mark: bool) -> Result<Vec<Strin
             findings.add(
                 &bindings,
                 "given",
-                "left out: DxDispatch binds these while it initializes, and not when it dispatches",
+                "left out, because DxDispatch binds these when it initializes and not when it dispatches",
             );
         }
         scalars(&dispatchable, &mut findings)?;
@@ -46,7 +46,7 @@ pub fn check(document: &Document, has_byte_order_mark: bool) -> Result<Vec<Strin
                 if input == output && input.is_some() {
                     warnings.push(bindings.error(
                         "one resource for InputTensor and OutputTensor",
-                        "two, for right data from DirectML, which accepts one",
+                        "two, because DirectML accepts one but returns wrong data",
                     ));
                 }
             }
@@ -76,7 +76,7 @@ fn is_unsigned(data_type: TensorDataType) -> bool {
 
 fn not_negative(node: &Node, data_type: TensorDataType, findings: &mut Findings) {
     if is_unsigned(data_type) && node.kind().starts_with('-') {
-        findings.add(node, &node.kind(), &format!("0 or more, being {data_type}"));
+        findings.add(node, &node.kind(), &format!("0 or more, because its type is {data_type}"));
     }
 }
 
@@ -126,7 +126,7 @@ fn initial_values(resource: &Node, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// DxDispatch takes raw files as .bin and .dat only.
+/// DxDispatch accepts raw files as .bin and .dat only.
 fn extension(path: &Node, findings: &mut Findings) -> Result<()> {
     let name = path.string()?.to_ascii_lowercase();
     if ![".npy", ".bin", ".dat"].iter().any(|extension| name.ends_with(extension)) {

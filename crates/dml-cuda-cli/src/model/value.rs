@@ -5,7 +5,7 @@ use half::f16;
 
 use super::json::{Node, Result};
 
-/// The bytes of one element, little endian; their number is the element's size.
+/// The bytes of one element, little endian.
 pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
     use TensorDataType as T;
     Ok(match data_type {
@@ -30,7 +30,7 @@ pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> 
     })
 }
 
-/// An error where a finite number became an infinity of the type.
+/// Fails if a finite number became infinite in the type.
 fn within(node: &Node, data_type: TensorDataType, value: f64) -> Result<()> {
     if value.is_infinite() && node.float()?.is_finite() {
         return Err(node.error(node.kind(), format!("a number that {data_type} can hold, \"inf\" or \"-inf\"")));
@@ -38,8 +38,8 @@ fn within(node: &Node, data_type: TensorDataType, value: f64) -> Result<()> {
     Ok(())
 }
 
-/// An integer of that type; a negative value for an unsigned type counts modulo 2^width, which DxDispatch
-/// rejects and Microsoft's own UINT8 example needs.
+/// An integer of the type. A negative value of an unsigned type counts modulo 2^width: Microsoft's UINT8 example needs this, but
+/// DxDispatch rejects it.
 fn integer(node: &Node, data_type: TensorDataType) -> Result<i128> {
     use TensorDataType as T;
     let value = node.integer()?;
@@ -113,7 +113,7 @@ fn padded(bytes: &[u8]) -> [u8; 8] {
     union
 }
 
-/// One element as `std::ostream` prints it, but for 8-bit integers, which are numbers here.
+/// One element as `std::ostream` prints it, except that 8-bit integers print as numbers.
 pub fn print_element(bytes: &[u8], data_type: TensorDataType) -> String {
     use TensorDataType as T;
     let bits = u64::from_le_bytes(padded(bytes));
@@ -129,7 +129,7 @@ pub fn print_element(bytes: &[u8], data_type: TensorDataType) -> String {
     }
 }
 
-/// `%g`: six significant digits, no trailing zeros, an exponent below 1e-4 and from 1e6 on.
+/// `%g`: six significant digits, no trailing zeros, and an exponent below 1e-4 and from 1e6 on.
 fn print_float(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();

@@ -1,4 +1,4 @@
-//! What a run says: DxDispatch's lines, or with `--format json` an object a line.
+//! The output of a run: DxDispatch's lines, or with `--format json` one object per line.
 
 use dml_cuda::{Device, ExplainedLaunch, ExplainedMode, Explanation, TensorDataType};
 use serde_json::{json, Value};
@@ -8,12 +8,12 @@ use crate::model::value::print_element;
 use crate::options::{Format, Options};
 use crate::out::{self, say};
 
-/// Writes an object in a line.
+/// Writes an object as one line.
 pub fn line(event: &Value) -> Result<(), String> {
     out::with(|out| writeln!(out, "{event}"))
 }
 
-/// How the samples of a device are taken.
+/// Describes how samples are taken on a device.
 fn how_timed(device: &Device, graph: bool) -> &'static str {
     match device.ordinal() {
         Some(_) if graph => {
@@ -24,7 +24,7 @@ fn how_timed(device: &Device, graph: bool) -> &'static str {
     }
 }
 
-/// A device as the first event says it, and whether an iteration on a GPU is a graph.
+/// The first event: the device, and how it is timed.
 pub fn device(device: &Device, graph: bool) -> Value {
     let properties = device.cuda_properties();
     json!({
@@ -81,7 +81,7 @@ pub fn explained(name: &str, target: &str, explained: &Result<Explanation, Strin
     json!({ "event": "plan", "dispatchable": name, "target": target, "modes": modes, "text": explanation.to_string() })
 }
 
-/// Says what happens, in the form that was asked for.
+/// Prints events in the requested format.
 pub struct Printer<'a> {
     options: &'a Options,
 }
@@ -131,7 +131,7 @@ impl<'a> Printer<'a> {
                 )?;
                 for (n, element) in elements.enumerate() {
                     let text = print_element(element, data_type);
-                    // What is no number of JSON's is a string.
+                    // NaN and infinities are strings, because JSON has no numbers for them.
                     let quote = if text.contains(['n', 'i']) { "\"" } else { "" };
                     write!(out, "{}{quote}{text}{quote}", if n == 0 { "" } else { "," })?;
                 }
@@ -161,7 +161,7 @@ impl<'a> Printer<'a> {
         say!("Resource '{name}' written to '{path}'")
     }
 
-    /// With `--print_commands`, before each.
+    /// Printed before each command, with `--print_commands`.
     pub fn command_begins(&self, n: usize, text: &str) -> Result<(), String> {
         match (self.options.print_commands, self.is_json()) {
             (false, _) => Ok(()),
@@ -170,7 +170,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The same after it: 0, or what stands for failures in Windows, and the error.
+    /// Printed after each command: 0 or Windows' E_FAIL, and the error.
     pub fn command_ends(&self, n: usize, error: Option<&String>) -> Result<(), String> {
         match (self.options.print_commands, self.is_json()) {
             (false, _) => Ok(()),

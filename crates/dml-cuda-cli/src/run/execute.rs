@@ -1,4 +1,4 @@
-//! Running a model: resources are made, dispatchables compiled, commands carried out in order.
+//! Runs a model: creates resources, compiles dispatchables, then runs the commands in order.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,14 +19,14 @@ use crate::whole_file;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Dispatches that an iteration may hold as a graph, whose memory grows with them.
+/// The most dispatches of an iteration as a graph. A graph's memory grows with its dispatches.
 const MOST_IN_A_GRAPH: u32 = 65_536;
 
 /// A resource on the device.
 struct Placed {
     buffer: Buffer,
     resource: Resource,
-    /// Bytes of the initial values, which are let go of once they are on the device.
+    /// Bytes of the initial values. The values themselves are freed once they are on the device.
     initial_length: u64,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Executor<'a> {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
                 format!("dispatchable '{name}' is rejected:{}", lines.concat())
             })?;
-            // DxDispatch's time, too, begins behind the creation.
+            // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
             let bound = CompileOptions { pointer_alignment: 16, in_place: None };
@@ -146,7 +146,7 @@ impl<'a> Executor<'a> {
         self.printer.dispatched(name, &samples)
     }
 
-    /// The dispatches of an iteration, as DxDispatch records them into one command list.
+    /// The dispatches of an iteration as one graph. DxDispatch records them into one command list.
     fn graph(&self, table: &BindingTable) -> Result<Graph> {
         let repeat = self.options.dispatch_repeat;
         if repeat > MOST_IN_A_GRAPH {
@@ -167,7 +167,7 @@ impl<'a> Executor<'a> {
         Ok((cpu, Some(graph.milliseconds().map_err(|error| error.to_string())?)))
     }
 
-    /// The same, one dispatch after another.
+    /// The same for dispatches that are queued one by one.
     fn repeat(&self, table: &BindingTable, on_gpu: bool) -> Result<(f64, Option<f64>)> {
         let event = || on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string());
         let before = Instant::now();
@@ -209,7 +209,7 @@ impl<'a> Executor<'a> {
         let base = self.options.output_path.clone().unwrap_or_default();
         let path: PathBuf = base.join(resource::separated(target_path));
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
-        // A raw file is the whole resource; an array is its elements without the padding to 4 bytes.
+        // A raw file holds the whole resource. An array holds its elements without the padding to 4 bytes.
         let whole = !is_npy || placed.resource.explicit_size;
         let mut length = if whole { placed.resource.size_in_bytes } else { placed.initial_length };
         let mut shape = Vec::new();

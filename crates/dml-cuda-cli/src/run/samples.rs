@@ -1,9 +1,9 @@
-//! What a dispatch took, in DxDispatch's words.
+//! Timings of a dispatch, printed as DxDispatch does.
 
 use crate::options::Options;
 use crate::out::say;
 
-/// One sample an iteration, in milliseconds. There are no GPU samples on the CPU.
+/// One sample per iteration, in milliseconds. The CPU device has no GPU samples.
 #[derive(Default)]
 pub struct Samples {
     pub cpu: Vec<f64>,
@@ -36,7 +36,7 @@ fn statistics(samples: &[f64]) -> Option<Statistics> {
     })
 }
 
-/// The first samples are cold, at most `warmup` of them; at least one is hot.
+/// Splits samples into cold and hot. At most the first `warmup` are cold, and at least one is hot.
 fn cold_and_hot(samples: &[f64], warmup: u32) -> (&[f64], &[f64]) {
     samples.split_at(samples.len().saturating_sub(1).min(warmup as usize))
 }

@@ -11,12 +11,12 @@ use crate::model::json::Document;
 use crate::options::Format;
 use crate::out;
 
-/// A line for each dispatchable, and one for each rule it breaks at that level. Fails where one breaks any.
+/// Prints a line for each dispatchable, and one for each rule that it breaks at this level. Fails if any is broken.
 pub fn at_level(document: &Document, level: FeatureLevel, format: Format) -> Result<ExitCode, String> {
     verdicts(document, "", format, |desc| validate(desc, level).map(|()| Vec::new()))
 }
 
-/// The same by a version of DirectML, with a line for each thing that it accepts and gets wrong.
+/// The same for a version of DirectML. Adds a note for each case that the version accepts but computes wrongly.
 pub fn as_version(document: &Document, version: &DirectMlVersion, format: Format) -> Result<ExitCode, String> {
     let by = format!(" by DirectML {version}");
     verdicts(document, &by, format, |desc| {
@@ -73,8 +73,8 @@ fn error_data(error: &ValidationError) -> Value {
     })
 }
 
-/// A line for each dispatchable with the recorded versions that accept it, and one for each range of versions that does not,
-/// with the first rule that it finds broken.
+/// Prints for each dispatchable the recorded versions that accept it. Adds a line for each range of versions that rejects it, with the
+/// first broken rule.
 pub fn by_version(document: &Document, format: Format) -> Result<ExitCode, String> {
     let versions: Vec<DirectMlVersion> = DirectMlVersion::recorded().collect();
     let mut text = String::new();
@@ -103,7 +103,7 @@ pub fn by_version(document: &Document, format: Format) -> Result<ExitCode, Strin
             let _ = writeln!(text, "{}", json!({ "event": "versions", "dispatchable": name, "verdicts": verdicts }));
             continue;
         }
-        // Neighbouring versions with one answer: the first rule broken, none where it is accepted.
+        // Ranges of versions with the same answer: the first broken rule, or `None` if accepted.
         let mut ranges: Vec<(Option<String>, Vec<&DirectMlVersion>)> = Vec::new();
         for version in &versions {
             let broken = validate_as(&desc, version).err().map(|errors| errors.errors()[0].to_string());

@@ -1,5 +1,5 @@
-//! Drivers that fail and drivers that are too old are said, and not taken for a machine without a GPU; and a suite is timed on a GPU. The
-//! driver here is a double (`tests/driver_double`).
+//! A failing or outdated driver is reported, and is not mistaken for a machine without a GPU. A suite is timed on a GPU. The driver is a
+//! test double (`tests/driver_double`).
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,7 +9,7 @@ use dml_cuda_testing::repository;
 
 use crate::runner;
 
-/// Runs a model with so many GPUs and `cuInit` answering `code`.
+/// Runs a model with this many GPUs and a `cuInit` that returns `code`.
 fn run(folder: &Path, gpus: u32, code: u32, arguments: &[&str]) -> Output {
     runner()
         .args(arguments)
@@ -26,7 +26,7 @@ fn run(folder: &Path, gpus: u32, code: u32, arguments: &[&str]) -> Output {
 fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
     let Some(folder) = driver(None) else { return };
     for code in [803, 999] {
-        // By default the CPU runs it, and the reason is on stderr.
+        // By default the model runs on the CPU, with the reason on stderr.
         let output = run(folder.path(), 0, code, &[]);
         let warning = text(&output.stderr);
         assert!(output.status.success(), "{warning}");
@@ -36,7 +36,7 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
             warning.contains(&format!("(CUDA error {code})")) && warning.contains("; running on the CPU"),
             "{warning}"
         );
-        // Asked for a GPU, it is an error.
+        // If a GPU is requested, it is an error.
         for adapter in ["0", "H100"] {
             let output = run(folder.path(), 0, code, &["-a", adapter]);
             assert_eq!(output.status.code(), Some(1), "{adapter}");
@@ -44,7 +44,7 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
         }
         assert!(run(folder.path(), 0, code, &["-a", "cpu"]).stderr.is_empty());
     }
-    // No GPU (CUDA_ERROR_NO_DEVICE, or none counted) is no fault.
+    // No GPU (CUDA_ERROR_NO_DEVICE, or a count of 0) is not an error.
     for code in [100, 0] {
         let output = run(folder.path(), 0, code, &[]);
         assert!(output.status.success() && output.stderr.is_empty(), "{code}: {}", text(&output.stderr));
@@ -53,7 +53,7 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
 
 #[test]
 fn a_driver_that_lacks_a_function_is_too_old() {
-    // With all of them the runner runs and times a model on the GPU: these are all that it calls.
+    // With all functions the runner runs and times a model on the GPU. It calls no others.
     let Some(complete) = driver(None) else { return };
     let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -78,7 +78,7 @@ fn a_driver_that_lacks_a_function_is_too_old() {
     }
 }
 
-/// What runs a model twice.
+/// The arguments that run a model twice.
 fn model() -> Command {
     let mut command = runner();
     command.args(["-a", "0", "-i", "2", "-r", "2", "-v", "2"]).arg(repository("models/reverse_subsequences.json"));
@@ -92,7 +92,7 @@ fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
     assert!(cases > 150 && errors > 100, "{cases} {errors}");
 }
 
-/// A suite is timed on a GPU as on the CPU: samples are the GPU's, the roof is the driver's plain work.
+/// A suite is timed on a GPU as on the CPU. Samples are the GPU's, and the baseline is the driver's plain copy or fill.
 #[test]
 fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
     let Some(folder) = driver(None) else { return };
@@ -110,7 +110,7 @@ fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
     };
     for work in ["copy", "fill"] {
         let printed = run(&["roof", work, "4096", "-i", "3", "-r", "2", "-a", "Fake"]);
-        // The double says that a millisecond went by; of two dispatches each has half.
+        // The double reports a millisecond for two dispatches: half for each.
         assert!(printed.contains("\"gpu_milliseconds\":[0.5,0.5,0.5]"), "{printed}");
     }
     run(&["suite", "s", "--tier", "quick"]);
@@ -133,7 +133,7 @@ fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
     assert!(report.is_empty(), "{report}");
 }
 
-/// Driver and clocks of a run are those of the GPU that it ran on, and not of the first.
+/// A run records the driver and the clocks of its own GPU, not of the first GPU.
 #[test]
 fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
     use std::os::unix::fs::PermissionsExt;
@@ -158,7 +158,7 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
         assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.0)"));
         assert_eq!(machine["clocks"], "SM 1980 MHz of at most 2000 MHz, memory 3201 MHz");
     }
-    // Two GPUs of one name are told apart by nothing else in this double than their drivers.
+    // In this double two GPUs of the same name differ only in their drivers.
     let output = run(&["bench", "s", "-o", "0.json", "--only", "small_16x256.f32", "-a", "1"]);
     assert!(
         output.status.code() == Some(1) && text(&output.stderr).contains("driver was '580.0001:1a:01.0"),
@@ -168,14 +168,14 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
 }
 
 #[test]
-fn memory_that_is_not_to_be_had_is_said() {
+fn a_failed_allocation_is_an_error() {
     let Some(folder) = driver(None) else { return };
     let (output, _) = with_failure(folder.path(), "cuMemAlloc_v2", 2, 2, model());
     let said = text(&output.stderr);
     assert!(!output.status.success() && said.contains("cuda: allocating ") && said.contains("free memory"), "{said}");
 }
 
-/// A number that cudarc's enum of results does not have, of which the driver has no words either.
+/// An error code that is unknown to cudarc and for which the driver has no text.
 #[test]
 fn a_result_that_nobody_knows_is_said_by_its_number() {
     let Some(folder) = driver(None) else { return };

@@ -1,14 +1,89 @@
-//! The runner as its users see it; tests/README.md lists the modules.
+//! The runner as its users see it. tests/README.md lists the modules.
 
 #[cfg(unix)]
 mod driver_faults;
-mod runner;
+mod errors;
+mod models;
+mod options;
 mod side_by_side;
+#[cfg(unix)]
+mod streams;
+mod validate;
 #[cfg(unix)]
 mod written_files;
 
-/// The runner: that of this build, or `DML_CUDA_BIN` where the tests run elsewhere.
-fn runner() -> std::process::Command {
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use dml_cuda_testing::recorded;
+use serde_json::{json, Value};
+
+/// The runner: this build's, or `DML_CUDA_BIN` where the tests run elsewhere.
+fn runner() -> Command {
     let path = std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
-    std::process::Command::new(path)
+    Command::new(path)
+}
+
+fn run(arguments: &[&str]) -> Output {
+    runner().args(arguments).output().expect("the runner starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a model in a folder.
+fn run_model(directory: &Path, model: &Value) -> Output {
+    let path = directory.join("model.json");
+    fs::write(&path, model.to_string()).expect("the folder is there");
+    run(&[path.to_str().expect("UTF-8")])
+}
+
+/// The printed lines that do not depend on the machine.
+fn resources(output: &Output) -> Vec<String> {
+    stdout(output).lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
+}
+
+/// The dispatchable of a record. Its scalars are the union's bytes.
+fn dispatchable(record: &recorded::Record) -> Value {
+    let mut desc = record.json["desc"].clone();
+    for (field, bytes) in [("ValueStart", "start_bytes"), ("ValueDelta", "delta_bytes")] {
+        if let Some(bytes) = record.bytes(bytes) {
+            desc[field] = json!({ "Bytes": bytes });
+        }
+    }
+    json!({ "type": record.json["type"], "desc": desc })
+}
+
+fn fill(data_type: &str, sizes: Value, start: Value, delta: Value) -> Value {
+    json!({
+        "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE",
+        "desc": {
+            "OutputTensor": { "DataType": data_type, "Sizes": sizes },
+            "ValueDataType": data_type, "ValueStart": start, "ValueDelta": delta
+        }
+    })
+}
+
+/// A model with one fill of four FLOAT32 and one resource for it.
+fn small() -> Value {
+    json!({
+        "resources": { "Out": { "initialValuesDataType": "FLOAT32", "initialValues": { "valueCount": 4, "value": 7 } } },
+        "dispatchables": { "fill": fill("FLOAT32", json!([4]), json!(0.5), json!(1)) },
+        "commands": [
+            { "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": "Out" } },
+            { "type": "print", "resource": "Out" }
+        ]
+    })
+}
+
+/// The objects that `--format json` prints.
+fn events(arguments: &[&str]) -> Vec<Value> {
+    let output = run(arguments);
+    stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }

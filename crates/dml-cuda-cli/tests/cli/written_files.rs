@@ -1,4 +1,4 @@
-//! `writeFile` replaces the bytes of a file and nothing else of it, and leaves nothing behind.
+//! `writeFile` replaces the bytes of a file, keeps its mode and links, and leaves no other files behind.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{symlink, FileTypeExt, PermissionsExt};
@@ -48,7 +48,7 @@ fn a_link_is_followed_and_the_mode_is_kept() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(fs::read(target).expect("written"), [7; 4]);
     };
-    // A new file has the mode that any new file has.
+    // A new file has the default mode.
     let (file, other) = (out.join("file"), out.join("other"));
     written(&file);
     fs::write(&other, "").expect("written");
@@ -57,16 +57,16 @@ fn a_link_is_followed_and_the_mode_is_kept() {
     fs::write(&file, "old").expect("written");
     written(&file);
     assert_eq!(mode(&file), 0o751);
-    // A link to it, from another folder, stays one.
+    // A link from another folder stays a link.
     fs::write(&file, "old").expect("written");
     let link = scratch.path().join("link");
     symlink("out/file", &link).expect("linked");
     written(&link);
     assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
     assert_eq!((fs::read(&file).expect("there"), mode(&file)), (vec![7; 4], 0o751));
-    // As long a name as there can be.
+    // The longest possible name.
     written(&out.join("n".repeat(255)));
-    // Folders are made.
+    // Missing folders are created.
     written(&out.join("a/b/c.bin"));
     assert_eq!(names(&out), ["a", "file", &"n".repeat(255), "other"]);
 }
@@ -113,7 +113,7 @@ fn a_signal_leaves_no_partial_file() {
             .stderr(Stdio::null())
             .spawn()
             .expect("the runner starts");
-        // As soon as there is a file, whatever its name.
+        // As soon as any file exists.
         let started = Instant::now();
         while names(&out).is_empty() {
             assert!(started.elapsed() < Duration::from_secs(60), "nothing was written");
@@ -121,7 +121,7 @@ fn a_signal_leaves_no_partial_file() {
         }
         let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
         let status = child.wait().expect("it ends");
-        // A writer that was faster than the signal has written all of it.
+        // If the writer was faster than the signal, the file is complete.
         match status.code() {
             Some(130) => assert!(names(&out).is_empty() || names(&out) == ["large"], "{:?}", names(&out)),
             code => assert!(code == Some(0) && names(&out) == ["large"], "{sent} {status} {:?}", names(&out)),

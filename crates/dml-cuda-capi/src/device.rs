@@ -1,0 +1,134 @@
+//! Devices.
+#![allow(non_camel_case_types, clippy::missing_safety_doc)] // the contract is in the doc comments and in the header's preamble
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, CString};
+use std::sync::{Mutex, PoisonError};
+
+use dml::Device;
+
+use crate::input::{self, follow};
+use crate::output::{create, destroy, write};
+use crate::status::*;
+use crate::types::*;
+
+/// A device: `IDMLDevice`. Usable from any thread.
+pub struct DML_CUDA_DEVICE {
+    pub(crate) device: Device,
+    name: CString,
+}
+
+/// Opens a GPU once in a process, and never closes it: kernels stay loaded, so queued work outlives its operator and device.
+pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::DeviceError> {
+    static OPENED: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(device) = opened.get(&ordinal) {
+        return Ok(device.clone());
+    }
+    let device = Device::cuda(ordinal)?;
+    opened.insert(ordinal, device.clone());
+    Ok(device)
+}
+
+/// Counts the GPUs. On a machine without NVIDIA's driver this fails, and the message names what is missing.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_cuda_device_count(
+    count: *mut u32,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    // SAFETY: the header's contract.
+    unsafe { run(error, || write(count, "count", Device::cuda_status()? as u32)) }
+}
+
+fn at_level(device: Device, level: DML_CUDA_FEATURE_LEVEL) -> Result<DML_CUDA_DEVICE, Failure> {
+    let device = device.with_feature_level(input::feature_level(level)?);
+    let name = text(device.name());
+    Ok(DML_CUDA_DEVICE { device, name })
+}
+
+/// Creates a CPU device with a feature level (0: the highest). Destroy it with `dml_cuda_destroy_device`.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_create_cpu_device(
+    feature_level: DML_CUDA_FEATURE_LEVEL,
+    device: *mut *mut DML_CUDA_DEVICE,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    // SAFETY: the header's contract.
+    unsafe { create(device, "device", error, || at_level(Device::cpu(), feature_level)) }
+}
+
+/// Creates a device for a GPU, in its primary context, with a feature level (0: the highest). Destroy it with
+/// `dml_cuda_destroy_device`. Loaded kernels stay on the GPU until the process ends.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_create_cuda_device(
+    ordinal: u32,
+    feature_level: DML_CUDA_FEATURE_LEVEL,
+    device: *mut *mut DML_CUDA_DEVICE,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    // SAFETY: the header's contract.
+    unsafe { create(device, "device", error, || at_level(cuda_device(ordinal as usize)?, feature_level)) }
+}
+
+/// Destroys a device. Ignores NULL. Operators that were compiled for it stay usable.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_destroy_device(device: *mut DML_CUDA_DEVICE) {
+    // SAFETY: the header's contract: this library made it, and the caller destroys it once.
+    unsafe { destroy(device) }
+}
+
+/// Returns the GPU's name, or `CPU`. Returns NULL for NULL. The text belongs to the device.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_device_name(device: *const DML_CUDA_DEVICE) -> *const c_char {
+    // SAFETY: the header's contract.
+    match unsafe { follow(device, "device") } {
+        Ok(device) => device.name.as_ptr(),
+        Err(_) => std::ptr::null(),
+    }
+}
+
+/// Returns the feature level of a device, or 0 for NULL.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_device_feature_level(device: *const DML_CUDA_DEVICE) -> DML_CUDA_FEATURE_LEVEL {
+    // SAFETY: the header's contract.
+    match unsafe { follow(device, "device") } {
+        Ok(device) => level_value(device.device.feature_level()),
+        Err(_) => 0,
+    }
+}
+
+/// Queries which data types and dimension counts a device accepts for one tensor of an operator:
+/// `DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT`, by operator and tensor.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_check_tensor_support(
+    device: *const DML_CUDA_DEVICE,
+    operator_type: DML_CUDA_OPERATOR_TYPE,
+    tensor: DML_CUDA_TENSOR_ROLE,
+    support: *mut DML_CUDA_TENSOR_SUPPORT,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract.
+        let device = unsafe { follow(device, "device") }?;
+        let (operator, role) = (input::operator_type(operator_type)?, input::tensor_role(tensor)?);
+        let found = device.device.check_tensor_support(operator, role);
+        let bit =
+            |data_type| dml::TensorDataType::ALL.iter().position(|known| known == data_type).map_or(0, |at| 2 << at);
+        let found = found.map(|found| DML_CUDA_TENSOR_SUPPORT {
+            IsSupported: 1,
+            MinimumDimensionCount: *found.dimension_counts.start() as u32,
+            MaximumDimensionCount: *found.dimension_counts.end() as u32,
+            DataTypeMask: found.data_types.iter().map(bit).sum(),
+        });
+        let none = DML_CUDA_TENSOR_SUPPORT {
+            IsSupported: 0,
+            MinimumDimensionCount: 0,
+            MaximumDimensionCount: 0,
+            DataTypeMask: 0,
+        };
+        // SAFETY: the header's contract.
+        unsafe { write(support, "support", found.unwrap_or(none)) }
+    };
+    // SAFETY: the header's contract.
+    unsafe { run(error, body) }
+}

@@ -1,0 +1,225 @@
+//! Wrong input gives one clear message, a non-zero exit code, and no half-written output.
+
+use std::fs;
+
+use serde_json::{json, Value};
+
+use crate::{fill, run, run_model, runner, small, stderr, stdout};
+
+#[test]
+fn bad_input_gets_one_clear_message() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    fs::write(scratch.path().join("odd.bin"), [1, 2, 3]).expect("written");
+    fs::write(
+        scratch.path().join("short.npy"),
+        b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99,), }            \n",
+    )
+    .expect("written");
+    fs::write(scratch.path().join("text.npy"), "not an array").expect("written");
+    let out = scratch.path().join("out.bin");
+    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": out });
+    let expect = |what: &str, change: &dyn Fn(&mut Value)| {
+        let mut model = small();
+        // The first command would write a file. An error must come before that.
+        model["commands"].as_array_mut().expect("a list").insert(0, write.clone());
+        change(&mut model);
+        let output = run_model(scratch.path(), &model);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{what}: {message}");
+        assert!(message.starts_with("ERROR: ") && message.contains(what), "{message} does not say {what}");
+        assert!(!message.contains("panicked"), "{message}");
+        message
+    };
+    let before_anything = |what: &str, change: &dyn Fn(&mut Value)| {
+        let message = expect(what, change);
+        assert!(!out.exists(), "a file was written though {message}");
+        assert!(message.lines().count() == 1 || message.contains("is rejected:"), "{message}");
+    };
+    let values = |json: Value| move |model: &mut Value| model["resources"]["Out"]["initialValues"] = json.clone();
+    let source = |name: &str| values(json!({ "sourcePath": name }));
+
+    // Missing and mistyped fields, by their path.
+    before_anything("the document is without the member commands", &|m| {
+        drop(m.as_object_mut().expect("an object").remove("commands"))
+    });
+    before_anything("dispatchables.fill.desc is without the member ValueDelta", &|m| {
+        m["dispatchables"]["fill"]["desc"]["ValueDelta"] = json!(null)
+    });
+    before_anything(
+        "resources.Out.initialValues[1] is \"x\", must be a number, \"nan\", \"inf\" or \"-inf\"",
+        &values(json!([1, "x"])),
+    );
+    before_anything(
+        "dispatchables.fill.desc.OutputTensor.Sizes[0] is 4294967296, must be from 0 to 4294967295",
+        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["Sizes"] = json!([4294967296u64]),
+    );
+    before_anything("dispatchables.fill.desc.OutputTensor.DimensionCount is 2, must be 1, the number of Sizes", &|m| {
+        m["dispatchables"]["fill"]["desc"]["OutputTensor"]["DimensionCount"] = json!(2)
+    });
+    before_anything("commands[0].type is \"blink\", must be dispatch, print or writeFile", &|m| {
+        m["commands"][0] = json!({ "type": "blink" })
+    });
+    // Values out of range, unknown names.
+    before_anything("resources.Out.initialValues[0] is 256, must be from 0 to 255", &|m| {
+        m["resources"]["Out"] = json!({ "initialValuesDataType": "UINT8", "initialValues": [256] })
+    });
+    before_anything("resources.Out.initialValues[0] is -129, must be from -128 to 127", &|m| {
+        m["resources"]["Out"] = json!({ "initialValuesDataType": "INT8", "initialValues": [-129] })
+    });
+    before_anything("\"FLOAT33\", must be a DML_TENSOR_DATA_TYPE", &|m| {
+        m["resources"]["Out"]["initialValuesDataType"] = json!("FLOAT33")
+    });
+    before_anything("commands[2].resource is \"Nowhere\", must be the name of a resource of this model", &|m| {
+        m["commands"][2]["resource"] = json!("Nowhere")
+    });
+    before_anything("commands[1].dispatchable is \"gone\", must be the name of a dispatchable of this model", &|m| {
+        m["commands"][1]["dispatchable"] = json!("gone")
+    });
+    before_anything(
+        "\"DML_OPERATOR_GEMM\", must be DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES",
+        &|m| m["dispatchables"]["fill"]["type"] = json!("DML_OPERATOR_GEMM"),
+    );
+    before_anything("\"hlsl\", a compute shader, must be", &|m| m["dispatchables"]["fill"]["type"] = json!("hlsl"));
+    before_anything("\"onnx\", an ONNX model, must be", &|m| m["dispatchables"]["fill"]["type"] = json!("onnx"));
+    before_anything("this runner has no deferred resources", &values(json!("deferred")));
+    before_anything("this runner reads no images", &source("cat.png"));
+    // Files that are absent, short, or of another type.
+    before_anything("\"absent.bin\", which cannot be read", &source("absent.bin"));
+    before_anything("\"odd.bin\", a file of 3 bytes, must be a file of whole elements of FLOAT32", &source("odd.bin"));
+    before_anything("its header promises a shape of [99]", &source("short.npy"));
+    before_anything("it is not a .npy file", &source("text.npy"));
+    // Sizes beyond any machine's memory, and sizes that do not fit.
+    before_anything("allocating 1152921504606846976 bytes failed", &|m| {
+        m["resources"]["Out"]["sizeInBytes"] = json!(1u64 << 60)
+    });
+    before_anything("resources.Out.sizeInBytes is 8 bytes, must be enough for the 16 bytes of initialValues", &|m| {
+        m["resources"]["Out"]["sizeInBytes"] = json!(8)
+    });
+    before_anything("must be from 0 to 4294967295", &values(json!({ "valueCount": 1u64 << 40, "value": 0 })));
+    // All broken rules at once.
+    before_anything(
+        "dispatchable 'fill' is rejected:\n  FillValueSequenceDesc.OutputTensor.DataType is FLOAT64, must be",
+        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["DataType"] = json!("FLOAT64"),
+    );
+
+    // Errors that only a command can find. Earlier commands have run.
+    expect("dispatch 'fill': nothing is bound to OutputTensor", &|m| m["commands"][1]["bindings"] = json!({}));
+    expect("the bind point is 'Output', must be one of OutputTensor", &|m| {
+        m["commands"][1]["bindings"] = json!({ "Output": "Out" })
+    });
+    expect("dispatch 'fill': the binding of OutputTensor is 0 bytes, must be at least 16", &|m| {
+        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 4 })
+    });
+    expect("the offset of OutputTensor is 0x4, must be a multiple of 16", &|m| {
+        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 1, "elementCount": 3 })
+    });
+}
+
+#[test]
+fn input_that_would_be_ignored_or_rounded_is_an_error() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let expect = |what: &str, change: &dyn Fn(&mut Value)| {
+        let mut model = small();
+        change(&mut model);
+        let output = run_model(scratch.path(), &model);
+        assert_eq!(output.status.code(), Some(1), "{what}: {}", stdout(&output));
+        assert!(stderr(&output).contains(what), "{}", stderr(&output));
+    };
+    // A number that does not fit its type, a name in the wrong case, a type of less than a byte.
+    let desc = |m: &mut Value, field: &str, value: Value| m["dispatchables"]["fill"]["desc"][field] = value;
+    for (data_type, value) in [("FLOAT32", 1e39), ("FLOAT32", -1e39), ("FLOAT16", 65520.0)] {
+        expect(&format!("a number that {data_type} can hold, \"inf\" or \"-inf\""), &|m| {
+            m["dispatchables"]["fill"] = fill(data_type, json!([4]), json!(0), json!(value));
+        });
+    }
+    expect(
+        "Desc.strides is spelled \"strides\", must be spelled \"Strides\", or left out".trim_start_matches("Desc."),
+        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["strides"] = json!([1]),
+    );
+    expect("is spelled \"valueStart\", must be spelled \"ValueStart\"", &|m| desc(m, "valueStart", json!(7)));
+    expect("initialValuesDataType is UINT4, must be a type of whole bytes", &|m| {
+        m["resources"]["Out"]["initialValuesDataType"] = json!("UINT4")
+    });
+    // A member that is given twice, written as text because serde_json cannot.
+    let text = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
+    let path = scratch.path().join("twice.json");
+    fs::write(&path, text).expect("written");
+    let output = run(&[path.to_str().expect("UTF-8")]);
+    assert!(stderr(&output).contains("ValueDelta is given a second time, must be given once"), "{}", stderr(&output));
+    // A header that claims more than the file has, and a source that never ends.
+    fs::write(scratch.path().join("huge.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}").expect("written");
+    expect("its header (version 2) claims 4294967295 bytes, more than the file's", &|m| {
+        m["resources"]["Out"]["initialValues"] = json!({ "sourcePath": "huge.npy" })
+    });
+    #[cfg(unix)]
+    expect("\"/dev/zero\", which cannot be read (it is no regular file)", &|m| {
+        m["resources"]["Out"]["initialValues"] = json!({ "sourcePath": "/dev/zero" })
+    });
+}
+
+#[test]
+fn broken_files_and_options_get_one_clear_message() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("broken.json");
+    let path = path.to_str().expect("UTF-8");
+    let rejected = |arguments: &[&str], what: &str| {
+        let output = run(arguments);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(stderr(&output).contains(what) && !stderr(&output).contains("panicked"), "{}", stderr(&output));
+    };
+    fs::write(path, "{\n  \"resources\": {},\n  \"x\" 1\n}").expect("written");
+    rejected(&[path], "broken.json: line 3, column 7: ");
+    fs::write(path, "").expect("written");
+    rejected(&[path], "line 1, column 1: the document is empty");
+    // DxDispatch refuses these too. It accepts comments and trailing commas.
+    for loose in ["a: 1", "'a': 1", "\"a\": 1 \"b\": 2"] {
+        fs::write(path, format!("{{ {loose} }}")).expect("written");
+        rejected(&[path], "broken.json: line 1, column ");
+    }
+    for loose in ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#] {
+        fs::write(path, format!("{{ \"a\": {loose} }}")).expect("written");
+        rejected(&[path], "broken.json: line 1, column ");
+    }
+    fs::write(path, [0xFF, 0xFE, 0]).expect("written");
+    rejected(&[path], "the model is not UTF-8 text");
+    let endless = fs::File::create(path).expect("made");
+    endless.set_len((256 << 20) + 1).expect("a hole");
+    rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
+    rejected(&["absent.json"], "absent.json: the model cannot be read");
+    fs::write(path, "{ \"resources\": {}, \"dispatchables\": { \"a\": 1, \"a\": 2 }, \"commands\": [] }")
+        .expect("written");
+    rejected(&[path], "a second \"a\", must be the only one of its name in dispatchables");
+    fs::write(path, small().to_string()).expect("written");
+    rejected(&[path, "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU");
+    rejected(&[path, "-a", "99"], "cuda: ");
+    rejected(&[path, "-i", "0"], "invalid value '0' for '--dispatch_iterations");
+    rejected(&[path, "--feature-level", "9_9"], "`9_9` is not a feature level");
+    rejected(&[path, "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate");
+}
+
+#[test]
+fn a_mistyped_command_gets_a_suggestion() {
+    let said = |arguments: &[&str], code: i32| {
+        let output = runner().args(arguments).output().expect("the runner starts");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for arguments in
+        [&["a.json", "b.json"][..], &["-m", "a.json", "b.json"], &["a.json", "b.json", "c.json", "-i", "3"]]
+    {
+        let said = said(arguments, 2);
+        assert!(said.starts_with("error: one model at a time") && !said.contains("subcommand"), "{said}");
+    }
+    for (word, meant) in [("reprot", "report"), ("Compare", "compare"), ("benhc", "bench"), ("suit", "suite")] {
+        let one = said(&[word], 1);
+        assert!(one.contains("cannot be read") && one.contains(&format!("did you mean '{meant}'?")), "{one}");
+        for arguments in [&[word, "a.json"][..], &[word, "a.json", "b.json", "--threshold", "3"]] {
+            let said = said(arguments, 2);
+            assert!(said.contains(&format!("there is no command '{word}'; did you mean '{meant}'?")), "{said}");
+        }
+    }
+    // The name of a file is not a mistyped command.
+    for word in ["report.json", "./suite", "model"] {
+        assert!(!said(&[word], 1).contains("did you mean"), "{word}");
+    }
+}

@@ -1,0 +1,214 @@
+//! Models: they print what they document, every form of a model is read, recorded outputs of DirectML are reproduced, and large models
+//! are read fast.
+
+use std::fs;
+
+use dml_cuda_testing::{recorded, repository};
+use serde_json::{json, Value};
+
+use crate::{dispatchable, fill, resources, run, run_model, runner, small, stderr, stdout};
+
+#[test]
+fn the_models_print_what_they_document() {
+    let models = [
+        ("fill_value_sequence_float32", "Resource 'Out': 3, 5, 7"),
+        ("fill_value_sequence_uint8", "Resource 'Out': 10, 8, 6, 4"),
+        ("fill_value_sequence_strided", "Resource 'Out': 0, 2, 4, 9, 1, 3, 5, 9"),
+        ("reverse_subsequences", "Resource 'Out': 2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12"),
+        ("reverse_subsequences_axis_2", "Resource 'Out': 5, 10, 3, 4, 1, 6, 7, 8, 9, 2, 11, 12"),
+        ("reverse_subsequences_in_place", "Resource 'Data': 3, 2, 1, 4, 5, 10, 9, 8, 7, 6"),
+        (
+            "reverse_subsequences_npy",
+            "Resource 'Out': -3, -2.5, -2, -1.5, -1, 0, -0.5, 0.5, 1, 1.5, 4, 3.5, 3, 2.5, 2, 6.5, 6, 5.5, 5, 4.5",
+        ),
+    ];
+    let count = fs::read_dir(repository("models"))
+        .expect("a folder")
+        .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "json")))
+        .count();
+    assert_eq!(count, models.len());
+    let scratch = tempfile::tempdir().expect("a folder");
+    for (name, line) in models {
+        let path = repository(&format!("models/{name}.json"));
+        let path = fs::canonicalize(path).expect("the model is there");
+        for adapter in [None, Some("cpu")] {
+            let mut command = runner();
+            command.arg(&path).current_dir(scratch.path());
+            command.args(adapter.map(|adapter| ["-a", adapter]).into_iter().flatten());
+            let output = command.output().expect("the runner starts");
+            assert!(output.status.success(), "{name}: {}", stderr(&output));
+            assert_eq!(resources(&output)[0], line, "{name}");
+            let first = stdout(&output).lines().next().expect("a line").to_owned();
+            assert!(first.starts_with("Running on '") && (adapter.is_none() || first == "Running on 'CPU'"), "{first}");
+            let dispatch = stdout(&output).lines().nth(1).expect("a second line").to_owned();
+            assert!(dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"), "{dispatch}");
+        }
+    }
+    let written = fs::read(scratch.path().join("target/reverse_subsequences_output.npy")).expect("written");
+    assert!(written.starts_with(b"\x93NUMPY"));
+    assert_eq!(&written[written.len() - 40..][..4], [0x00, 0xC2, 0x00, 0xC1]); // −3, −2.5
+}
+
+#[test]
+fn models_reproduce_every_recorded_output() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (mut resources, mut dispatchables, mut commands) = (serde_json::Map::new(), serde_json::Map::new(), Vec::new());
+    let mut required = Vec::new();
+    let records = recorded::outputs();
+    for record in &records {
+        let id = &record.id;
+        let out = record.required();
+        let file = |bytes: &[u8], name: &str| {
+            fs::write(scratch.path().join(name), bytes).expect("written");
+            json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": name } })
+        };
+        let total = record.json["desc"]["OutputTensor"]["TotalTensorSizeInBytes"].as_u64().expect("a size");
+        let offset = record.out_offset();
+        let poison = json!({ "valueCount": out.len(), "value": dml_cuda_testing::POISON });
+        let resource = json!({ "initialValuesDataType": "UINT8", "initialValues": poison, "sizeInBytes": out.len() });
+        resources.insert(format!("{id}.out"), resource);
+        let mut bindings =
+            json!({ "OutputTensor": { "name": format!("{id}.out"), "elementOffset": offset, "elementCount": total } });
+        if let [input, lengths] = record.inputs().as_slice() {
+            resources.insert(format!("{id}.in"), file(input, &format!("{id}.in.bin")));
+            resources.insert(format!("{id}.lengths"), file(lengths, &format!("{id}.lengths.dat")));
+            bindings["InputTensor"] = json!(format!("{id}.in"));
+            bindings["SequenceLengthsTensor"] = json!(format!("{id}.lengths"));
+        }
+        dispatchables.insert(id.clone(), dispatchable(record));
+        commands.push(json!({ "type": "dispatch", "dispatchable": id, "bindings": bindings }));
+        let target = scratch.path().join(format!("{id}.out.bin"));
+        commands.push(json!({ "type": "writeFile", "resource": format!("{id}.out"), "targetPath": target }));
+        required.push((record, target, out));
+    }
+    let model = json!({ "resources": resources, "dispatchables": dispatchables, "commands": commands });
+    let output = run_model(scratch.path(), &model);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(required.len(), 421);
+    for (record, target, out) in required {
+        let found = fs::read(&target).expect("written");
+        dml_cuda_testing::assert_same(&dml_cuda::Device::cpu(), &record.desc, &found, &out);
+    }
+}
+
+#[test]
+fn every_form_of_a_model_is_read() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let printed = |model: &Value| {
+        let output = run_model(scratch.path(), model);
+        assert!(output.status.success(), "{}\n{model}", stderr(&output));
+        resources(&output)
+    };
+    assert_eq!(printed(&small()), ["Resource 'Out': 0.5, 1.5, 2.5, 3.5"]);
+
+    // Full names, Type and Desc levels, scalars as unions, unknown fields.
+    let mut model = small();
+    model["$schema"] = json!("./_schema.json");
+    model["dispatchables"]["fill"] = json!({
+        "Type": "FILL_VALUE_SEQUENCE", "dmlCompileType": "DmlCompileOp", "executionFlags": "NONE",
+        "Desc": {
+            "OutputTensor": {
+                "Type": "DML_TENSOR_TYPE_BUFFER",
+                "Desc": { "DataType": "DML_TENSOR_DATA_TYPE_FLOAT16", "Flags": "DML_TENSOR_FLAG_NONE", "DimensionCount": 1, "Sizes": [4], "Strides": null }
+            },
+            "ValueDataType": "FLOAT16", "ValueStart": { "UInt16": 15360 }, "ValueDelta": { "UInt16": 49152 }
+        }
+    });
+    model["resources"]["Out"] =
+        json!({ "initialValuesDataType": "FLOAT16", "initialValues": [1, "nan", "inf", "-inf", 65504] });
+    assert_eq!(printed(&model), ["Resource 'Out': 1, -1, -3, -5, 65504"]);
+    model["commands"] = json!([{ "type": "PRINT", "resource": "Out" }]);
+    assert_eq!(printed(&model), ["Resource 'Out': 1, nan, inf, -inf, 65504"]);
+
+    // Sequences are running sums. Offsets and sizes place them. `verbose` shows the bits.
+    model["resources"]["Out"] = json!({
+        "initialValuesDataType": "INT8", "sizeInBytes": 12, "initialValuesOffsetInBytes": 2,
+        "initialValues": { "valueCount": 3, "valueStart": 127, "valueDelta": -126 }
+    });
+    assert_eq!(printed(&model), ["Resource 'Out': 0, 0, 127"]);
+    model["commands"][0]["verbose"] = json!(true);
+    let output = run_model(scratch.path(), &model);
+    assert!(
+        stdout(&output).contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"),
+        "{}",
+        stdout(&output)
+    );
+
+    // A binding as an object, in elements. Its elementCount is ignored, as in DxDispatch. Comments and trailing commas in the file.
+    let mut model = small();
+    model["resources"]["Out"]["initialValues"]["valueCount"] = json!(9);
+    model["commands"][0]["bindings"]["OutputTensor"] =
+        json!([{ "name": "Out", "elementOffset": 4, "elementCount": 1 }]);
+    assert_eq!(printed(&model), ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]);
+    let text = model.to_string().replacen('{', "{ // a comment\n /* another */", 1).replacen("]}", "],}", 1);
+    fs::write(scratch.path().join("comments.json"), format!("\u{feff}{text}")).expect("written");
+    let output = run(&[scratch.path().join("comments.json").to_str().expect("UTF-8")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+
+    // 64-bit integers keep their digits; negative values of unsigned types wrap.
+    let mut model = small();
+    model["dispatchables"]["fill"] = fill("UINT64", json!([3]), json!(18446744073709551615u64), json!(-1));
+    model["resources"]["Out"] =
+        json!({ "initialValuesDataType": "UINT64", "initialValues": [-1, 9007199254740993u64, 2.0] });
+    assert_eq!(printed(&model), ["Resource 'Out': 18446744073709551615, 18446744073709551614, 18446744073709551613"]);
+}
+
+#[test]
+fn ten_thousand_dispatchables_take_well_under_a_second() {
+    let right = json!({
+        "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+        "desc": {
+            "InputTensor": { "DataType": "FLOAT32", "Sizes": [2, 3, 4, 5] },
+            "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [2, 3, 1, 5] },
+            "OutputTensor": { "DataType": "FLOAT32", "Sizes": [2, 3, 4, 5], "Strides": [64, 1, 15, 3] },
+            "Axis": 2
+        }
+    });
+    let mut wrong = right.clone();
+    wrong["desc"]["Axis"] = json!("two");
+    let dispatchables: serde_json::Map<String, Value> =
+        (0..10_000).map(|n| (format!("{n:05}"), if n % 2 == 0 { right.clone() } else { wrong.clone() })).collect();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("many.json");
+    fs::write(&path, serde_json::to_string_pretty(&json!({ "dispatchables": dispatchables })).expect("JSON"))
+        .expect("written");
+    let started = std::time::Instant::now();
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    let elapsed = started.elapsed();
+    assert_eq!(stdout(&output).matches(": accepted").count(), 5_000);
+    assert_eq!(stdout(&output).matches("Axis is \"two\", must be an integer").count(), 5_000);
+    assert!(elapsed.as_secs_f64() < 1.0, "{elapsed:?}");
+
+    let started = std::time::Instant::now();
+    let output = run(&["--validate", "--directml", "all", path.to_str().expect("UTF-8")]);
+    let elapsed = started.elapsed();
+    assert_eq!(stdout(&output).matches("accepted by 1.0.200610 to 1.15.4\n").count(), 5_000);
+    assert!(elapsed.as_secs_f64() < 3.0, "13 versions: {elapsed:?}");
+}
+
+#[test]
+fn very_many_dimensions_and_resources_take_no_time() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("many.json");
+    let sizes: Vec<u32> = vec![2; 160_000];
+    let mut model = json!({ "dispatchables": { "deep": fill("FLOAT32", json!(sizes), json!(0), json!(1)) } });
+    let strides: Vec<u32> = (1..=160_000).collect();
+    model["dispatchables"]["deep"]["desc"]["OutputTensor"]["Strides"] = json!(strides);
+    fs::write(&path, model.to_string()).expect("written");
+    let started = std::time::Instant::now();
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    assert!(stdout(&output).contains("DimensionCount is 160000, must be from 1 to 8"), "{}", stderr(&output));
+    assert!(started.elapsed().as_secs_f64() < 3.0, "{:?}", started.elapsed());
+
+    let resources: serde_json::Map<String, Value> = (0..40_000)
+        .map(|n| (format!("{n}"), json!({ "initialValuesDataType": "FLOAT32", "initialValues": [n] })))
+        .collect();
+    let commands: Vec<Value> =
+        (0..40_000).rev().take(200).map(|n| json!({ "type": "print", "resource": n.to_string() })).collect();
+    let model = json!({ "resources": resources, "dispatchables": {}, "commands": commands });
+    fs::write(&path, model.to_string()).expect("written");
+    let started = std::time::Instant::now();
+    let output = run(&["-a", "cpu", path.to_str().expect("UTF-8")]);
+    assert!(stdout(&output).ends_with("Resource '39800': 39800\n"), "{}", stderr(&output));
+    assert!(started.elapsed().as_secs_f64() < 3.0, "{:?}", started.elapsed());
+}

@@ -1,0 +1,212 @@
+//! Options, and what they print.
+
+use std::fs;
+
+use dml_cuda_testing::repository;
+use serde_json::{json, Value};
+
+use crate::{events, fill, run, small, stderr, stdout};
+
+#[test]
+fn timings_are_printed_in_dxdispatchs_words() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    fs::write(&path, small().to_string()).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let output = stdout(&run(&[path, "-a", "cpu", "-i", "5", "-r", "2", "-w", "2", "-v", "2"]));
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[0], "Running on 'CPU'");
+    assert!(lines[1].starts_with("Initialize 'fill': "), "{output}");
+    assert_eq!(lines[2], "Dispatch 'fill': 5 iterations");
+    assert!(lines[3].starts_with("CPU Timings (Cold) : 2 samples, ") && lines[3].ends_with(" ms max"), "{output}");
+    assert!(lines[4].starts_with("CPU Timings (Hot)  : 3 samples, "), "{output}");
+    assert_eq!(lines[5], "The timings of each iteration: ");
+    assert!(lines[10].starts_with("iteration 4: ") && lines[10].ends_with(" ms (CPU)"), "{output}");
+    let output = stdout(&run(&[path, "-a", "cpu", "-t", "20"]));
+    let iterations: u64 = output
+        .split("'fill': ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .expect("a count")
+        .parse()
+        .expect("a count");
+    assert!(iterations > 1, "{output}");
+    assert!(stdout(&run(&["-s"])).ends_with("CPU\n-Hardware: false\n"));
+}
+
+#[test]
+fn options_of_dxdispatch_mean_the_same() {
+    let model = repository("models/reverse_subsequences.json");
+    let model = model.to_str().expect("UTF-8");
+    let well = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        (stdout(&output), stderr(&output))
+    };
+    assert_eq!(well(&["-m", model, "--dml_feature_level", "5.0"]).0.lines().count(), 3);
+    let (_, noted) =
+        well(&[model, "-d", "-q", "compute", "-o", "x", "--clear_shader_caches", "--post_dispatch_barriers", "uav"]);
+    assert_eq!(noted.lines().count(), 4, "{noted}");
+    assert!(noted.contains("NOTE: --debug has no meaning here"));
+    for onnx in [["-f", "a:1"], ["-b", "x:1,2"], ["-l", "1"]] {
+        let output = run(&[model, onnx[0], onnx[1]]);
+        assert!(!output.status.success() && stderr(&output).contains("is for ONNX models"), "{}", stderr(&output));
+    }
+    let (shown, _) = well(&["-s", model]);
+    assert!(shown.contains("-Hardware: false") && shown.contains("Resource 'Out': 2, 1, 3, 4"), "{shown}");
+    assert!(well(&["-S"]).0.contains("dml-cuda"));
+    let (commands, _) = well(&[model, "--print_commands"]);
+    let begun = "[StartCmd][0000]\t: {\"type\":\"dispatch\",\"dispatchable\":\"reverse\",\"bindings\":{";
+    assert!(commands.contains(begun) && commands.contains("[EndCmd][0001]\t: hr=0x00000000 \n"), "{commands}");
+    // Milliseconds override iterations. The interval is the least time between the starts of two iterations.
+    let samples = |arguments: &[&str]| {
+        let events = events(&[&[model, "-a", "cpu", "--format", "json"], arguments].concat());
+        events[2]["cpu_milliseconds"].as_array().expect("samples").len()
+    };
+    assert!((1..=4).contains(&samples(&["-i", "100", "-t", "30", "-I", "10"])));
+    assert_eq!(samples(&["-i", "7", "-I", "1"]), 7);
+
+    let scratch = tempfile::tempdir().expect("a folder");
+    fs::create_dir(scratch.path().join("in")).expect("a folder");
+    fs::write(scratch.path().join("in/a.bin"), [7u8, 8]).expect("written");
+    let windows = json!({
+        "resources": { "A": { "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in\\a.bin" } } },
+        "dispatchables": {}, "commands": [{ "type": "writeFile", "resource": "A", "targetPath": "out\\b.bin" }],
+    });
+    fs::write(scratch.path().join("model.json"), windows.to_string()).expect("written");
+    let target = scratch.path().join("elsewhere");
+    let path = scratch.path().join("model.json");
+    let (written, _) = well(&[
+        path.to_str().expect("UTF-8"),
+        "--output_path",
+        target.to_str().expect("UTF-8"),
+        "--input_path",
+        scratch.path().to_str().expect("UTF-8"),
+    ]);
+    assert!(
+        written.contains(&format!("Resource 'A' written to '{}'", target.join("out").join("b.bin").display())),
+        "{written}"
+    );
+    assert_eq!(fs::read(target.join("out/b.bin")).expect("written")[..2], [7, 8]);
+}
+
+#[test]
+fn explain_prints_plans_and_runs_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary folder");
+    let model = json!({
+        "resources": {},
+        "dispatchables": {
+            "rows": {
+                "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+                "desc": {
+                    "InputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                    "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [64, 1, 1, 1024], "Strides": [1, 0, 0, 0] },
+                    "OutputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                    "Axis": 2
+                }
+            },
+            "sequence": fill("FLOAT32", json!([1000, 1000]), json!(0), json!(1))
+        },
+        "commands": []
+    });
+    let path = directory.path().join("model.json");
+    fs::write(&path, model.to_string()).expect("the folder is there");
+    let output = run(&["--explain", "--target", "h100", path.to_str().expect("UTF-8")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let expected = "\
+Planned for 'h100'
+Dispatchable 'rows'
+  merged shape, outermost in the output's memory first:
+    size 64, steps of InputTensor 2097152, SequenceLengthsTensor 1, OutputTensor 2097152
+    axis 2048, steps of InputTensor 1024, OutputTensor 1024
+    size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
+  copying: 536871168 bytes must move
+    reverse_elementwise_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_rows: 16-byte stores, grid 33024 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
+  in place: at most 536871168 bytes must move
+    reverse_elementwise_in_place_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_rows_in_place: 16-byte stores, grid 16512 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
+Dispatchable 'sequence'
+  merged shape, outermost in the output's memory first:
+    size 1000000, steps of OutputTensor 1, index 1
+  fill: 4000000 bytes must move
+    fill_packed_f32: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 4
+";
+    assert_eq!(stdout(&output), expected);
+
+    // The reasons against faster kernels. A rejected dispatchable does not hide the others.
+    let model = json!({
+        "resources": {},
+        "dispatchables": {
+            "wrong": fill("FLOAT32", json!([0]), json!(0), json!(1)),
+            "columns": {
+                "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE",
+                "desc": {
+                    "OutputTensor": { "DataType": "INT8", "Sizes": [3, 3], "Strides": [1, 5] },
+                    "ValueDataType": "INT8", "ValueStart": 0, "ValueDelta": 1
+                }
+            }
+        },
+        "commands": []
+    });
+    fs::write(&path, model.to_string()).expect("the folder is there");
+    let output = run(&["--explain", "--target", "h100", path.to_str().expect("UTF-8")]);
+    assert!(!output.status.success());
+    let text = stdout(&output);
+    for line in
+        ["(tensor.sizes.nonzero)", "    fill_elements: 1-byte stores", "    not fill_packed: ", "    not fill_dense: "]
+    {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+
+    let output = run(&["--explain", "--target", "h1000", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("the target is `h1000`, must be t4, l4, a100, h100, b200, or "), "{output:?}");
+}
+
+#[test]
+fn format_json_prints_the_same_facts_as_json() {
+    let model = repository("models/reverse_subsequences.json");
+    let model = model.to_str().expect("UTF-8");
+    let run = events(&[model, "-a", "cpu", "-i", "3", "--format", "json"]);
+    let names: Vec<&str> = run.iter().map(|event| event["event"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["device", "initialize", "dispatch", "print"]);
+    assert_eq!(run[0]["name"], "CPU");
+    assert_eq!(run[2]["cpu_milliseconds"].as_array().expect("samples").len(), 3);
+    assert_eq!(run[3]["values"], json!([2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12]));
+    let verdict = events(&[model, "--validate", "--format", "json"]);
+    assert_eq!(verdict[0]["accepted"], true);
+    let all = events(&[model, "--validate", "--directml", "all", "--format", "json"]);
+    assert_eq!(all[0]["verdicts"].as_array().expect("verdicts").len(), 13);
+    let plan = events(&[model, "--explain", "-a", "cpu", "--format", "json"]);
+    assert_eq!(plan[0]["modes"][0]["mode"], "copying");
+    let devices = events(&["-s", "--format", "json"]);
+    assert_eq!(devices.last().expect("the CPU")["name"], "CPU");
+
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let mut wrong: Value = serde_json::from_str(&fs::read_to_string(model).expect("a model")).expect("JSON");
+    wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!(9);
+    fs::write(&path, wrong.to_string()).expect("written");
+    let verdict = events(&[path.to_str().expect("UTF-8"), "--validate", "--format", "json"]);
+    assert_eq!(
+        (&verdict[0]["accepted"], &verdict[0]["errors"][0]["rule"]),
+        (&json!(false), &json!("reverse.axis.range"))
+    );
+    // NaN and infinities are strings, because JSON has no numbers for them.
+    let nan = json!({
+        "resources": { "A": { "initialValuesDataType": "FLOAT32", "initialValues": ["nan", "-inf", 1.5] } },
+        "dispatchables": {}, "commands": [{ "type": "print", "resource": "A" }],
+    });
+    fs::write(&path, nan.to_string()).expect("written");
+    let printed = events(&[path.to_str().expect("UTF-8"), "--format", "json"]);
+    assert_eq!(printed[1]["values"], json!(["nan", "-inf", 1.5]));
+}
+
+#[test]
+fn completions_and_a_manual_page_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(&run(&["completions", shell])).contains("dml-cuda"));
+    }
+    assert!(stdout(&run(&["man"])).contains(".TH dml-cuda 1"));
+}

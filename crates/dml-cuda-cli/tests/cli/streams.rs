@@ -1,0 +1,107 @@
+//! Standard output and standard error that are closed, full, or have no reader.
+
+use std::fs;
+
+use dml_cuda_testing::repository;
+
+use crate::{runner, stderr};
+
+#[test]
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
+    use std::process::Stdio;
+    let model = repository("models/reverse_subsequences.json");
+    if let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") {
+        let output = runner().arg(&model).stdout(full).stderr(Stdio::piped()).output().expect("the runner starts");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("writing to standard output failed: "), "{}", stderr(&output));
+    }
+    let mut child = runner()
+        .args([model.to_str().expect("UTF-8"), "-v", "2", "-i", "20000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
+}
+
+/// A standard error that is closed, full or has no reader does not change what a command does.
+#[test]
+fn closed_or_full_standard_streams_cause_no_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let shell = |arguments: &str, redirect: &str| {
+        let line = format!("\"$0\" {arguments} {redirect}");
+        let output = std::process::Command::new("sh")
+            .current_dir(folder.path())
+            .args(["-c", &line])
+            .arg(runner().get_program())
+            .output()
+            .expect("sh starts");
+        output.status.code().expect("no signal")
+    };
+    assert_eq!(shell("suite s --tier quick", ""), 0);
+    let case = r#"{"case":"x","type":"f32","mode":"copy","bytes":8,"dispatches":1,"samples":{"each":[1.0]}}"#;
+    let run = format!(r#"{{"schema":1,"label":"r","machine":{{}},"timing":"","cases":[{case}]}}"#);
+    std::fs::write(path("r.json"), run).expect("written");
+    std::fs::write(path("t.csv"), "case,type,mode,microseconds,bytes\nx,f32,copy,7.5,8\n").expect("written");
+    let model = repository("models/fill_value_sequence_uint8.json").canonicalize().expect("a model");
+    let model = format!("{} -a cpu", model.display());
+    // Commands that succeed and print to standard output.
+    let commands = [
+        &model,
+        &format!("{model} --enable_dred --validate"),
+        &format!("{model} --explain --format json"),
+        "-S",
+        "--help",
+        "--version",
+        "report --help",
+        "report r.json",
+        "compare r.json r.json",
+        "bench s -o b.json -a cpu --only check.fill --samples 1",
+        "import t.csv -o i.json",
+        "roof fill 64 -a cpu",
+        "completions bash",
+        "man",
+    ];
+    for command in commands {
+        for (redirect, expected) in
+            [("2>&-", 0), ("2>/dev/full", 0), (">&-", 0), (">/dev/full", 1), (">/dev/full 2>/dev/full", 1)]
+        {
+            for written in ["i.json", "b.json"] {
+                let _ = std::fs::remove_file(path(written));
+            }
+            assert_eq!(shell(command, redirect), expected, "{command} {redirect}");
+        }
+        // The reader of both streams exits at once. The exit status goes to a file.
+        let piped = format!("2>&1; echo $? > {}; }} | true", path("status"));
+        for written in ["i.json", "b.json"] {
+            let _ = std::fs::remove_file(path(written));
+        }
+        let line = format!("{{ \"$0\" {command} {piped}");
+        let status = std::process::Command::new("sh")
+            .current_dir(folder.path())
+            .args(["-c", &line])
+            .arg(runner().get_program())
+            .status();
+        assert!(status.expect("sh starts").success());
+        assert_eq!(std::fs::read_to_string(path("status")).expect("a status").trim(), "0", "{command}");
+    }
+    // Commands that fail.
+    for (command, expected) in [
+        ("nothing.json", 1),
+        ("report nothing.json", 1),
+        ("suite r.json", 1),
+        ("import nothing.csv -o n.json", 1),
+        ("bench nothing -o n.json", 1),
+        ("bench s -o n.json -a nothing", 1),
+        ("compare r.json r.json -o r.json", 1),
+        ("--nothing", 2),
+        ("a.json b.json", 2),
+    ] {
+        for redirect in ["2>&-", "2>/dev/full", "2>&1 >/dev/full"] {
+            assert_eq!(shell(command, redirect), expected, "{command} {redirect}");
+        }
+    }
+}

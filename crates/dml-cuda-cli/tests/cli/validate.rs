@@ -1,0 +1,224 @@
+//! `--validate`, `--directml` and `--strict`: verdicts on models that do not run.
+
+use std::fs;
+use std::path::Path;
+
+use dml_cuda_testing::{recorded, repository};
+use serde_json::{json, Value};
+
+use crate::{dispatchable, fill, run, stderr, stdout};
+
+/// Writes a model with a dispatchable for each record.
+fn model_of(records: &[recorded::Record], folder: &Path) -> std::path::PathBuf {
+    let dispatchables: serde_json::Map<String, Value> =
+        records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
+    let path = folder.join("verdicts.json");
+    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
+    path
+}
+
+#[test]
+fn validate_reproduces_every_recorded_verdict_in_the_files_order() {
+    let records = recorded::verdicts();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = model_of(&records, scratch.path());
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(verdicts.len(), records.len());
+    for record in &records {
+        let accepted = record.flag("accepted") && !record.flag("output_overlaps");
+        let line = format!("Dispatchable '{}': {}", record.id, if accepted { "accepted" } else { "rejected" });
+        assert!(verdicts.contains(&line.as_str()), "{line}");
+    }
+    // serde_json's map is in alphabetical order, and so is the file.
+    let mut sorted = verdicts.clone();
+    sorted.sort_by_key(|line| line.split('\'').nth(1).map(str::to_owned));
+    assert_eq!(verdicts, sorted);
+}
+
+#[test]
+fn validate_by_version_reproduces_every_recorded_verdict() {
+    let records = recorded::verdicts();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = model_of(&records, scratch.path());
+    let path = path.to_str().expect("UTF-8");
+    for version in ["1.0.200610", "1.8.0", "1.15.4"] {
+        let text = stdout(&run(&["--validate", "--directml", version, path]));
+        let lines: std::collections::HashSet<&str> = text.lines().collect();
+        for record in &records {
+            let accepted = record.accepted_by().iter().any(|name| name == version);
+            let verdict = if accepted { "accepted" } else { "rejected" };
+            let line = format!("Dispatchable '{}': {verdict} by DirectML {version}", record.id);
+            assert!(lines.contains(line.as_str()), "{line}");
+        }
+    }
+    // With `all` the line lists the versions that accept.
+    let output = run(&["--validate", "--directml", "all", path]);
+    assert!(output.status.success());
+    let text = stdout(&output);
+    let lines: std::collections::HashSet<&str> = text.lines().collect();
+    let names: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
+    for record in &records {
+        let accepting = record.accepted_by();
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for n in (0..names.len()).filter(|&n| accepting.contains(&names[n])) {
+            match ranges.last_mut().filter(|(_, last)| *last + 1 == n) {
+                Some((_, last)) => *last = n,
+                None => ranges.push((n, n)),
+            }
+        }
+        let span =
+            |&(a, b): &(usize, usize)| if a == b { names[a].clone() } else { format!("{} to {}", names[a], names[b]) };
+        let spans: Vec<String> = ranges.iter().map(span).collect();
+        let spans = if spans.is_empty() { "none".to_owned() } else { spans.join(" and ") };
+        let line = format!("Dispatchable '{}': accepted by {spans}", record.id);
+        assert!(lines.contains(line.as_str()), "{line}");
+    }
+}
+
+#[test]
+fn a_version_of_directml_explains_its_verdict() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let model = json!({ "dispatchables": {
+        "six": fill("FLOAT32", json!([1, 1, 1, 2, 2, 2]), json!(0), json!(1)),
+        "lengths": {
+            "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+            "desc": {
+                "InputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 3, 4] },
+                "SequenceLengthsTensor": { "DataType": "UINT64", "Sizes": [1, 1, 3, 1] },
+                "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 3, 4] },
+                "Axis": 3
+            }
+        }
+    }});
+    fs::write(&path, model.to_string()).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let answer = |version: &str| run(&["--validate", "--directml", version, path]);
+    let output = answer("1.6.0");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        stdout(&output),
+        "\
+Dispatchable 'lengths': rejected by DirectML 1.6.0 (inferred)
+  ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+Dispatchable 'six': accepted by DirectML 1.6.0 (inferred)
+"
+    );
+    let output = answer("1.12.0");
+    assert!(output.status.success());
+    assert_eq!(
+        stdout(&output),
+        "\
+Dispatchable 'lengths': accepted by DirectML 1.12.0
+  note: a length above the axis size is not clamped: elements of other lanes are read, or 0 outside the buffer; dml-cuda clamps it
+  note: only the low 32 bits of a UINT64 length are read; dml-cuda reads all
+  note: OutputTensor bound to InputTensor's range is accepted and gives wrong data; dml-cuda runs it right
+Dispatchable 'six': accepted by DirectML 1.12.0
+"
+    );
+    assert_eq!(
+        stdout(&answer("all")),
+        "\
+Dispatchable 'lengths': accepted by 1.8.0 to 1.15.4
+  1.0.200610 to 1.7.0: ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+Dispatchable 'six': accepted by 1.7.0 to 1.15.4
+  1.0.200610 to 1.5.1: FillValueSequenceDesc.OutputTensor.DimensionCount is 6, needs DML_FEATURE_LEVEL_4_0 (tensor.dimension_count)
+"
+    );
+    for (arguments, text) in [
+        (&["--validate", "--directml", "new"][..], "`new` is not a version of DirectML, must be such as 1.8.0"),
+        (&["--validate", "--directml", "1.8.0", "--feature-level", "5_0"], "cannot be used with"),
+        (&["--directml", "1.8.0"], "--validate"),
+    ] {
+        let output = run(&[arguments, &[path]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(text), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let model = json!({
+        "resources": { "gone": { "initialValues": { "sourcePath": "absent.bin" } } },
+        "dispatchables": {
+            "a wide": fill("INT64", json!([4]), json!(0), json!(1)),
+            "b unreadable": fill("INT64", json!([4]), json!(0), json!("x")),
+            "c right": fill("INT32", json!([4]), json!(0), json!(-1)),
+            "d huge": fill("UINT8", json!([u32::MAX, 8]), json!(0), json!(1))
+        },
+        "commands": "ignored by --validate"
+    });
+    fs::write(&path, model.to_string()).expect("written");
+    let output = run(&["--validate", "--feature-level", "4_0", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "Dispatchable 'a wide': rejected");
+    assert_eq!(
+        lines[1],
+        "  FillValueSequenceDesc.OutputTensor.DataType is INT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)"
+    );
+    assert_eq!(lines[2], "Dispatchable 'b unreadable': rejected");
+    assert!(lines[3].contains("desc.ValueDelta is \"x\", must be an integer"), "{text}");
+    assert_eq!(lines[4], "Dispatchable 'c right': accepted");
+    assert_eq!(lines[5], "Dispatchable 'd huge': rejected");
+    assert!(lines[6..].iter().all(|line| line.starts_with("  FillValueSequenceDesc.OutputTensor.")), "{text}");
+
+    fs::write(&path, json!({ "dispatchables": { "c": fill("INT32", json!([4]), json!(0), json!(-1)) } }).to_string())
+        .expect("written");
+    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Dispatchable 'c': accepted\n"));
+}
+
+#[test]
+fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
+    let models = fs::read_dir(repository("models")).expect("a folder");
+    for path in
+        models.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension().is_some_and(|e| e == "json"))
+    {
+        let output = run(&[path.to_str().expect("UTF-8"), "--strict", "--validate"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let in_place = path.ends_with("reverse_subsequences_in_place.json");
+        assert_eq!(
+            stderr(&output).contains("must be two, because DirectML accepts one but returns wrong data"),
+            in_place,
+            "{}",
+            stderr(&output)
+        );
+    }
+    let fill = |start: Value, delta: Value| {
+        let desc = json!({
+            "OutputTensor": { "DataType": "UINT8", "Sizes": [4] },
+            "ValueDataType": "UINT8", "ValueStart": start, "ValueDelta": delta,
+        });
+        json!({
+            "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": { "valueCount": 4, "value": 0 } } },
+            "dispatchables": { "fill": { "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE", "desc": desc } },
+            "commands": [{ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": "Out" } }],
+        })
+    };
+    let refused = |model: &Value, words: &str| {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let path = scratch.path().join("model.json");
+        fs::write(&path, model.to_string()).expect("written");
+        let path = path.to_str().expect("UTF-8");
+        let output = run(&[path, "--strict"]);
+        assert!(!output.status.success() && stderr(&output).contains(words), "{words}: {}", stderr(&output));
+        assert!(stdout(&output).is_empty());
+        assert!(run(&[path]).status.success(), "it runs here");
+    };
+    refused(&fill(json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
+    let mut model = fill(json!(10), json!(1));
+    model["dispatchables"]["fill"]["bindings"] = json!({ "OutputTensor": "Out" });
+    refused(&model, "dispatchables.fill.bindings is given, must be left out");
+    let mut model = fill(json!(10), json!(1));
+    model["resources"]["Out"]["initialValues"] = json!({ "valueCount": 4, "valueStart": 1 });
+    refused(&model, "without valueDelta");
+    model["resources"]["Out"]["initialValues"] = json!([1, 2, -3, 4]);
+    refused(&model, "resources.Out.initialValues[2] is -3, must be 0 or more");
+}

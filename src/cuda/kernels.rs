@@ -5,6 +5,10 @@ use std::ffi::CStr;
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
+/// The kernels of `PlainWork`, which are no operator's: written by hand, in plain.ptx.
+pub(crate) static PLAIN: Family = Family { file: "plain", entries: &[c"store", c"swap", c"empty"] };
+static PLAIN_PTX: (&str, &str) = (PLAIN.file, include_str!("../plain.ptx"));
+
 /// Entry points of one kernel file that differ in a template argument only, such as the width of an element.
 #[derive(Debug)]
 pub(crate) struct Family {
@@ -47,7 +51,7 @@ impl Entry {
 
     /// The PTX of its kernel file.
     pub fn ptx(self) -> &'static str {
-        let found = PTX.iter().find(|(file, _)| *file == self.family.file);
+        let found = PTX.iter().chain([&PLAIN_PTX]).find(|(file, _)| *file == self.family.file);
         found.map_or("", |(_, ptx)| ptx) // a test holds that every file is there
     }
 

@@ -32,6 +32,12 @@ impl Launcher {
         })
     }
 
+    /// One launch, of a kernel that is no operator's.
+    pub fn of(context: &Arc<Context>, launch: Launch) -> Result<Self, CompileError> {
+        let kernel = context.kernel(launch.entry)?;
+        Ok(Self { context: context.clone(), out_of_place: vec![(launch, kernel)], in_place: Vec::new() })
+    }
+
     /// Queues the first launch that takes the pointers. The last takes any that the operator was compiled for, which binding and raw
     /// dispatch check, so none is found only where nothing moves.
     pub fn launch(&self, addresses: &Addresses<'_>, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {

@@ -130,7 +130,7 @@ impl Drop for Context {
 ///
 /// Safe to call within this crate because the parameters come from a selection, and the addresses from
 /// bound buffers, which are live and large enough (binding.range, binding.size) and stay so until the work
-/// is done (`Memory::drop` waits), or from `dispatch_raw`, whose caller promises the same.
+/// is done (`Memory::drop` waits), or from `dispatch_raw`, whose caller promises the same. `PlainWork` checks its buffers itself.
 pub(crate) fn launch(
     context: &Context,
     kernel: &Kernel,

@@ -21,7 +21,7 @@ executables test --no-run --tests --features cudarc-0_19 | while read -r name pa
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo -dirty)
 export DML_CUDA_COMMIT
 executables bench --no-run --benches | while read -r name path; do
-  case "$name" in throughput | host | startup) cp "$path" "$out/benches/$name" ;; esac
+  case "$name" in host | startup) cp "$path" "$out/benches/$name" ;; esac
 done
 cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
@@ -47,10 +47,11 @@ exit $failed
 RUN
 cat > "$out/run-bench.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs the benches and writes throughput.csv to the given folder, or to the current one.
+# Runs the benches and writes cold.json to the given folder, or to the current one. Continues an interrupted run.
 set -eu
 bundle=$(cd "$(dirname "$0")" && pwd)
-"$bundle/benches/throughput" --csv "${1:-.}/throughput.csv" ${BENCH_ARGS:-}
+# shellcheck disable=SC2086
+"$bundle/dml-cuda" bench --cold-l2 -o "${1:-.}/cold.json" ${BENCH_ARGS:-}
 "$bundle/benches/host" --bench --noplot
 "$bundle/benches/startup"
 RUN

@@ -64,7 +64,18 @@ impl CompiledOperator {
     /// - the output overlaps the lengths, overlaps a part of the input, or equals the input with other strides.
     pub fn bind(&self, inputs: &[BufferBinding], output: &BufferBinding) -> Result<BindingTable, BindingError> {
         span!("bind", operator = self.operator_type().name());
-        BindingTable::new(self, inputs, output)
+        BindingTable::new(self, inputs, output, |_| MIN_ALIGNMENT)
+    }
+
+    /// The same at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may be. The
+    /// runner's bench times such dispatches.
+    #[doc(hidden)]
+    pub fn bind_at_elements(
+        &self,
+        inputs: &[BufferBinding],
+        output: &BufferBinding,
+    ) -> Result<BindingTable, BindingError> {
+        BindingTable::new(self, inputs, output, |desc| desc.data_type.size_in_bits() / 8)
     }
 }
 
@@ -73,6 +84,7 @@ impl BindingTable {
         operator: &CompiledOperator,
         inputs: &[BufferBinding],
         output: &BufferBinding,
+        least_alignment: fn(&BufferTensorDesc) -> u32,
     ) -> Result<Self, BindingError> {
         let signature = operator.signature();
         let (roles, output_desc) = (signature.inputs(), signature.output);
@@ -82,7 +94,8 @@ impl BindingTable {
         let output_tensor = (TensorRole::Output, output_desc);
         let tensors = roles.iter().chain([&output_tensor]).zip(inputs.iter().chain([output]));
         for (n, (&(role, desc), binding)) in tensors.enumerate() {
-            check_range(operator, operator.options().alignment_of(n, role), role, desc, binding)?;
+            let alignment = operator.options().alignment_of(n, role).max(least_alignment(desc));
+            check_range(operator, alignment, role, desc, binding)?;
         }
 
         let mut aliasing = Aliasing::new(operator, output.offset, |desc| desc.total_tensor_size_in_bytes);
@@ -121,7 +134,7 @@ impl BindingTable {
 
 fn check_range(
     operator: &CompiledOperator,
-    compiled_alignment: u32,
+    alignment: u32,
     tensor: TensorRole,
     desc: &BufferTensorDesc,
     binding: &BufferBinding,
@@ -136,7 +149,7 @@ fn check_range(
     if offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
         return Err(BindingError::Range { tensor, offset, length, size_in_bytes });
     }
-    let required = u64::from(desc.guaranteed_base_offset_alignment.max(MIN_ALIGNMENT).max(compiled_alignment));
+    let required = u64::from(desc.guaranteed_base_offset_alignment.max(alignment));
     if offset % required != 0 {
         return Err(BindingError::Alignment { tensor, what: "offset", found: offset, required });
     }

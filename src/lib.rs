@@ -71,7 +71,7 @@ pub use graph::Graph;
 pub use operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 #[doc(hidden)]
-pub use plain::PlainWork;
+pub use plain::{PlainKind, PlainWork};
 pub use raw::{Address, RawStream};
 pub use registry::{validate, validate_as};
 pub use stream::{Event, Stream};

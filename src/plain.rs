@@ -1,80 +1,153 @@
-//! Plain copies and fills of a device's memory: what the runner's bench compares the operators with.
+//! Plain work on a device's memory: the baselines that the runner's bench compares the operators with.
 
 use crate::buffer::{lock_to_read, lock_to_write, Buffer};
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::device::Device;
-use crate::error::{DispatchError, Error};
+use crate::error::{BufferError, DispatchError, Error};
 use crate::stream::Stream;
 
-/// A copy of a buffer, or a fill with one byte, several times in a row; on a GPU by the driver's own functions.
+/// What [`PlainWork`] does with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainKind {
+    /// A copy of another buffer, by the driver.
+    Copy,
+    /// A fill with one byte, by the driver.
+    Fill,
+    /// A fill by a kernel that stores 16 bytes a thread.
+    Store,
+    /// Two halves that change places, by a kernel.
+    Swap,
+    /// A kernel that does nothing.
+    Empty,
+}
+
+/// Plain work, several times in a row, each time on the next of its buffers.
 #[derive(Debug)]
 pub struct PlainWork {
     /// Destroyed before the memory that it uses.
     #[cfg(feature = "cuda")]
     graph: Option<cuda::Graph>,
-    /// What is copied; nothing where the work is a fill.
-    from: Option<Buffer>,
-    to: Buffer,
+    #[cfg(feature = "cuda")]
+    kernel: Option<cuda::Launcher>,
+    kind: PlainKind,
+    /// What is copied.
+    from: Vec<Buffer>,
+    to: Vec<Buffer>,
+    bytes: u64,
     repeat: u32,
 }
 
+/// Bytes that a thread block of `store`, and of `swap`, moves.
+const STORED: u64 = 256 * 16;
+const SWAPPED: u64 = 256 * 16 * 4;
+
+/// The parameters of the kernels in plain.ptx.
+#[cfg(feature = "cuda")]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Params {
+    out: u64,
+    word: u64,
+}
+
+#[cfg(feature = "cuda")]
+impl cuda::Parameters for Params {
+    const INPUTS: &'static [usize] = &[];
+    const OUTPUT: usize = std::mem::offset_of!(Params, out);
+}
+
 impl PlainWork {
-    /// Copies so many bytes, `repeat` times.
-    pub fn copy(device: &Device, bytes: u64, repeat: u32) -> Result<Self, Error> {
-        let from = device.create_buffer(bytes)?;
-        if let Some(memory) = from.host() {
-            // Untouched pages are all one page of zeros.
-            lock_to_write(memory).bytes_mut().fill(1);
+    /// Work on the first `bytes` of each buffer, `repeat` times. Kernels move whole thread blocks' shares, at least one.
+    ///
+    /// # Errors
+    ///
+    /// [`BufferError::OutOfRange`] for a buffer of fewer bytes, or where there is none; an error of the driver.
+    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+    pub fn new(
+        kind: PlainKind,
+        device: &Device,
+        from: &[Buffer],
+        to: &[Buffer],
+        bytes: u64,
+        repeat: u32,
+    ) -> Result<Self, Error> {
+        let least = |buffers: &[Buffer]| buffers.iter().map(Buffer::size_in_bytes).min().unwrap_or(0);
+        let size_in_bytes = if kind == PlainKind::Copy { least(from).min(least(to)) } else { least(to) };
+        let share = match kind {
+            PlainKind::Store => STORED,
+            PlainKind::Swap => SWAPPED,
+            _ => 0,
+        };
+        let length = bytes.max(share);
+        if size_in_bytes < length {
+            return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes }.into());
         }
-        Self::new(device, Some(from), bytes, repeat)
-    }
-
-    /// Fills so many bytes, `repeat` times.
-    pub fn fill(device: &Device, bytes: u64, repeat: u32) -> Result<Self, Error> {
-        Self::new(device, None, bytes, repeat)
-    }
-
-    fn new(device: &Device, from: Option<Buffer>, bytes: u64, repeat: u32) -> Result<Self, Error> {
         #[allow(unused_mut)]
         let mut work = Self {
             #[cfg(feature = "cuda")]
             graph: None,
-            from,
-            to: device.create_buffer(bytes)?,
+            #[cfg(feature = "cuda")]
+            kernel: None,
+            kind,
+            from: from.to_vec(),
+            to: to.to_vec(),
+            bytes,
             repeat,
         };
         #[cfg(feature = "cuda")]
         if let Some(context) = device.cuda_context() {
+            work.kernel = kernel(kind, bytes).map(|launch| cuda::Launcher::of(context, launch)).transpose()?;
             let graph = cuda::Graph::record(context, |stream| work.queue_on_gpu(stream));
             work.graph = Some(graph.map_err(DispatchError::from)?);
         }
         Ok(work)
     }
 
-    /// Queues the work on a stream of the device, one copy or fill after another; on the CPU it is done when this returns.
+    /// Queues the work on a stream of the device; on the CPU it is done when this returns.
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub fn queue(&self, stream: &Stream) -> Result<(), DispatchError> {
         #[cfg(feature = "cuda")]
         if let Some(stream) = stream.cuda() {
             return Ok(self.queue_on_gpu(stream.handle())?);
         }
-        let Some(to) = self.to.host() else { return Ok(()) };
-        for _ in 0..self.repeat {
-            match self.from.as_ref().and_then(Buffer::host) {
-                Some(from) => lock_to_write(to).bytes_mut().copy_from_slice(lock_to_read(from).bytes()),
-                None => lock_to_write(to).bytes_mut().fill(1),
-            }
+        for n in 0..self.repeat as usize {
+            self.run_on_cpu(n);
         }
         Ok(())
     }
 
+    fn run_on_cpu(&self, n: usize) {
+        let Some(mut to) = nth(&self.to, n).and_then(Buffer::host).map(lock_to_write) else { return };
+        let to = &mut to.bytes_mut()[..self.bytes as usize];
+        match self.kind {
+            PlainKind::Copy => {
+                let Some(from) = nth(&self.from, n).and_then(Buffer::host) else { return };
+                to.copy_from_slice(&lock_to_read(from).bytes()[..self.bytes as usize]);
+            }
+            PlainKind::Fill | PlainKind::Store => to.fill(1),
+            PlainKind::Swap => {
+                let (lower, upper) = to.split_at_mut(self.bytes as usize / 2);
+                lower.swap_with_slice(&mut upper[..self.bytes as usize / 2]);
+            }
+            PlainKind::Empty => {}
+        }
+    }
+
     #[cfg(feature = "cuda")]
     fn queue_on_gpu(&self, stream: cuda::StreamHandle) -> Result<(), crate::error::CudaError> {
-        let Some(to) = self.to.cuda_memory() else { return Ok(()) };
-        (0..self.repeat).try_for_each(|_| match self.from.as_ref().and_then(Buffer::cuda_memory) {
-            Some(from) => to.queue_copy(from, self.to.size_in_bytes(), stream),
-            None => to.queue_fill(1, self.to.size_in_bytes(), stream),
+        (0..self.repeat as usize).try_for_each(|n| {
+            let memory = |buffers| nth(buffers, n).and_then(Buffer::cuda_memory);
+            let Some(to) = memory(&self.to) else { return Ok(()) };
+            match (self.kind, &self.kernel) {
+                (_, Some(kernel)) => {
+                    kernel.launch(&cuda::Addresses { inputs: &[], output: to.address() }, false, stream)
+                }
+                (PlainKind::Copy, None) => {
+                    memory(&self.from).map_or(Ok(()), |from| to.queue_copy(from, self.bytes, stream))
+                }
+                _ => to.queue_fill(1, self.bytes, stream),
+            }
         })
     }
 
@@ -85,4 +158,32 @@ impl PlainWork {
         graph.launch(stream.handle())?;
         Ok(Some(graph.milliseconds()?))
     }
+}
+
+/// The buffer of the n-th time.
+fn nth(buffers: &[Buffer], n: usize) -> Option<&Buffer> {
+    buffers.get(n % buffers.len().max(1))
+}
+
+/// The launch of a kernel, which stays within buffers that `new` accepts; `None` for the driver's own work.
+#[cfg(feature = "cuda")]
+fn kernel(kind: PlainKind, bytes: u64) -> Option<cuda::Launch> {
+    let (entry, share) = match kind {
+        PlainKind::Copy | PlainKind::Fill => return None,
+        PlainKind::Store => (0, STORED),
+        PlainKind::Swap => (1, SWAPPED),
+        PlainKind::Empty => (2, bytes.max(1)),
+    };
+    let blocks = u32::try_from((bytes / share).max(1)).unwrap_or(u32::MAX);
+    let word = if kind == PlainKind::Swap { u64::from(blocks) * SWAPPED / 2 } else { 1 };
+    let launch = cuda::Launch {
+        entry: cuda::PLAIN.entry(entry),
+        blocks,
+        threads: 256,
+        shared: 0,
+        alignment: 16,
+        access: 16,
+        params: Params { out: 0, word },
+    };
+    Some(launch.erase())
 }

@@ -6,6 +6,10 @@ use std::ffi::CStr;
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
+/// The kernels of `PlainWork`, which belong to no operator. plain.ptx is written by hand.
+pub(crate) static PLAIN: Family = Family { file: "plain", entries: &[c"store", c"swap", c"empty"] };
+static PLAIN_PTX: (&str, &str) = (PLAIN.file, include_str!("../plain.ptx"));
+
 /// Entry points of one kernel file that differ only in a template argument, such as the width of an element.
 #[derive(Debug)]
 pub(crate) struct Family {
@@ -48,7 +52,7 @@ impl Entry {
 
     /// The PTX of its kernel file.
     pub fn ptx(self) -> &'static str {
-        let found = PTX.iter().find(|(file, _)| *file == self.family.file);
+        let found = PTX.iter().chain([&PLAIN_PTX]).find(|(file, _)| *file == self.family.file);
         found.map_or("", |(_, ptx)| ptx) // a test checks that every file is in the table
     }
 

@@ -32,6 +32,12 @@ impl Launcher {
         })
     }
 
+    /// One launch of a kernel that belongs to no operator.
+    pub fn of(context: &Arc<Context>, launch: Launch) -> Result<Self, CompileError> {
+        let kernel = context.kernel(launch.entry)?;
+        Ok(Self { context: context.clone(), out_of_place: vec![(launch, kernel)], in_place: Vec::new() })
+    }
+
     /// Queues the first launch whose alignment the pointers satisfy. No launch means that there is nothing to do: the
     /// last one accepts all pointers that the operator was compiled for, and binding and raw dispatch check these.
     pub fn launch(&self, addresses: &Addresses<'_>, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {

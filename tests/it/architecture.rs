@@ -42,7 +42,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("graph", &["trace", "binding", "device", "error", "stream", "cuda", "cuda::driver"]),
     ("lowering", &["data_type", "desc", "device", "error", "layout", "operator"]),
     ("operator_cache", &["device", "error", "feature_level", "lowering", "operator"]),
-    ("plain", &["buffer", "device", "error", "stream", "cuda", "cuda::driver"]),
+    (
+        "plain",
+        &[
+            "buffer",
+            "device",
+            "error",
+            "stream",
+            "cuda",
+            "cuda::driver",
+            "cuda::kernels",
+            "cuda::launch",
+            "cuda::launcher",
+        ],
+    ),
     ("ops", &["binding", "buffer", "data_type", "desc", "device", "error", "operator"]),
     ("explain", &["operator", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
 ];

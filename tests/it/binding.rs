@@ -204,3 +204,49 @@ fn a_dispatch_needs_only_its_tensors() {
     let properties = operator.binding_properties();
     assert_eq!((properties.temporary_resource_size, properties.persistent_resource_size), (0, 0));
 }
+
+/// The runner's bench binds at elements, and copies and fills what it compares with.
+#[test]
+fn the_benchs_ways_keep_within_their_buffers() {
+    use dml_cuda::{Error, PlainKind, PlainWork};
+    for device in devices("the_benchs_ways_keep_within_their_buffers") {
+        let operator = crate::common::compile(&device, &desc().into());
+        let values: Vec<u16> = (0..24).collect();
+        let (input, lengths) =
+            (device.create_buffer_from(&values).expect("small"), device.create_buffer_from(&[8u32, 3]).expect("small"));
+        let output = poisoned(&device, 48);
+        let inputs = [BufferBinding::range(&input, 2, TOTAL), BufferBinding::whole(&lengths)];
+        let table = operator.bind_at_elements(&inputs, &BufferBinding::range(&output, 6, TOTAL)).expect("it fits");
+        let stream = device.create_stream().expect("a stream");
+        table.dispatch(&stream).expect("it runs");
+        let found: Vec<u16> = output.to_vec().expect("whole elements");
+        let poison = u16::from_le_bytes([POISON; 2]);
+        assert_eq!(found[..3], [poison; 3]);
+        assert_eq!(found[3..19], [8, 7, 6, 5, 4, 3, 2, 1, 11, 10, 9, 12, 13, 14, 15, 16]);
+        assert_eq!(found[19..], [poison; 5]);
+        let at = |offset| operator.bind_at_elements(&inputs, &BufferBinding::range(&output, offset, TOTAL)).err();
+        assert!(matches!(at(1), Some(BindingError::Alignment { found: 1, required: 2, .. })));
+        assert!(matches!(at(18), Some(BindingError::Range { offset: 18, .. })));
+
+        let [a, b] = [1u8, 2].map(|value| device.create_buffer_from(&[value; 40_000]).expect("small"));
+        let run = |kind, bytes, repeat| {
+            let work =
+                PlainWork::new(kind, &device, std::slice::from_ref(&b), std::slice::from_ref(&a), bytes, repeat)?;
+            work.queue(&stream).map_err(Error::from)
+        };
+        let bytes = || a.to_vec::<u8>().expect("bytes");
+        run(PlainKind::Copy, 10_000, 2).expect("it fits");
+        assert!(bytes()[..10_000] == [2; 10_000] && bytes()[10_000..] == [1; 30_000]);
+        run(PlainKind::Swap, 32_768, 1).expect("it fits");
+        assert!(bytes()[..16_384] == [1; 16_384] && bytes()[16_384..26_384] == [2; 10_000]);
+        run(PlainKind::Empty, 0, 3).expect("it fits");
+        run(PlainKind::Store, 16_384, 1).expect("it fits");
+        assert!(bytes()[16_384..26_384] == [2; 10_000] && bytes()[32_768..] == [1; 7232]);
+        run(PlainKind::Fill, 40_000, 1).expect("it fits");
+        assert!(bytes() == [1; 40_000]);
+        for (kind, bytes) in [(PlainKind::Copy, 40_001), (PlainKind::Fill, 40_001), (PlainKind::Swap, 40_001)] {
+            let refused = run(kind, bytes, 1);
+            assert!(matches!(refused, Err(Error::Buffer(BufferError::OutOfRange { .. }))), "{refused:?}");
+        }
+    }
+}

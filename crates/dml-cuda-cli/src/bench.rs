@@ -1,10 +1,13 @@
-//! A folder of models: writing and timing it, reading other tools' times, and holding runs side by side.
+//! A folder of models: writing and timing it, reading other tools' times, and comparing runs.
 
+pub mod baseline;
+mod check;
 pub mod compare;
 pub mod import;
+pub mod kernel;
 pub mod record;
+mod repeated;
 pub mod report;
-pub mod roof;
 mod statistics;
 pub mod suite;
 pub mod timing;

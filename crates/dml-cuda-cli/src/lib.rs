@@ -17,9 +17,9 @@ use clap::CommandFactory;
 use dml_cuda::{Device, DeviceError, Explanation, Operator};
 use serde_json::json;
 
-use bench::{import, report, roof, suite, timing};
+use bench::{baseline, import, kernel, report, suite, timing};
 use model::{json, strict};
-use options::{Command, Format, Options, Versions};
+use options::{Command, Format, Options, Repeated, Versions};
 use out::{complain, say};
 use run::{events, execute, validate};
 
@@ -50,7 +50,8 @@ fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
 fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
-        Command::Bench { folder, output, only, samples, runner, adapter } => {
+        // Without a folder the L2 is cold.
+        Command::Bench { folder, output, only, samples, runner, adapter, .. } => {
             timing::run(&timing::Options { folder, to: output, only, samples, runner, adapter })
         }
         Command::Import { from, suite, output, label, device, note } => {
@@ -72,8 +73,11 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
             format: to.format,
             to: to.output,
         }),
-        Command::Roof { work, bytes, iterations, repeat, adapter } => {
-            roof::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
+        Command::Kernel { name, repeated: Repeated { iterations, repeat, adapter } } => {
+            kernel::time(&name, iterations, repeat, &choose_device(adapter.as_deref())?)
+        }
+        Command::Roof { work, bytes, repeated: Repeated { iterations, repeat, adapter } } => {
+            baseline::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
         }
         Command::Completions { shell } => {
             let mut text = Vec::new();

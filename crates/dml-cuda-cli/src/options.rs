@@ -195,9 +195,12 @@ impl FromStr for Versions {
 
 /// The plain work that the hidden command times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Roof {
+pub enum Plain {
     Copy,
+    /// With one byte
     Fill,
+    /// The fastest kind of fill
+    Write,
 }
 
 /// Options of DxDispatch that have no meaning here. Options for Direct3D are ignored with a note. Options for ONNX models are an error.
@@ -304,13 +307,18 @@ pub enum Command {
     /// Time a suite; goes on where it was interrupted
     Bench {
         /// The suite's folder
-        folder: PathBuf,
+        #[arg(required_unless_present = "cold_l2")]
+        folder: Option<PathBuf>,
         /// The run that is written
         #[arg(short, long = "output", value_name = "RUN.json")]
         output: PathBuf,
         /// Only models whose names hold this
         #[arg(long)]
         only: Option<String>,
+        /// Time every case there is, on a GPU, with random data and a cold L2, next to the plainest work on the same memory, and check
+        /// the results; takes no suite
+        #[arg(long, conflicts_with_all = ["folder", "runner"])]
+        cold_l2: bool,
         /// Samples of a case
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
         samples: u32,
@@ -360,18 +368,21 @@ pub enum Command {
         #[command(flatten)]
         to: ReportTo,
     },
+    /// Time one of the cases of `bench --cold-l2`
+    #[command(hide = true)]
+    Kernel {
+        name: String,
+        #[command(flatten)]
+        repeated: Repeated,
+    },
     /// Time a plain copy or fill of so many bytes
     #[command(hide = true)]
     Roof {
         #[arg(value_enum)]
-        work: Roof,
+        work: Plain,
         bytes: u64,
-        #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-        iterations: u32,
-        #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-        repeat: u32,
-        #[arg(short, long)]
-        adapter: Option<String>,
+        #[command(flatten)]
+        repeated: Repeated,
     },
     /// Print the completions of a shell
     Completions {
@@ -380,6 +391,17 @@ pub enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// How often the hidden commands do their work, and where.
+#[derive(clap::Args)]
+pub struct Repeated {
+    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: u32,
+    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    #[arg(short, long)]
+    pub adapter: Option<String>,
 }
 
 /// For pipelines that guard against regressions.

@@ -14,24 +14,44 @@ static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Writes a file, or replaces the bytes of one. Follows links and keeps the file's mode. Refuses to replace a run or a suite's manifest.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    write_over(path, bytes, false)
+    write_over(path, bytes, no_record)
 }
 
 /// Writes a run or a suite's manifest. May replace an older version of it.
 pub fn write_record(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    write_over(path, bytes, true)
+    write_over(path, bytes, |_| Ok(()))
 }
 
-fn write_over(path: &Path, bytes: &[u8], records: bool) -> Result<(), String> {
+/// Writes a report, and replaces nothing else: a file that is there must begin as a report begins.
+pub fn write_report(path: &Path, bytes: &[u8], beginnings: &[&str]) -> Result<(), String> {
+    write_over(path, bytes, |target| {
+        no_record(target)?;
+        let there = fs::read(target).map_err(|error| error.to_string())?;
+        if there.is_empty() || beginnings.iter().any(|begin| there.starts_with(begin.as_bytes())) {
+            return Ok(());
+        }
+        Err("it is no report, which alone a report may replace; choose another name".to_owned())
+    })
+}
+
+fn no_record(target: &Path) -> Result<(), String> {
+    if schema::is_in(target) {
+        return Err(
+            "it is a run or the manifest of a suite, which nothing else may replace; choose another name".to_owned()
+        );
+    }
+    Ok(())
+}
+
+fn write_over(path: &Path, bytes: &[u8], may_replace: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     let target = linked(path)?;
     let replaced = match fs::metadata(&target) {
         Ok(metadata) if !metadata.is_file() => return Err("it is not a regular file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => return Err("it is read-only".to_owned()),
-        Ok(_) if !records && schema::is_in(&target) => {
-            return Err("it is a run or the manifest of a suite, which nothing else may replace; choose another name"
-                .to_owned())
+        Ok(metadata) => {
+            may_replace(&target)?;
+            Some(metadata)
         }
-        Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.to_string()),
     };

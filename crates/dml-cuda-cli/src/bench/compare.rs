@@ -1,15 +1,21 @@
 //! One run or several, side by side: the figures that all reports show.
 
+mod cell;
+mod labels;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::bench::record::{Run, Timing};
-use crate::bench::statistics::{geometric_mean, Quartiles};
+use crate::bench::statistics::geometric_mean;
 use crate::bench::suite::manifest::{Key, Mode};
 
-/// Above this noise, (q75 − q25) / median, quartiles decide in place of medians. Taken for a noise that is not known.
-const UNSURE_NOISE: f64 = 0.10;
+use cell::{cell, change};
+pub use cell::{Cell, Change, Status};
+pub use labels::{letter, tell_apart};
 
 /// From here on work is bound by memory; below, launches and the L2 have their part.
 const LARGE_BYTES: u64 = 128 << 20;
@@ -52,50 +58,6 @@ pub struct Row {
     pub changes: Vec<Option<Change>>,
 }
 
-/// The figures of a case in a run.
-#[derive(Clone, Serialize)]
-pub struct Cell {
-    pub dispatches: u32,
-    pub samples: usize,
-    /// Microseconds of a dispatch.
-    pub median: f64,
-    /// (q75 − q25) / median; none of a single value.
-    pub noise: Option<f64>,
-    /// 10⁹ bytes a second.
-    pub gigabytes_per_second: f64,
-    /// The roof's time over the case's.
-    pub of_roof: Option<f64>,
-    #[serde(skip)]
-    pub quartiles: Quartiles,
-}
-
-#[derive(Clone, Copy, Serialize)]
-pub struct Change {
-    /// The first run's time over this run's.
-    pub speed_up: f64,
-    pub status: Status,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Status {
-    Same,
-    Faster,
-    Slower,
-    Unsure,
-}
-
-impl Status {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Same => "SAME",
-            Self::Faster => "FASTER",
-            Self::Slower => "SLOWER",
-            Self::Unsure => "UNSURE",
-        }
-    }
-}
-
 #[derive(Serialize)]
 pub struct Group {
     pub name: String,
@@ -113,13 +75,13 @@ pub struct Outputs {
 }
 
 impl Comparison {
-    /// Of one run or more, the first of which the others are held against; `threshold` in percent.
+    /// Of one run or more, the first of which the others are compared with; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let by_key: Vec<BTreeMap<Key, &Timing>> =
             runs.iter().map(|run| run.cases.iter().map(|timing| (timing.work.key(), timing)).collect()).collect();
         let mut not_compared = BTreeSet::new();
         let mut rows = Vec::new();
-        for key in in_order(runs).into_iter().filter(|(mode, ..)| !mode.is_roof()) {
+        for key in in_order(runs).into_iter().filter(|(mode, ..)| !mode.is_baseline()) {
             let timings: Vec<Option<&Timing>> = by_key.iter().map(|timings| timings.get(&key).copied()).collect();
             let Some(first) = timings.iter().flatten().next() else { continue };
             let cells: Vec<Option<Cell>> =
@@ -194,45 +156,6 @@ impl Comparison {
     }
 }
 
-/// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
-pub fn tell_apart(runs: &mut [Run]) {
-    let mut labels: Vec<String> = runs.iter().map(|run| run.label.trim().to_owned()).collect();
-    let fields: [fn(&Run) -> String; 4] = [
-        |run| prefixed("commit ", &run.machine.commit),
-        |run| run.machine.date.split('T').next().unwrap_or_default().to_owned(),
-        |run| run.machine.date.clone(),
-        |run| run.machine.device.clone(),
-    ];
-    for label in labels.clone().into_iter().collect::<BTreeSet<String>>() {
-        let same: Vec<usize> = (0..runs.len()).filter(|&n| labels[n] == label).collect();
-        if same.len() == 1 && !label.is_empty() {
-            continue;
-        }
-        let found = fields.iter().map(|field| same.iter().map(|&n| field(&runs[n])).collect::<Vec<String>>());
-        let differing = found.into_iter().find(|values| {
-            values.iter().all(|value| !value.is_empty()) && values.iter().collect::<BTreeSet<_>>().len() == values.len()
-        });
-        for (at, &n) in same.iter().enumerate() {
-            let suffix = differing.as_ref().map_or_else(|| format!("run {}", letter(n)), |values| values[at].clone());
-            labels[n] = if label.is_empty() { suffix } else { format!("{label}, {suffix}") };
-        }
-    }
-    runs.iter_mut().zip(labels).for_each(|(run, label)| run.label = label);
-}
-
-fn prefixed(prefix: &str, text: &str) -> String {
-    if text.is_empty() {
-        String::new()
-    } else {
-        format!("{prefix}{text}")
-    }
-}
-
-/// A letter for each run, as the columns name it.
-pub fn letter(run: usize) -> char {
-    char::from(b'A' + (run % 26) as u8)
-}
-
 /// The cases of all runs: those of the first in its order, then what only others have.
 fn in_order(runs: &[Run]) -> Vec<Key> {
     let mut seen = BTreeSet::new();
@@ -246,54 +169,6 @@ fn in_order(runs: &[Run]) -> Vec<Key> {
 fn summary(run: &Run) -> RunSummary {
     let Run { label, machine, timing, notes, suite, .. } = run.clone();
     RunSummary { label, machine, timing, notes, suite }
-}
-
-fn cell(timing: &Timing, run: &Run) -> Cell {
-    let quartiles = Quartiles::of(timing.samples.values());
-    Cell {
-        dispatches: timing.work.dispatches,
-        samples: timing.samples.values().len(),
-        median: quartiles.median,
-        noise: (timing.samples.values().len() > 1).then(|| quartiles.noise()),
-        gigabytes_per_second: timing.work.bytes as f64 / quartiles.median / 1e3,
-        of_roof: roof_microseconds(timing, run).map(|roof| roof / quartiles.median),
-        quartiles,
-    }
-}
-
-/// Microseconds of the case's bytes at the rate of its roof: of the plain work of the nearest size in the same run.
-fn roof_microseconds(timing: &Timing, run: &Run) -> Option<f64> {
-    if timing.roof.is_some() {
-        return timing.roof;
-    }
-    let distance = |roof: &&Timing| (roof.work.bytes as f64 / timing.work.bytes as f64).ln().abs();
-    let roofs = run.cases.iter().filter(|roof| roof.work.mode == timing.work.mode.roof());
-    let nearest = roofs.min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    // A roof of a quite other size is none: short work is bound by other things.
-    let near = distance(&nearest) <= 4f64.ln() || timing.work.bytes > nearest.work.bytes;
-    near.then(|| Quartiles::of(nearest.samples.values()).median * timing.work.bytes as f64 / nearest.work.bytes as f64)
-}
-
-/// FASTER and SLOWER only where the difference is above the threshold and above both noises. From a noise of 10 % on, only where
-/// the middle halves of the samples do not overlap: what noise can explain is UNSURE.
-fn change(a: &Cell, b: &Cell, threshold: f64) -> Change {
-    let speed_up = a.median / b.median;
-    let noise = a.noise.unwrap_or(UNSURE_NOISE).max(b.noise.unwrap_or(UNSURE_NOISE));
-    let least = (1.0 + threshold / 100.0).ln().max(noise.min(UNSURE_NOISE));
-    let noisy = noise > UNSURE_NOISE;
-    let overlap = a.quartiles.lower <= b.quartiles.upper && b.quartiles.lower <= a.quartiles.upper;
-    let status = match speed_up.ln() {
-        ln if ln.abs() > least && !(noisy && overlap) => {
-            if ln > 0.0 {
-                Status::Faster
-            } else {
-                Status::Slower
-            }
-        }
-        _ if noisy => Status::Unsure,
-        _ => Status::Same,
-    };
-    Change { speed_up, status }
 }
 
 fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
@@ -341,141 +216,4 @@ fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
         }
     }
     said
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::record::Samples;
-    use crate::bench::suite::manifest::Work;
-
-    fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timing {
-        let (case, data_type) = (case.to_owned(), "f32".to_owned());
-        let work = Work { case, data_type, mode, bytes, dispatches: 1 };
-        Timing { work, samples: Samples::Each(samples.to_vec()), roof: None }
-    }
-
-    fn run(label: &str, cases: Vec<Timing>) -> Run {
-        Run { label: label.to_owned(), cases, ..Run::default() }
-    }
-
-    fn statuses(a: &[f64], b: &[f64]) -> Change {
-        let runs =
-            [run("a", vec![timing("x", Mode::Copy, 1 << 30, a)]), run("b", vec![timing("x", Mode::Copy, 1 << 30, b)])];
-        Comparison::new(&runs, 5.0).rows[0].changes[0].expect("both have it")
-    }
-
-    #[test]
-    fn a_difference_is_one_above_noise_and_threshold_only() {
-        let (steady, noisy) = ([100.0, 100.0, 100.0], [92.0, 100.0, 108.0]);
-        assert_eq!(statuses(&steady, &[50.0; 3]).status, Status::Faster);
-        assert_eq!(statuses(&steady, &[50.0; 3]).speed_up, 2.0);
-        assert_eq!(statuses(&steady, &[200.0; 3]).status, Status::Slower);
-        assert_eq!(statuses(&steady, &[104.0; 3]).status, Status::Same);
-        assert_eq!(statuses(&steady, &[106.0; 3]).status, Status::Slower);
-        // A noise of 8 % hides 7 %, not 10 %.
-        assert_eq!(statuses(&noisy, &[107.0; 3]).status, Status::Same);
-        assert_eq!(statuses(&noisy, &[110.0; 3]).status, Status::Slower);
-        // Above 10 % the middle halves decide: 90 to 110 overlaps 105 to 115, and neither 10 nor 270 to 330.
-        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0, 110.0, 120.0]).status, Status::Unsure);
-        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0; 3]).status, Status::Unsure);
-        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[10.0; 3]).status, Status::Faster);
-        assert_eq!(statuses(&[80.0, 100.0, 120.0], &[240.0, 300.0, 360.0]).status, Status::Slower);
-        // A long tail of slow samples explains nothing.
-        assert_eq!(statuses(&[90.0, 100.0, 1000.0], &[290.0, 300.0, 3000.0]).status, Status::Unsure);
-        assert_eq!(
-            statuses(&[90.0, 100.0, 100.0, 100.0, 1000.0], &[290.0, 300.0, 300.0, 900.0, 900.0]).status,
-            Status::Slower
-        );
-    }
-
-    #[test]
-    fn runs_of_one_label_are_told_apart() {
-        let apart = |machines: &[[&str; 3]]| {
-            let mut runs: Vec<Run> = machines.iter().map(|_| run("", Vec::new())).collect();
-            for (run, [label, commit, date]) in runs.iter_mut().zip(machines) {
-                [&mut run.label, &mut run.machine.commit, &mut run.machine.date]
-                    .into_iter()
-                    .zip([label, commit, date])
-                    .for_each(|(field, value)| (*value).clone_into(field));
-            }
-            tell_apart(&mut runs);
-            runs.into_iter().map(|run| run.label).collect::<Vec<_>>()
-        };
-        assert_eq!(apart(&[["a", "1", "d"], ["b", "1", "d"]]), ["a", "b"]);
-        assert_eq!(apart(&[["a", "1", "d"], ["a", "2", "d"]]), ["a, commit 1", "a, commit 2"]);
-        assert_eq!(
-            apart(&[["a", "1", "2026-01-02T03:04:05Z"], ["a", "1", "2026-01-03T03:04:05Z"]]),
-            ["a, 2026-01-02", "a, 2026-01-03"]
-        );
-        assert_eq!(
-            apart(&[["a", "", "2026-01-02T03:04:05Z"], ["a", "1", "2026-01-02T04:04:05Z"]]),
-            ["a, 2026-01-02T03:04:05Z", "a, 2026-01-02T04:04:05Z"]
-        );
-        assert_eq!(apart(&[["a", "", ""], ["b", "", ""], ["a", "", ""]]), ["a, run A", "b", "a, run C"]);
-        assert_eq!(
-            apart(&[["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, commit 1", "", ""]])[1..],
-            ["a, commit 1, run B", "a, commit 2", "a, commit 1, run D"]
-        );
-    }
-
-    #[test]
-    fn a_guard_fails_for_slower_different_and_missing() {
-        let outputs = |pairs: &[(&str, &str)]| {
-            pairs.iter().map(|(name, bytes)| ((*name).to_owned(), (*bytes).to_owned())).collect()
-        };
-        let mut runs = [
-            run("a", vec![timing("x", Mode::Copy, 8, &[1.0; 3]), timing("y", Mode::Copy, 8, &[1.0; 3])]),
-            run("b", vec![timing("x", Mode::Copy, 8, &[2.0; 3]), timing("z", Mode::Copy, 8, &[1.0; 3])]),
-        ];
-        runs[0].outputs = outputs(&[("o", "00"), ("p", "00"), ("q", "00")]);
-        runs[1].outputs = outputs(&[("o", "00"), ("p", "01")]);
-        let comparison = Comparison::new(&runs, 5.0);
-        let said = |outputs, missing| comparison.regressions(outputs, missing).join("; ");
-        assert_eq!(said(true, true), "1 case is SLOWER");
-        assert_eq!(said(false, true), "1 case is SLOWER; 1 output differs (--allow-different-outputs lets it pass)");
-        assert_eq!(
-            said(true, false),
-            "1 case is SLOWER; 2 cases are not in both runs (--allow-missing lets it pass); \
-             1 output is not in both runs (--allow-missing lets it pass)"
-        );
-    }
-
-    #[test]
-    fn a_roof_is_of_the_nearest_size_in_the_same_run() {
-        let run = run(
-            "a",
-            vec![
-                timing("x", Mode::Copy, 200, &[4.0]),
-                timing("fill", Mode::Fill, 200, &[4.0]),
-                timing("small", Mode::Copy, 2, &[4.0]),
-                timing("1", Mode::RoofOfCopies, 160, &[2.0]),
-                timing("2", Mode::RoofOfCopies, 1000, &[2.0]),
-            ],
-        );
-        let comparison = Comparison::new(&[run], 5.0);
-        let of_roof: Vec<Option<f64>> =
-            comparison.rows.iter().map(|row| row.cells[0].as_ref().and_then(|cell| cell.of_roof)).collect();
-        assert_eq!(of_roof, [Some(2.0 * 200.0 / 160.0 / 4.0), None, None]);
-    }
-
-    #[test]
-    fn what_cannot_be_compared_is_said() {
-        let mut runs = [
-            run("a", vec![timing("x", Mode::Copy, 8, &[1.0]), timing("x", Mode::InPlace, 8, &[1.0])]),
-            run("b", vec![timing("x", Mode::Copy, 9, &[1.0]), timing("y", Mode::Copy, 8, &[1.0])]),
-        ];
-        let comparison = Comparison::new(&runs, 5.0);
-        assert!(comparison.rows.iter().all(|row| row.changes[0].is_none()) && comparison.groups.is_empty());
-        assert_eq!(comparison.not_compared.len(), 3, "{:?}", comparison.not_compared);
-        assert!(comparison.not_compared.iter().any(|why| why.contains("which is other work")));
-        for (run, suite) in runs.iter_mut().zip(["quick 0.1.0", "full 0.1.0"]) {
-            suite.clone_into(&mut run.suite);
-        }
-        let said = Comparison::new(&runs, 5.0).not_compared;
-        assert!(
-            said.iter().any(|why| why.contains("'a' is of the suite 'quick 0.1.0' and 'b' of 'full 0.1.0'")),
-            "{said:?}"
-        );
-    }
 }

@@ -98,7 +98,7 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
     for entry in &manifest.cases {
         let Some(log) = found.get(&entry.name) else { continue };
         match log.samples() {
-            Some(samples) => run.cases.push(Timing { work: entry.work.clone(), samples, roof: None }),
+            Some(samples) => run.cases.push(Timing { work: entry.work.clone(), samples, baseline: None }),
             None => run.notes.push(format!("{}: {}", entry.name, log.why_nothing())),
         }
     }

@@ -62,9 +62,9 @@ pub struct Timing {
     #[serde(flatten)]
     pub work: Work,
     pub samples: Samples,
-    /// Microseconds of the same bytes at the roof of the same run, where that was measured with the case.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub roof: Option<f64>,
+    /// Microseconds of the plainest work on as many bytes in the same run, where that was measured with the case.
+    #[serde(default, rename = "roof", skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<f64>,
 }
 
 /// Microseconds of a dispatch.
@@ -116,7 +116,8 @@ impl Run {
             if samples.values().is_empty() {
                 return Err(format!("the case '{name}' has no samples, must have at least one"));
             }
-            let wrong = samples.values().iter().chain(&timing.roof).find(|value| !value.is_finite() || **value <= 0.0);
+            let wrong =
+                samples.values().iter().chain(&timing.baseline).find(|value| !value.is_finite() || **value <= 0.0);
             if let Some(wrong) = wrong {
                 return Err(format!("the case '{name}' has a time of {wrong}, must be microseconds above 0"));
             }
@@ -124,9 +125,10 @@ impl Run {
         Ok(())
     }
 
-    /// Writes the run: the file is there whole, as it was or as it is to be.
-    pub fn write(&self, path: &Path) -> Result<(), String> {
+    /// Writes the run: the file is there whole, as it was or as it is to be. Returns its bytes.
+    pub fn write(&self, path: &Path) -> Result<Vec<u8>, String> {
         let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
-        whole_file::write_record(path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
+        whole_file::write_record(path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(text.into_bytes())
     }
 }

@@ -52,6 +52,17 @@ impl Format {
     }
 }
 
+/// How reports of each format begin, by which a file is known as one.
+const BEGINNINGS: [&str; 7] = [
+    "A: ",
+    "- **A: ",
+    "case,type,mode,bytes,run,",
+    "{\n  \"runs\": [",
+    "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>",
+    "<svg class=\"chart",
+    "{\n  \"benchmarks\": [",
+];
+
 pub struct Options {
     pub runs: Vec<PathBuf>,
     pub labels: Vec<String>,
@@ -61,7 +72,7 @@ pub struct Options {
     pub to: Option<PathBuf>,
 }
 
-/// Reports on the runs, the first of which the others are held against.
+/// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Options) -> Result<ExitCode, String> {
     let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     if options.labels.len() > runs.len() {
@@ -75,11 +86,17 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
     tell_apart(&mut runs);
     let format = options.format.or_else(|| options.to.as_deref().and_then(Format::of)).unwrap_or(Format::Table);
     let comparison = Comparison::new(&runs, options.threshold);
+    let no_changes = comparison.rows.iter().all(|row| row.changes.iter().all(Option::is_none));
+    if runs.len() > 1 && no_changes {
+        let lines = text::conclusions_of(&comparison);
+        let outputs = match comparison.outputs.iter().any(|outputs| outputs.equal + outputs.different.len() > 0) {
+            true => format!("; they share outputs: {}", lines.join("; ")),
+            false => String::new(),
+        };
+        return Err(format!("the runs share no case, must be of the same suite{outputs}"));
+    }
     if comparison.rows.is_empty() {
         return Err("the runs have no case to report".to_owned());
-    }
-    if runs.len() > 1 && comparison.rows.iter().all(|row| row.changes.iter().all(Option::is_none)) {
-        return Err("the runs share no case, must be of the same suite".to_owned());
     }
     let written = match format {
         Format::Table => text::table(&comparison),
@@ -95,7 +112,8 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
     };
     match &options.to {
         Some(path) => {
-            whole_file::write(path, written.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))?;
+            whole_file::write_report(path, written.as_bytes(), &BEGINNINGS)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
             say!("Report written to '{}'", path.display())?;
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,

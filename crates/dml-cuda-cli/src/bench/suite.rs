@@ -1,6 +1,5 @@
 //! `dml-cuda suite`: a folder of models that this runner and DxDispatch time, case by case.
 
-#[allow(dead_code)] // the bench uses all of it
 pub mod cases;
 pub mod manifest;
 mod models;
@@ -21,6 +20,9 @@ use crate::schema;
 use crate::whole_file;
 use cases::Case;
 use manifest::{Entry, Manifest, Mode, Work};
+
+/// Bytes of the plain work by whose rate floors are computed.
+pub const LARGE_BASELINE: u64 = 512 << 20;
 
 /// How large the tensors of a suite may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,8 +53,8 @@ impl Tier {
     }
 }
 
-/// Sizes of the plain copies and fills that the cases are held against.
-const ROOFS: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30];
+/// Sizes of the plain copies and fills that the cases are compared with.
+const BASELINES: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30];
 
 /// Writes a suite's folder, a new one or over an older suite.
 pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
@@ -70,7 +72,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     };
 
     let (mut entries, mut written) = (Vec::new(), BTreeSet::new());
-    for case in cases::all(false).iter().filter(|case| belongs(case, tier)) {
+    for case in cases::all().iter().filter(|case| belongs(case, tier)) {
         let name = file_name(case);
         let lengths = case.lengths();
         let lengths_file = match &case.desc {
@@ -82,26 +84,12 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
             save(file, &npy::write(TensorDataType::UInt32, &shape, bytemuck::cast_slice(&lengths))?)?;
         }
         save_model(&name, &models::timed(&name, &case.desc, case.in_place, lengths_file.as_deref()))?;
-        let mode = match case.mode() {
-            "fill" => Mode::Fill,
-            "copy" => Mode::Copy,
-            _ => Mode::InPlace,
-        };
-        let (bytes, data_type) = (case.floor_bytes(&lengths), case.data_type().to_owned());
-        let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
-        entries.push(Entry { name, work });
+        entries.push(entry(case, &lengths));
     }
-    for size in ROOFS.into_iter().filter(|&size| size <= tier.most_bytes()) {
-        let case = format!("{} MiB", size >> 20);
-        for (mode, bytes) in [(Mode::RoofOfCopies, 2 * size), (Mode::RoofOfFills, size)] {
-            let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
-            if mode == Mode::RoofOfCopies {
-                save_model(&name, &models::copy(&name, size))?;
-            }
-            let data_type = "u32".to_owned();
-            let work = Work { case: case.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
-            entries.push(Entry { name, work });
-        }
+    for size in BASELINES.into_iter().filter(|&size| size <= tier.most_bytes()) {
+        let [copy, fill] = baselines(size);
+        save_model(&copy.name, &models::copy(&copy.name, size))?;
+        entries.extend([copy, fill]);
     }
     let mut checks = Vec::new();
     for (name, desc) in check_cases() {
@@ -117,6 +105,42 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     let (cases, checks) = (manifest.cases.len(), manifest.checks.len());
     say!("Suite '{}' written to '{}': {cases} models to time, {checks} to compare", manifest.id, folder.display())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is timed with a cold L2, of the names that are wanted: every case, of any size and at odd addresses too. No folder holds it.
+pub fn cold(wanted: impl Fn(&str) -> bool) -> Manifest {
+    let cases = cases::all().into_iter().filter(|case| wanted(&file_name(case)));
+    let cases = cases.map(|case| entry(&case, &case.lengths()));
+    let baselines = baselines(LARGE_BASELINE).into_iter().filter(|entry| wanted(&entry.name));
+    let mut entries: Vec<Entry> = cases.chain(baselines).collect();
+    // Queued one by one, a launch alone would be timed with its way to the GPU.
+    entries.iter_mut().for_each(|entry| entry.work.dispatches = entry.work.dispatches.max(10));
+    Manifest::new("cold", entries, Vec::new(), Vec::new())
+}
+
+/// The case that a name of `cold` means.
+pub fn case_named(name: &str) -> Option<Case> {
+    cases::all().into_iter().find(|case| file_name(case) == name)
+}
+
+fn entry(case: &Case, lengths: &[u32]) -> Entry {
+    let mode = match case.mode() {
+        "fill" => Mode::Fill,
+        "copy" => Mode::Copy,
+        _ => Mode::InPlace,
+    };
+    let (bytes, data_type) = (case.floor_bytes(lengths), case.data_type().to_owned());
+    let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
+    Entry { name: file_name(case), work }
+}
+
+/// A copy and a fill of memory of that size.
+fn baselines(size: u64) -> [Entry; 2] {
+    [(Mode::BaselineOfCopies, 2 * size), (Mode::BaselineOfFills, size)].map(|(mode, bytes)| {
+        let (case, data_type) = (format!("{} MiB", size >> 20), "u32".to_owned());
+        let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
+        Entry { name, work: Work { case, data_type, mode, bytes, dispatches: dispatches(bytes) } }
+    })
 }
 
 /// The suite that a folder holds; none where the folder is new or empty.
@@ -245,7 +269,7 @@ fn check_cases() -> Vec<(String, OperatorDesc)> {
 
 /// A script with the models put in: names of those that DirectML runs, with their dispatches, and of those to compare.
 fn script(template: &str, manifest: &Manifest, newline: &str) -> String {
-    let timed = manifest.cases.iter().filter(|entry| !matches!(entry.work.mode, Mode::InPlace | Mode::RoofOfFills));
+    let timed = manifest.cases.iter().filter(|entry| !matches!(entry.work.mode, Mode::InPlace | Mode::BaselineOfFills));
     let timed: Vec<String> = timed.map(|entry| format!("{} {}", entry.name, entry.work.dispatches)).collect();
     let text = template.replace("@TIMED@", &timed.join("\n")).replace("@CHECKS@", &manifest.checks.join("\n"));
     text.replace('\n', newline)

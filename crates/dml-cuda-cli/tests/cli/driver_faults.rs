@@ -108,7 +108,7 @@ fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
         assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)
     };
-    for work in ["copy", "fill"] {
+    for work in ["copy", "fill", "write"] {
         let printed = run(&["roof", work, "4096", "-i", "3", "-r", "2", "-a", "Fake"]);
         // The double reports a millisecond for two dispatches: half for each.
         assert!(printed.contains("\"gpu_milliseconds\":[0.5,0.5,0.5]"), "{printed}");
@@ -131,6 +131,71 @@ fn a_suite_is_timed_on_the_gpu_and_its_roof_loses_nothing() {
     }
     let report = std::fs::read_to_string(report).unwrap_or_default();
     assert!(report.is_empty(), "{report}");
+}
+
+/// The kernels of the double do nothing: what is checked is found wrong, and fills of floats, which are not checked, are timed.
+#[test]
+fn a_bench_with_a_cold_l2_checks_what_it_times() {
+    let Some(folder) = driver(None) else { return };
+    let report = folder.path().join("report");
+    let run = |arguments: &[&str]| {
+        let mut runner = runner();
+        runner.current_dir(folder.path()).args(arguments).env("LD_LIBRARY_PATH", folder.path());
+        runner.env("DOUBLE_REPORT", &report).output().expect("the runner starts")
+    };
+    let output = run(&["bench", "--cold-l2", "-o", "r.json", "--only", "small_", "--samples", "3"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(text(&output.stdout).contains("3 cases, 0 outputs, 8 failed"), "{}", text(&output.stdout));
+    let run_of = || {
+        let written = std::fs::read_to_string(folder.path().join("r.json")).expect("a run");
+        serde_json::from_str::<serde_json::Value>(&written).expect("JSON")
+    };
+    let found = run_of();
+    assert!(found["timing"].as_str().expect("text").contains("a cold L2"), "{found}");
+    for case in found["cases"].as_array().expect("cases") {
+        // A graph takes a millisecond, whatever is in it: so does the baseline's.
+        let each = 1000.0 / case["dispatches"].as_f64().expect("a number");
+        let (sample, baseline) = (&case["samples"]["each"][2], &case["roof"]);
+        assert!([sample, baseline].iter().all(|it| (it.as_f64().expect("a time") / each - 1.0).abs() < 1e-6), "{case}");
+        assert!(case["case"].as_str().expect("a name").starts_with("small fill of "), "{case}");
+    }
+    let notes = found["notes"].as_array().expect("notes");
+    let wrong = notes.iter().filter_map(|note| note.as_str()).filter(|note| {
+        note.contains("small_16x256")
+            && note.contains(": the element at byte ")
+            && note.contains(" of the output is 0x")
+    });
+    assert_eq!(wrong.count(), 8, "{notes:?}");
+    // The same call goes on with it; without --cold-l2 it is another run.
+    let output = run(&["bench", "--cold-l2", "-o", "r.json", "--only", "small_fill", "--samples", "3"]);
+    assert!(text(&output.stdout).contains("nothing left to time, 3 cases"), "{}", text(&output.stdout));
+    assert!(run(&["suite", "s", "--tier", "quick"]).status.success());
+    let said = text(&run(&["bench", "s", "-o", "r.json", "--only", "small_fill", "--samples", "3"]).stderr);
+    assert!(said.contains("is a run of the suite 'cold "), "{said}");
+    // At odd addresses, and in place.
+    for name in ["reverse.inner_misaligned_8192x8192.u8.in_place", "fill.packed_256_MiB.u16.fill"] {
+        let output = run(&["kernel", name]);
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.starts_with("ERROR: the element at byte "), "{name}: {said}");
+    }
+    let said = text(&run(&["kernel", "fill.nothing"]).stderr);
+    assert!(said.contains("the case is 'fill.nothing', must be one of this program's"), "{said}");
+    // The double that fails is another test; here nothing is lost and nothing is touched that may not be.
+    let report = std::fs::read_to_string(report).unwrap_or_default();
+    assert!(report.is_empty(), "{report}");
+}
+
+#[test]
+fn a_kernel_that_is_timed_while_the_driver_fails_is_an_error_in_words() {
+    let kernel = || {
+        let mut command = runner();
+        command.args(["kernel", "fill.small_fill_of_64_bytes.f32.fill", "-i", "1", "-r", "2", "-a", "0"]);
+        command
+    };
+    let words = |output: &Output| (!output.status.success()).then(|| text(&output.stderr));
+    let Some((cases, errors)) = fail_every_call(kernel, words) else { return };
+    assert!(cases > 100 && errors > 60, "{cases} {errors}");
 }
 
 /// A run records the driver and the clocks of its own GPU, not of the first GPU.

@@ -334,6 +334,14 @@ fn runs_that_are_none_are_said() {
     other["cases"][0]["case"] = json!("y");
     fs::write(folder.path().join("other.json"), other.to_string()).expect("written");
     assert!(refused(folder.path(), &["compare", "r.json", "other.json"]).contains("the runs share no case"));
+    // Outputs may be all that two runs share.
+    for (name, bytes) in [("r.json", "00"), ("other.json", "01")] {
+        let outputs = json!({ "o": bytes, "p": "00" });
+        let run = json!({ "schema": 1, "label": name, "machine": {}, "timing": "", "cases": [], "outputs": outputs });
+        fs::write(folder.path().join(name), run.to_string()).expect("written");
+    }
+    let said = refused(folder.path(), &["compare", "r.json", "other.json"]);
+    assert!(said.contains("the runs share no case") && said.contains("B: 1 of 2 outputs differ from A's: o"), "{said}");
     assert!(refused(folder.path(), &["bench", ".", "-o", "b.json"]).contains("the manifest of a suite cannot be read"));
 }
 
@@ -411,7 +419,8 @@ fn a_run_is_replaced_by_nothing_else() {
 #[test]
 fn a_report_that_does_not_fit_leaves_the_older_one() {
     let folder = two_runs();
-    fs::write(folder.path().join("page.html"), "the older one").expect("written");
+    well(folder.path(), &["report", "a.json", "-o", "page.html"]);
+    let older = fs::read(folder.path().join("page.html")).expect("a report");
     let runner = runner();
     // Files end at one block, and a write beyond that is an error.
     let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
@@ -424,8 +433,67 @@ fn a_report_that_does_not_fit_leaves_the_older_one() {
         .expect("sh starts");
     let said = text(&output.stderr);
     assert!(output.status.code() == Some(1) && said.starts_with("ERROR: page.html: "), "{said}");
-    assert_eq!(fs::read_to_string(folder.path().join("page.html")).expect("there"), "the older one");
+    assert_eq!(fs::read(folder.path().join("page.html")).expect("there"), older);
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 3);
+}
+
+/// A report replaces reports, of whatever format, and nothing else.
+#[test]
+fn a_report_replaces_reports_alone() {
+    let folder = two_runs();
+    let formats = ["table", "markdown", "csv", "json", "html", "svg", "gbench"];
+    fs::write(folder.path().join("r"), "").expect("written");
+    for format in formats.iter().chain(&formats) {
+        well(folder.path(), &["report", "a.json", "--format", format, "-o", "r"]);
+        if *format != "gbench" {
+            well(folder.path(), &["compare", "a.json", "b.json", "--format", format, "-o", "r"]);
+        }
+    }
+    for (name, text) in [("notes.md", "# Notes"), ("data.csv", "case,type,mode\n"), ("page.html", "<!DOCTYPE html><p>")]
+    {
+        fs::write(folder.path().join(name), text).expect("written");
+        let said = refused(folder.path(), &["report", "a.json", "-o", name]);
+        assert!(said.contains(name) && said.contains("it is no report, which alone a report may replace"), "{said}");
+        assert_eq!(fs::read_to_string(folder.path().join(name)).expect("there"), text);
+    }
+}
+
+/// Samples of one process do not replace another's without a word.
+#[test]
+fn two_benches_into_one_file_are_an_error() {
+    let folder = suite();
+    let bench = |only: &str| {
+        let mut runner = runner();
+        runner.current_dir(folder.path()).args(["bench", "s", "-o", "r.json", "-a", "cpu", "--only", only]);
+        runner.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().expect("it starts")
+    };
+    let path = folder.path().join("r.json");
+    let slow = bench("inner_odd_nx1000");
+    let begun = std::time::Instant::now();
+    while !path.exists() {
+        assert!(begun.elapsed().as_secs() < 120, "it is slow");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let quick = bench("check.fill.int8").wait_with_output().expect("it ends");
+    let slow = slow.wait_with_output().expect("it ends");
+    // The one that wrote last is whole; the other says what happened.
+    let failed: Vec<String> =
+        [&quick, &slow].iter().filter(|it| !it.status.success()).map(|it| text(&it.stderr)).collect();
+    assert!(failed.len() == 1 && failed[0].contains("r.json was changed by another process"), "{failed:?}");
+    assert!(read(&path)["cases"].as_array().is_some_and(|cases| !cases.is_empty()));
+}
+
+#[test]
+fn a_cold_l2_is_a_gpus_of_this_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = refused(folder.path(), &["bench", "--cold-l2", "-o", "r.json", "-a", "cpu"]);
+    assert!(said.contains("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold"), "{said}");
+    for others in [&["s"][..], &["--runner", "dxdispatch"], &[]] {
+        let cold: &[&str] = if others.is_empty() { &[] } else { &["--cold-l2"] };
+        let output = run(folder.path(), &[&["bench", "-o", "r.json"], cold, others].concat());
+        assert_eq!(output.status.code(), Some(2), "{others:?}: {}", text(&output.stderr));
+    }
+    assert!(refused(folder.path(), &["kernel", "x", "-a", "cpu"]).contains("the device is CPU, must be a GPU"));
 }
 
 #[test]
@@ -536,6 +604,29 @@ fn a_bench_that_fails_says_it_once_and_leaves_nothing() {
         4,
         "what was not tried again stays"
     );
+}
+
+#[test]
+fn a_floor_is_of_512_mib_in_the_same_run_and_a_table_brings_its_baselines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut run = made("a", &[("x", "f32", &[100.0; 3]), ("y", "f32", &[1.0; 3])]);
+    run["cases"][0]["bytes"] = json!(64 << 20);
+    run["cases"][0]["roof"] = json!(80.0);
+    run["cases"].as_array_mut().expect("cases").push(json!({ "case": "512 MiB", "type": "u32",
+        "mode": "roof of copies", "bytes": 1 << 30, "dispatches": 1, "samples": { "each": [640.0] } }));
+    fs::write(folder.path().join("a.json"), run.to_string()).expect("written");
+    let csv = well(folder.path(), &["report", "a.json", "--format", "csv"]);
+    let mut records = csv::Reader::from_reader(csv.as_bytes());
+    let at = |name: &str| csv.lines().next().expect("a header").split(',').position(|column| column == name);
+    let (of_roof, of_floor) = (at("of_roof").expect("a column"), at("of_floor").expect("a column"));
+    let records: Vec<_> = records.records().map(|record| record.expect("a record")).collect();
+    assert_eq!((&records[0][of_roof], &records[0][of_floor]), ("0.8000", "0.4000"));
+    assert_eq!(&records[1][of_floor], "", "1 MiB waits for its launch");
+    let table = "case,type,mode,microseconds,floor_bytes,floor_microseconds,plain_over_time\nx,f32,copy,50,8,30,0.9\ny,f32,copy,5,8,3,\n";
+    fs::write(folder.path().join("t.csv"), table).expect("written");
+    well(folder.path(), &["import", "t.csv", "-o", "t.json"]);
+    let table = read(&folder.path().join("t.json"));
+    assert_eq!((&table["cases"][0]["roof"], &table["cases"][1]["roof"]), (&json!(45.0), &json!(3.0)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Plain CSV: case, type, mode, microseconds, and where known bytes and the roof's microseconds.
+//! Plain CSV: case, type, mode, microseconds, and where known bytes and the baseline's microseconds.
 
 use std::path::Path;
 
@@ -17,8 +17,11 @@ struct Row {
     microseconds: f64,
     #[serde(default, alias = "floor_bytes")]
     bytes: Option<u64>,
-    #[serde(default, alias = "floor_microseconds")]
-    roof_microseconds: Option<f64>,
+    #[serde(default, rename = "roof_microseconds", alias = "floor_microseconds")]
+    baseline: Option<f64>,
+    /// The same over the case's, as older records have it.
+    #[serde(default)]
+    plain_over_time: Option<f64>,
 }
 
 /// Reads a table. Lines that begin with `#` are notes; `# key: value` gives what the machine was.
@@ -48,7 +51,7 @@ pub fn read(path: &Path, suite: Option<&Manifest>) -> Result<Run, String> {
     }
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
     for row in reader.deserialize() {
-        let Row { case, data_type, mode, microseconds, bytes, roof_microseconds } =
+        let Row { case, data_type, mode, microseconds, bytes, baseline, plain_over_time } =
             row.map_err(|error| failed(format!("a row must have case, type, mode and microseconds: {error}")))?;
         let known = suite.and_then(|suite| {
             suite
@@ -64,8 +67,40 @@ pub fn read(path: &Path, suite: Option<&Manifest>) -> Result<Run, String> {
         };
         let samples = Samples::Medians(vec![microseconds]);
         let work = Work { case, data_type, mode, bytes, dispatches: 1 };
-        run.cases.push(Timing { work, samples, roof: roof_microseconds });
+        let baseline = plain_over_time.map(|plain| plain * microseconds).or(baseline);
+        run.cases.push(Timing { work, samples, baseline });
     }
     run.notes.push("Medians only: the noise of this run is not known.".to_owned());
     Ok(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::suite::{case_named, cold};
+
+    /// Runs with a cold L2 are compared with what an older bench recorded.
+    #[test]
+    fn an_older_record_has_the_cases_of_a_cold_run() {
+        let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record/nvidia-h200/2026-11-22.csv");
+        let record = read(Path::new(record), None).expect("a table");
+        let cold = cold(|_| true);
+        let missing: Vec<String> = record
+            .cases
+            .iter()
+            .filter(|timing| {
+                let same = |work: &Work| work.key() == timing.work.key() && work.bytes == timing.work.bytes;
+                !cold.cases.iter().any(|entry| same(&entry.work))
+            })
+            .map(|timing| timing.work.name())
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        assert_eq!(cold.cases.len(), record.cases.len() + 2, "and a copy and a fill of 512 MiB");
+        for entry in &cold.cases[..record.cases.len()] {
+            let case = case_named(&entry.name).expect("a case");
+            let work = &entry.work;
+            let named = (case.name.as_str(), case.data_type(), case.mode());
+            assert_eq!(named, (work.case.as_str(), work.data_type.as_str(), work.mode.name()));
+        }
+    }
 }

@@ -24,7 +24,7 @@ fn by_case(comparison: &Comparison) -> Vec<(String, Vec<&Row>)> {
     cases
 }
 
-/// How near its roof each case is: a line for each case, a mark for each type and run.
+/// How near its baseline each case is: a line for each case, a mark for each type and run.
 pub fn of_roof(comparison: &Comparison) -> Figure {
     // Side by side, where there are two.
     let several = |row: &&&Row| comparison.runs.len() == 1 || row.cells.iter().flatten().count() > 1;

@@ -174,6 +174,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
         "of_roof",
         "speed_up_over_first",
         "status",
+        "of_floor",
     ];
     writer.write_record(header).map_err(failed)?;
     for row in &comparison.rows {
@@ -195,6 +196,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
                 number(cell.of_roof),
                 number(change.map(|change| change.speed_up)),
                 change.map(|change| change.status.name().to_owned()).unwrap_or_default(),
+                number(cell.of_floor),
             ];
             writer.write_record(record).map_err(failed)?;
         }

@@ -8,8 +8,6 @@ const SECTOR: u64 = 32;
 
 pub struct Case {
     pub name: String,
-    /// Its roof is measured on its own memory.
-    pub own_roof: bool,
     pub desc: OperatorDesc,
     pub in_place: bool,
     work: Work,
@@ -101,14 +99,7 @@ fn fill(name: &str, output_tensor: BufferTensorDesc, floor_bytes: u64) -> Case {
     };
     let value_data_type = output_tensor.data_type;
     let desc = FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta };
-    Case {
-        name: name.to_owned(),
-        desc: desc.into(),
-        in_place: false,
-        work: Work::Fill { floor_bytes },
-        misaligned: 0,
-        own_roof: false,
-    }
+    Case { name: name.to_owned(), desc: desc.into(), in_place: false, work: Work::Fill { floor_bytes }, misaligned: 0 }
 }
 
 fn width(data_type: TensorDataType) -> u64 {
@@ -166,7 +157,7 @@ fn reverse(name: &str, data_type: TensorDataType, shape: &Shape, in_place: bool,
         axis: shape.axis as u32,
     };
     let work = Work::Reverse(shape.clone());
-    Case { name: name.to_owned(), desc: desc.into(), in_place, work, misaligned, own_roof: false }
+    Case { name: name.to_owned(), desc: desc.into(), in_place, work, misaligned }
 }
 
 /// Bytes of the sectors that hold an element below its lane's length and not in its middle.
@@ -214,19 +205,17 @@ fn touched(shape: &Shape, data_type: TensorDataType, lengths: &[u32]) -> u64 {
     sum * SECTOR
 }
 
-/// Every case; small ones where only the code is to be run.
-pub fn all(test: bool) -> Vec<Case> {
-    let scale = if test { 64 } else { 1 };
+/// Every case.
+pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
 
     for bytes in [1u64 << 28, 1 << 32] {
         for data_type in FILL_TYPES {
             // The largest one-byte tensor is 4 bytes short of 4 GiB.
-            let count = (bytes / scale / width(data_type)).min(u64::from(u32::MAX) - 3) as u32;
+            let count = (bytes / width(data_type)).min(u64::from(u32::MAX) - 3) as u32;
             let name = format!("fill packed {} MiB", bytes >> 20);
             let floor_bytes = u64::from(count) * width(data_type);
-            let case = fill(&name, BufferTensorDesc::packed(data_type, &[count]), floor_bytes);
-            cases.push(Case { own_roof: true, ..case });
+            cases.push(fill(&name, BufferTensorDesc::packed(data_type, &[count]), floor_bytes));
         }
     }
     for bytes in [64, 4096, 1 << 16] {
@@ -236,12 +225,12 @@ pub fn all(test: bool) -> Vec<Case> {
     for data_type in WIDTHS {
         let w = width(data_type) as u32;
         // Rows of 1000 elements, 1024 apart; NHWC in memory with 64 channels, and with 3.
-        let rows = (1 << 18) / w / scale as u32;
+        let rows = (1 << 18) / w;
         let sector_row = (1000 * u64::from(w)).div_ceil(SECTOR) * SECTOR;
         let padded = BufferTensorDesc::strided(data_type, &[rows, 1000], &[1024, 1]);
         cases.push(fill("fill padded rows", padded, u64::from(rows) * sector_row));
         for channels in [64u32, 3] {
-            let pixels = (1 << 28) / w / channels / 16 / scale as u32;
+            let pixels = (1 << 28) / w / channels / 16;
             let strides = [pixels * channels, 1, channels];
             let permuted = BufferTensorDesc::strided(data_type, &[16, channels, pixels], &strides);
             let bytes = u64::from(16 * channels * pixels) * u64::from(w);
@@ -251,14 +240,13 @@ pub fn all(test: bool) -> Vec<Case> {
 
     // A transposed matrix, as frameworks hand out views.
     for data_type in WIDTHS {
-        let rows = 8192 / scale as u32;
+        let rows = 8192;
         let columns = (1 << 28) / 8192 / width(data_type) as u32;
         let tensor = BufferTensorDesc::strided(data_type, &[rows, columns], &[1, rows]);
         let bytes = u64::from(rows) * u64::from(columns) * width(data_type);
         cases.push(fill("fill transposed [8192, *]", tensor, bytes));
     }
 
-    let scale = scale as u32;
     let mut both = |name: &str, data_type, shape: &Shape, misaligned| {
         for in_place in [false, true] {
             cases.push(reverse(name, data_type, shape, in_place, misaligned));
@@ -266,9 +254,7 @@ pub fn all(test: bool) -> Vec<Case> {
     };
     for data_type in WIDTHS {
         let w = width(data_type) as u32;
-        let shape = |before: u32, axis, behind, length_behind| {
-            Shape::lanes(before.div_ceil(scale), axis, behind, length_behind)
-        };
+        let shape = Shape::lanes;
         both("inner [16384, 8192]", data_type, &shape(16384, 8192, 1, true), 0);
         both("block [64, 2048, 1024]", data_type, &shape(64, 2048, 1024, false), 0);
         both("lanes [64, 512, 4096]", data_type, &shape(64, 512, 4096, true), 0);
@@ -286,12 +272,11 @@ pub fn all(test: bool) -> Vec<Case> {
         }
         both("inner misaligned [8192, 8192]", data_type, &shape(8192, 8192, 1, true), u64::from(w));
         both("block misaligned [64, 1024, 1024]", data_type, &shape(64, 1024, 1024, false), u64::from(w));
-        both("one lane of 2^28", data_type, &Shape::lanes(1, (1 << 28) / scale, 1, true), 0);
+        both("one lane of 2^28", data_type, &shape(1, 1 << 28, 1, true), 0);
         // {before, lower, between, upper, after}, batch and sequence either way round.
-        let sizes = |sizes: [u32; 5]| sizes.map(|size| if size == 32 { size.div_ceil(scale) } else { size }).to_vec();
-        let batch_first = Shape { sizes: sizes([2, 32, 2, 1024, 1024]), axis: 3, each: vec![1] };
+        let batch_first = Shape { sizes: vec![2, 32, 2, 1024, 1024], axis: 3, each: vec![1] };
         both("rank 5 [2, batch 32, 2, axis 1024, 1024]", data_type, &batch_first, 0);
-        let batch_last = Shape { sizes: sizes([2, 1024, 2, 32, 1024]), axis: 1, each: vec![3] };
+        let batch_last = Shape { sizes: vec![2, 1024, 2, 32, 1024], axis: 1, each: vec![3] };
         both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &batch_last, 0);
         // Off the beaten track: each length of its own in odd rows, lanes and blocks beyond shared memory.
         let mut large = |name: &str, axis: u32, behind: u32, length_behind| {
@@ -319,7 +304,7 @@ pub fn all(test: bool) -> Vec<Case> {
     for data_type in WIDTHS {
         for (name, each) in [("block", false), ("lanes", true)] {
             for side in ["input", "output"] {
-                let before = ((1u32 << 26) / width(data_type) as u32 / 512 / 1024).div_ceil(scale);
+                let before = (1u32 << 26) / width(data_type) as u32 / 512 / 1024;
                 let shape = Shape::lanes(before, 512, 1024, each);
                 let mut case = reverse(&format!("transposed {side}, {name}"), data_type, &shape, false, 0);
                 if let OperatorDesc::ReverseSubsequences(desc) = &mut case.desc {

@@ -68,12 +68,12 @@ pub enum Mode {
     Copy,
     #[serde(rename = "in place")]
     InPlace,
-    /// A plain copy, the roof of copying and of working in place.
+    /// A plain copy: the baseline of copying and of working in place.
     #[serde(rename = "roof of copies")]
-    RoofOfCopies,
-    /// A plain fill with one byte, the roof of fills.
+    BaselineOfCopies,
+    /// A plain fill: the baseline of fills.
     #[serde(rename = "roof of fills")]
-    RoofOfFills,
+    BaselineOfFills,
 }
 
 impl Mode {
@@ -82,20 +82,20 @@ impl Mode {
             Self::Fill => "fill",
             Self::Copy => "copy",
             Self::InPlace => "in place",
-            Self::RoofOfCopies => "roof of copies",
-            Self::RoofOfFills => "roof of fills",
+            Self::BaselineOfCopies => "roof of copies",
+            Self::BaselineOfFills => "roof of fills",
         }
     }
 
-    pub fn is_roof(self) -> bool {
-        self.roof() == self
+    pub fn is_baseline(self) -> bool {
+        self.baseline() == self
     }
 
-    /// The mode whose time is this one's roof.
-    pub fn roof(self) -> Self {
+    /// The mode whose time is this one's baseline.
+    pub fn baseline(self) -> Self {
         match self {
-            Self::Fill | Self::RoofOfFills => Self::RoofOfFills,
-            Self::Copy | Self::InPlace | Self::RoofOfCopies => Self::RoofOfCopies,
+            Self::Fill | Self::BaselineOfFills => Self::BaselineOfFills,
+            Self::Copy | Self::InPlace | Self::BaselineOfCopies => Self::BaselineOfCopies,
         }
     }
 }

@@ -1,0 +1,124 @@
+//! The hidden command that times one of the bench's cases with a cold L2, and its baseline, and checks what it computes.
+
+use std::process::ExitCode;
+
+use dml_cuda::{Buffer, BufferBinding, Device};
+
+use super::repeated::{sample, Dispatches, Result, Way};
+use super::suite::{case_named, cases::Case};
+use super::{baseline, check};
+use crate::run::events;
+use crate::run::samples::Samples;
+
+/// How samples are taken, as a run says it.
+pub const TIMING: &str =
+    "events on the GPU around the launches of an iteration, one CUDA graph where a launch moves less than 32 MiB; \
+    a cold L2 where the tensors are of more than 8 MiB; random data, and results are checked";
+
+/// What the second dispatch that is printed is called.
+pub const BASELINE: &str = "baseline";
+
+/// Launches that move fewer bytes are one graph: queued one by one they would wait for the host, which takes 3 microseconds each.
+const IN_GRAPH: u64 = 1 << 25;
+
+/// Tensors of these many bytes have two sets of buffers, which take turns: smaller ones stay in the L2, as their users have them, and
+/// larger ones push themselves out of it.
+const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
+
+/// A prime number of bytes, so that elements which are a power of two apart differ.
+const RANDOM_BYTES: usize = 16_777_213;
+
+/// The buffers of a case. Fills have no inputs, and in place the inputs are the outputs.
+struct Memory {
+    inputs: Vec<Buffer>,
+    lengths: Option<Buffer>,
+    outputs: Vec<Buffer>,
+}
+
+/// Times the case, and prints what a run with `--format json` prints, its baseline last.
+pub fn time(name: &str, iterations: u32, repeat: u32, device: &Device) -> std::result::Result<ExitCode, String> {
+    if device.ordinal().is_none() {
+        return Err(format!("the device is {device}, must be a GPU, whose L2 is kept cold"));
+    }
+    let case = case_named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
+    events::line(&events::device(device, true))?;
+    let (case_samples, baseline) = samples(&case, iterations, repeat, device).map_err(|error| error.to_string())?;
+    events::line(&events::dispatched(name, &case_samples, repeat))?;
+    events::line(&events::dispatched(BASELINE, &baseline, repeat))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn samples(case: &Case, iterations: u32, repeat: u32, device: &Device) -> Result<(Samples, Samples)> {
+    let lengths = case.lengths();
+    let moved = case.floor_bytes(&lengths);
+    let memory = Memory::new(case, &lengths, device)?;
+    let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
+    let sets = memory.inputs.len().max(memory.outputs.len());
+    let tables = (0..sets).map(|n| {
+        let range =
+            |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
+        let inputs: Vec<BufferBinding> = memory
+            .inputs
+            .get(n)
+            .map(range)
+            .into_iter()
+            .chain(memory.lengths.as_ref().map(BufferBinding::whole))
+            .collect();
+        operator.bind_at_elements(&inputs, &range(memory.output(n)))
+    });
+    let tables = tables.collect::<std::result::Result<Vec<_>, _>>()?;
+
+    let stream = device.create_stream()?;
+    let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
+    let total = case.output().total_tensor_size_in_bytes;
+    let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
+    let mut dispatches = Dispatches::new(device, tables, repeat)?;
+    // A GPU that waited has lower clocks: nothing is timed until they are up.
+    sample(&mut dispatches, way, &stream, iterations, repeat)?;
+    let baseline = baseline::of_case((&memory.inputs, &memory.outputs), plain, (way, &stream), iterations, repeat)?;
+    let timed = sample(&mut dispatches, way, &stream, iterations, repeat)?;
+    for (n, table) in dispatches.tables.iter().enumerate() {
+        let input = memory.inputs.get(n).unwrap_or(memory.output(n));
+        check::check(case, &lengths, input, memory.output(n), || Ok(table.dispatch(&stream)?))?;
+    }
+    Ok((timed, baseline))
+}
+
+impl Memory {
+    fn new(case: &Case, lengths: &[u32], device: &Device) -> Result<Self> {
+        let total = case.output().total_tensor_size_in_bytes;
+        let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
+        // Room for the misalignment.
+        let make = |wanted: bool| {
+            (0..if wanted { sets } else { 0 })
+                .map(|_| device.create_buffer(total + 256))
+                .collect::<std::result::Result<Vec<_>, _>>()
+        };
+        let inputs = make(!case.is_fill())?;
+        let random = if inputs.is_empty() { Vec::new() } else { random_bytes() };
+        for buffer in &inputs {
+            for at in (0..total + 256).step_by(RANDOM_BYTES) {
+                let bytes = (total + 256 - at).min(RANDOM_BYTES as u64) as usize;
+                buffer.write(at, &random[..bytes])?;
+            }
+        }
+        let lengths = if case.is_fill() { None } else { Some(device.create_buffer_from(lengths)?) };
+        Ok(Self { inputs, lengths, outputs: make(!case.in_place)? })
+    }
+
+    fn output(&self, n: usize) -> &Buffer {
+        self.outputs.get(n).unwrap_or_else(|| &self.inputs[n])
+    }
+}
+
+fn random_bytes() -> Vec<u8> {
+    let mut state = 7u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ (state >> 29)
+    };
+    let mut bytes: Vec<u8> =
+        std::iter::repeat_with(next).take(RANDOM_BYTES / 8 + 1).flat_map(u64::to_le_bytes).collect();
+    bytes.truncate(RANDOM_BYTES);
+    bytes
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Writes the tables of benches/README.md and benches/TUNING.md, between `<!-- table: NAME -->` and `<!-- end -->`, from benches/record.
+`--check` only compares."""
+
+import csv
+import json
+import re
+import statistics
+import sys
+from pathlib import Path
+
+BENCHES = Path(__file__).resolve().parent.parent / "benches"
+H200 = BENCHES / "record" / "nvidia-h200"
+# A run of `dml-cuda bench --cold-l2`, or a CSV of the bench that was before it.
+COLD = H200 / "2026-11-22.csv"
+TORCH = H200 / "torch-compile-2026-11-21.csv"
+ONNXRUNTIME = H200 / "2026-11-22-onnxruntime.csv"
+
+TYPES = ("u8", "f16", "f32", "i64")
+FILLS = ("fill packed 256 MiB", "fill packed 4096 MiB", "fill padded rows", "fill NHWC 64", "fill NHWC 3", "fill transposed [8192, *]")
+LARGE = (
+    "inner [16384, 8192]", "block [64, 2048, 1024]", "rank 5 [2, batch 32, 2, axis 1024, 1024]",
+    "rank 5 [2, axis 1024, 2, batch 32, 1024]", "lanes [64, 512, 4096]", "inner odd [*, 7]", "inner odd [*, 31]", "inner odd [*, 100]",
+    "inner odd [*, 1000]", "inner odd [*, 4097]", "block odd [*, 512, 3]", "block odd [*, 512, 5]", "block odd [*, 512, 33]",
+    "inner misaligned [8192, 8192]", "block misaligned [64, 1024, 1024]", "one lane of 2^28", "2^26 lanes of 4",
+)
+ODD = (
+    "lanes odd [*, 512, 3]", "lanes odd [*, 512, 33]", "lanes odd [*, 512, 1023]", "lanes long [*, 16384, 512]",
+    "block long [*, 16384, 3]", "block long [*, 16384, 33]", "block long [*, 2048, 257]", "transposed input, block",
+    "transposed input, lanes", "transposed output, block", "transposed output, lanes",
+)
+SMALL = (
+    "small fill of 64 bytes", "small fill of 4096 bytes", "small fill of 65536 bytes", "small [16, 256]", "lanes of 100 [1024, 100]",
+    "tokens [256, 4096]", "lanes of 100 [8192, 100]", "model block [8, 512, 768]", "model lanes [8, 512, 768]",
+)
+
+
+def rows(path):
+    """The rows of a CSV, notes left out."""
+    with open(path, newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(line for line in file if not line.startswith("#"))
+
+
+def read(path):
+    """Of each case, type and mode: microseconds, the floor's and the baseline's, each None where it is not known."""
+    if path.suffix == ".csv":
+        number = lambda text: float(text) if text else None
+        cases = {}
+        for row in rows(path):
+            time, plain = float(row["microseconds"]), number(row.get("plain_over_time"))
+            # Packed fills had their own baseline for a floor.
+            floor = number(row.get("floor_microseconds"))
+            cases[row["case"], row["type"], row["mode"]] = time, floor, floor if plain is None else plain * time
+        return cases
+    cases, rates = {}, {}
+    run = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    median = lambda case: statistics.median(next(iter(case["samples"].values())))
+    for case in run:
+        if case["case"] == "512 MiB":
+            rates[case["mode"]] = case["bytes"] / median(case)
+    for case in run:
+        rate = rates.get("roof of fills" if case["mode"] == "fill" else "roof of copies")
+        floor = case["bytes"] / rate if rate else None
+        cases[case["case"], case["type"], case["mode"]] = median(case), floor, case.get("roof")
+    return cases
+
+
+def table(head, lines):
+    lines = [head, ["---"] * len(head), *lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def by_type(names, cell, modes=("fill", "copy", "in place")):
+    """A line for each case, a column for each type; modes are apart by a slash."""
+
+    def line(name):
+        for data_type in TYPES:
+            found = [cell(name, data_type, mode) for mode in modes]
+            yield " / ".join(text for text in found if text is not None)
+
+    return table(["case", *TYPES], [[name, *line(name)] for name in names])
+
+
+def cold_table(names, text):
+    cases = read(COLD)
+    return by_type(names, lambda *key: text(*cases[key]) if key in cases else None)
+
+
+def in_the_l2():
+    empty = read(COLD)["small fill of 64 bytes", "f32", "fill"][2]
+    return cold_table(SMALL, lambda time, *_: f"{time:.2f}") + f"\n| an empty kernel |  |  | {empty:.2f} |  |"
+
+
+def of_torch():
+    ours, torch = read(COLD), read(TORCH)
+
+    def cell(*key):
+        if key not in torch:
+            return None
+        return f"{ours[key][0]:.0f}, {torch[key][0]:.0f}"
+
+    return by_type([name for name in ODD if (name, "u8", "copy") in torch], cell, ["copy"])
+
+
+def of_onnxruntime():
+    cells = {}
+    for row in rows(ONNXRUNTIME):
+        name = f"{row['shape']}, time {row['time axis']}"
+        cells.setdefault(name, []).append(f"{float(row['dml_cuda, µs']):.0f} ({row['speed-up']})")
+    return table(["ReverseSequence", *TYPES], [[name, *of] for name, of in cells.items()])
+
+
+TABLES = {
+    "of the floor": lambda: cold_table(FILLS + LARGE, lambda time, floor, _: floor and f"{floor / time:.2f}"),
+    "of the baseline": lambda: cold_table(FILLS + LARGE, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),
+    "microseconds in the L2": in_the_l2,
+    "odd layouts": lambda: cold_table(ODD, lambda time, floor, _: floor and f"{floor / time:.2f}"),
+    "torch.compile": of_torch,
+    "ONNX Runtime": of_onnxruntime,
+}
+
+
+def main():
+    stale = []
+    for path in BENCHES / "README.md", BENCHES / "TUNING.md":
+        old = path.read_text(encoding="utf-8")
+        write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
+        new = re.sub(r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL)
+        if new != old:
+            stale.append(path.name)
+            if "--check" not in sys.argv:
+                path.write_text(new, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        sys.exit(f"benches/{', benches/'.join(stale)}: a table is not what the records say; scripts/tables.py writes it anew")
+
+
+main()

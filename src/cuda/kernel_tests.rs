@@ -73,13 +73,15 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     found
 }
 
-/// The launches of cases: all, or a share of them, in which every kernel has every size that selects it, packed and with strides.
+/// The launches of cases: all, or a share of them, in which every kernel has every size that selects it, packed and with
+/// strides, with and without its optional inputs.
 fn work<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], all: bool) -> Vec<(&'a Case, Vec<Launch>)> {
     let mut seen = BTreeSet::new();
     let of_case = |case: &'a Case| {
         let mut launches = launches(case, targets);
         let output = case.desc.output_tensor();
-        launches.retain(|launch| all || seen.insert((launch.entry.name(), &output.sizes, output.strides.is_some())));
+        let layout = (&output.sizes, output.strides.is_some(), case.inputs.len());
+        launches.retain(|launch| all || seen.insert((launch.entry.name(), layout)));
         (case, launches)
     };
     cases.map(of_case).filter(|(_, launches)| !launches.is_empty()).collect()

@@ -2,8 +2,8 @@
 // Built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
 //
 // A launch on the wire (little endian): the Header below; then name, parameters, for each input a Wire and its bytes, and the
-// output's bytes. An input of size 2^32 - 1 is "in place": the output is the input. The first input and the output begin `past`
-// bytes past a multiple of 256. The answer is the output's bytes.
+// output's bytes. An input of size 2^32 - 1 is "in place": the output is the input. One of size 0 is left out: its pointer is
+// null. The first input and the output begin `past` bytes past a multiple of 256. The answer is the output's bytes.
 //
 // Every tensor is an allocation of its own, exactly as large as it is, and so is shared memory. Threads of a cluster, which
 // is a block where there are none, run one after the other, from the first up or from the last down, each until it ends or
@@ -247,6 +247,7 @@ int main() {
                 at_output.push_back(input.pointer);
                 continue;
             }
+            if (input.size == 0) continue;
             inputs.push_back(std::make_unique<Tensor>(input.size, n == 0 ? header.past : 0));
             point(input.pointer, *inputs.back());
         }

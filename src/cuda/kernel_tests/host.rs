@@ -30,7 +30,7 @@ struct Header {
     order: u32,
 }
 
-/// A tensor on the wire: its size in bytes, and where in the parameters its pointer goes.
+/// A tensor on the wire: its size in bytes, 0 for an input that the descriptor leaves out, and where in the parameters its pointer goes.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Tensor {

@@ -38,12 +38,7 @@ fn reversal(lanes: u32) -> OperatorDesc {
 
 /// Runs in the child process: prints the microseconds of each phase.
 fn time(desc: OperatorDesc, options: CompileOptions) {
-    let inputs: Vec<u64> = match &desc {
-        OperatorDesc::ReverseSubsequences(desc) => {
-            [&desc.input_tensor, &desc.sequence_lengths_tensor].map(|tensor| tensor.total_tensor_size_in_bytes).to_vec()
-        }
-        OperatorDesc::FillValueSequence(_) => Vec::new(),
-    };
+    let inputs: Vec<u64> = desc.input_tensors().iter().map(|tensor| tensor.total_tensor_size_in_bytes).collect();
     let size = inputs.first().copied().unwrap_or(4096);
     let mut marks = vec![Instant::now()];
     let device = Device::cuda(0).expect("a GPU");

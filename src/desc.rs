@@ -246,6 +246,16 @@ macro_rules! descriptors {
             pub(crate) const fn desc_name(self) -> &'static str {
                 match self { $(Self::$operator => stringify!($desc),)* }
             }
+
+            /// A tensor's field with its descriptor, as places in error messages begin.
+            pub(crate) const fn place_of(self, tensor: TensorRole) -> &'static str {
+                match (self, tensor) {
+                    $($((Self::$operator, TensorRole::$role) => {
+                        concat!(stringify!($desc), ".", stringify!($role), "Tensor")
+                    })*
+                    (Self::$operator, _) => concat!(stringify!($desc), ".OutputTensor"),)*
+                }
+            }
         }
 
         impl TensorRole {

@@ -55,10 +55,7 @@ pub use buffer::Buffer;
 #[cfg(feature = "cuda")]
 pub use cuda::{GpuTarget, ParseGpuTargetError, Properties};
 pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
-pub use desc::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
-    TensorRole,
-};
+pub use desc::*;
 #[cfg(feature = "cuda")]
 pub use device::Adapter;
 pub use device::Device;

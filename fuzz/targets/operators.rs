@@ -35,12 +35,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             let _ = operator.explain(target);
         }
     }
-    let tensors: Vec<_> = match &desc {
-        OperatorDesc::FillValueSequence(desc) => vec![&desc.output_tensor],
-        OperatorDesc::ReverseSubsequences(desc) => {
-            vec![&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor]
-        }
-    };
+    let mut tensors = desc.input_tensors();
+    tensors.push(desc.output_tensor());
     if tensors.iter().any(|tensor| elements(tensor) > FEW) {
         return;
     }
@@ -52,15 +48,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     if verdict.is_err() || tensors.iter().any(large) {
         return;
     }
-    let mut random = common::Random(bytes.u64());
-    let inputs: Vec<Vec<u8>> = match &desc {
-        OperatorDesc::FillValueSequence(_) => Vec::new(),
-        OperatorDesc::ReverseSubsequences(desc) => {
-            let size = desc.input_tensor.sizes[desc.axis as usize];
-            let total = desc.input_tensor.total_tensor_size_in_bytes as usize;
-            vec![random.bytes(total), common::cases::lengths(&mut random, &desc.sequence_lengths_tensor, size)]
-        }
-    };
+    let inputs = common::cases::inputs(&mut common::Random(bytes.u64()), &desc);
     let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
     let device = Device::cpu();
     common::assert_same(

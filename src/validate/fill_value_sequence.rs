@@ -10,14 +10,7 @@ const PLACE: &str = OperatorType::FillValueSequence.desc_name();
 /// Every rule the descriptor breaks.
 pub(crate) fn check(desc: &FillValueSequenceDesc, rules: &RuleSet) -> Vec<ValidationError> {
     let mut errors = Vec::new();
-    Tensor {
-        place: "FillValueSequenceDesc.OutputTensor",
-        operator: OperatorType::FillValueSequence,
-        role: TensorRole::Output,
-        rules,
-        desc: &desc.output_tensor,
-    }
-    .check(&mut errors);
+    Tensor::new(OperatorType::FillValueSequence, TensorRole::Output, rules, &desc.output_tensor).check(&mut errors);
     errors.extend(value_data_type(desc));
     errors
 }

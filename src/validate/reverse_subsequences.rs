@@ -11,12 +11,7 @@ const PLACE: &str = OperatorType::ReverseSubsequences.desc_name();
 pub(crate) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet) -> Vec<ValidationError> {
     let mut errors = Vec::new();
     let tensor = |role: TensorRole, desc: &BufferTensorDesc, errors: &mut Vec<ValidationError>| {
-        let place = match role {
-            TensorRole::Input => "ReverseSubsequencesDesc.InputTensor",
-            TensorRole::SequenceLengths => "ReverseSubsequencesDesc.SequenceLengthsTensor",
-            TensorRole::Output => "ReverseSubsequencesDesc.OutputTensor",
-        };
-        Tensor { place, operator: OperatorType::ReverseSubsequences, role, rules, desc }.check(errors);
+        Tensor::new(OperatorType::ReverseSubsequences, role, rules, desc).check(errors);
     };
     tensor(TensorRole::Input, &desc.input_tensor, &mut errors);
     tensor(TensorRole::SequenceLengths, &desc.sequence_lengths_tensor, &mut errors);

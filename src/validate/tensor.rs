@@ -11,14 +11,23 @@ const MAX_ELEMENTS: u128 = u32::MAX as u128;
 
 /// A tensor to check, and the place of its descriptor.
 pub(super) struct Tensor<'a> {
-    pub place: &'static str,
-    pub operator: OperatorType,
-    pub role: TensorRole,
-    pub rules: &'a RuleSet,
-    pub desc: &'a BufferTensorDesc,
+    place: &'static str,
+    operator: OperatorType,
+    role: TensorRole,
+    rules: &'a RuleSet,
+    desc: &'a BufferTensorDesc,
 }
 
-impl Tensor<'_> {
+impl<'a> Tensor<'a> {
+    pub(super) fn new(
+        operator: OperatorType,
+        role: TensorRole,
+        rules: &'a RuleSet,
+        desc: &'a BufferTensorDesc,
+    ) -> Self {
+        Self { place: operator.place_of(role), operator, role, rules, desc }
+    }
+
     /// Adds every rule the tensor breaks, in the order of the descriptor's fields.
     pub(super) fn check(&self, errors: &mut Vec<ValidationError>) {
         errors.extend(self.data_type());

@@ -2,8 +2,8 @@
 // built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
 //
 // The input (little endian), for each launch: the Header below; then the name, the parameters, for each input a Wire
-// and its bytes, and the output's bytes. An input of size 2^32 - 1 means "in place": the input is the output. The first
-// input and the output begin `past` bytes past a multiple of 256. The answer is the output's bytes.
+// and its bytes, and the output's bytes. An input of size 2^32 - 1 means "in place": the input is the output. One of
+// size 0 is left out: its pointer is null. The first input and the output begin `past` bytes past a multiple of 256. The answer is the output's bytes.
 //
 // Every tensor is a separate allocation of exactly its size, and so is shared memory. The threads of a cluster (or of a
 // thread block, if there are no clusters) run one after another, in ascending or in descending order, each until it
@@ -249,6 +249,7 @@ int main() {
                 at_output.push_back(input.pointer);
                 continue;
             }
+            if (input.size == 0) continue;
             inputs.push_back(std::make_unique<Tensor>(input.size, n == 0 ? header.past : 0));
             point(input.pointer, *inputs.back());
         }

@@ -156,17 +156,8 @@ fn validation_agrees_with_the_oracle() {
     assert!(accepted * 20 > rejected && rejected * 20 > accepted, "{accepted} {rejected}");
 }
 
-fn inputs(desc: &OperatorDesc, seed: u64) -> Vec<Vec<u8>> {
-    let OperatorDesc::ReverseSubsequences(desc) = desc else { return Vec::new() };
-    let mut random = Random(seed);
-    let input = random.bytes(desc.input_tensor.total_tensor_size_in_bytes as usize);
-    let lengths =
-        cases::lengths(&mut random, &desc.sequence_lengths_tensor, desc.input_tensor.sizes[desc.axis as usize]);
-    vec![input, lengths]
-}
-
 fn runs_as_the_oracle(device: &Device, desc: &OperatorDesc, seed: u64, in_place: bool) {
-    let inputs = inputs(desc, seed);
+    let inputs = cases::inputs(&mut Random(seed), desc);
     let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
     let required = oracle::expected(desc, &inputs, in_place);
     assert_same(device, desc, &run(device, desc, &inputs, in_place), &required);

@@ -3,9 +3,8 @@
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::cpu_backend::CpuDevice;
 use candle_core::{bail, CpuStorage, DType, Error, Layout, Result, Shape};
+use dml::lowering::Lowered;
 use dml::CompiledOperator;
-
-use crate::lower::Reversal;
 
 /// Binds the elements of a storage.
 macro_rules! by_type {
@@ -35,32 +34,37 @@ fn bytes_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut
     by_type!(storage, elements => Ok(bytemuck::cast_slice_mut(&mut elements[layout.start_offset()..])))
 }
 
+fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
+    dml::Device::cpu().compile_lowered(lowered, dml::CompileOptions::default()).map_err(Error::wrap)
+}
+
 /// The reversed elements, contiguous.
 pub fn reverse(
-    reversal: &Reversal,
+    reversal: &Lowered,
     (x, x_layout): (&CpuStorage, &Layout),
     (lengths, lengths_layout): (&CpuStorage, &Layout),
 ) -> Result<CpuStorage> {
     let mut output = CpuDevice.zeros_impl(x_layout.shape(), x.dtype())?;
     let to = bytes_mut(&mut output, &Layout::contiguous(x_layout.shape()))?;
-    let operator = reversal.operator(None)?;
+    let operator = compile(reversal)?;
     operator.dispatch_on_host(&[bytes(x, x_layout)?, bytes(lengths, lengths_layout)?], to).map_err(Error::wrap)?;
     Ok(output)
 }
 
 /// Reverses in place.
 pub fn reverse_in_place(
-    reversal: &Reversal,
+    reversal: &Lowered,
     (x, x_layout): (&mut CpuStorage, &Layout),
     (lengths, lengths_layout): (&CpuStorage, &Layout),
 ) -> Result<()> {
-    let operator = reversal.operator(None)?;
+    let operator = compile(reversal)?;
     operator.dispatch_in_place_on_host(bytes(lengths, lengths_layout)?, bytes_mut(x, x_layout)?).map_err(Error::wrap)
 }
 
-/// What an operator without inputs writes.
-pub fn fill(operator: &CompiledOperator, shape: &Shape, dtype: DType) -> Result<CpuStorage> {
+/// A new storage with the sequence's elements.
+pub fn fill(sequence: &Lowered, shape: &Shape, dtype: DType) -> Result<CpuStorage> {
     let mut output = CpuDevice.zeros_impl(shape, dtype)?;
+    let operator = compile(sequence)?;
     operator.dispatch_on_host(&[], bytes_mut(&mut output, &Layout::contiguous(shape))?).map_err(Error::wrap)?;
     Ok(output)
 }

@@ -4,9 +4,9 @@
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::cuda::{CudaStorage, CudaStorageSlice};
 use candle_core::{bail, CudaDevice, DType, Error, Layout, Result, Shape};
+use cudarc::driver::CudaStream;
+use dml::lowering::Lowered;
 use dml::{CompiledOperator, CudaBytes, CudaBytesMut};
-
-use crate::lower::Reversal;
 
 /// Binds a slice of a storage.
 macro_rules! by_type {
@@ -36,14 +36,19 @@ fn bytes_mut<'a>(storage: &'a mut CudaStorage, layout: &Layout) -> Result<Box<dy
     by_type!(&mut storage.slice, slice => Ok(Box::new(slice.slice_mut(layout.start_offset()..))))
 }
 
+fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
+    let device = dml::Device::cuda(stream.context().ordinal()).map_err(Error::wrap)?;
+    device.compile_lowered(lowered, dml::CompileOptions::default()).map_err(Error::wrap)
+}
+
 /// The reversed elements, contiguous, queued on the device's stream.
 pub fn reverse(
-    reversal: &Reversal,
+    reversal: &Lowered,
     (x, x_layout): (&CudaStorage, &Layout),
     (lengths, lengths_layout): (&CudaStorage, &Layout),
 ) -> Result<CudaStorage> {
     let (device, stream) = (x.device(), x.device().cuda_stream());
-    let operator = reversal.operator(Some(stream.context().ordinal()))?;
+    let operator = compile(reversal, &stream)?;
     // SAFETY: the kernel writes every element before work that is queued later reads any.
     let mut output = unsafe { device.alloc_uninit(x_layout.shape(), x.dtype()) }?;
     let inputs = [&*bytes(x, x_layout)?, &*bytes(lengths, lengths_layout)?];
@@ -54,21 +59,22 @@ pub fn reverse(
 
 /// Reverses in place, queued on the device's stream.
 pub fn reverse_in_place(
-    reversal: &Reversal,
+    reversal: &Lowered,
     (x, x_layout): (&mut CudaStorage, &Layout),
     (lengths, lengths_layout): (&CudaStorage, &Layout),
 ) -> Result<()> {
     let stream = x.device().cuda_stream();
-    let operator = reversal.operator(Some(stream.context().ordinal()))?;
+    let operator = compile(reversal, &stream)?;
     let (lengths, x) = (bytes(lengths, lengths_layout)?, &mut *bytes_mut(x, x_layout)?);
     operator.dispatch_in_place_on(&stream, &*lengths, x).map_err(Error::wrap)
 }
 
-/// What an operator without inputs writes, queued on the device's stream.
-pub fn fill(operator: &CompiledOperator, device: &CudaDevice, shape: &Shape, dtype: DType) -> Result<CudaStorage> {
+/// A new storage with the sequence's elements, queued on the device's stream.
+pub fn fill(sequence: &Lowered, device: &CudaDevice, shape: &Shape, dtype: DType) -> Result<CudaStorage> {
+    let (stream, layout) = (device.cuda_stream(), Layout::contiguous(shape));
+    let operator = compile(sequence, &stream)?;
     // SAFETY: the kernel writes every element before work that is queued later reads any.
     let mut output = unsafe { device.alloc_uninit(shape, dtype) }?;
-    let (stream, layout) = (device.cuda_stream(), Layout::contiguous(shape));
     operator.dispatch_on(&stream, &[], &mut *bytes_mut(&mut output, &layout)?).map_err(Error::wrap)?;
     Ok(output)
 }

@@ -4,8 +4,6 @@ mod arange;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
-mod lower;
-mod operators;
 mod reverse;
 
 pub use arange::{arange, arange_step};

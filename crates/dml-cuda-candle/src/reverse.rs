@@ -4,15 +4,16 @@ use candle_core::backend::BackendStorage;
 use candle_core::shape::Dim;
 #[cfg(feature = "cuda")]
 use candle_core::CudaStorage;
-use candle_core::{bail, CpuStorage, CustomOp2, DType, InplaceOp2, Layout, Result, Shape, Tensor};
+use candle_core::{bail, CpuStorage, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal};
+use dml::TensorDataType;
 
 use crate::cpu;
 #[cfg(feature = "cuda")]
 use crate::cuda;
-use crate::lower::Reversal;
 
 /// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is reversed along
-/// this axis, the second has its shape with 1 there.
+/// this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequences {
     /// The dimension along which lanes lie.
@@ -88,27 +89,38 @@ fn check(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<(usize, Tensor)
 }
 
 impl ReverseSubsequences {
+    /// In place, or into a contiguous tensor.
     fn lower<S: BackendStorage>(
         &self,
         (x, x_layout): (&S, &Layout),
         (lengths, lengths_layout): (&S, &Layout),
         in_place: bool,
-    ) -> Result<Reversal> {
-        let fits =
-            |(d, (&of_x, &of_lengths)): (usize, (&usize, &usize))| of_lengths == if d == self.axis { 1 } else { of_x };
-        let (dims, length_dims) = (x_layout.dims(), lengths_layout.dims());
-        if self.axis >= dims.len()
-            || dims.len() != length_dims.len()
-            || !dims.iter().zip(length_dims).enumerate().all(fits)
-        {
-            let axis = self.axis;
-            bail!("x has shape {dims:?} and lengths {length_dims:?}, must be the same with 1 at dimension {axis}");
+    ) -> Result<Lowered> {
+        let width = x.dtype().size_in_bytes();
+        if width == 0 {
+            bail!("x is {:?}, must have elements of whole bytes", x.dtype());
         }
-        if x_layout.shape().elem_count() == 0 {
-            bail!("x has shape {dims:?}, must have elements");
-        }
-        Reversal::new((x_layout, x.dtype()), (lengths_layout, lengths.dtype()), self.axis, in_place)
+        // Lengths of I64 are not below 0.
+        let length_type = match lengths.dtype() {
+            DType::U32 => TensorDataType::UInt32,
+            DType::I64 => TensorDataType::UInt64,
+            dtype => bail!("lengths are {dtype:?}, must be U32 or I64"),
+        };
+        let (sizes, strides) = in_bytes(x_layout, width);
+        let (length_sizes, length_strides) = in_bytes(lengths_layout, lengths.dtype().size_in_bytes());
+        let input = ForeignTensor { sizes: &sizes, strides_in_bytes: Some(&strides) };
+        let lengths = ForeignTensor { sizes: &length_sizes, strides_in_bytes: Some(&length_strides) };
+        let (output_strides, axis) = (in_place.then_some(&*strides), self.axis as i64);
+        // candle's memory is aligned to its elements.
+        let reversal = LoweredReversal::new(input, lengths, output_strides, axis, width, length_type, 0);
+        Ok(Lowered::Reversal(reversal.map_err(Error::wrap)?))
     }
+}
+
+/// Sizes, and strides in bytes.
+fn in_bytes(layout: &Layout, width: usize) -> (Vec<i64>, Vec<i64>) {
+    let strides = layout.stride().iter().map(|&stride| (stride * width) as i64);
+    (layout.dims().iter().map(|&size| size as i64).collect(), strides.collect())
 }
 
 impl CustomOp2 for ReverseSubsequences {

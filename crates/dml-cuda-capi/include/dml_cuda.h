@@ -144,6 +144,14 @@ typedef uint32_t DML_CUDA_TENSOR_FLAGS;
 /* `DML_TENSOR_TYPE`. */
 typedef uint32_t DML_CUDA_TENSOR_TYPE;
 
+/* `DML_TENSOR_DESC`. */
+typedef struct {
+  /* `DML_CUDA_TENSOR_TYPE_BUFFER`. */
+  DML_CUDA_TENSOR_TYPE Type;
+  /* A `DML_CUDA_BUFFER_TENSOR_DESC`. */
+  const void *Desc;
+} DML_CUDA_TENSOR_DESC;
+
 /* `DML_BUFFER_TENSOR_DESC`. */
 typedef struct {
   /* Type of the elements. */
@@ -161,14 +169,6 @@ typedef struct {
   /* 0, or a power of two from 16 up. `dml_cuda_dispatch` requires only the alignment of an element. */
   uint32_t GuaranteedBaseOffsetAlignment;
 } DML_CUDA_BUFFER_TENSOR_DESC;
-
-/* `DML_TENSOR_DESC`. */
-typedef struct {
-  /* `DML_CUDA_TENSOR_TYPE_BUFFER`. */
-  DML_CUDA_TENSOR_TYPE Type;
-  /* A `DML_CUDA_BUFFER_TENSOR_DESC`. */
-  const void *Desc;
-} DML_CUDA_TENSOR_DESC;
 
 /* `DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC`: element i of the output becomes ValueStart + i * ValueDelta. */
 typedef struct {

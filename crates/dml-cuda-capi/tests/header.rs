@@ -24,7 +24,11 @@ fn with_old_comments(header: &str) -> String {
 #[test]
 fn the_header_is_made_from_the_sources() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("the configuration is right");
+    let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("the configuration is right");
+    // Descriptors too, which functions take as pointers to anything.
+    let types = std::fs::read_to_string(root.join("src/types.rs")).expect("the sources are readable");
+    let structures = types.lines().filter_map(|line| line.strip_prefix("pub struct ")?.strip_suffix(" {"));
+    config.export.include = structures.map(str::to_owned).collect();
     let sources =
         ["types", "library", "device", "operator", "arrays", "status"].map(|name| root.join(format!("src/{name}.rs")));
     let builder =

@@ -1,7 +1,7 @@
 //! A model: resources, dispatchables and commands, in the file's order.
 
 pub mod command;
-mod dispatchable;
+pub mod dispatchable;
 pub mod json;
 pub mod npy;
 pub mod resource;

@@ -149,8 +149,20 @@ pub fn float64_sequences() -> Vec<Case> {
     COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), start, delta)).into_iter().collect()
 }
 
+/// Bytes of an operator's inputs.
+pub fn inputs(random: &mut Random, desc: &OperatorDesc) -> Vec<Vec<u8>> {
+    match desc {
+        OperatorDesc::FillValueSequence(_) => Vec::new(),
+        OperatorDesc::ReverseSubsequences(desc) => {
+            let input = random.bytes(desc.input_tensor.total_tensor_size_in_bytes as usize);
+            let axis_size = desc.input_tensor.sizes[desc.axis as usize];
+            vec![input, lengths(random, &desc.sequence_lengths_tensor, axis_size)]
+        }
+    }
+}
+
 /// Lengths of every kind: 0, 1, the axis size, near it, above it, past 32 bits, random.
-pub fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<u8> {
+fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<u8> {
     let (axis, wide) = (u64::from(axis_size), desc.data_type == T::UInt64);
     let width = oracle::width(desc);
     let count = desc.total_tensor_size_in_bytes as usize / width;
@@ -175,10 +187,8 @@ pub fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> 
 }
 
 fn reverse(desc: ReverseSubsequencesDesc, seed: u64, in_place: bool) -> Case {
-    let mut random = Random(seed);
-    let input = random.bytes(desc.input_tensor.total_tensor_size_in_bytes as usize);
-    let lengths = lengths(&mut random, &desc.sequence_lengths_tensor, desc.input_tensor.sizes[desc.axis as usize]);
-    Case { desc: desc.into(), inputs: vec![input, lengths], in_place }
+    let desc = desc.into();
+    Case { inputs: inputs(&mut Random(seed), &desc), desc, in_place }
 }
 
 /// Every reversal, copying and in place.

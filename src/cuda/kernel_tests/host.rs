@@ -30,7 +30,8 @@ struct Header {
     order: u32,
 }
 
-/// How a tensor is sent: its size in bytes, and the offset of its pointer in the parameters.
+/// How a tensor is sent: its size in bytes (0 for an input that the descriptor leaves out), and the offset of its pointer in
+/// the parameters.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Tensor {

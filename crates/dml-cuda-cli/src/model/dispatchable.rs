@@ -1,8 +1,11 @@
-//! Dispatchables: operator descriptors as DxDispatch writes them.
+//! Dispatchables: operator descriptors as DxDispatch writes them, read and written.
 
 use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorDataType,
+    TensorFlags,
 };
+use half::f16;
+use serde_json::{json, Value};
 
 use super::json::{Node, Result};
 use super::value;
@@ -54,8 +57,27 @@ fn reverse_subsequences(desc: &Node) -> Result<ReverseSubsequencesDesc> {
     })
 }
 
+/// The same, written.
+pub fn write(desc: &OperatorDesc) -> Value {
+    let fields = match desc {
+        OperatorDesc::FillValueSequence(fill) => json!({
+            "OutputTensor": write_tensor(&fill.output_tensor),
+            "ValueDataType": fill.value_data_type.name(),
+            "ValueStart": write_scalar(fill.value_start.to_bits(), fill.value_data_type),
+            "ValueDelta": write_scalar(fill.value_delta.to_bits(), fill.value_data_type),
+        }),
+        OperatorDesc::ReverseSubsequences(reverse) => json!({
+            "InputTensor": write_tensor(&reverse.input_tensor),
+            "SequenceLengthsTensor": write_tensor(&reverse.sequence_lengths_tensor),
+            "OutputTensor": write_tensor(&reverse.output_tensor),
+            "Axis": reverse.axis,
+        }),
+    };
+    json!({ "type": desc.operator_type().name(), "desc": fields })
+}
+
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
-pub fn data_type(node: &Node) -> Result<dml_cuda::TensorDataType> {
+pub fn data_type(node: &Node) -> Result<TensorDataType> {
     let name = node.string()?;
     name.parse().map_err(|_| node.error(format!("\"{name}\""), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
 }
@@ -117,4 +139,33 @@ fn flags(node: &Node) -> Result<TensorFlags> {
 
 fn numbers(node: &Node) -> Result<Vec<u32>> {
     node.elements()?.iter().map(|element| element.u32()).collect()
+}
+
+/// A tensor as DxDispatch writes it.
+pub fn write_tensor(desc: &BufferTensorDesc) -> Value {
+    let mut tensor = json!({
+        "DataType": desc.data_type.name(),
+        "Sizes": desc.sizes,
+        "TotalTensorSizeInBytes": desc.total_tensor_size_in_bytes,
+    });
+    if let Some(strides) = &desc.strides {
+        tensor["Strides"] = json!(strides);
+    }
+    tensor
+}
+
+/// A scalar of the type with those bits. DxDispatch refuses a negative number for an unsigned type.
+fn write_scalar(bits: u64, data_type: TensorDataType) -> Value {
+    match data_type {
+        TensorDataType::Float32 => json!(f32::from_bits(bits as u32)),
+        TensorDataType::Float16 => json!(f16::from_bits(bits as u16).to_f64()),
+        TensorDataType::Int8 => json!(bits as i8),
+        TensorDataType::Int16 => json!(bits as i16),
+        TensorDataType::Int32 => json!(bits as i32),
+        TensorDataType::Int64 => json!(bits as i64),
+        TensorDataType::UInt8 => json!(bits as u8),
+        TensorDataType::UInt16 => json!(bits as u16),
+        TensorDataType::UInt32 => json!(bits as u32),
+        _ => json!(bits),
+    }
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 BENCHES = Path(__file__).resolve().parent.parent / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
 # A run of `dml-cuda bench --cold-l2`, or a CSV of the bench that was before it.
-COLD = H200 / "2026-11-22.csv"
+COLD = H200 / "2026-11-22-cold.json"
 TORCH = H200 / "torch-compile-2026-11-21.csv"
 ONNXRUNTIME = H200 / "2026-11-22-onnxruntime.csv"
 

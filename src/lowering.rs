@@ -45,7 +45,7 @@ impl ForeignTensor<'_> {
 #[non_exhaustive]
 pub enum LoweringError {
     /// The axis is not one of the input's dimensions.
-    #[error("axis is {found}, must be from {} to {}, of an {} of {rank} dimensions", -(*rank as i64), *rank as i64 - 1, TensorRole::Input.name())]
+    #[error("axis is {found}, must be {}", axes(*rank))]
     Axis {
         /// The axis given.
         found: i64,
@@ -135,11 +135,13 @@ impl Lowered {
 /// A reversal with as few dimensions as possible. Each element becomes one or more unsigned integers of 1 to 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoweredReversal {
+    /// The dimensions are the last ones of these arrays; zeros before them.
     sizes: [u32; MAX_DIMENSIONS],
     input_strides: [u32; MAX_DIMENSIONS],
     length_strides: [u32; MAX_DIMENSIONS],
     output_strides: [u32; MAX_DIMENSIONS],
-    rank: usize,
+    /// Indices of the outermost dimension and of the axis.
+    first: usize,
     axis: usize,
     data_type: TensorDataType,
     length_type: TensorDataType,
@@ -200,10 +202,10 @@ impl LoweredReversal {
         }
         let unit = 1 << bits.trailing_zeros();
         let length_size = i64::from(length_type.size_in_bits() / 8);
-        let mut folding = Folding::new(unit, length_type);
-        let units = element_size as i64 / unit;
+        let mut lowered = Self::empty(unit, length_type);
+        let units = element_size as i64 >> unit.trailing_zeros();
         if units > 1 {
-            folding.add(units as u32, [1, 0, 1], false, input.sizes)?;
+            lowered.add(units as u32, [1, 0, 1], false, input.sizes)?;
         }
         // From the innermost dimension out, keeping track of the strides that packed tensors have.
         let (mut packed, mut packed_lengths) = (element_size as i64, length_size);
@@ -232,14 +234,14 @@ impl LoweredReversal {
             packed = packed.saturating_mul(found);
             if size == 1 {
                 if is_axis {
-                    folding.add(1, [0; 3], true, input.sizes)?;
+                    lowered.add(1, [0; 3], true, input.sizes)?;
                 }
                 continue;
             }
             let strides = [units_of(Input, d, of_input, unit)?, length_stride, units_of(Output, d, of_output, unit)?];
-            folding.add(size, strides, is_axis, input.sizes)?;
+            lowered.add(size, strides, is_axis, input.sizes)?;
         }
-        Ok(folding.finish())
+        Ok(lowered)
     }
 
     /// The size of the axis.
@@ -249,30 +251,23 @@ impl LoweredReversal {
 
     /// The operator's descriptor.
     pub fn desc(&self) -> ReverseSubsequencesDesc {
-        let sizes = &self.sizes[..self.rank];
         let mut length_sizes = self.sizes;
         length_sizes[self.axis] = 1;
-        let tensor = |data_type, sizes: &[u32], strides: &[u32; MAX_DIMENSIONS]| {
-            BufferTensorDesc::strided(data_type, sizes, &strides[..self.rank])
+        let tensor = |data_type, sizes: &[u32; MAX_DIMENSIONS], strides: &[u32; MAX_DIMENSIONS]| {
+            BufferTensorDesc::strided(data_type, &sizes[self.first..], &strides[self.first..])
         };
         ReverseSubsequencesDesc {
-            input_tensor: tensor(self.data_type, sizes, &self.input_strides),
-            sequence_lengths_tensor: tensor(self.length_type, &length_sizes[..self.rank], &self.length_strides),
-            output_tensor: tensor(self.data_type, sizes, &self.output_strides),
-            axis: self.axis as u32,
+            input_tensor: tensor(self.data_type, &self.sizes, &self.input_strides),
+            sequence_lengths_tensor: tensor(self.length_type, &length_sizes, &self.length_strides),
+            output_tensor: tensor(self.data_type, &self.sizes, &self.output_strides),
+            axis: (self.axis - self.first) as u32,
         }
     }
 }
 
-/// Collects dimensions from the innermost out, in the last places of the arrays. A dimension that continues the one
-/// inside it in every tensor is merged with it.
-struct Folding {
-    lowered: LoweredReversal,
-    at: usize,
-}
-
-impl Folding {
-    fn new(unit: i64, length_type: TensorDataType) -> Self {
+impl LoweredReversal {
+    /// No dimensions yet.
+    fn empty(unit: i64, length_type: TensorDataType) -> Self {
         let data_type = match unit {
             1 => TensorDataType::UInt8,
             2 => TensorDataType::UInt16,
@@ -280,55 +275,41 @@ impl Folding {
             _ => TensorDataType::UInt64,
         };
         let none = [0; MAX_DIMENSIONS];
-        let lowered = LoweredReversal {
+        Self {
             sizes: none,
             input_strides: none,
             length_strides: none,
             output_strides: none,
-            rank: 0,
+            first: MAX_DIMENSIONS,
             axis: MAX_DIMENSIONS,
             data_type,
             length_type,
-        };
-        Self { lowered, at: MAX_DIMENSIONS }
+        }
     }
 
+    /// Adds a dimension outside of the others, or merges it with the outermost, if it continues that one in every tensor.
     fn add(&mut self, size: u32, strides: [u32; 3], is_axis: bool, shape: &[i64]) -> Result<(), LoweringError> {
-        let lowered = &mut self.lowered;
-        if self.at < MAX_DIMENSIONS && self.at != lowered.axis && !is_axis {
-            let inner = lowered.sizes[self.at];
-            let of_inner = [lowered.input_strides, lowered.length_strides, lowered.output_strides];
+        if self.first < MAX_DIMENSIONS && self.first != self.axis && !is_axis {
+            let inner = self.sizes[self.first];
+            let of_inner = [&self.input_strides, &self.length_strides, &self.output_strides];
             let continues = of_inner
                 .iter()
                 .zip(strides)
-                .all(|(of_inner, stride)| u64::from(of_inner[self.at]) * u64::from(inner) == u64::from(stride));
+                .all(|(of_inner, stride)| u64::from(of_inner[self.first]) * u64::from(inner) == u64::from(stride));
             if let (true, Some(joined)) = (continues, inner.checked_mul(size)) {
-                lowered.sizes[self.at] = joined;
+                self.sizes[self.first] = joined;
                 return Ok(());
             }
         }
-        self.at = self.at.checked_sub(1).ok_or_else(|| LoweringError::Fold { shape: shape.to_vec() })?;
-        lowered.sizes[self.at] = size;
-        lowered.input_strides[self.at] = strides[0];
-        lowered.length_strides[self.at] = strides[1];
-        lowered.output_strides[self.at] = strides[2];
+        self.first = self.first.checked_sub(1).ok_or_else(|| LoweringError::Fold { shape: shape.to_vec() })?;
+        self.sizes[self.first] = size;
+        self.input_strides[self.first] = strides[0];
+        self.length_strides[self.first] = strides[1];
+        self.output_strides[self.first] = strides[2];
         if is_axis {
-            lowered.axis = self.at;
+            self.axis = self.first;
         }
         Ok(())
-    }
-
-    /// Moves the dimensions to the first places. The axis must be one of them.
-    fn finish(self) -> LoweredReversal {
-        let Self { mut lowered, at } = self;
-        lowered.rank = MAX_DIMENSIONS - at;
-        lowered.axis -= at;
-        for numbers in
-            [&mut lowered.sizes, &mut lowered.input_strides, &mut lowered.length_strides, &mut lowered.output_strides]
-        {
-            numbers.rotate_left(at);
-        }
-        lowered
     }
 }
 
@@ -404,14 +385,25 @@ impl LoweredSequence {
     }
 }
 
+/// The axes of an input of `rank` dimensions, in words.
+fn axes(rank: usize) -> String {
+    let (input, end) = (TensorRole::Input.name(), rank as i64);
+    match rank {
+        0 => format!("a dimension of {input}, which has none"),
+        _ => format!("from {} to {}, of an {input} of {rank} dimensions", -end, end - 1),
+    }
+}
+
 fn size_of(tensor: TensorRole, dimension: usize, found: i64) -> Result<u32, LoweringError> {
     let required = || if found < 0 { "at least 0" } else { "below 2³²" }.to_owned();
     u32::try_from(found).map_err(|_| LoweringError::Size { tensor, dimension, found, required: required() })
 }
 
-/// A stride in bytes as a number of units.
+/// A stride in bytes as a number of units, which are a power of two: a division for each stride would take most of the
+/// time of lowering.
 fn units_of(tensor: TensorRole, dimension: usize, found: i64, unit: i64) -> Result<u32, LoweringError> {
-    let units = if found % unit == 0 { u32::try_from(found / unit).ok() } else { None };
+    debug_assert!(unit.count_ones() == 1, "{unit}");
+    let units = if found & (unit - 1) == 0 { u32::try_from(found >> unit.trailing_zeros()).ok() } else { None };
     units.ok_or_else(|| {
         let required = match found {
             ..0 => "at least 0".to_owned(),

@@ -36,7 +36,7 @@ macro_rules! stages {
                 }
             }
 
-            /// What it tells people.
+            /// The plan for `explain`: merged dimensions and bytes.
             pub fn summary(&self) -> plan::Summary {
                 match self {
                     $(Self::$operator(plan) => plan.summary(),)*

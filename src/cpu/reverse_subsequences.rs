@@ -92,13 +92,13 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
     let inner = inner(plan);
-    let small = match inner {
+    // Pieces too short to move one by one: it is faster to copy the whole tensor, and to reverse the copy in place.
+    let short = match inner {
         Inner::Block(..) => false,
         Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
         Inner::Lane(_) => in_step == 1 && out_step == 1 && size * size_of::<T>() < MIN_COPIED_BYTES,
     };
-    // Copy everything first, then reverse in place.
-    if small {
+    if short {
         copy_as_it_is(plan, input, out);
         return swap::<T, LANES>(plan, lengths, out);
     }
@@ -200,10 +200,10 @@ fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
     for_each(&outer, |[from, to]| out[to..to + piece].copy_from_slice(&input[from..from + piece]));
 }
 
-/// Dimensions, with strides in the input, the output and the lengths.
+/// The outer dimensions, each with its strides in the input, the output and the lengths.
 type Outer = Vec<Steps<3>>;
 
-/// What moves together, and the dimensions around it.
+/// The inner part of a plan, which one step moves, and the outer dimensions that the steps walk.
 enum Inner {
     /// A contiguous block of that many elements with one length: its rows move whole.
     Block(Outer, usize),

@@ -66,6 +66,7 @@ fn errors_name_what_does_not_fit() {
     assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, must be below 2³²");
     assert_eq!(refused(&[2, -3], &[], 0), "dimension 1 of InputTensor is -3, must be at least 0");
     assert_eq!(refused(&[2], &[], 1), "axis is 1, must be from -1 to 0, of an InputTensor of 1 dimensions");
+    assert_eq!(refused(&[], &[], 0), "axis is 0, must be a dimension of InputTensor, which has none");
     let striped: Vec<i64> = (0..20).map(|d| if d % 2 == 0 { 2 } else { 1 }).collect();
     assert!(refused(&[2; 20], &striped, 19).ends_with("must fold into 8 dimensions for these strides and lengths"));
 

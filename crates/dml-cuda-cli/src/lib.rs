@@ -120,6 +120,9 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
     };
     let in_file = |error: String| format!("{}: {error}", path.display());
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
+        return Err(in_file(format!("it is an ONNX model, {}", options::NOT_RUN_HERE)));
+    }
     let text = read(path).map_err(|error| {
         let meant =
             path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound).and_then(options::suggestion);

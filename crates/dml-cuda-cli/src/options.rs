@@ -203,6 +203,10 @@ pub enum Plain {
     Write,
 }
 
+/// Of ONNX models.
+pub const NOT_RUN_HERE: &str =
+    "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
+
 /// Options of DxDispatch that have no meaning here. Options for Direct3D are ignored with a note. Options for ONNX models are an error.
 #[derive(clap::Args)]
 pub struct IgnoredOptions {
@@ -269,7 +273,7 @@ impl IgnoredOptions {
             (self.enable_onnx_profiling, "--enable_onnx_profiling"),
         ];
         if let Some((_, option)) = onnx.iter().find(|(given, _)| *given) {
-            return Err(format!("{option} is for ONNX models, which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)"));
+            return Err(format!("{option} is for ONNX models, {NOT_RUN_HERE}"));
         }
         let direct3d = [
             (self.debug, "--debug"),

@@ -22,15 +22,16 @@ pub fn write_record(path: &Path, bytes: &[u8]) -> Result<(), String> {
     write_over(path, bytes, |_| Ok(()))
 }
 
-/// Writes a report, and replaces nothing else: a file that is there must begin as a report begins.
-pub fn write_report(path: &Path, bytes: &[u8], beginnings: &[&str]) -> Result<(), String> {
+/// Writes a report. May replace an older report: a file with the beginning and the other mark of one of the formats.
+pub fn write_report(path: &Path, bytes: &[u8], marks: &[(&str, &str)]) -> Result<(), String> {
     write_over(path, bytes, |target| {
         no_record(target)?;
         let there = fs::read(target).map_err(|error| error.to_string())?;
-        if there.is_empty() || beginnings.iter().any(|begin| there.starts_with(begin.as_bytes())) {
+        let there = String::from_utf8_lossy(&there);
+        if there.is_empty() || marks.iter().any(|(begin, within)| there.starts_with(begin) && there.contains(within)) {
             return Ok(());
         }
-        Err("it is no report, which alone a report may replace; choose another name".to_owned())
+        Err("it is not a report, and a report replaces only reports; choose another name".to_owned())
     })
 }
 

@@ -50,6 +50,7 @@ impl Event {
             .map_err(explain("recording an event in a graph"))
     }
 
+    /// The GPU's milliseconds from the earlier event to this one. Both must have happened.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
         let failed = explain("timing two events");

@@ -27,6 +27,12 @@ pub struct About {
 /// Reads `from`, a folder of logs, one log or a .csv, and writes the run.
 pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Result<ExitCode, String> {
     let manifest = suite.map(Manifest::read).transpose()?;
+    if !from.exists() {
+        return Err(format!("{} does not exist, must be a folder of logs, a log or a .csv", from.display()));
+    }
+    if Run::read(from).is_ok() {
+        return Err(format!("{} is a run, which report and compare read as it is", from.display()));
+    }
     let is_table = from.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let mut run = if is_table {
         table::read(from, manifest.as_ref())?
@@ -37,7 +43,8 @@ pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Res
         of_logs(from, manifest)?
     };
     if run.cases.is_empty() {
-        return Err(format!("{}: there is no time in it of a case of the suite", from.display()));
+        let why = run.notes.first().map(|note| format!(" ({note})")).unwrap_or_default();
+        return Err(format!("{}: there is no time in it of a case of the suite{why}", from.display()));
     }
     let About { label, device, notes } = about;
     run.machine.device = device.unwrap_or(run.machine.device);

@@ -52,15 +52,15 @@ impl Format {
     }
 }
 
-/// How reports of each format begin, by which a file is known as one.
-const BEGINNINGS: [&str; 7] = [
-    "A: ",
-    "- **A: ",
-    "case,type,mode,bytes,run,",
-    "{\n  \"runs\": [",
-    "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>",
-    "<svg class=\"chart",
-    "{\n  \"benchmarks\": [",
+/// How a report of each format begins, and what else is in it.
+const MARKS: [(&str, &str); 7] = [
+    ("A: ", "of roof"),
+    ("- **A: ", "of roof"),
+    ("case,type,mode,bytes,run,", "of_roof"),
+    ("{\n  \"runs\": [", "\"not_compared\": ["),
+    ("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>", "of roof"),
+    ("<svg class=\"chart", "</svg>"),
+    ("{\n  \"benchmarks\": [", "\"library_build_type\": \"release\""),
 ];
 
 pub struct Options {
@@ -84,7 +84,13 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
     }
     runs.iter_mut().zip(&options.labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
-    let format = options.format.or_else(|| options.to.as_deref().and_then(Format::of)).unwrap_or(Format::Table);
+    let format = match (options.format, &options.to) {
+        (Some(format), _) => format,
+        (None, Some(path)) if path.extension().is_some() => Format::of(path).ok_or_else(|| {
+            format!("the name of {} has no ending of a format, must be .txt, .md, .csv, .json, .html or .svg, or give --format", path.display())
+        })?,
+        (None, _) => Format::Table,
+    };
     let comparison = Comparison::new(&runs, options.threshold);
     let no_changes = comparison.rows.iter().all(|row| row.changes.iter().all(Option::is_none));
     if runs.len() > 1 && no_changes {
@@ -112,7 +118,7 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
     };
     match &options.to {
         Some(path) => {
-            whole_file::write_report(path, written.as_bytes(), &BEGINNINGS)
+            whole_file::write_report(path, written.as_bytes(), &MARKS)
                 .map_err(|error| format!("{}: {error}", path.display()))?;
             say!("Report written to '{}'", path.display())?;
         }

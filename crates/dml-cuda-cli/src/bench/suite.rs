@@ -62,6 +62,8 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         Some(manifest) => remove(folder, &manifest)?,
         None => fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?,
     }
+    // An interrupted call leaves a suite of no cases, which the next call may replace.
+    save_manifest(folder, &Manifest::new(tier.name(), Vec::new(), Vec::new(), Vec::new()))?;
     let save = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         whole_file::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
@@ -99,17 +101,21 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     let manifest = Manifest::new(tier.name(), entries, checks, written.into_iter().collect());
     save("run.sh", script(include_str!("suite/run.sh"), &manifest, "\n").as_bytes())?;
     save("run.ps1", script(include_str!("suite/run.ps1"), &manifest, "\r\n").as_bytes())?;
-    let text = serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?;
-    let path = folder.join("manifest.json");
-    whole_file::write_record(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))?;
+    save_manifest(folder, &manifest)?;
     let (cases, checks) = (manifest.cases.len(), manifest.checks.len());
     say!("Suite '{}' written to '{}': {cases} models to time, {checks} to compare", manifest.id, folder.display())?;
     Ok(ExitCode::SUCCESS)
 }
 
+fn save_manifest(folder: &Path, manifest: &Manifest) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(manifest).map_err(|error| error.to_string())?;
+    let path = folder.join("manifest.json");
+    whole_file::write_record(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 /// What is timed with a cold L2, of the names that are wanted: every case, of any size and at odd addresses too. No folder holds it.
 pub fn cold(wanted: impl Fn(&str) -> bool) -> Manifest {
-    let cases = cases::all().into_iter().filter(|case| wanted(&file_name(case)));
+    let cases = cases::all().into_iter().filter(|case| wanted(&file_name(case)) || wanted(&case.name));
     let cases = cases.map(|case| entry(&case, &case.lengths()));
     let baselines = baselines(LARGE_BASELINE).into_iter().filter(|entry| wanted(&entry.name));
     let mut entries: Vec<Entry> = cases.chain(baselines).collect();

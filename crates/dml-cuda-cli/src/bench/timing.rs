@@ -34,8 +34,10 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let suite = options.folder.as_deref().map(Manifest::read).transpose()?;
     let runner = Runner::new(options)?;
     let manifest = suite.unwrap_or_else(|| cold(wanted));
+    // A suite's names are those of files. Reports have those of cases.
+    let is_wanted = |entry: &Entry| wanted(&entry.name) || wanted(&entry.work.case);
     let entries: Vec<&Entry> =
-        manifest.cases.iter().filter(|entry| wanted(&entry.name) && runner.runs(entry.work.mode)).collect();
+        manifest.cases.iter().filter(|entry| is_wanted(entry) && runner.runs(entry.work.mode)).collect();
     let checks: Vec<&String> = manifest.checks.iter().filter(|name| wanted(name)).collect();
     if entries.is_empty() && checks.is_empty() {
         let only = options.only.as_deref().unwrap_or_default();

@@ -237,6 +237,11 @@ impl<'a> Executor<'a> {
         if let (true, Some(data_type)) = (is_npy, data_type) {
             bytes = npy::write(data_type, &shape, &bytes)?;
         }
+        let model = self.options.model.as_ref().or(self.options.positional_model.as_ref());
+        let is_path = |model: &PathBuf| matches!((model.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        if model.is_some_and(is_path) {
+            return Err("it is the model that runs, which a resource may not replace; choose another name".to_owned());
+        }
         whole_file::write(&path, &bytes)?;
         let path = std::path::absolute(&path).unwrap_or(path);
         self.printer.written(name, &path.display().to_string())

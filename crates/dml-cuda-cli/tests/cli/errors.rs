@@ -186,6 +186,10 @@ fn broken_files_and_options_get_one_clear_message() {
     endless.set_len((256 << 20) + 1).expect("a hole");
     rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
     rejected(&["absent.json"], "absent.json: the model cannot be read");
+    rejected(
+        &["some/model.onnx"],
+        "some/model.onnx: it is an ONNX model, which this runner does not run: ONNX Runtime does",
+    );
     fs::write(path, "{ \"resources\": {}, \"dispatchables\": { \"a\": 1, \"a\": 2 }, \"commands\": [] }")
         .expect("written");
     rejected(&[path], "a second \"a\", must be the only one of its name in dispatchables");

@@ -325,11 +325,15 @@ fn runs_that_are_none_are_said() {
     assert!(said().contains("the case 'x, f32, copy' has 0 bytes"));
     fs::write(folder.path().join("t.csv"), "case,type,mode,microseconds,bytes\nx,f32,copy,-1,8\n").expect("written");
     assert!(refused(folder.path(), &["import", "t.csv", "-o", "t.json"]).contains("has a time of -1"));
+    assert!(
+        refused(folder.path(), &["import", "logs", "-o", "t.json"]).contains("logs does not exist, must be a folder")
+    );
     let mut twice = run(json!([1.0]));
     twice["cases"] = json!([twice["cases"][0], twice["cases"][0]]);
     write(twice);
     assert!(said().contains("the case 'x, f32, copy' is there twice"));
     write(run(json!([1.0])));
+    assert!(refused(folder.path(), &["import", "r.json", "-o", "t.json"]).contains("r.json is a run, which report"));
     let mut other = run(json!([1.0]));
     other["cases"][0]["case"] = json!("y");
     fs::write(folder.path().join("other.json"), other.to_string()).expect("written");
@@ -449,13 +453,30 @@ fn a_report_replaces_reports_alone() {
             well(folder.path(), &["compare", "a.json", "b.json", "--format", format, "-o", "r"]);
         }
     }
-    for (name, text) in [("notes.md", "# Notes"), ("data.csv", "case,type,mode\n"), ("page.html", "<!DOCTYPE html><p>")]
-    {
+    // Files of others, some of which begin as a report does.
+    for (name, text) in [
+        ("notes.md", "# Notes"),
+        ("data.csv", "case,type,mode\n"),
+        ("page.html", "<!DOCTYPE html><p>"),
+        ("sarif.json", "{\n  \"runs\": []\n}"),
+        ("letter.txt", "A: where is it?"),
+    ] {
         fs::write(folder.path().join(name), text).expect("written");
         let said = refused(folder.path(), &["report", "a.json", "-o", name]);
-        assert!(said.contains(name) && said.contains("it is no report, which alone a report may replace"), "{said}");
+        assert!(
+            said.contains(name) && said.contains("it is not a report, and a report replaces only reports"),
+            "{said}"
+        );
         assert_eq!(fs::read_to_string(folder.path().join(name)).expect("there"), text);
     }
+}
+
+#[test]
+fn a_name_without_a_known_ending_needs_a_format() {
+    let folder = two_runs();
+    let said = refused(folder.path(), &["report", "a.json", "-o", "r.pdf"]);
+    assert!(said.contains("r.pdf has no ending of a format, must be .txt, .md, .csv"), "{said}");
+    well(folder.path(), &["report", "a.json", "-o", "r.pdf", "--format", "html"]);
 }
 
 /// Samples of one process do not replace another's without a word.
@@ -580,7 +601,7 @@ fn a_bench_that_fails_says_it_once_and_leaves_nothing() {
     {
         let said =
             refused(folder.path(), &["bench", "s", "-o", "/dev/stdout", "-a", "cpu", "--only", "check.fill.int8"]);
-        assert!(said.contains("/dev/stdout is not a regular file, which a run goes to"), "{said}");
+        assert!(said.contains("/dev/stdout is not a regular file, must be one to hold a run"), "{said}");
     }
     for name in ["int8", "int16", "int32", "int64"] {
         fs::write(folder.path().join(format!("s/check.fill.{name}.json")), "{}").expect("written");
@@ -738,6 +759,13 @@ fn a_suite_replaces_an_older_one_and_nothing_else() {
     expected.sort();
     assert_eq!(names(), expected);
     assert!(folder.path().join("outside.json").exists() && path("logs/gone.json").exists());
+    // An interrupted call leaves a suite of no cases.
+    for list in ["cases", "checks", "lengths"] {
+        manifest[list] = json!([]);
+    }
+    fs::write(path("manifest.json"), manifest.to_string()).expect("written");
+    well(folder.path(), &["suite", "s", "--tier", "quick"]);
+    assert_eq!(names(), expected);
     // What is neither empty nor a suite.
     for (name, why) in [("new.json", "has a file's name"), ("report.html", "has a file's name")] {
         assert!(refused(folder.path(), &["suite", name]).contains(why) && !folder.path().join(name).exists());

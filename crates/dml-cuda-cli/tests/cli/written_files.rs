@@ -100,6 +100,16 @@ fn what_is_no_writable_file_is_refused_and_stays() {
 }
 
 #[test]
+fn a_model_is_not_replaced_by_its_own_resource() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let output = write(scratch.path(), &path);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && message.contains("it is the model that runs"), "{message}");
+    assert!(fs::read_to_string(&path).expect("there").contains("writeFile"));
+}
+
+#[test]
 fn a_signal_leaves_no_partial_file() {
     let scratch = tempfile::tempdir().expect("a folder");
     let out = scratch.path().join("out");

@@ -54,7 +54,7 @@ pub fn begin<'a>(options: &'a Options, manifest: &Manifest, runner: &Runner) -> 
     }
     // Reading a pipe of our own would never end.
     if !options.to.is_file() {
-        return Err(format!("{} is not a regular file, which a run goes to", options.to.display()));
+        return Err(format!("{} is not a regular file, must be one to hold a run", options.to.display()));
     }
     let file = RunFile { path: &options.to, bytes: std::fs::read(&options.to).ok() };
     let mut run = Run::read(&options.to)?;

@@ -136,8 +136,15 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let without_mark = text.strip_prefix('\u{feff}');
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
     let level = options.feature_level;
+    let folder = options.input_path.as_deref().or(path.parent()).unwrap_or(Path::new(""));
     if options.strict {
-        for warning in strict::check(&document, without_mark.is_some()).map_err(in_file)? {
+        let source = strict::Source {
+            path,
+            text: without_mark.unwrap_or(&text),
+            has_byte_order_mark: without_mark.is_some(),
+            folder,
+        };
+        for warning in strict::check(&document, &source).map_err(in_file)? {
             complain!("WARNING: {}", in_file(warning));
         }
     }
@@ -160,8 +167,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
             |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
         return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
     }
-    let beside = path.parent().unwrap_or(Path::new(""));
-    let model = model::read(&document, options.input_path.as_deref().unwrap_or(beside)).map_err(in_file)?;
+    let model = model::read(&document, folder).map_err(in_file)?;
     drop(document);
     let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
     execute::Executor::run(model, &device, options)?;

@@ -1,6 +1,7 @@
 //! The records of the real DirectML: tests/data/directml.
 
 use std::io::Read;
+use std::path::Path;
 
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorFlags,
@@ -87,15 +88,18 @@ pub fn outputs() -> Vec<Record> {
 }
 
 fn read(name: &str) -> Vec<Record> {
-    let path = super::repository(&format!("tests/data/directml/{name}.jsonl.gz"));
-    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip of text");
-    text.lines().map(record).collect()
+    lines(&super::repository(&format!("tests/data/directml/{name}.jsonl.gz"))).into_iter().map(record).collect()
 }
 
-fn record(line: &str) -> Record {
-    let json: Value = serde_json::from_str(line).expect("JSON");
+/// The JSON of each line of a compressed file.
+pub fn lines(path: &Path) -> Vec<Value> {
+    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip of text");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn record(json: Value) -> Record {
     let desc = &json["desc"];
     let desc = match json["type"].as_str().expect("a type") {
         "DML_OPERATOR_FILL_VALUE_SEQUENCE" => OperatorDesc::FillValueSequence(FillValueSequenceDesc {

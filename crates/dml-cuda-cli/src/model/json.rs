@@ -130,6 +130,11 @@ impl<'a> Node<'a> {
             .map(|property| self.child(&property.value, name)))
     }
 
+    /// A member of an object, also if it is null.
+    pub fn member(&self, name: &str) -> Result<Option<Node<'a>>> {
+        Ok(self.members()?.into_iter().find(|(found, _)| *found == name).map(|(_, member)| member))
+    }
+
     /// Fails if a member differs from one of `names` only in case. DxDispatch would silently ignore it.
     pub fn check_case(&self, names: &[&str]) -> Result<()> {
         for (found, member) in self.members()? {

@@ -41,16 +41,27 @@ pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
     }
 }
 
+/// Where the dictionary of a header begins, and how many bytes the file claims for it.
+fn dictionary(bytes: &[u8]) -> Option<(usize, u64)> {
+    match *bytes {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => Some((10, u16::from_le_bytes([a, b]).into())),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 2..=255, _, a, b, c, d, ..] => {
+            Some((12, u32::from_le_bytes([a, b, c, d]).into()))
+        }
+        _ => None,
+    }
+}
+
+/// The bytes before the elements.
+pub fn header(bytes: &[u8]) -> Option<&[u8]> {
+    let (begin, claimed) = dictionary(bytes)?;
+    bytes.get(..begin + claimed as usize)
+}
+
 /// Checks a header before npyz reads it. npyz allocates as many bytes as the header claims, takes twice as long for each nested bracket,
 /// and multiplies the shape without a check for overflow.
 fn check_header(bytes: &[u8]) -> Result<(), String> {
-    let (begin, claimed) = match *bytes {
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => (10, u64::from(u16::from_le_bytes([a, b]))),
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 2..=255, _, a, b, c, d, ..] => {
-            (12, u64::from(u32::from_le_bytes([a, b, c, d])))
-        }
-        _ => return Ok(()), // npyz reports the error
-    };
+    let Some((begin, claimed)) = dictionary(bytes) else { return Ok(()) }; // npyz reports the error
     let have = bytes.len() as u64;
     if claimed > have {
         return Err(format!("its header (version {}) claims {claimed} bytes, more than the file's {have}", bytes[6]));

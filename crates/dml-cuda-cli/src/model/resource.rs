@@ -156,14 +156,8 @@ pub fn separated(path: &str) -> String {
     }
 }
 
-/// `{ "sourcePath": "input.npy" }`, relative to the model, else to the current directory.
-fn file(
-    values: &Node,
-    declared: Option<TensorDataType>,
-    typed: impl FnOnce() -> Result<TensorDataType>,
-    model_directory: &Path,
-) -> Result<(Option<TensorDataType>, Vec<u8>)> {
-    let source = values.require("sourcePath")?;
+/// The file of a `sourcePath`, relative to the model, else to the current directory: its path and its bytes.
+pub fn read_file(source: &Node, model_directory: &Path) -> Result<(PathBuf, Vec<u8>)> {
     let name = source.string()?;
     let name_here = separated(name);
     let beside_model = model_directory.join(&name_here);
@@ -180,6 +174,20 @@ fn file(
     };
     let bytes = regular(&path)
         .map_err(|error| source.error(format!("\"{name}\", which cannot be read ({error})"), "a file"))?;
+    Ok((path, bytes))
+}
+
+/// `{ "sourcePath": "input.npy" }`
+fn file(
+    values: &Node,
+    declared: Option<TensorDataType>,
+    typed: impl FnOnce() -> Result<TensorDataType>,
+    model_directory: &Path,
+) -> Result<(Option<TensorDataType>, Vec<u8>)> {
+    let source = values.require("sourcePath")?;
+    let name = source.string()?;
+    let (path, bytes) = read_file(&source, model_directory)?;
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     if extension.as_deref() != Some("npy") {
         let data_type = typed()?;
         let element = (data_type.size_in_bits() / 8).max(1) as usize;

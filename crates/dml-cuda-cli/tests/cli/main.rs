@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod driver_faults;
+mod dxdispatch;
 mod errors;
 mod models;
 mod options;

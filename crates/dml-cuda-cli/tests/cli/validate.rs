@@ -221,4 +221,9 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     refused(&model, "without valueDelta");
     model["resources"]["Out"]["initialValues"] = json!([1, 2, -3, 4]);
     refused(&model, "resources.Out.initialValues[2] is -3, must be 0 or more");
+    model["resources"]["Out"]["initialValues"] = json!([1, 2.0, 3, 4]);
+    refused(&model, "initialValues[1] is 2.0, must be an integer without a fraction or an exponent");
+    let mut model = fill(json!(10), json!(1));
+    model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!(null);
+    refused(&model, "Strides is null, must be an array of integers");
 }

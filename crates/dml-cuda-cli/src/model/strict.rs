@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dml_cuda::{OperatorType, TensorDataType};
+use dml_cuda::{OperatorDesc, OperatorType, TensorDataType};
 use half::f16;
 use jsonc_parser::ast::Value;
 
@@ -118,7 +118,8 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
         }
         initial_values(resource, source.folder, &mut findings)?;
     }
-    for (_, dispatchable) in root.require("dispatchables")?.members()? {
+    let dispatchables = root.require("dispatchables")?.members()?;
+    for (_, dispatchable) in &dispatchables {
         if let Some(bindings) = dispatchable.get("bindings")? {
             findings.add(
                 &bindings,
@@ -126,7 +127,7 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
                 "left out, because DxDispatch binds these when it initializes and not when it dispatches",
             );
         }
-        operator(&dispatchable, &mut findings)?;
+        operator(dispatchable, &mut findings)?;
     }
     for command in &commands {
         if let Some(path) = command.get("targetPath")? {
@@ -145,6 +146,15 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
             let sources = if bound.value.as_array().is_some() { bound.elements()? } else { one.to_vec() };
             for source in sources.iter().filter(|source| source.value.as_object().is_some()) {
                 binding(source, &resources, &mut findings)?;
+            }
+        }
+        if let (Some(name), Some(lengths)) = (command.get("dispatchable")?, bindings.get("SequenceLengthsTensor")?) {
+            let operator = dispatchables.iter().find(|(found, _)| Some(*found) == name.string().ok());
+            let resource = resources.iter().find(|(found, _)| resource_of(&lengths).is_some_and(|name| name == *found));
+            // What a dispatch writes is not known before it runs.
+            let known = resource.filter(|(name, _)| !outputs.iter().any(|output| output == name));
+            if let (Some((_, operator)), Some((_, resource))) = (operator, known) {
+                long_lengths(&lengths, operator, resource, source.folder, &mut findings);
             }
         }
         let bound = |name: &str| Ok::<_, String>(bindings.get(name)?.map(|node| resource_of(&node)));
@@ -196,6 +206,25 @@ fn control_characters(text: &str, findings: &mut Findings) {
         }
         line += usize::from(character == '\n');
         previous = character;
+    }
+}
+
+/// DirectML does not clamp a length above the axis size as this library does. Errors of what is read are found when it is read to run.
+fn long_lengths(lengths: &Node, operator: &Node, resource: &Node, folder: &Path, findings: &mut Findings) {
+    let Ok(OperatorDesc::ReverseSubsequences(desc)) = dispatchable::read(operator) else { return };
+    let Some(&axis_size) = desc.input_tensor.sizes.get(desc.axis as usize) else { return };
+    let Ok(resource) = resource::read(resource, folder) else { return };
+    let width = match desc.sequence_lengths_tensor.data_type {
+        TensorDataType::UInt64 => 8,
+        _ => 4,
+    };
+    let value = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+    let longest = resource.initial_values.chunks_exact(width).map(value).max();
+    if let Some(longest) = longest.filter(|&longest| longest > axis_size.into()) {
+        let required = format!(
+            "of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length to it"
+        );
+        findings.add(lengths, &format!("with a length of {longest}"), &required);
     }
 }
 

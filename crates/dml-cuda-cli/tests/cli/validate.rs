@@ -223,6 +223,11 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     refused(&model, "resources.Out.initialValues[2] is -3, must be 0 or more");
     model["resources"]["Out"]["initialValues"] = json!([1, 2.0, 3, 4]);
     refused(&model, "initialValues[1] is 2.0, must be an integer without a fraction or an exponent");
+    let text = fs::read_to_string(repository("models/reverse_subsequences.json")).expect("a model");
+    let mut long: Value = serde_json::from_str(&text).expect("JSON without comments");
+    let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
+    long["resources"][&lengths]["initialValues"][0] = json!(99);
+    refused(&long, "SequenceLengthsTensor is with a length of 99, must be of lengths up to 4, the size of the axis");
     let mut model = fill(json!(10), json!(1));
     model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!(null);
     refused(&model, "Strides is null, must be an array of integers");

@@ -399,8 +399,7 @@ fn size_of(tensor: TensorRole, dimension: usize, found: i64) -> Result<u32, Lowe
     u32::try_from(found).map_err(|_| LoweringError::Size { tensor, dimension, found, required: required() })
 }
 
-/// A stride in bytes as a number of units, which are a power of two: a division for each stride would take most of the
-/// time of lowering.
+/// A stride in bytes as a number of units. A unit is a power of two of bytes.
 fn units_of(tensor: TensorRole, dimension: usize, found: i64, unit: i64) -> Result<u32, LoweringError> {
     debug_assert!(unit.count_ones() == 1, "{unit}");
     let units = if found & (unit - 1) == 0 { u32::try_from(found >> unit.trailing_zeros()).ok() } else { None };

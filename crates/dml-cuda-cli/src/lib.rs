@@ -106,8 +106,11 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn run_model(options: &Options) -> Result<ExitCode, String> {
-    for option in options.ignored.note()? {
+    for option in options.ignored.given() {
         complain!("NOTE: {option} has no meaning here");
+    }
+    for more in &options.more_models {
+        complain!("NOTE: one model a run: {} is ignored", more.display());
     }
     if options.show_dependencies {
         show_dependencies()?;
@@ -115,13 +118,17 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     if options.show_adapters {
         show_adapters(options.format)?;
     }
-    let Some(path) = options.model.as_ref().or(options.positional_model.as_ref()) else {
+    let Some(path) = options.model_path() else {
         let shown = options.show_adapters || options.show_dependencies;
         return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
     };
+    let found =
+        options.input_path.as_ref().map(|folder| folder.join(path)).filter(|found| !path.exists() && found.exists());
+    let path = found.as_deref().unwrap_or(path);
     let in_file = |error: String| format!("{}: {error}", path.display());
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
-        return Err(in_file(format!("it is an ONNX model, {}", options::NOT_RUN_HERE)));
+        let where_to = "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
+        return Err(in_file(format!("it is an ONNX model, {where_to}")));
     }
     let text = read(path).map_err(|error| {
         let meant =
@@ -167,7 +174,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
             |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
         return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
     }
-    let model = model::read(&document, folder).map_err(in_file)?;
+    let model = model::read(&document, path, folder).map_err(in_file)?;
     drop(document);
     let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
     execute::Executor::run(model, &device, options)?;

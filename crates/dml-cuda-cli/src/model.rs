@@ -9,7 +9,7 @@ pub mod strict;
 pub mod value;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dml_cuda::OperatorDesc;
 
@@ -20,6 +20,8 @@ use resource::Resource;
 pub struct Dispatchable {
     pub name: String,
     pub desc: OperatorDesc,
+    /// DxDispatch says which of two ways it compiles. They are one here.
+    pub compiled_as_graph: bool,
     /// Default bindings. A dispatch can override them.
     pub bindings: Bindings,
 }
@@ -29,10 +31,12 @@ pub struct Model {
     pub dispatchables: Vec<Dispatchable>,
     /// Each command with its text, as DxDispatch prints it.
     pub commands: Vec<(Command, String)>,
+    /// What the model was read from: its own file and those that it names.
+    pub files: Vec<PathBuf>,
 }
 
-/// Reads a whole model. Finds every error in the file, and in files that it names, before anything runs.
-pub fn read<'a>(document: &'a Document, model_directory: &Path) -> Result<Model> {
+/// Reads a whole model of a path, with its files in a folder. Finds every error in the file, and in files that it names, before anything runs.
+pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Model> {
     let root = document.root();
     let resource_nodes = members(&root, "resources")?;
     let dispatchable_nodes = members(&root, "dispatchables")?;
@@ -44,18 +48,26 @@ pub fn read<'a>(document: &'a Document, model_directory: &Path) -> Result<Model>
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let bindings = node.get_or("bindings", Bindings::new(), |node| command::bindings(node, &has_resource))?;
-        Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, bindings })
+        let compiled_as_graph = node.get("dmlCompileType")?.is_some_and(|mode| mode.kind() == "\"DmlCompileGraph\"");
+        Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiled_as_graph, bindings })
     });
-    let dispatchables = dispatchables.collect::<Result<_>>()?;
+    let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
     let commands = root.require("commands")?.elements()?;
     let commands = commands.iter().map(|node| {
         let command = command::read(node, &has_resource, &has_dispatchable)?;
         Ok((command, node.compact()))
     });
-    let commands = commands.collect::<Result<_>>()?;
-    let resources =
-        resource_nodes.iter().map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, model_directory)?)));
-    Ok(Model { resources: resources.collect::<Result<_>>()?, dispatchables, commands })
+    let commands: Vec<(Command, String)> = commands.collect::<Result<_>>()?;
+    // A deferred resource that nothing uses is never filled, and never missed.
+    let is_used = |name: &str| {
+        let bound = dispatchables.iter().any(|dispatchable| command::binds(&dispatchable.bindings, name));
+        bound || commands.iter().any(|(command, _)| command.uses(name))
+    };
+    let resources = resource_nodes.iter().filter(|(name, node)| !resource::is_deferred(node) || is_used(name));
+    let resources = resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder)?)));
+    let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
+    let files = resources.iter().filter_map(|(_, resource)| resource.file.clone()).chain([path.to_owned()]).collect();
+    Ok(Model { resources, dispatchables, commands, files })
 }
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.

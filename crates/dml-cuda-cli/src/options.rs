@@ -1,9 +1,10 @@
 //! The command line: DxDispatch's options with the same meaning, and this runner's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
 use crate::bench::{report, suite};
@@ -11,7 +12,13 @@ use crate::bench::{report, suite};
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
 /// on an NVIDIA GPU or on the CPU.
 #[derive(Parser)]
-#[command(name = "dml-cuda", version, arg_required_else_help = true, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "dml-cuda",
+    version,
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
+    args_override_self = true
+)]
 pub struct Options {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -24,9 +31,9 @@ pub struct Options {
     #[arg(short = 'm', long = "model", value_name = "MODEL.json")]
     pub model: Option<PathBuf>,
 
-    /// More models, which are an error
+    /// DxDispatch runs the first model
     #[arg(hide = true)]
-    more: Vec<PathBuf>,
+    pub more_models: Vec<PathBuf>,
 
     /// Device: a substring of a GPU's name, an ordinal, or `cpu` [default: the first GPU, or the CPU]
     #[arg(short, long)]
@@ -41,11 +48,11 @@ pub struct Options {
     pub show_dependencies: bool,
 
     /// Iterations of the bind/dispatch/wait loop
-    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations", default_value_t = 1, value_parser = count)]
     pub dispatch_iterations: u32,
 
     /// Dispatches in each iteration
-    #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = count)]
     pub dispatch_repeat: u32,
 
     /// On a GPU, queue the dispatches of an iteration one by one instead of as one CUDA graph
@@ -53,23 +60,23 @@ pub struct Options {
     pub no_graph: bool,
 
     /// Milliseconds to run for, instead of a number of iterations
-    #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run")]
+    #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run", value_parser = count)]
     pub milliseconds_to_run: Option<u32>,
 
     /// Least milliseconds between the starts of two iterations
-    #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval", default_value_t = 0)]
+    #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval", default_value_t = 0, value_parser = count)]
     pub dispatch_interval: u32,
 
     /// Leave at most this many first samples out of the statistics
-    #[arg(short = 'w', long = "warmup_samples", alias = "warmup-samples", default_value_t = 1)]
+    #[arg(short = 'w', long = "warmup_samples", alias = "warmup-samples", default_value_t = 1, value_parser = count)]
     pub warmup_samples: u32,
 
     /// 0: hot medians; 1: also initialization and cold timings; 2: also every iteration
-    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0)]
+    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0, value_parser = count)]
     pub timing_verbosity: u32,
 
     /// Time at most this many iterations on the GPU
-    #[arg(long = "max_gpu_time_measurements", alias = "max-gpu-time-measurements")]
+    #[arg(long = "max_gpu_time_measurements", alias = "max-gpu-time-measurements", value_parser = count)]
     pub max_gpu_time_measurements: Option<u32>,
 
     /// Folder of input files, instead of the model's folder
@@ -119,16 +126,29 @@ pub struct Options {
 impl Options {
     /// Reads the command line. An error suggests the command that a mistyped word may mean.
     pub fn read() -> Result<Self, clap::Error> {
-        let options = Self::try_parse().map_err(|error| match mistyped(words()) {
+        // DxDispatch takes `--disable_gpu_timeout=false`.
+        let command = Self::command().mut_args(|arg| match arg.get_action() {
+            ArgAction::SetTrue if arg.is_hide_set() => {
+                let arg = arg.action(ArgAction::Set).num_args(0..=1).require_equals(true);
+                arg.value_parser(BoolishValueParser::new()).default_value("false").default_missing_value("true")
+            }
+            _ => arg,
+        });
+        let said = || mistyped(words());
+        let matches = command.try_get_matches().map_err(|error| match said() {
             Some(said) if error.use_stderr() => usage(said),
             _ => error,
         })?;
-        let models = [&options.positional_model, &options.model].into_iter().flatten().chain(&options.more).count();
-        if models > 1 {
-            let said = mistyped(words());
-            return Err(usage(said.unwrap_or_else(|| "one model at a time: more than one is given".to_owned())));
+        let options = Self::from_arg_matches(&matches)?;
+        match said() {
+            Some(said) if !options.more_models.is_empty() => Err(usage(said)),
+            _ => Ok(options),
         }
-        Ok(options)
+    }
+
+    /// The model to run.
+    pub fn model_path(&self) -> Option<&Path> {
+        self.model.as_deref().or(self.positional_model.as_deref())
     }
 }
 
@@ -203,23 +223,21 @@ pub enum Plain {
     Write,
 }
 
-/// Of ONNX models.
-pub const NOT_RUN_HERE: &str =
-    "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
-
-/// Options of DxDispatch that have no meaning here. Options for Direct3D are ignored with a note. Options for ONNX models are an error.
+/// Options of DxDispatch that have no meaning here: those for Direct3D, and those for ONNX models.
 #[derive(clap::Args)]
 pub struct IgnoredOptions {
     #[arg(short = 'd', long = "debug", hide = true)]
     debug: bool,
-    #[arg(short = 'q', long = "queue_type", hide = true, value_parser = ["compute", "direct"])]
+    #[arg(short = 'q', long = "queue_type", hide = true)]
     queue_type: Option<String>,
     #[arg(short = 'c', long = "pix_capture_type", hide = true)]
     pix_capture_type: Option<String>,
     #[arg(short = 'o', long = "pix_capture_name", hide = true)]
     pix_capture_name: Option<String>,
-    #[arg(long = "post_dispatch_barriers", hide = true, value_parser = ["none", "uav", "uav+aliasing"])]
+    #[arg(long = "post_dispatch_barriers", hide = true)]
     post_dispatch_barriers: Option<String>,
+    #[arg(long = "disable_custom_heaps", hide = true)]
+    disable_custom_heaps: bool,
     #[arg(long = "clear_shader_caches", hide = true)]
     clear_shader_caches: bool,
     #[arg(long = "disable_gpu_timeout", hide = true)]
@@ -259,9 +277,28 @@ pub struct IgnoredOptions {
 }
 
 impl IgnoredOptions {
-    /// The given options that do nothing. An error if an option is for ONNX models.
-    pub fn note(&self) -> Result<Vec<&'static str>, String> {
-        let onnx = [
+    /// The given options.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        let options = [
+            (self.debug, "--debug"),
+            (self.queue_type.is_some(), "--queue_type"),
+            (self.pix_capture_type.is_some(), "--pix_capture_type"),
+            (self.pix_capture_name.is_some(), "--pix_capture_name"),
+            // A stream runs dispatches one after another, as with a barrier. The other values ask for just that.
+            (
+                self.post_dispatch_barriers.as_deref().is_some_and(|barriers| barriers == "none"),
+                "--post_dispatch_barriers none",
+            ),
+            (self.disable_custom_heaps, "--disable_custom_heaps"),
+            (self.clear_shader_caches, "--clear_shader_caches"),
+            (self.disable_gpu_timeout, "--disable_gpu_timeout"),
+            (self.disable_background_processing, "--disable_background_processing"),
+            (self.disable_agility_sdk, "--disable_agility_sdk"),
+            (self.enable_dred, "--enable_dred"),
+            (self.set_stable_power_state, "--set_stable_power_state"),
+            (self.present_separator, "--present_separator"),
+            (self.print_hlsl_disassembly, "--print_hlsl_disassembly"),
+            (self.xbox_allow_precompile, "--xbox_allow_precompile"),
             (!self.onnx_free_dim_name_override.is_empty(), "-f"),
             (!self.onnx_free_dim_denotation_override.is_empty(), "-F"),
             (!self.onnx_session_config_entry.is_empty(), "-e"),
@@ -272,31 +309,13 @@ impl IgnoredOptions {
             (self.enable_ort_extensions, "-x"),
             (self.enable_onnx_profiling, "--enable_onnx_profiling"),
         ];
-        if let Some((_, option)) = onnx.iter().find(|(given, _)| *given) {
-            return Err(format!("{option} is for ONNX models, {NOT_RUN_HERE}"));
-        }
-        let direct3d = [
-            (self.debug, "--debug"),
-            (self.queue_type.is_some(), "--queue_type"),
-            (self.pix_capture_type.is_some(), "--pix_capture_type"),
-            (self.pix_capture_name.is_some(), "--pix_capture_name"),
-            // A stream runs dispatches one after another, as with a barrier. The other values ask for just that.
-            (
-                self.post_dispatch_barriers.as_deref().is_some_and(|barriers| barriers == "none"),
-                "--post_dispatch_barriers none",
-            ),
-            (self.clear_shader_caches, "--clear_shader_caches"),
-            (self.disable_gpu_timeout, "--disable_gpu_timeout"),
-            (self.disable_background_processing, "--disable_background_processing"),
-            (self.disable_agility_sdk, "--disable_agility_sdk"),
-            (self.enable_dred, "--enable_dred"),
-            (self.set_stable_power_state, "--set_stable_power_state"),
-            (self.present_separator, "--present_separator"),
-            (self.print_hlsl_disassembly, "--print_hlsl_disassembly"),
-            (self.xbox_allow_precompile, "--xbox_allow_precompile"),
-        ];
-        Ok(direct3d.iter().filter(|(given, _)| *given).map(|(_, option)| *option).collect())
+        options.into_iter().filter(|(given, _)| *given).map(|(_, option)| option)
     }
+}
+
+/// A number as DxDispatch reads it: `0x2` is 2.
+fn count(text: &str) -> Result<u32, std::num::ParseIntError> {
+    text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
 }
 
 #[derive(Subcommand)]

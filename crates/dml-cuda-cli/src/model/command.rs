@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
+use super::resource::is_image;
 
 pub enum Command {
     Dispatch { dispatchable: String, bindings: Bindings },
@@ -12,6 +13,19 @@ pub enum Command {
 
 /// The resource at each bind point, such as `OutputTensor`.
 pub type Bindings = HashMap<String, Source>;
+
+pub fn binds(bindings: &Bindings, resource: &str) -> bool {
+    bindings.values().any(|source| source.resource == resource)
+}
+
+impl Command {
+    pub fn uses(&self, name: &str) -> bool {
+        match self {
+            Self::Dispatch { bindings, .. } => binds(bindings, name),
+            Self::Print { resource, .. } | Self::WriteFile { resource, .. } => resource == name,
+        }
+    }
+}
 
 /// A range of a resource, from an offset to the resource's end. `elementCount` must be a number, but is ignored, as in DxDispatch.
 pub struct Source {
@@ -54,14 +68,12 @@ pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn F
 }
 
 fn target_path(node: &Node) -> Result<String> {
-    let path = node.string()?;
-    let lower = path.to_ascii_lowercase();
-    if [".jpg", ".jpeg", ".png"].iter().any(|image| lower.ends_with(image)) {
-        return Err(
-            node.error(format!("\"{path}\", an image"), "a .npy, .dat or .bin file: this runner writes no images")
-        );
+    match node.string()? {
+        path if is_image(path) => {
+            Err(node.error(format!("\"{path}\", an image"), "another file: this runner writes no images"))
+        }
+        path => Ok(path.to_owned()),
     }
-    Ok(path.to_owned())
 }
 
 /// `{ "InputTensor": "A", "OutputTensor": { "name": "B", "elementOffset": 4 } }`

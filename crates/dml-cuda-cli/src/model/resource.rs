@@ -9,7 +9,7 @@ use half::f16;
 use super::dispatchable::data_type;
 use super::json::{Node, Result};
 use super::npy;
-use super::value::element_bytes;
+use super::value::{element_bytes, truncated};
 
 /// A buffer as the model describes it.
 pub struct Resource {
@@ -18,6 +18,8 @@ pub struct Resource {
     pub initial_values: Vec<u8>,
     pub initial_values_offset: u64,
     pub size_in_bytes: u64,
+    /// The file of `sourcePath`.
+    pub file: Option<PathBuf>,
     /// The model gives `sizeInBytes`. Else the size is that of `initial_values`, rounded up.
     pub explicit_size: bool,
 }
@@ -34,7 +36,7 @@ pub fn read(node: &Node, model_directory: &Path) -> Result<Resource> {
         None => None,
     };
     let values = node.require("initialValues")?;
-    let (data_type, initial_values) = initial_values(node, &values, declared, model_directory)?;
+    let (data_type, initial_values, file) = initial_values(node, &values, declared, model_directory)?;
     if initial_values.is_empty() {
         return Err(values.error("empty", "at least one value"));
     }
@@ -51,7 +53,20 @@ pub fn read(node: &Node, model_directory: &Path) -> Result<Resource> {
         let required = format!("enough for the {length} bytes of initialValues at offset {initial_values_offset}");
         return Err(place.error(format!("{size_in_bytes} bytes"), required));
     }
-    Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, explicit_size: size.is_some() })
+    Ok(Resource {
+        data_type,
+        initial_values,
+        initial_values_offset,
+        size_in_bytes,
+        file,
+        explicit_size: size.is_some(),
+    })
+}
+
+/// Whether the values come later, from an ONNX model.
+pub fn is_deferred(node: &Node) -> bool {
+    let values = node.get("initialValues").ok().flatten();
+    values.is_some_and(|values| values.string().is_ok_and(|values| values == "deferred"))
 }
 
 fn initial_values(
@@ -59,7 +74,7 @@ fn initial_values(
     values: &Node,
     declared: Option<TensorDataType>,
     model_directory: &Path,
-) -> Result<(Option<TensorDataType>, Vec<u8>)> {
+) -> Result<(Option<TensorDataType>, Vec<u8>, Option<PathBuf>)> {
     let typed = || {
         declared.ok_or_else(|| {
             node.error(
@@ -69,7 +84,7 @@ fn initial_values(
         })
     };
     if values.value.as_string_lit().is_some() {
-        let required = "an array or an object: this runner has no deferred resources, which only ONNX models need";
+        let required = "an array or an object: only ONNX models fill deferred resources";
         return Err(values.error(values.kind(), required));
     }
     if values.value.as_array().is_some() {
@@ -81,12 +96,12 @@ fn initial_values(
                 None => bytes.extend(element_bytes(&element.require("value")?, data_type(&element.require("type")?)?)?),
             }
         }
-        return Ok((declared, bytes));
+        return Ok((declared, bytes, None));
     }
     let has = |name: &str| values.get(name).map(|member| member.is_some());
     match (has("value")?, has("valueStart")?, has("sourcePath")?) {
-        (true, false, false) => constant(values, typed()?).map(|bytes| (declared, bytes)),
-        (false, true, false) => sequence(values, typed()?).map(|bytes| (declared, bytes)),
+        (true, false, false) => constant(values, typed()?).map(|bytes| (declared, bytes, None)),
+        (false, true, false) => sequence(values, typed()?).map(|bytes| (declared, bytes, None)),
         (false, false, true) => file(values, declared, typed, model_directory),
         _ => Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
     }
@@ -135,7 +150,7 @@ fn sequence(values: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
     }
     use TensorDataType as T;
     match data_type {
-        T::Float16 => run!(f16, |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32())),
+        T::Float16 => run!(f16, |a: f16, b: f16| truncated(a.to_f32() + b.to_f32())),
         T::Float32 => run!(f32, |a, b| a + b),
         T::Float64 => run!(f64, |a, b| a + b),
         T::UInt64 | T::Int64 => run!(u64, u64::wrapping_add),
@@ -156,17 +171,20 @@ pub fn separated(path: &str) -> String {
     }
 }
 
+/// Whether DxDispatch takes a file of this name for an image. Files of other names are arrays or raw bytes.
+pub fn is_image(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".png", ".jpg"].iter().any(|ending| name.ends_with(ending))
+}
+
 /// The file of a `sourcePath`, relative to the model, else to the current directory: its path and its bytes.
 pub fn read_file(source: &Node, model_directory: &Path) -> Result<(PathBuf, Vec<u8>)> {
     let name = source.string()?;
     let name_here = separated(name);
     let beside_model = model_directory.join(&name_here);
     let path = if beside_model.exists() { beside_model } else { PathBuf::from(name_here) };
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    if matches!(extension.as_deref(), Some("jpg" | "jpeg" | "png")) {
-        return Err(
-            source.error(format!("\"{name}\", an image"), "a .npy, .dat or .bin file: this runner reads no images")
-        );
+    if is_image(name) {
+        return Err(source.error(format!("\"{name}\", an image"), "another file: this runner reads no images"));
     }
     let regular = |path: &Path| match fs::metadata(path)?.is_file() {
         true => fs::read(path),
@@ -183,7 +201,7 @@ fn file(
     declared: Option<TensorDataType>,
     typed: impl FnOnce() -> Result<TensorDataType>,
     model_directory: &Path,
-) -> Result<(Option<TensorDataType>, Vec<u8>)> {
+) -> Result<(Option<TensorDataType>, Vec<u8>, Option<PathBuf>)> {
     let source = values.require("sourcePath")?;
     let name = source.string()?;
     let (path, bytes) = read_file(&source, model_directory)?;
@@ -195,7 +213,7 @@ fn file(
             let found = format!("\"{name}\", a file of {} bytes", bytes.len());
             return Err(source.error(found, format!("a file of whole elements of {data_type}, {element} bytes each")));
         }
-        return Ok((Some(data_type), bytes));
+        return Ok((Some(data_type), bytes, Some(path)));
     }
     let (data_type, bytes) = npy::read(&bytes)
         .map_err(|why| source.error(format!("\"{name}\", but {why}"), "a .npy file this runner can read"))?;
@@ -204,6 +222,6 @@ fn file(
             format!("\"{name}\", a file of {data_type}"),
             format!("one of {declared}, the initialValuesDataType"),
         )),
-        _ => Ok((Some(data_type), bytes)),
+        _ => Ok((Some(data_type), bytes, Some(path))),
     }
 }

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use dml_cuda::{OperatorDesc, OperatorType, TensorDataType};
+use dml_cuda::{
+    FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
 use half::f16;
 use jsonc_parser::ast::Value;
 
 use super::json::{Document, Node, Result};
+use super::value::truncated;
 use super::{dispatchable, npy, resource};
 
 /// What surrounds a document.
@@ -17,14 +20,6 @@ pub struct Source<'a> {
     pub has_byte_order_mark: bool,
     /// Where the model's files are.
     pub folder: &'a Path,
-}
-
-const TRUNCATED: &str =
-    "a number that FLOAT16 holds or that rounds towards zero, because DxDispatch drops the bits that do not fit";
-
-/// Whether a value's FLOAT16 is further from zero than the value, so that dropping bits gives another.
-fn is_truncated(value: f64) -> bool {
-    f16::from_f64(value).to_f64().abs() > value.abs()
 }
 
 fn is_integer(node: &Node) -> bool {
@@ -82,8 +77,6 @@ impl Findings {
             self.add(node, &node.kind(), "a number that a double can hold");
         } else if integer.filter(of_64_bits).is_some_and(|integer| value as i128 != integer) {
             self.add(node, &node.kind(), "an integer that a double holds exactly, or a number with a fraction");
-        } else if data_type == TensorDataType::Float16 && is_truncated(f64::from(value as f32)) {
-            self.add(node, &node.kind(), TRUNCATED);
         }
     }
 
@@ -130,8 +123,9 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
         operator(dispatchable, &mut findings)?;
     }
     for command in &commands {
-        if let Some(path) = command.get("targetPath")? {
-            extension(&path, &mut findings)?;
+        // DxDispatch does not fail if it cannot write.
+        if let Some(path) = command.get("targetPath")?.filter(|path| path.kind().contains(['<', '>', '|', '?', '*'])) {
+            warnings.push(path.error(path.kind(), "a name that Windows takes, without <, >, |, ? and *"));
         }
         findings.list_of_unsigned(command, "dimensions")?;
         findings.list_of_unsigned(command, "threadGroupCount")?;
@@ -148,14 +142,29 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
                 binding(source, &resources, &mut findings)?;
             }
         }
-        if let (Some(name), Some(lengths)) = (command.get("dispatchable")?, bindings.get("SequenceLengthsTensor")?) {
-            let operator = dispatchables.iter().find(|(found, _)| Some(*found) == name.string().ok());
-            let resource = resources.iter().find(|(found, _)| resource_of(&lengths).is_some_and(|name| name == *found));
-            // What a dispatch writes is not known before it runs.
-            let known = resource.filter(|(name, _)| !outputs.iter().any(|output| output == name));
-            if let (Some((_, operator)), Some((_, resource))) = (operator, known) {
-                long_lengths(&lengths, operator, resource, source.folder, &mut findings);
+        let named = command.get("dispatchable")?;
+        let operator =
+            dispatchables.iter().find(|(name, _)| named.as_ref().and_then(|node| node.string().ok()) == Some(name));
+        match operator.map(|(_, operator)| dispatchable::read(operator)) {
+            Some(Ok(OperatorDesc::ReverseSubsequences(desc))) => {
+                let Some(lengths) = bindings.get("SequenceLengthsTensor")? else { continue };
+                let bound = resource_of(&lengths);
+                // What a dispatch writes is not known before it runs.
+                let resource = resources.iter().find(|(name, _)| bound.as_deref() == Some(name));
+                if let Some((_, resource)) = resource.filter(|(name, _)| !outputs.iter().any(|output| output == name)) {
+                    long_lengths(&lengths, &desc, resource, source.folder, &mut findings);
+                }
             }
+            Some(Ok(OperatorDesc::FillValueSequence(desc))) => {
+                let Some(output) = bindings.get("OutputTensor")? else { continue };
+                let is_used = |other: &Node| !std::ptr::eq(other.value, command.value) && uses(other, &output);
+                if let Some(rounded) = rounded_element(&desc).filter(|_| commands.iter().any(is_used)) {
+                    let required =
+                        "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
+                    findings.add(&output, &format!("a fill with the element {rounded}"), required);
+                }
+            }
+            _ => {}
         }
         let bound = |name: &str| Ok::<_, String>(bindings.get(name)?.map(|node| resource_of(&node)));
         if let (Some(input), Some(output)) = (bound("InputTensor")?, bound("OutputTensor")?) {
@@ -210,8 +219,13 @@ fn control_characters(text: &str, findings: &mut Findings) {
 }
 
 /// DirectML does not clamp a length above the axis size as this library does. Errors of what is read are found when it is read to run.
-fn long_lengths(lengths: &Node, operator: &Node, resource: &Node, folder: &Path, findings: &mut Findings) {
-    let Ok(OperatorDesc::ReverseSubsequences(desc)) = dispatchable::read(operator) else { return };
+fn long_lengths(
+    lengths: &Node,
+    desc: &ReverseSubsequencesDesc,
+    resource: &Node,
+    folder: &Path,
+    findings: &mut Findings,
+) {
     let Some(&axis_size) = desc.input_tensor.sizes.get(desc.axis as usize) else { return };
     let Ok(resource) = resource::read(resource, folder) else { return };
     let width = match desc.sequence_lengths_tensor.data_type {
@@ -226,6 +240,32 @@ fn long_lengths(lengths: &Node, operator: &Node, resource: &Node, folder: &Path,
         );
         findings.add(lengths, &format!("with a length of {longest}"), &required);
     }
+}
+
+/// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software adapter was
+/// recorded that rounds them towards zero.
+fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
+    let half = |scalar: ScalarUnion| f16::from_bits(scalar.to_bits() as u16).to_f32();
+    let (start, delta) = (half(desc.value_start), half(desc.value_delta));
+    let count: u64 = desc.output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
+    let is_half = desc.value_data_type == TensorDataType::Float16 && start.is_finite() && delta.is_finite();
+    // With a delta, one of the first few thousand elements needs more than FLOAT16's 11 bits, or all the rest are the same.
+    let elements =
+        (0..if is_half && delta != 0.0 { count.min(1 << 24) } else { 0 }).map(|n| (n as f32).mul_add(delta, start));
+    let depends = |element: &f32| {
+        let nearest = f16::from_f32(*element);
+        nearest.is_infinite() || nearest != truncated(*element)
+    };
+    elements.into_iter().find(depends)
+}
+
+/// Whether a command names the resource of a binding.
+fn uses(command: &Node, bound: &Node) -> bool {
+    let resource = command.get("resource").ok().flatten();
+    let bindings = command.get("bindings").ok().flatten().and_then(|bindings| bindings.members().ok());
+    let sources = bindings.into_iter().flatten().map(|(_, source)| source).chain(resource);
+    resource_of(bound)
+        .is_some_and(|name| sources.into_iter().any(|source| resource_of(&source).as_ref() == Some(&name)))
 }
 
 /// The resource that a binding names.
@@ -361,7 +401,6 @@ fn initial_values(resource: &Node, folder: &Path, findings: &mut Findings) -> Re
         return Ok(());
     }
     if let Some(path) = values.get("sourcePath")? {
-        extension(&path, findings)?;
         return array_file(&path, folder, findings);
     }
     findings.unsigned(&values, &["valueCount"])?;
@@ -372,28 +411,6 @@ fn initial_values(resource: &Node, folder: &Path, findings: &mut Findings) -> Re
         if let (Some(node), Some(data_type)) = (values.get(member)?, declared) {
             findings.number(&node, data_type);
         }
-    }
-    if declared == Some(TensorDataType::Float16) {
-        half_sequence(&values, findings)?;
-    }
-    Ok(())
-}
-
-/// DxDispatch drops bits at each addition of a FLOAT16 sequence.
-fn half_sequence(values: &Node, findings: &mut Findings) -> Result<()> {
-    let (Some(start), Some(delta)) = (values.get("valueStart")?, values.get("valueDelta")?) else { return Ok(()) };
-    let (mut sum, delta) = (f16::from_f64(start.float()?), f16::from_f64(delta.float()?));
-    for _ in 1..values.require("valueCount")?.u32()? {
-        let exact = sum.to_f64() + delta.to_f64();
-        let next = f16::from_f64(exact);
-        if is_truncated(exact) {
-            findings.add(values, &format!("a sequence with the sum {exact}"), TRUNCATED);
-            break;
-        }
-        if next == sum || next.is_nan() {
-            break;
-        }
-        sum = next;
     }
     Ok(())
 }
@@ -416,15 +433,6 @@ fn array_file(source: &Node, folder: &Path, findings: &mut Findings) -> Result<(
     }
     if header.windows(2).any(|pair| pair == b"'>") {
         findings.add(source, &format!("{}, a big-endian array", source.kind()), "a little-endian one");
-    }
-    Ok(())
-}
-
-/// DxDispatch takes images by these endings. Any other file but .npy is raw bytes.
-fn extension(path: &Node, findings: &mut Findings) -> Result<()> {
-    let name = path.string()?.to_ascii_lowercase();
-    if [".png", ".jpg"].iter().any(|extension| name.ends_with(extension)) {
-        findings.add(path, &path.kind(), "a file that is no image");
     }
     Ok(())
 }

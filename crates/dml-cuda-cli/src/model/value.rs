@@ -10,7 +10,7 @@ pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> 
     use TensorDataType as T;
     Ok(match data_type {
         T::Float16 => {
-            let value = f16::from_f32(node.float()? as f32);
+            let value = truncated(node.float()? as f32);
             within(node, data_type, f64::from(value))?;
             value.to_le_bytes().to_vec()
         }
@@ -28,6 +28,13 @@ pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> 
             integer(node, data_type)?.to_le_bytes()[..width as usize].to_vec()
         }
     })
+}
+
+/// A FLOAT16 without the bits that do not fit, as DxDispatch makes it: 0.1 is 0.0999756. Infinity from 65536 on.
+pub fn truncated(value: f32) -> f16 {
+    let nearest = f16::from_f32(value);
+    let further = nearest.to_f32().abs() > value.abs() && value.abs() < 65536.0;
+    f16::from_bits(nearest.to_bits() - u16::from(further))
 }
 
 /// Fails if a finite number became infinite in the type.

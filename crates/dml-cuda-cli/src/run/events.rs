@@ -102,6 +102,14 @@ impl<'a> Printer<'a> {
         say!("Running on '{}'", on.name())
     }
 
+    pub fn compiles(&self, as_graph: bool) -> Result<(), String> {
+        match (self.is_json(), as_graph) {
+            (true, _) => Ok(()),
+            (false, true) => say!("Compiling op using IDMLDevice1::CompileGraph"),
+            (false, false) => say!("Compile Op"),
+        }
+    }
+
     pub fn initialized(&self, name: &str, milliseconds: f64) -> Result<(), String> {
         if self.is_json() {
             return line(&json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds }));
@@ -166,18 +174,18 @@ impl<'a> Printer<'a> {
         match (self.options.print_commands, self.is_json()) {
             (false, _) => Ok(()),
             (true, true) => line(&json!({ "event": "command_begins", "command": n, "text": text })),
-            (true, false) => say!("[StartCmd][{n:04}]\t: {text}"),
+            (true, false) => say!("[StartCmd][{n:4}]\t: {text}"),
         }
     }
 
-    /// Printed after each command: 0 or Windows' E_FAIL, and the error.
+    /// Printed after each command: 0 or Windows' E_FAIL, which DxDispatch prints as a signed number, and the error.
     pub fn command_ends(&self, n: usize, error: Option<&String>) -> Result<(), String> {
         match (self.options.print_commands, self.is_json()) {
             (false, _) => Ok(()),
             (true, true) => line(&json!({ "event": "command_ends", "command": n, "error": error })),
             (true, false) => {
-                let code = if error.is_some() { 0x8000_4005_u32 } else { 0 };
-                say!("[EndCmd][{n:04}]\t: hr={code:#010x} {}\n", error.map_or("", String::as_str))
+                let code = if error.is_some() { "-0x7fffbffb" } else { "0x0" };
+                say!("[EndCmd][{n:4}]\t: hr={code:<10} {}\n", error.map_or("", String::as_str))
             }
         }
     }

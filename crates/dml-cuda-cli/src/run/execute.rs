@@ -36,6 +36,7 @@ pub struct Executor<'a> {
     stream: Stream,
     resources: HashMap<String, Placed>,
     operators: HashMap<String, (CompiledOperator, Bindings)>,
+    files_read: Vec<PathBuf>,
 }
 
 impl<'a> Executor<'a> {
@@ -50,6 +51,7 @@ impl<'a> Executor<'a> {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
                 format!("dispatchable '{name}' is rejected:{}", lines.concat())
             })?;
+            printer.compiles(dispatchable.compiled_as_graph)?;
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
@@ -67,7 +69,7 @@ impl<'a> Executor<'a> {
             resources.insert(name, Placed { buffer, resource, initial_length: initial.len() as u64 });
         }
         let stream = device.create_stream().map_err(|error| error.to_string())?;
-        let executor = Self { options, printer, stream, resources, operators };
+        let executor = Self { options, printer, stream, resources, operators, files_read: model.files };
         model.commands.iter().enumerate().try_for_each(|(n, (command, text))| executor.command(n, command, text))
     }
 
@@ -117,7 +119,8 @@ impl<'a> Executor<'a> {
         let output = output.ok_or("nothing is bound to OutputTensor")?;
 
         let on_gpu = operator.device().ordinal().is_some();
-        let mut graph = if on_gpu && !self.options.no_graph {
+        // A graph has at least one dispatch.
+        let mut graph = if on_gpu && !self.options.no_graph && self.options.dispatch_repeat > 0 {
             Some(self.graph(&operator.bind(&inputs, &output).map_err(|error| error.to_string())?)?)
         } else {
             None
@@ -133,17 +136,19 @@ impl<'a> Executor<'a> {
         while more(samples.count()) {
             std::thread::sleep(begun.map_or(Duration::ZERO, |begun| interval.saturating_sub(begun.elapsed())));
             begun = Some(Instant::now());
-            let most = options.max_gpu_time_measurements.unwrap_or(u32::MAX);
-            let on_gpu = on_gpu && samples.count() < most;
             let (cpu, gpu) = match &mut graph {
                 Some(graph) => self.launch(graph)?,
                 None => self.repeat(&operator.bind(&inputs, &output).map_err(|error| error.to_string())?, on_gpu)?,
             };
             let repeat = f64::from(options.dispatch_repeat);
             samples.cpu.push(cpu / repeat);
-            samples.gpu.extend(gpu.filter(|_| on_gpu).map(|gpu| gpu / repeat));
+            samples.gpu.extend(gpu.map(|gpu| gpu / repeat));
         }
-        self.printer.dispatched(name, &samples)
+        samples.keep_last_of_gpu(options.max_gpu_time_measurements);
+        match samples.count() {
+            0 => Ok(()),
+            _ => self.printer.dispatched(name, &samples),
+        }
     }
 
     /// The dispatches of an iteration as one graph. DxDispatch records them into one command list.
@@ -237,10 +242,9 @@ impl<'a> Executor<'a> {
         if let (true, Some(data_type)) = (is_npy, data_type) {
             bytes = npy::write(data_type, &shape, &bytes)?;
         }
-        let model = self.options.model.as_ref().or(self.options.positional_model.as_ref());
-        let is_path = |model: &PathBuf| matches!((model.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
-        if model.is_some_and(is_path) {
-            return Err("it is the model that runs, which a resource may not replace; choose another name".to_owned());
+        let is_path = |read: &PathBuf| matches!((read.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        if self.files_read.iter().any(is_path) {
+            return Err("the model was read from it, must be another file".to_owned());
         }
         whole_file::write(&path, &bytes)?;
         let path = std::path::absolute(&path).unwrap_or(path);

@@ -3,7 +3,7 @@
 use crate::options::Options;
 use crate::out::say;
 
-/// One sample per iteration, in milliseconds. The CPU device has no GPU samples.
+/// One sample per iteration, in milliseconds. Those of the GPU are of the last iterations; the CPU device has none.
 #[derive(Default)]
 pub struct Samples {
     pub cpu: Vec<f64>,
@@ -13,6 +13,12 @@ pub struct Samples {
 impl Samples {
     pub fn count(&self) -> u32 {
         self.cpu.len() as u32
+    }
+
+    /// Leaves out samples of the GPU before the last `most`.
+    pub fn keep_last_of_gpu(&mut self, most: Option<u32>) {
+        let more = most.map_or(0, |most| self.gpu.len().saturating_sub(most as usize));
+        self.gpu.drain(..more);
     }
 }
 
@@ -36,16 +42,14 @@ fn statistics(samples: &[f64]) -> Option<Statistics> {
     })
 }
 
-/// Splits samples into cold and hot. At most the first `warmup` are cold, and at least one is hot.
-fn cold_and_hot(samples: &[f64], warmup: u32) -> (&[f64], &[f64]) {
-    samples.split_at(samples.len().saturating_sub(1).min(warmup as usize))
-}
-
 /// Prints the timings of a dispatch.
 pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), String> {
     let iterations = samples.count();
-    let (cpu_cold, cpu_hot) = cold_and_hot(&samples.cpu, options.warmup_samples);
-    let (gpu_cold, gpu_hot) = cold_and_hot(&samples.gpu, options.warmup_samples);
+    // Cold are the first iterations, and at least one is hot.
+    let cold = iterations.saturating_sub(1).min(options.warmup_samples) as usize;
+    let without_gpu_sample = samples.cpu.len() - samples.gpu.len();
+    let (cpu_cold, cpu_hot) = samples.cpu.split_at(cold);
+    let (gpu_cold, gpu_hot) = samples.gpu.split_at(cold.saturating_sub(without_gpu_sample));
     if options.timing_verbosity == 0 {
         let cpu = statistics(cpu_hot).map_or(0.0, |cpu| cpu.median);
         let gpu = statistics(gpu_hot).map_or_else(String::new, |gpu| format!(", {:.6} ms median (GPU)", gpu.median));
@@ -63,10 +67,14 @@ pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), St
             say!("{kind}: {count} samples, {average:.4} ms average, {min:.4} ms min, {median:.4} ms median, {max:.4} ms max")?;
         }
     }
+    if !samples.gpu.is_empty() && without_gpu_sample > 0 {
+        say!("GPU samples buffer has {without_gpu_sample} samples overwritten.")?;
+    }
     if options.timing_verbosity >= 2 {
         say!("The timings of each iteration: ")?;
         for (n, cpu) in samples.cpu.iter().enumerate() {
-            let gpu = samples.gpu.get(n).map_or_else(String::new, |gpu| format!(", {gpu:.4} ms (GPU)"));
+            let gpu = n.checked_sub(without_gpu_sample).and_then(|n| samples.gpu.get(n));
+            let gpu = gpu.map_or_else(String::new, |gpu| format!(", {gpu:.4} ms (GPU)"));
             say!("iteration {n}: {cpu:.4} ms (CPU){gpu}")?;
         }
     }

@@ -40,7 +40,7 @@ fn the_models_print_what_they_document() {
             assert_eq!(resources(&output)[0], line, "{name}");
             let first = stdout(&output).lines().next().expect("a line").to_owned();
             assert!(first.starts_with("Running on '") && (adapter.is_none() || first == "Running on 'CPU'"), "{first}");
-            let dispatch = stdout(&output).lines().nth(1).expect("a second line").to_owned();
+            let dispatch = stdout(&output).lines().nth(2).expect("a third line").to_owned();
             assert!(dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"), "{dispatch}");
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::runner;
+use crate::{runner, small, stderr};
 
 /// A model that writes `count` bytes of 7.
 fn model(folder: &Path, count: u64, target: &Path) -> std::path::PathBuf {
@@ -100,13 +100,22 @@ fn what_is_no_writable_file_is_refused_and_stays() {
 }
 
 #[test]
-fn a_model_is_not_replaced_by_its_own_resource() {
+fn a_file_that_the_model_was_read_from_is_not_replaced() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
-    let output = write(scratch.path(), &path);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && message.contains("it is the model that runs"), "{message}");
-    assert!(fs::read_to_string(&path).expect("there").contains("writeFile"));
+    let input = scratch.path().join("in.bin");
+    fs::write(&input, [1, 2, 3, 4]).expect("written");
+    let mut model = small();
+    model["resources"]["In"] = json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in.bin" } });
+    for target in ["model.json", "in.bin"] {
+        model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": target }]);
+        let path = scratch.path().join("model.json");
+        fs::write(&path, model.to_string()).expect("written");
+        let output = runner().current_dir(scratch.path()).arg("model.json").output().expect("the runner starts");
+        let message = stderr(&output);
+        assert!(output.status.code() == Some(1) && message.contains("the model was read from it"), "{message}");
+        assert!(fs::read_to_string(&path).expect("there").contains("writeFile"));
+        assert_eq!(fs::read(&input).expect("there"), [1, 2, 3, 4]);
+    }
 }
 
 #[test]

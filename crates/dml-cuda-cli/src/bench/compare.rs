@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::bench::record::{Run, Timing};
+use crate::bench::record::{Failed, Run, Timing};
 use crate::bench::statistics::geometric_mean;
-use crate::bench::suite::manifest::{Key, Mode};
+use crate::bench::suite::manifest::{Key, Mode, Work};
 
 use cell::{cell, change};
 pub use cell::{Cell, Change, Status};
@@ -56,6 +56,20 @@ pub struct Row {
     pub cells: Vec<Option<Cell>>,
     /// One for each run after the first: its speed-up over that, and whether it is one.
     pub changes: Vec<Option<Change>>,
+    /// One for each run: why it has no cell, if the case failed there.
+    #[serde(rename = "failed", skip_serializing_if = "none_failed")]
+    pub failures: Vec<Option<String>>,
+}
+
+fn none_failed(failures: &[Option<String>]) -> bool {
+    failures.iter().all(Option::is_none)
+}
+
+impl Row {
+    /// Whether a run has the case, timed or failed.
+    fn is_in(&self, run: usize) -> bool {
+        self.cells[run].is_some() || self.failures[run].is_some()
+    }
 }
 
 #[derive(Serialize)]
@@ -69,9 +83,15 @@ pub struct Group {
 pub struct Outputs {
     pub equal: usize,
     pub different: Vec<String>,
-    /// How many only one of the two runs has.
+    /// Those that the other run failed to write: name and error.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, String>,
+    /// How many only one of the two runs has, and the other did not fail to write.
     #[serde(skip)]
     pub missing: usize,
+    /// How many of `failed` the first run wrote, or has no word of.
+    #[serde(skip)]
+    newly_failed: usize,
 }
 
 impl Comparison {
@@ -79,11 +99,16 @@ impl Comparison {
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let by_key: Vec<BTreeMap<Key, &Timing>> =
             runs.iter().map(|run| run.cases.iter().map(|timing| (timing.work.key(), timing)).collect()).collect();
+        let failed_by_key: Vec<BTreeMap<Key, &Failed>> =
+            runs.iter().map(|run| run.failed.iter().map(|failed| (failed.work.key(), failed)).collect()).collect();
         let mut not_compared = BTreeSet::new();
         let mut rows = Vec::new();
         for key in in_order(runs).into_iter().filter(|(mode, ..)| !mode.is_baseline()) {
             let timings: Vec<Option<&Timing>> = by_key.iter().map(|timings| timings.get(&key).copied()).collect();
-            let Some(first) = timings.iter().flatten().next() else { continue };
+            let failed: Vec<Option<&Failed>> = failed_by_key.iter().map(|failed| failed.get(&key).copied()).collect();
+            let failures = failed.iter().map(|failed| Some(failed.as_ref()?.error.clone())).collect();
+            let works = timings.iter().flatten().map(|timing| &timing.work);
+            let Some(first) = works.chain(failed.iter().flatten().map(|failed| &failed.work)).next() else { continue };
             let cells: Vec<Option<Cell>> =
                 timings.iter().zip(runs).map(|(timing, run)| timing.map(|timing| cell(timing, run))).collect();
             let mut changes = Vec::new();
@@ -92,9 +117,9 @@ impl Comparison {
                     (Some(a), Some(b), ..) if a.work.bytes != b.work.bytes => {
                         not_compared.insert(format!(
                             "{} {} {}: {} bytes in '{}' and {} in '{}', which is other work",
-                            first.work.case,
-                            first.work.data_type,
-                            first.work.mode.name(),
+                            first.case,
+                            first.data_type,
+                            first.mode.name(),
                             a.work.bytes,
                             runs[0].label,
                             b.work.bytes,
@@ -108,7 +133,7 @@ impl Comparison {
                 changes.push(change);
             }
             let (mode, case, data_type) = key;
-            rows.push(Row { case, data_type, mode, bytes: first.work.bytes, cells, changes });
+            rows.push(Row { case, data_type, mode, bytes: first.bytes, cells, changes, failures });
         }
         not_compared.extend(missing(runs, &rows));
         for run in
@@ -132,10 +157,18 @@ impl Comparison {
             || self.rows.iter().flat_map(|row| row.changes.iter().enumerate().map(move |(n, change)| (row, n, change)));
         let slower =
             changes().filter(|(.., change)| change.is_some_and(|change| change.status == Status::Slower)).count();
-        let has = |row: &Row, run: usize| row.cells[run].is_some();
-        let missing = changes().filter(|(row, n, change)| change.is_none() && (has(row, 0) || has(row, n + 1))).count();
-        let different: usize = self.outputs.iter().map(|outputs| outputs.different.len()).sum();
-        let missing_outputs: usize = self.outputs.iter().map(|outputs| outputs.missing).sum();
+        let failed = |row: &Row, run: usize| row.failures[run].is_some();
+        let newly_failed = changes().filter(|(row, n, _)| failed(row, n + 1) && !failed(row, 0)).count();
+        let is_missing = |row: &Row, n: usize| match (row.is_in(0), row.is_in(n + 1)) {
+            // Both have a time, of other work.
+            (true, true) => !failed(row, 0) && !failed(row, n + 1),
+            (first, other) => first || other && !failed(row, n + 1),
+        };
+        let missing = changes().filter(|(row, n, change)| change.is_none() && is_missing(row, *n)).count();
+        let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
+        let different = sum(|outputs| outputs.different.len());
+        let missing_outputs = sum(|outputs| outputs.missing);
+        let failed_outputs = sum(|outputs| outputs.newly_failed);
         let mut said = Vec::new();
         let mut say = |allowed: bool, count: usize, what: [&str; 2], option: &str| {
             if !allowed && count > 0 {
@@ -143,6 +176,8 @@ impl Comparison {
             }
         };
         say(false, slower, ["case is SLOWER", "cases are SLOWER"], "");
+        say(false, newly_failed, ["case failed", "cases failed"], " that did not fail in the first run");
+        say(false, failed_outputs, ["output failed", "outputs failed"], " that did not fail in the first run");
         say(
             allow_different_outputs,
             different,
@@ -160,8 +195,11 @@ impl Comparison {
 fn in_order(runs: &[Run]) -> Vec<Key> {
     let mut seen = BTreeSet::new();
     runs.iter()
-        .flat_map(|run| &run.cases)
-        .map(|timing| timing.work.key())
+        .flat_map(|run| {
+            let timed = run.cases.iter().map(|timing| &timing.work);
+            timed.chain(run.failed.iter().map(|failed| &failed.work))
+        })
+        .map(Work::key)
         .filter(|key| seen.insert(key.clone()))
         .collect()
 }
@@ -193,10 +231,15 @@ fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
 fn outputs(first: &Run, other: &Run) -> Outputs {
     let both = first.outputs.iter().filter_map(|(name, bytes)| Some((name, bytes == other.outputs.get(name)?)));
     let (equal, different): (Vec<_>, Vec<_>) = both.partition(|&(_, equal)| equal);
-    let shared = equal.len() + different.len();
-    let missing = first.outputs.len() + other.outputs.len() - 2 * shared;
+    let alone = |run: &Run, from: &Run| {
+        let is_alone = |name: &&String| !from.outputs.contains_key(*name) && !from.failed_outputs.contains_key(*name);
+        run.outputs.keys().filter(is_alone).count()
+    };
     let different = different.into_iter().map(|(name, _)| name.clone()).collect();
-    Outputs { equal: equal.len(), different, missing }
+    let failed = other.failed_outputs.clone();
+    let newly_failed = failed.keys().filter(|name| !first.failed_outputs.contains_key(*name)).count();
+    let missing = alone(first, other) + alone(other, first);
+    Outputs { equal: equal.len(), different, failed, missing, newly_failed }
 }
 
 /// What one run has and another has not, counted by mode.
@@ -204,7 +247,7 @@ fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
     let mut said = Vec::new();
     for mode in [Mode::Fill, Mode::Copy, Mode::InPlace] {
         for (n, run) in runs.iter().enumerate() {
-            let count = rows.iter().filter(|row| row.mode == mode && row.cells[n].is_none()).count();
+            let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
             if count > 0 && runs.len() > 1 {
                 let directml = ["DirectML", "DxDispatch"].iter().any(|tool| run.machine.tool.starts_with(tool));
                 let why = match mode {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::bench::record::{Machine, Run, Samples, Timing, SCHEMA};
+use crate::bench::record::{Failed, Machine, Run, Samples, Timing, SCHEMA};
 use crate::bench::suite::manifest::Manifest;
 use crate::out::say;
 
@@ -43,7 +43,8 @@ pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Res
         of_logs(from, manifest)?
     };
     if run.cases.is_empty() {
-        let why = run.notes.first().map(|note| format!(" ({note})")).unwrap_or_default();
+        let why = run.failed.first().map(|failed| format!(" ({}: {})", failed.work.name(), failed.error));
+        let why = why.unwrap_or_default();
         return Err(format!("{}: there is no time in it of a case of the suite{why}", from.display()));
     }
     let About { label, device, notes } = about;
@@ -106,7 +107,7 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
         let Some(log) = found.get(&entry.name) else { continue };
         match log.samples() {
             Some(samples) => run.cases.push(Timing { work: entry.work.clone(), samples, baseline: None }),
-            None => run.notes.push(format!("{}: {}", entry.name, log.why_nothing())),
+            None => run.failed.push(Failed { work: entry.work.clone(), error: log.why_nothing() }),
         }
     }
     run.outputs = outputs;

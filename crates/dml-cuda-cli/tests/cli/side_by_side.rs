@@ -233,7 +233,7 @@ esac
     assert_eq!(output.status.code(), Some(1), "what fails is said, and the rest is kept");
     let found = read(&folder.path().join("x.json"));
     assert_eq!(found["outputs"], json!({ "check.fill.int8": "616263" }));
-    assert_eq!(found["notes"].as_array().expect("notes").len(), 25);
+    assert_eq!(found["failed_outputs"].as_object().expect("failures").len(), 25);
     // Another device needs a file of its own.
     let said = refused(folder.path(), &["bench", "s", "-o", "x.json", "--only", "lanes_of_31", "-a", "cpu"]);
     assert!(
@@ -272,8 +272,8 @@ fn logs_and_tables_become_runs() {
     let medians = found["cases"][0]["samples"]["medians"].as_array().expect("medians");
     assert!(medians.len() == 1 && (medians[0].as_f64().expect("a number") - 7.591).abs() < 1e-9, "{medians:?}");
     assert_eq!(found["outputs"], json!({ "check.fill.int8": "01ff" }));
-    let notes = found["notes"].to_string();
-    assert!(notes.contains("its GPU time is 'nan', no number") && notes.contains("a laptop"), "{notes}");
+    assert_eq!(found["failed"][0]["error"], json!("its GPU time is 'nan', no number"));
+    assert!(found["notes"].to_string().contains("a laptop"), "{}", found["notes"]);
 
     fs::write(
         logs.join("other.log"),
@@ -621,10 +621,13 @@ fn a_bench_that_fails_says_it_once_and_leaves_nothing() {
     let said = text(&output.stderr);
     assert!(said.lines().count() == 10 && said.contains("16 of 16 models, "), "{said}");
     assert_eq!(
-        read(&folder.path().join("n.json"))["notes"].as_array().expect("notes").len(),
+        read(&folder.path().join("n.json"))["failed_outputs"].as_object().expect("failures").len(),
         4,
         "what was not tried again stays"
     );
+    well(folder.path(), &["suite", "s", "--tier", "quick"]);
+    well(folder.path(), &[&only[..], &["check.fill"]].concat());
+    assert!(read(&folder.path().join("n.json"))["failed_outputs"].is_null(), "it went well the second time");
 }
 
 #[test]
@@ -688,6 +691,46 @@ fn a_guard_fails_for_what_is_lost() {
         let output = run(folder.path(), &[&["compare", "a.json", "b.json"], options].concat());
         assert_eq!(output.status.code(), Some(2), "{options:?}");
     }
+}
+
+/// A failed case is a row of its own, with its cause and without figures.
+#[test]
+fn a_failed_case_is_a_row_with_its_cause() {
+    let folder = two_runs();
+    let mut b = made("b", &[("x", "f32", &[1.0, 1.0, 1.0])]);
+    let error = "Failed to parse the model: \"Sizes\" <1>, line 7";
+    b["failed"] =
+        json!([{ "case": "y", "type": "f32", "mode": "copy", "bytes": 1 << 20, "dispatches": 1, "error": error }]);
+    b["failed_outputs"] = json!({ "o": "no memory" });
+    let write = |run: &Value| fs::write(folder.path().join("b.json"), run.to_string()).expect("written");
+    write(&b);
+    let compared = |format: &str| well(folder.path(), &["compare", "a.json", "b.json", "--format", format]);
+    for format in ["table", "markdown"] {
+        let text = compared(format);
+        let row = text.lines().find(|line| line.contains(&format!("B failed: {error}"))).expect("a row");
+        assert!(row.contains(" y ") && row.contains(" failed "), "{text}");
+        assert!(text.contains("B: 1 case failed") && text.contains("B: 1 output failed: o (no memory)"), "{text}");
+        assert!(text.contains("B is as fast as A, in one case"), "{text}");
+    }
+    let csv = compared("csv");
+    let mut records = csv::Reader::from_reader(csv.as_bytes());
+    let last = records.records().last().expect("records").expect("a record");
+    assert_eq!((&last[0], &last[7], &last[14]), ("y", "", format!("failed: {error}").as_str()));
+    let json: Value = serde_json::from_str(&compared("json")).expect("JSON");
+    assert_eq!(json["rows"][1]["failed"], json!([null, error]));
+    assert_eq!(json["rows"][1]["cells"], json!([null, null]));
+    assert!(compared("html").contains("failed: Failed to parse the model: &quot;Sizes&quot; &lt;1&gt;, line 7</td>"));
+    let google = well(folder.path(), &["report", "b.json", "--format", "gbench"]);
+    assert!(google.contains("\"error_occurred\": true") && google.contains("Failed to parse"), "{google}");
+    let guard = ["compare", "a.json", "b.json", "--fail-on-slower", "--allow-missing"];
+    let said = refused(folder.path(), &guard);
+    assert!(said.contains("1 case failed that did not fail in the first run; 1 output failed"), "{said}");
+    b["failed"][0]["error"] = json!(" ");
+    write(&b);
+    assert!(refused(folder.path(), &["report", "b.json"]).contains("the failed case 'y, f32, copy' has no error"));
+    b["failed"][0]["case"] = json!("x");
+    write(&b);
+    assert!(refused(folder.path(), &["report", "b.json"]).contains("the case 'x, f32, copy' is there twice"));
 }
 
 #[test]

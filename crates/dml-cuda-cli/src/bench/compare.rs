@@ -2,6 +2,7 @@
 
 mod cell;
 mod labels;
+mod outputs;
 #[cfg(test)]
 mod tests;
 
@@ -9,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::bench::record::{Run, Timing};
+use crate::bench::record::{Failed, Run, Timing};
 use crate::bench::statistics::geometric_mean;
-use crate::bench::suite::manifest::{Key, Mode};
+use crate::bench::suite::manifest::{Key, Mode, Work};
 
 use cell::{cell, change};
 pub use cell::{Cell, Change, Status};
 pub use labels::{letter, tell_apart};
+use outputs::{directml, Outputs};
 
 /// From here on work is bound by memory; below, launches and the L2 have their part.
 const LARGE_BYTES: u64 = 128 << 20;
@@ -29,7 +31,7 @@ pub struct Comparison {
     pub groups: Vec<Group>,
     /// Percent below which a difference is none.
     pub threshold: f64,
-    /// Small models whose output each of the other runs wrote as well as the first: how many are equal, and the names of the others.
+    /// Outputs of small models that both the first run and another wrote, one for each other run.
     pub outputs: Vec<Outputs>,
     /// What is not compared, and why.
     pub not_compared: Vec<String>,
@@ -56,6 +58,20 @@ pub struct Row {
     pub cells: Vec<Option<Cell>>,
     /// One for each run after the first: its speed-up over that, and whether it is one.
     pub changes: Vec<Option<Change>>,
+    /// One for each run: why it has no cell, if the case failed there.
+    #[serde(rename = "failed", skip_serializing_if = "none_failed")]
+    pub failures: Vec<Option<String>>,
+}
+
+fn none_failed(failures: &[Option<String>]) -> bool {
+    failures.iter().all(Option::is_none)
+}
+
+impl Row {
+    /// Whether a run has the case, timed or failed.
+    fn is_in(&self, run: usize) -> bool {
+        self.cells[run].is_some() || self.failures[run].is_some()
+    }
 }
 
 #[derive(Serialize)]
@@ -65,25 +81,21 @@ pub struct Group {
     pub speed_ups: Vec<Option<(usize, f64)>>,
 }
 
-#[derive(Serialize)]
-pub struct Outputs {
-    pub equal: usize,
-    pub different: Vec<String>,
-    /// How many only one of the two runs has.
-    #[serde(skip)]
-    pub missing: usize,
-}
-
 impl Comparison {
     /// Of one run or more, the first of which the others are compared with; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let by_key: Vec<BTreeMap<Key, &Timing>> =
             runs.iter().map(|run| run.cases.iter().map(|timing| (timing.work.key(), timing)).collect()).collect();
+        let failed_by_key: Vec<BTreeMap<Key, &Failed>> =
+            runs.iter().map(|run| run.failed.iter().map(|failed| (failed.work.key(), failed)).collect()).collect();
         let mut not_compared = BTreeSet::new();
         let mut rows = Vec::new();
         for key in in_order(runs).into_iter().filter(|(mode, ..)| !mode.is_baseline()) {
             let timings: Vec<Option<&Timing>> = by_key.iter().map(|timings| timings.get(&key).copied()).collect();
-            let Some(first) = timings.iter().flatten().next() else { continue };
+            let failed: Vec<Option<&Failed>> = failed_by_key.iter().map(|failed| failed.get(&key).copied()).collect();
+            let failures = failed.iter().map(|failed| Some(failed.as_ref()?.error.clone())).collect();
+            let works = timings.iter().flatten().map(|timing| &timing.work);
+            let Some(first) = works.chain(failed.iter().flatten().map(|failed| &failed.work)).next() else { continue };
             let cells: Vec<Option<Cell>> =
                 timings.iter().zip(runs).map(|(timing, run)| timing.map(|timing| cell(timing, run))).collect();
             let mut changes = Vec::new();
@@ -92,14 +104,22 @@ impl Comparison {
                     (Some(a), Some(b), ..) if a.work.bytes != b.work.bytes => {
                         not_compared.insert(format!(
                             "{} {} {}: {} bytes in '{}' and {} in '{}', which is other work",
-                            first.work.case,
-                            first.work.data_type,
-                            first.work.mode.name(),
+                            first.case,
+                            first.data_type,
+                            first.mode.name(),
                             a.work.bytes,
                             runs[0].label,
                             b.work.bytes,
                             runs[n].label
                         ));
+                        None
+                    }
+                    (Some(_), Some(_), ..)
+                        if first.mode == Mode::InPlace
+                            && directml(&runs[0]).is_some() != directml(&runs[n]).is_some() =>
+                    {
+                        not_compared
+                            .insert("cases (in place): DirectML accepts them and returns wrong data".to_owned());
                         None
                     }
                     (_, _, Some(a), Some(b)) => Some(change(a, b, threshold)),
@@ -108,7 +128,12 @@ impl Comparison {
                 changes.push(change);
             }
             let (mode, case, data_type) = key;
-            rows.push(Row { case, data_type, mode, bytes: first.work.bytes, cells, changes });
+            rows.push(Row { case, data_type, mode, bytes: first.bytes, cells, changes, failures });
+        }
+        for run in runs {
+            let failed = run.failed.iter().filter(|failed| failed.work.mode.is_baseline());
+            not_compared
+                .extend(failed.map(|failed| format!("{} of '{}': {}", failed.work.name(), run.label, failed.error)));
         }
         not_compared.extend(missing(runs, &rows));
         for run in
@@ -121,7 +146,7 @@ impl Comparison {
             ));
         }
         let groups = groups(&rows, runs.len());
-        let outputs = runs.iter().skip(1).map(|run| outputs(&runs[0], run)).collect();
+        let outputs = runs.iter().skip(1).map(|run| Outputs::new(&runs[0], run)).collect();
         let runs = runs.iter().map(summary).collect();
         Self { runs, rows, groups, threshold, outputs, not_compared: not_compared.into_iter().collect() }
     }
@@ -132,10 +157,18 @@ impl Comparison {
             || self.rows.iter().flat_map(|row| row.changes.iter().enumerate().map(move |(n, change)| (row, n, change)));
         let slower =
             changes().filter(|(.., change)| change.is_some_and(|change| change.status == Status::Slower)).count();
-        let has = |row: &Row, run: usize| row.cells[run].is_some();
-        let missing = changes().filter(|(row, n, change)| change.is_none() && (has(row, 0) || has(row, n + 1))).count();
-        let different: usize = self.outputs.iter().map(|outputs| outputs.different.len()).sum();
-        let missing_outputs: usize = self.outputs.iter().map(|outputs| outputs.missing).sum();
+        let failed = |row: &Row, run: usize| row.failures[run].is_some();
+        let newly_failed = changes().filter(|(row, n, _)| failed(row, n + 1) && !failed(row, 0)).count();
+        let is_missing = |row: &Row, n: usize| match (row.is_in(0), row.is_in(n + 1)) {
+            // Both have a time, of other work.
+            (true, true) => !failed(row, 0) && !failed(row, n + 1),
+            (first, other) => first || other && !failed(row, n + 1),
+        };
+        let missing = changes().filter(|(row, n, change)| change.is_none() && is_missing(row, *n)).count();
+        let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
+        let different = sum(|outputs| outputs.different.len());
+        let missing_outputs = sum(|outputs| outputs.missing);
+        let failed_outputs = sum(|outputs| outputs.newly_failed);
         let mut said = Vec::new();
         let mut say = |allowed: bool, count: usize, what: [&str; 2], option: &str| {
             if !allowed && count > 0 {
@@ -143,6 +176,8 @@ impl Comparison {
             }
         };
         say(false, slower, ["case is SLOWER", "cases are SLOWER"], "");
+        say(false, newly_failed, ["case failed", "cases failed"], " that did not fail in the first run");
+        say(false, failed_outputs, ["output failed", "outputs failed"], " that did not fail in the first run");
         say(
             allow_different_outputs,
             different,
@@ -160,8 +195,11 @@ impl Comparison {
 fn in_order(runs: &[Run]) -> Vec<Key> {
     let mut seen = BTreeSet::new();
     runs.iter()
-        .flat_map(|run| &run.cases)
-        .map(|timing| timing.work.key())
+        .flat_map(|run| {
+            let timed = run.cases.iter().map(|timing| &timing.work);
+            timed.chain(run.failed.iter().map(|failed| &failed.work))
+        })
+        .map(Work::key)
         .filter(|key| seen.insert(key.clone()))
         .collect()
 }
@@ -190,25 +228,15 @@ fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
     groups
 }
 
-fn outputs(first: &Run, other: &Run) -> Outputs {
-    let both = first.outputs.iter().filter_map(|(name, bytes)| Some((name, bytes == other.outputs.get(name)?)));
-    let (equal, different): (Vec<_>, Vec<_>) = both.partition(|&(_, equal)| equal);
-    let shared = equal.len() + different.len();
-    let missing = first.outputs.len() + other.outputs.len() - 2 * shared;
-    let different = different.into_iter().map(|(name, _)| name.clone()).collect();
-    Outputs { equal: equal.len(), different, missing }
-}
-
 /// What one run has and another has not, counted by mode.
 fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
     let mut said = Vec::new();
     for mode in [Mode::Fill, Mode::Copy, Mode::InPlace] {
         for (n, run) in runs.iter().enumerate() {
-            let count = rows.iter().filter(|row| row.mode == mode && row.cells[n].is_none()).count();
+            let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
             if count > 0 && runs.len() > 1 {
-                let directml = ["DirectML", "DxDispatch"].iter().any(|tool| run.machine.tool.starts_with(tool));
                 let why = match mode {
-                    Mode::InPlace if directml => ": DirectML accepts them and returns wrong data",
+                    Mode::InPlace if directml(run).is_some() => ": DirectML accepts them and returns wrong data",
                     _ => "",
                 };
                 said.push(format!("{count} cases ({}) that '{}' does not have{why}", mode.name(), run.label));

@@ -31,9 +31,15 @@ pub struct Run {
     #[serde(default)]
     pub suite: String,
     pub cases: Vec<Timing>,
+    /// Cases that have an error in place of a time. No case is here and in `cases`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
     /// The bytes, in hexadecimal digits, that each small model wrote.
     #[serde(default)]
     pub outputs: BTreeMap<String, String>,
+    /// Small models that wrote no output: name and error.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_outputs: BTreeMap<String, String>,
 }
 
 /// What ran, and where. Empty strings where it is not known.
@@ -65,6 +71,15 @@ pub struct Timing {
     /// Microseconds of the plainest work on as many bytes in the same run, where that was measured with the case.
     #[serde(default, rename = "roof", skip_serializing_if = "Option::is_none")]
     pub baseline: Option<f64>,
+}
+
+/// A case that failed.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Failed {
+    #[serde(flatten)]
+    pub work: Work,
+    /// The cause, in one line.
+    pub error: String,
 }
 
 /// Microseconds of a dispatch.
@@ -105,14 +120,22 @@ impl Run {
     /// An error where the figures of a case cannot be.
     pub fn check(&self) -> Result<(), String> {
         let mut seen = std::collections::BTreeSet::new();
+        for work in self.cases.iter().map(|timing| &timing.work).chain(self.failed.iter().map(|failed| &failed.work)) {
+            if !seen.insert(work.key()) {
+                return Err(format!("the case '{}' is there twice, must be there once", work.name()));
+            }
+            if work.bytes == 0 {
+                return Err(format!("the case '{}' has 0 bytes, must move at least one", work.name()));
+            }
+        }
+        if let Some(failed) = self.failed.iter().find(|failed| failed.error.trim().is_empty()) {
+            return Err(format!("the failed case '{}' has no error, must have one", failed.work.name()));
+        }
+        if let Some(name) = self.failed_outputs.keys().find(|name| self.outputs.contains_key(*name)) {
+            return Err(format!("the output '{name}' is there and failed, must be one of them"));
+        }
         for timing in &self.cases {
             let (name, samples) = (timing.work.name(), &timing.samples);
-            if !seen.insert(timing.work.key()) {
-                return Err(format!("the case '{name}' is there twice, must be there once"));
-            }
-            if timing.work.bytes == 0 {
-                return Err(format!("the case '{name}' has 0 bytes, must move at least one"));
-            }
             if samples.values().is_empty() {
                 return Err(format!("the case '{name}' has no samples, must have at least one"));
             }

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::bench::compare::{tell_apart, Comparison};
-use crate::bench::record::Run;
+use crate::bench::compare::{tell_apart, Comparison, Row};
+use crate::bench::record::{Failed, Run};
 use crate::options::Guard;
 use crate::out::{self, say};
 use crate::whole_file;
@@ -92,10 +92,10 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         (None, _) => Format::Table,
     };
     let comparison = Comparison::new(&runs, options.threshold);
-    let no_changes = comparison.rows.iter().all(|row| row.changes.iter().all(Option::is_none));
-    if runs.len() > 1 && no_changes {
+    let is_shared = |row: &Row| row.changes.iter().any(Option::is_some) || row.failures.iter().any(Option::is_some);
+    if runs.len() > 1 && !comparison.rows.iter().any(is_shared) {
         let lines = text::conclusions_of(&comparison);
-        let outputs = match comparison.outputs.iter().any(|outputs| outputs.equal + outputs.different.len() > 0) {
+        let outputs = match comparison.outputs.iter().any(|outputs| outputs.shared() > 0) {
             true => format!("; they share outputs: {}", lines.join("; ")),
             false => String::new(),
         };
@@ -155,6 +155,14 @@ fn google_benchmark(run: &Run) -> String {
                 "bytes_per_second": timing.work.bytes as f64 / microseconds * 1e6,
             }));
         }
+    }
+    for Failed { work, error } in &run.failed {
+        let name = format!("{}/{}/{}", work.case, work.data_type, work.mode.name());
+        benchmarks.push(json!({
+            "name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0, "threads": 1,
+            "error_occurred": true, "error_message": error,
+            "iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "us",
+        }));
     }
     let context = json!({
         "date": machine.date,

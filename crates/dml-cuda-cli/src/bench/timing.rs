@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::bench::import::hexadecimal;
-use crate::bench::record::Timing;
+use crate::bench::record::{Failed, Timing};
 use crate::bench::suite::cold;
 use crate::bench::suite::manifest::{Entry, Manifest, Work};
 use crate::out::{complain, say};
@@ -38,12 +38,13 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let is_wanted = |entry: &Entry| wanted(&entry.name) || wanted(&entry.work.case);
     let entries: Vec<&Entry> =
         manifest.cases.iter().filter(|entry| is_wanted(entry) && runner.runs(entry.work.mode)).collect();
-    let checks: Vec<&String> = manifest.checks.iter().filter(|name| wanted(name)).collect();
+    let checks: Vec<&String> = manifest.outputs().filter(|name| wanted(name)).collect();
     if entries.is_empty() && checks.is_empty() {
         let only = options.only.as_deref().unwrap_or_default();
         return Err(format!("--only '{only}' is in the name of no model that this runner times"));
     }
     let (mut run, mut file) = begin(options, &manifest, &runner)?;
+    // What failed is tried again.
     let has = |entry: &Entry| run.cases.iter().any(|timing| timing.work.key() == entry.work.key());
     let jobs: Vec<(&String, Option<&Entry>)> = entries
         .into_iter()
@@ -57,10 +58,6 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         say!("Run '{}' in '{to}': nothing left to time, {cases} cases and {outputs} outputs are there", run.label)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // What failed is tried again.
-    run.notes.retain(|note| {
-        !jobs.iter().any(|(name, _)| note.strip_prefix(*name).is_some_and(|rest| rest.starts_with(": ")))
-    });
     let mut progress = Progress::new(jobs.len());
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
     for (name, entry) in jobs {
@@ -74,6 +71,8 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
             }
             None => runner.output(name).map(|(device, output)| (device, Outcome::Output(hexadecimal(&output)))),
         };
+        run.failed.retain(|failed| entry.is_none_or(|entry| failed.work.key() != entry.work.key()));
+        run.failed_outputs.remove(name);
         match outcome {
             Ok((device, outcome)) => {
                 check_device(&mut run, device, options)?;
@@ -83,14 +82,16 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
                 }
             }
             Err(error) => {
-                let why = format!("{name}: {error}");
-                let times = failures.entry(error).or_default();
+                let times = failures.entry(error.clone()).or_default();
                 *times += 1;
                 // The same error of every model is said once.
                 if *times == 1 {
-                    progress.warn(&why);
+                    progress.warn(&format!("{name}: {error}"));
                 }
-                run.notes.push(why);
+                match entry {
+                    Some(entry) => run.failed.push(Failed { work: entry.work.clone(), error }),
+                    None => drop(run.failed_outputs.insert(name.clone(), error)),
+                }
             }
         }
         // A run of which nothing is known is no file.

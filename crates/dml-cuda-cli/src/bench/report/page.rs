@@ -145,7 +145,7 @@ fn small(comparison: &Comparison) -> Markup {
                 thead { tr { th { "case" } th { "type" } th { "mode" } th.number { "bytes" } @for (n, run) in comparison.runs.iter().enumerate() { th.number { @if comparison.runs.len() > 1 { (letter(n)) ": " } (run.label) } } } }
                 tbody { @for row in rows { tr {
                     td { (row.case) } td { (row.data_type) } td { (row.mode.name()) } td.number { (bytes(row.bytes)) }
-                    @for cell in &row.cells { td.number { @if let Some(cell) = cell { (microseconds(cell.median)) } } }
+                    @for (cell, failure) in row.cells.iter().zip(&row.failures) { td.number { @match cell { Some(cell) => { (microseconds(cell.median)) } None => { @if failure.is_some() { "failed" } } } } }
                 } } }
             } }
         }
@@ -168,7 +168,7 @@ fn table(comparison: &Comparison) -> Markup {
             }
             tbody { @for row in &comparison.rows { tr {
                 td { (row.case) } td { (row.data_type) } td { (row.mode.name()) } td.number { (bytes(row.bytes)) }
-                @for cell in &row.cells {
+                @for (cell, failure) in row.cells.iter().zip(&row.failures) {
                     @match cell {
                         Some(cell) => {
                             td.number { (microseconds(cell.median)) }
@@ -176,7 +176,10 @@ fn table(comparison: &Comparison) -> Markup {
                             td.number { (rate(cell.gigabytes_per_second)) }
                             td.number { @if let Some(of_roof) = cell.of_roof { (percent(of_roof)) } }
                         }
-                        None => { td { } td { } td { } td { } }
+                        None => @match failure {
+                            Some(error) => { td.failed colspan="4" { "failed: " (error) } }
+                            None => { td { } td { } td { } td { } }
+                        }
                     }
                 }
                 @for change in &row.changes {

@@ -1,5 +1,6 @@
 //! Reports in columns: for a terminal, as Markdown, as CSV.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
@@ -13,8 +14,11 @@ use super::{bytes, factor, microseconds, percent, rate, significant};
 /// Names of the columns of a run, by the run's place.
 const OF_RUN: [&str; 4] = ["µs", "noise", "GB/s", "of roof"];
 
-fn of_run(cell: Option<&Cell>) -> [String; 4] {
-    let Some(cell) = cell else { return Default::default() };
+fn of_run(cell: Option<&Cell>, failed: bool) -> [String; 4] {
+    let Some(cell) = cell else {
+        let time = if failed { "failed" } else { "" };
+        return [time.to_owned(), String::new(), String::new(), String::new()];
+    };
     [
         microseconds(cell.median),
         cell.noise.map_or_else(|| "?".to_owned(), |noise| format!("{:.1} %", noise * 100.0)),
@@ -39,11 +43,24 @@ fn rows<'a>(comparison: &Comparison, rows: impl Iterator<Item = &'a Row>, style:
         header.extend([format!("A / {}", letter(run)), letter(run).to_string()]);
     }
     let columns = header.len();
+    let any_failed = comparison.rows.iter().any(|row| row.failures.iter().any(Option::is_some));
+    if any_failed {
+        header.push("cause".to_owned());
+    }
     table.load_style(style).set_header(header);
     for row in rows {
         let mut cells = vec![row.case.clone(), row.data_type.clone(), row.mode.name().to_owned(), bytes(row.bytes)];
-        row.cells.iter().for_each(|cell| cells.extend(of_run(cell.as_ref())));
+        let run = |(cell, failure): (&Option<Cell>, &Option<String>)| of_run(cell.as_ref(), failure.is_some());
+        row.cells.iter().zip(&row.failures).for_each(|cell| cells.extend(run(cell)));
         row.changes.iter().for_each(|change| cells.extend(of_change(change.as_ref())));
+        if any_failed {
+            let failed = row.failures.iter().enumerate().filter_map(|(n, failure)| Some((n, failure.as_ref()?)));
+            let causes = failed.map(|(n, error)| match several {
+                true => format!("{} failed: {error}", letter(n)),
+                false => format!("failed: {error}"),
+            });
+            cells.push(causes.collect::<Vec<_>>().join("; "));
+        }
         table.add_row(cells);
     }
     for column in (3..columns).filter(|column| *column != 4 + 4 * comparison.runs.len() + 1) {
@@ -125,29 +142,76 @@ fn faster(speed_up: f64, a: char, b: char) -> String {
     }
 }
 
-/// Speed-ups by group and equal bits, a sentence each.
+fn plural(count: usize) -> &'static str {
+    if count == 1 {
+        ""
+    } else {
+        "s"
+    }
+}
+
+/// Speed-ups by group, failed cases and equal bits, a sentence each.
 pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
+    for n in 0..comparison.runs.len() {
+        let failed = comparison.rows.iter().filter(|row| row.failures[n].is_some()).count();
+        if failed > 0 {
+            lines.push(format!("{}: {failed} case{} failed; the rows say why", letter(n), plural(failed)));
+        }
+    }
+    let timed_differently = |n: usize| comparison.runs[n].timing != comparison.runs[0].timing;
+    for n in (1..comparison.runs.len()).filter(|n| timed_differently(*n)) {
+        let [a, b] = [0, n].map(|n| match comparison.runs[n].timing.as_str() {
+            "" => "not known",
+            timing => timing,
+        });
+        let (a_letter, b_letter) = (letter(0), letter(n));
+        lines.push(format!(
+            "WARNING: {a_letter} and {b_letter} were timed differently. {a_letter}: {a}. {b_letter}: {b}"
+        ));
+    }
     for group in &comparison.groups {
         for (n, speed_up) in group.speed_ups.iter().enumerate() {
             if let Some((count, mean)) = speed_up {
+                let warning = if timed_differently(n + 1) { " (timed differently)" } else { "" };
                 let (name, faster) = (&group.name, faster(*mean, letter(0), letter(n + 1)));
                 let cases =
                     if *count == 1 { "in one case".to_owned() } else { format!("the geometric mean of {count} cases") };
-                lines.push(format!("{name}: {faster}, {cases}"));
+                lines.push(format!("{name}: {faster}, {cases}{warning}"));
             }
         }
     }
     for (n, outputs) in comparison.outputs.iter().enumerate() {
         let (b, different) = (letter(n + 1), &outputs.different);
         match (outputs.equal, different.len()) {
-            (0, 0) => lines.push(format!("{b}: no outputs to compare with those of A")),
+            _ if outputs.shared() == 0 => lines.push(format!("{b}: no outputs to compare with those of A")),
             (equal, 0) => lines.push(format!("{b}: all {equal} outputs that both wrote are equal to A's, bit for bit")),
-            (equal, count) => lines.push(format!(
+            (_, count) => lines.push(format!(
                 "{b}: {count} of {} outputs differ from A's: {}",
-                equal + count,
-                different.join(", ")
+                outputs.shared(),
+                different
+                    .iter()
+                    .map(|name| match outputs.reasons.get(name) {
+                        Some(reason) => format!("{name} ({reason})"),
+                        None => name.clone(),
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
             )),
+        }
+        let mut expected: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        outputs.expected.iter().for_each(|(name, why)| expected.entry(why).or_default().push(name));
+        for (why, names) in expected {
+            let count = names.len();
+            lines.push(format!(
+                "{b}: {count} output{} differ from A's as documented: {}: {why}",
+                plural(count),
+                names.join(", ")
+            ));
+        }
+        let failed: Vec<String> = outputs.failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
+        if !failed.is_empty() {
+            lines.push(format!("{b}: {} output{} failed: {}", failed.len(), plural(failed.len()), failed.join("; ")));
         }
         if outputs.missing > 0 {
             lines.push(format!("{b}: {} outputs that only one of A and {b} has", outputs.missing));
@@ -175,28 +239,34 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
         "speed_up_over_first",
         "status",
         "of_floor",
+        "failed",
     ];
     writer.write_record(header).map_err(failed)?;
     for row in &comparison.rows {
         for (n, cell) in row.cells.iter().enumerate() {
-            let Some(cell) = cell else { continue };
+            let error = row.failures[n].as_deref();
+            if cell.is_none() && error.is_none() {
+                continue;
+            }
             let change = n.checked_sub(1).and_then(|n| row.changes[n]);
             let number = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
+            let of_cell = |figure: fn(&Cell) -> String| cell.as_ref().map(figure).unwrap_or_default();
             let record = [
                 row.case.clone(),
                 row.data_type.clone(),
                 row.mode.name().to_owned(),
                 row.bytes.to_string(),
                 comparison.runs[n].label.clone(),
-                cell.dispatches.to_string(),
-                cell.samples.to_string(),
-                format!("{:.4}", cell.median),
-                number(cell.noise),
-                significant(cell.gigabytes_per_second, 4).replace(',', ""),
-                number(cell.of_roof),
+                of_cell(|cell| cell.dispatches.to_string()),
+                of_cell(|cell| cell.samples.to_string()),
+                number(cell.as_ref().map(|cell| cell.median)),
+                number(cell.as_ref().and_then(|cell| cell.noise)),
+                of_cell(|cell| significant(cell.gigabytes_per_second, 4).replace(',', "")),
+                number(cell.as_ref().and_then(|cell| cell.of_roof)),
                 number(change.map(|change| change.speed_up)),
                 change.map(|change| change.status.name().to_owned()).unwrap_or_default(),
-                number(cell.of_floor),
+                number(cell.as_ref().and_then(|cell| cell.of_floor)),
+                error.map(|error| format!("failed: {error}")).unwrap_or_default(),
             ];
             writer.write_record(record).map_err(failed)?;
         }

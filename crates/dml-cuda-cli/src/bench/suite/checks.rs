@@ -21,7 +21,8 @@ pub fn checks() -> Vec<(String, OperatorDesc)> {
     {
         let (value_start, value_delta) = match data_type {
             T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
-            T::Float16 => (ScalarUnion::UInt16(0xC366), ScalarUnion::UInt16(0x2E66)),
+            // −3.5 and 0.125: adapters differ in how they round FLOAT16, and these need no rounding.
+            T::Float16 => (ScalarUnion::UInt16(0xC300), ScalarUnion::UInt16(0x3000)),
             _ => (ScalarUnion::UInt64(100), ScalarUnion::UInt64(u64::MAX - 2)),
         };
         let output_tensor = BufferTensorDesc::packed(data_type, &[4, 3, 5]);

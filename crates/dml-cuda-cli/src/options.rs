@@ -430,7 +430,7 @@ pub struct Repeated {
 /// For pipelines that guard against regressions.
 #[derive(clap::Args)]
 pub struct Guard {
-    /// Exit 1 if a case is SLOWER than in the first run, an output differs, or a case or an output is missing from a run
+    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run
     #[arg(long)]
     pub fail_on_slower: bool,
     /// With --fail-on-slower, allow different outputs

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::onnx::Models;
 use crate::schema;
 
 /// The version of the schema that this program writes, and the newest that it reads.
@@ -22,6 +23,9 @@ pub struct Manifest {
     /// Files of lengths, which the models name. Older suites do not say them.
     #[serde(default)]
     pub lengths: Vec<String>,
+    /// What `run_onnx.py` times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onnx: Option<Models>,
 }
 
 /// One model, timed. Its file and its dispatchable have its name.
@@ -103,7 +107,7 @@ impl Mode {
 impl Manifest {
     pub fn new(tier: &str, cases: Vec<Entry>, checks: Vec<String>, lengths: Vec<String>) -> Self {
         let id = format!("{tier} {}", env!("CARGO_PKG_VERSION"));
-        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks, lengths }
+        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks, lengths, onnx: None }
     }
 
     /// Reads the manifest of a suite's folder.

@@ -2,6 +2,7 @@
 
 mod cell;
 mod labels;
+mod outputs;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use crate::bench::suite::manifest::{Key, Mode, Work};
 use cell::{cell, change};
 pub use cell::{Cell, Change, Status};
 pub use labels::{letter, tell_apart};
+use outputs::{directml, Outputs};
 
 /// From here on work is bound by memory; below, launches and the L2 have their part.
 const LARGE_BYTES: u64 = 128 << 20;
@@ -29,7 +31,7 @@ pub struct Comparison {
     pub groups: Vec<Group>,
     /// Percent below which a difference is none.
     pub threshold: f64,
-    /// Small models whose output each of the other runs wrote as well as the first: how many are equal, and the names of the others.
+    /// Outputs of small models that both the first run and another wrote, one for each other run.
     pub outputs: Vec<Outputs>,
     /// What is not compared, and why.
     pub not_compared: Vec<String>,
@@ -79,21 +81,6 @@ pub struct Group {
     pub speed_ups: Vec<Option<(usize, f64)>>,
 }
 
-#[derive(Serialize)]
-pub struct Outputs {
-    pub equal: usize,
-    pub different: Vec<String>,
-    /// Those that the other run failed to write: name and error.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub failed: BTreeMap<String, String>,
-    /// How many only one of the two runs has, and the other did not fail to write.
-    #[serde(skip)]
-    pub missing: usize,
-    /// How many of `failed` the first run wrote, or has no word of.
-    #[serde(skip)]
-    newly_failed: usize,
-}
-
 impl Comparison {
     /// Of one run or more, the first of which the others are compared with; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
@@ -127,6 +114,14 @@ impl Comparison {
                         ));
                         None
                     }
+                    (Some(_), Some(_), ..)
+                        if first.mode == Mode::InPlace
+                            && directml(&runs[0]).is_some() != directml(&runs[n]).is_some() =>
+                    {
+                        not_compared
+                            .insert("cases (in place): DirectML accepts them and returns wrong data".to_owned());
+                        None
+                    }
                     (_, _, Some(a), Some(b)) => Some(change(a, b, threshold)),
                     _ => None,
                 };
@@ -134,6 +129,11 @@ impl Comparison {
             }
             let (mode, case, data_type) = key;
             rows.push(Row { case, data_type, mode, bytes: first.bytes, cells, changes, failures });
+        }
+        for run in runs {
+            let failed = run.failed.iter().filter(|failed| failed.work.mode.is_baseline());
+            not_compared
+                .extend(failed.map(|failed| format!("{} of '{}': {}", failed.work.name(), run.label, failed.error)));
         }
         not_compared.extend(missing(runs, &rows));
         for run in
@@ -146,7 +146,7 @@ impl Comparison {
             ));
         }
         let groups = groups(&rows, runs.len());
-        let outputs = runs.iter().skip(1).map(|run| outputs(&runs[0], run)).collect();
+        let outputs = runs.iter().skip(1).map(|run| Outputs::new(&runs[0], run)).collect();
         let runs = runs.iter().map(summary).collect();
         Self { runs, rows, groups, threshold, outputs, not_compared: not_compared.into_iter().collect() }
     }
@@ -228,20 +228,6 @@ fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
     groups
 }
 
-fn outputs(first: &Run, other: &Run) -> Outputs {
-    let both = first.outputs.iter().filter_map(|(name, bytes)| Some((name, bytes == other.outputs.get(name)?)));
-    let (equal, different): (Vec<_>, Vec<_>) = both.partition(|&(_, equal)| equal);
-    let alone = |run: &Run, from: &Run| {
-        let is_alone = |name: &&String| !from.outputs.contains_key(*name) && !from.failed_outputs.contains_key(*name);
-        run.outputs.keys().filter(is_alone).count()
-    };
-    let different = different.into_iter().map(|(name, _)| name.clone()).collect();
-    let failed = other.failed_outputs.clone();
-    let newly_failed = failed.keys().filter(|name| !first.failed_outputs.contains_key(*name)).count();
-    let missing = alone(first, other) + alone(other, first);
-    Outputs { equal: equal.len(), different, failed, missing, newly_failed }
-}
-
 /// What one run has and another has not, counted by mode.
 fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
     let mut said = Vec::new();
@@ -249,9 +235,8 @@ fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
         for (n, run) in runs.iter().enumerate() {
             let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
             if count > 0 && runs.len() > 1 {
-                let directml = ["DirectML", "DxDispatch"].iter().any(|tool| run.machine.tool.starts_with(tool));
                 let why = match mode {
-                    Mode::InPlace if directml => ": DirectML accepts them and returns wrong data",
+                    Mode::InPlace if directml(run).is_some() => ": DirectML accepts them and returns wrong data",
                     _ => "",
                 };
                 said.push(format!("{count} cases ({}) that '{}' does not have{why}", mode.name(), run.label));

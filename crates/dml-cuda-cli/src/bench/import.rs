@@ -1,17 +1,18 @@
 //! `dml-cuda import`: logs of DxDispatch, or a table of medians, as a run.
 
 mod log;
+pub mod machine;
 mod table;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::bench::record::{Failed, Machine, Run, Samples, Timing, SCHEMA};
+use crate::bench::record::{Failed, Run, Samples, Timing, SCHEMA};
 use crate::bench::suite::manifest::Manifest;
-use crate::out::say;
+use crate::out::{complain, say};
 
-pub use log::{read as read_log, Log};
+pub use log::{read as read_log, Log, Printed};
 
 /// How DxDispatch takes its samples.
 pub const DXDISPATCH_TIMING: &str =
@@ -26,9 +27,18 @@ pub struct About {
 
 /// Reads `from`, a folder of logs, one log or a .csv, and writes the run.
 pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Result<ExitCode, String> {
+    if std::fs::symlink_metadata(to).is_ok() {
+        return Err(format!("{} exists, must be a new file", to.display()));
+    }
     let manifest = suite.map(Manifest::read).transpose()?;
     if !from.exists() {
-        return Err(format!("{} does not exist, must be a folder of logs, a log or a .csv", from.display()));
+        let what = if from.extension().is_none() { "the folder " } else { "" };
+        let logs = suite.map(|suite| suite.join("logs")).filter(|logs| logs.is_dir());
+        let there = match logs {
+            Some(logs) => format!("; '{}' is", logs.display()),
+            None => "; run.ps1 and run.sh make the folder 'logs' in the suite's".to_owned(),
+        };
+        return Err(format!("{what}'{}' is not there{there}", from.display()));
     }
     if Run::read(from).is_ok() {
         return Err(format!("{} is a run, which report and compare read as it is", from.display()));
@@ -42,7 +52,7 @@ pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Res
         };
         of_logs(from, manifest)?
     };
-    if run.cases.is_empty() {
+    if run.cases.is_empty() && run.outputs.is_empty() {
         let why = run.failed.first().map(|failed| format!(" ({}: {})", failed.work.name(), failed.error));
         let why = why.unwrap_or_default();
         return Err(format!("{}: there is no time in it of a case of the suite{why}", from.display()));
@@ -55,63 +65,113 @@ pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Res
         (tool, device) => format!("{tool} on {device}"),
     });
     run.check().map_err(|error| format!("{}: {error}", from.display()))?;
-    if std::fs::symlink_metadata(to).is_ok() {
-        return Err(format!("{} exists, must be a new file", to.display()));
-    }
     run.write(to)?;
-    say!(
-        "Run '{}' written to '{}': {} cases, {} outputs",
-        run.label,
-        to.display(),
-        run.cases.len(),
-        run.outputs.len()
-    )?;
+    let (cases, outputs, failed) = (run.cases.len(), run.outputs.len(), run.failed.len() + run.failed_outputs.len());
+    if failed > 0 {
+        complain!("WARNING: {failed} models failed; `dml-cuda report {}` says why", to.display());
+    }
+    say!("Run '{}' written to '{}': {cases} cases, {outputs} outputs, {failed} failed", run.label, to.display())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Logs that are of no model: what `dxdispatch -S` and `dxdispatch -s` print.
+const DEPENDENCIES: &str = "dependencies";
+const ADAPTERS: &str = "adapters";
+
+/// What the logs say of one model.
+#[derive(Default)]
+struct Found {
+    log: Log,
+    failure: Option<String>,
 }
 
 /// The logs of a folder, and what its models wrote.
 fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
-    let failed = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", from.display());
     let mut paths = vec![from.to_owned()];
     if from.is_dir() {
-        let entries = std::fs::read_dir(from).map_err(|error| failed(from, &error))?;
+        let entries = std::fs::read_dir(from).map_err(|error| failed(&error))?;
         paths = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.sort();
     }
-    let (mut found, mut outputs) = (BTreeMap::<String, Log>::new(), BTreeMap::new());
+    let is_known = |name: &str| manifest.has_output(name) || manifest.cases.iter().any(|entry| entry.name == name);
+    let (mut found, mut outputs) = (BTreeMap::<String, Found>::new(), BTreeMap::new());
+    let (mut device, mut dependencies, mut adapters) = (None, String::new(), String::new());
     let mut run = Run { schema: SCHEMA, suite: manifest.id.clone(), ..Run::default() };
+    let mut count = 0;
     for path in paths {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        let bytes = || std::fs::read(&path).map_err(|error| failed(&path, &error));
-        match extension.as_deref() {
-            Some("bin") if manifest.checks.contains(&stem) => {
-                outputs.insert(stem, hexadecimal(&bytes()?));
+        let bytes = std::fs::read(&path).map_err(|error| format!("it cannot be read: {error}"));
+        match (extension.as_deref(), bytes) {
+            (Some("bin"), Ok(bytes)) if manifest.has_output(&stem) => {
+                outputs.insert(stem, hexadecimal(&bytes));
             }
-            Some("log" | "txt") => {
-                for (name, log) in read_log(&bytes()?).map_err(|error| failed(&path, &error))? {
-                    if !manifest.cases.iter().any(|entry| entry.name == name) && !manifest.checks.contains(&name) {
+            (Some("log"), Ok(bytes)) if stem == DEPENDENCIES => dependencies = log::decode(&bytes),
+            (Some("log"), Ok(bytes)) if stem == ADAPTERS => adapters = log::decode(&bytes),
+            (Some("log" | "txt"), bytes) => {
+                count += 1;
+                let (printed, unread) = match bytes {
+                    Ok(bytes) => (read_log(&bytes), None),
+                    Err(error) => (Printed::default(), Some(error)),
+                };
+                device = device.or(printed.device);
+                let failure = unread.or(printed.failure);
+                if is_known(&stem) {
+                    found.entry(stem.clone()).or_default().failure.clone_from(&failure);
+                } else if printed.dispatches.is_empty() {
+                    let why = failure.clone().unwrap_or_default();
+                    warn(&mut run, format!("{} is the log of no model of the suite: {why}", path.display()));
+                }
+                for (name, log) in printed.dispatches {
+                    if is_known(&name) {
+                        let found = found.entry(name).or_default();
+                        found.log.extend(log);
+                        found.failure = found.failure.take().or_else(|| failure.clone());
+                    } else {
                         let why = format!("the dispatchable '{name}' is not in the suite '{}'", manifest.id);
-                        return Err(failed(&path, &why));
+                        warn(&mut run, format!("{}: {why}", path.display()));
                     }
-                    found.entry(name).or_default().extend(log);
                 }
             }
             _ => {}
         }
     }
-    let Some(device) = found.values().find_map(|log| log.device.clone()) else {
-        return Err(format!("{}: no log says 'Running on', as those of DxDispatch do", from.display()));
-    };
+    if count == 0 {
+        return Err(failed(&"there is no log in it, a file NAME.log for each model"));
+    }
+    let mut missing = Vec::new();
     for entry in &manifest.cases {
-        let Some(log) = found.get(&entry.name) else { continue };
-        match log.samples() {
-            Some(samples) => run.cases.push(Timing { work: entry.work.clone(), samples, baseline: None }),
-            None => run.failed.push(Failed { work: entry.work.clone(), error: log.why_nothing() }),
+        let Some(Found { log, failure }) = found.get(&entry.name) else {
+            missing.extend(entry.work.mode.is_directmls().then_some(&entry.name));
+            continue;
+        };
+        match log.samples(failure.as_deref()) {
+            Ok(samples) => run.cases.push(Timing { work: entry.work.clone(), samples, baseline: None }),
+            Err(error) => run.failed.push(Failed { work: entry.work.clone(), error }),
         }
     }
-    run.outputs = outputs;
-    run.machine = Machine { tool: "DxDispatch".to_owned(), device, ..Machine::default() };
+    for name in manifest.outputs() {
+        let failure = found.get(name).map(|found| found.failure.clone());
+        match (failure, outputs.remove(name)) {
+            // What an earlier run wrote may still be there.
+            (Some(Some(failure)), _) => drop(run.failed_outputs.insert(name.clone(), failure)),
+            (_, Some(digits)) => drop(run.outputs.insert(name.clone(), digits)),
+            (Some(None), None) => {
+                run.failed_outputs.insert(name.clone(), format!("it wrote no file {name}.bin"));
+            }
+            (None, None) => missing.push(name),
+        }
+    }
+    if from.is_dir() && !missing.is_empty() {
+        let mut names: Vec<&str> = missing.iter().take(3).map(|name| name.as_str()).collect();
+        names.extend((missing.len() > 3).then_some("…"));
+        warn(&mut run, format!("{} models of the suite have no log: {}", missing.len(), names.join(", ")));
+    }
+    let device = device.unwrap_or_default();
+    run.machine.tool = machine::tool(machine::directml_version(&dependencies));
+    run.machine.driver = machine::driver(&adapters, &device).unwrap_or_default();
+    run.machine.device = device;
     DXDISPATCH_TIMING.clone_into(&mut run.timing);
     if run.cases.iter().any(|timing| matches!(timing.samples, Samples::Medians(_))) {
         run.notes.push(
@@ -120,6 +180,12 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
         );
     }
     Ok(run)
+}
+
+/// Says it now, and to the readers of the run.
+fn warn(run: &mut Run, what: String) {
+    complain!("WARNING: {what}");
+    run.notes.push(what);
 }
 
 /// Two digits a byte.

@@ -95,7 +95,7 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
     let is_shared = |row: &Row| row.changes.iter().any(Option::is_some) || row.failures.iter().any(Option::is_some);
     if runs.len() > 1 && !comparison.rows.iter().any(is_shared) {
         let lines = text::conclusions_of(&comparison);
-        let outputs = match comparison.outputs.iter().any(|outputs| outputs.equal + outputs.different.len() > 0) {
+        let outputs = match comparison.outputs.iter().any(|outputs| outputs.shared() > 0) {
             true => format!("; they share outputs: {}", lines.join("; ")),
             false => String::new(),
         };

@@ -1,6 +1,7 @@
 //! `dml-cuda suite`: a folder of models that this runner and DxDispatch time, case by case.
 
 pub mod cases;
+pub mod checks;
 pub mod manifest;
 mod models;
 mod onnx;
@@ -11,9 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
-};
+use dml_cuda::{BufferTensorDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
 
 use crate::model::npy;
 use crate::out::say;
@@ -67,7 +66,7 @@ pub fn write(folder: &Path, tier: Tier, with_onnx: bool) -> Result<ExitCode, Str
         None => fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?,
     }
     // An interrupted call leaves a suite of no cases, which the next call may replace.
-    save_manifest(folder, &Manifest::new(tier.name(), Vec::new(), Vec::new(), Vec::new()))?;
+    save_manifest(folder, &Manifest::new(tier.name(), Vec::new()))?;
     let save = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         whole_file::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
@@ -97,12 +96,16 @@ pub fn write(folder: &Path, tier: Tier, with_onnx: bool) -> Result<ExitCode, Str
         save_model(&copy.name, &models::copy(&copy.name, size))?;
         entries.extend([copy, fill]);
     }
-    let mut checks = Vec::new();
-    for (name, desc) in check_cases() {
-        save_model(&name, &models::check(&name, &desc))?;
-        checks.push(name);
+    let mut manifest = Manifest::new(tier.name(), entries);
+    for (name, desc) in checks::checks() {
+        save_model(&name, &models::check(&name, &desc, checks::lengths_that_fit))?;
+        manifest.checks.push(name);
     }
-    let mut manifest = Manifest::new(tier.name(), entries, checks, written.into_iter().collect());
+    for (name, desc) in checks::over_long() {
+        save_model(&name, &models::check(&name, &desc, checks::counted_lengths))?;
+        manifest.over_long.push(name);
+    }
+    manifest.lengths = written.into_iter().collect();
     if with_onnx {
         manifest.onnx = Some(onnx::models(tier));
         save(RUN_ONNX, include_bytes!("suite/run_onnx.py"))?;
@@ -110,7 +113,7 @@ pub fn write(folder: &Path, tier: Tier, with_onnx: bool) -> Result<ExitCode, Str
     save("run.sh", script(include_str!("suite/run.sh"), &manifest, "\n").as_bytes())?;
     save("run.ps1", script(include_str!("suite/run.ps1"), &manifest, "\r\n").as_bytes())?;
     save_manifest(folder, &manifest)?;
-    let (cases, checks) = (manifest.cases.len(), manifest.checks.len());
+    let (cases, checks) = (manifest.cases.len(), manifest.outputs().count());
     say!("Suite '{}' written to '{}': {cases} models to time, {checks} to compare", manifest.id, folder.display())?;
     if let Some(onnx) = &manifest.onnx {
         let (cases, checks) = (onnx.cases.len(), onnx.checks.len());
@@ -133,7 +136,7 @@ pub fn cold(wanted: impl Fn(&str) -> bool) -> Manifest {
     let mut entries: Vec<Entry> = cases.chain(baselines).collect();
     // Queued one by one, a launch alone would be timed with its way to the GPU.
     entries.iter_mut().for_each(|entry| entry.work.dispatches = entry.work.dispatches.max(10));
-    Manifest::new("cold", entries, Vec::new(), Vec::new())
+    Manifest::new("cold", entries)
 }
 
 /// The case that a name of `cold` means.
@@ -190,7 +193,7 @@ fn older(folder: &Path) -> Result<Option<Manifest>, String> {
 
 /// Removes the files that the manifest of an older suite names, and nothing else.
 fn remove(folder: &Path, manifest: &Manifest) -> Result<(), String> {
-    let models = manifest.cases.iter().map(|entry| &entry.name).chain(&manifest.checks);
+    let models = manifest.cases.iter().map(|entry| &entry.name).chain(manifest.outputs());
     let script = manifest.onnx.as_ref().map(|_| RUN_ONNX.to_owned());
     let files = models.map(|name| format!("{name}.json")).chain(manifest.lengths.iter().cloned()).chain(script);
     // A name that leads elsewhere is none of a suite's.
@@ -243,53 +246,11 @@ fn lengths_name(desc: &ReverseSubsequencesDesc) -> String {
     format!("lengths.{}.{}.npy", sizes.join("x"), desc.input_tensor.sizes[desc.axis as usize])
 }
 
-/// Small work whose output is compared: every type of a fill, every width of a reversal, both types of lengths.
-fn check_cases() -> Vec<(String, OperatorDesc)> {
-    use TensorDataType as T;
-    let mut checks = Vec::new();
-    for data_type in
-        [T::Float32, T::Float16, T::Int8, T::Int16, T::Int32, T::Int64, T::UInt8, T::UInt16, T::UInt32, T::UInt64]
-    {
-        let (value_start, value_delta) = match data_type {
-            T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
-            T::Float16 => (ScalarUnion::UInt16(0xC366), ScalarUnion::UInt16(0x2E66)),
-            _ => (ScalarUnion::UInt64(100), ScalarUnion::UInt64(u64::MAX - 2)),
-        };
-        let output_tensor = BufferTensorDesc::packed(data_type, &[4, 3, 5]);
-        let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
-        checks.push((format!("check.fill.{}", data_type.name().to_ascii_lowercase()), desc.into()));
-    }
-    for data_type in [T::UInt8, T::Float16, T::Float32, T::Int64] {
-        for length_type in [T::UInt32, T::UInt64] {
-            for (shape, axis) in [([6, 9, 1], 1), ([4, 7, 5], 1)] {
-                let tensor = BufferTensorDesc::packed(data_type, &shape);
-                let mut one = shape;
-                one[axis as usize] = 1;
-                let desc = ReverseSubsequencesDesc {
-                    input_tensor: tensor.clone(),
-                    sequence_lengths_tensor: BufferTensorDesc::packed(length_type, &one),
-                    output_tensor: tensor,
-                    axis,
-                };
-                let name = format!(
-                    "check.reverse_{}x{}x{}.{}.{}",
-                    shape[0],
-                    shape[1],
-                    shape[2],
-                    data_type.name().to_ascii_lowercase(),
-                    length_type.name().to_ascii_lowercase()
-                );
-                checks.push((name, desc.into()));
-            }
-        }
-    }
-    checks
-}
-
 /// A script with the models put in: names of those that DirectML runs, with their dispatches, and of those to compare.
 fn script(template: &str, manifest: &Manifest, newline: &str) -> String {
-    let timed = manifest.cases.iter().filter(|entry| !matches!(entry.work.mode, Mode::InPlace | Mode::BaselineOfFills));
+    let timed = manifest.cases.iter().filter(|entry| entry.work.mode.is_directmls());
     let timed: Vec<String> = timed.map(|entry| format!("{} {}", entry.name, entry.work.dispatches)).collect();
-    let text = template.replace("@TIMED@", &timed.join("\n")).replace("@CHECKS@", &manifest.checks.join("\n"));
+    let outputs: Vec<&str> = manifest.outputs().map(String::as_str).collect();
+    let text = template.replace("@TIMED@", &timed.join("\n")).replace("@OUTPUTS@", &outputs.join("\n"));
     text.replace('\n', newline)
 }

@@ -38,7 +38,7 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let is_wanted = |entry: &Entry| wanted(&entry.name) || wanted(&entry.work.case);
     let entries: Vec<&Entry> =
         manifest.cases.iter().filter(|entry| is_wanted(entry) && runner.runs(entry.work.mode)).collect();
-    let checks: Vec<&String> = manifest.checks.iter().filter(|name| wanted(name)).collect();
+    let checks: Vec<&String> = manifest.outputs().filter(|name| wanted(name)).collect();
     if entries.is_empty() && checks.is_empty() {
         let only = options.only.as_deref().unwrap_or_default();
         return Err(format!("--only '{only}' is in the name of no model that this runner times"));

@@ -160,13 +160,14 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
         assert!([sample, baseline].iter().all(|it| (it.as_f64().expect("a time") / each - 1.0).abs() < 1e-6), "{case}");
         assert!(case["case"].as_str().expect("a name").starts_with("small fill of "), "{case}");
     }
-    let notes = found["notes"].as_array().expect("notes");
-    let wrong = notes.iter().filter_map(|note| note.as_str()).filter(|note| {
-        note.contains("small_16x256")
-            && note.contains(": the element at byte ")
-            && note.contains(" of the output is 0x")
+    let failed = found["failed"].as_array().expect("failed cases");
+    let wrong = failed.iter().filter(|failed| {
+        let error = failed["error"].as_str().expect("text");
+        failed["case"] == "small [16, 256]"
+            && error.starts_with("the element at byte ")
+            && error.contains(" of the output is 0x")
     });
-    assert_eq!(wrong.count(), 8, "{notes:?}");
+    assert_eq!(wrong.count(), 8, "{failed:?}");
     // The same call goes on with it; without --cold-l2 it is another run.
     let output = run(&["bench", "--cold-l2", "-o", "r.json", "--only", "small_fill", "--samples", "3"]);
     assert!(text(&output.stdout).contains("nothing left to time, 3 cases"), "{}", text(&output.stdout));

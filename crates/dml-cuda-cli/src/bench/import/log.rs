@@ -4,16 +4,24 @@ use std::collections::BTreeMap;
 
 use crate::bench::record::Samples;
 
+/// What a program printed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Printed {
+    pub device: Option<String>,
+    pub dispatches: BTreeMap<String, Log>,
+    /// The cause of a failure.
+    pub failure: Option<String>,
+}
+
 /// What the runs of one dispatchable printed. Microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
-    pub device: Option<String>,
     /// GPU times of single iterations, the cold ones left out.
     each: Vec<f64>,
     /// GPU medians of whole runs.
     medians: Vec<f64>,
-    /// The first error, or what stands in place of a time.
-    failure: Option<String>,
+    /// What stands in place of a time.
+    no_time: Option<String>,
 }
 
 /// Below this, four decimals of a millisecond say too little.
@@ -21,62 +29,90 @@ const SHORT_MICROSECONDS: f64 = 20.0;
 
 impl Log {
     pub fn extend(&mut self, other: Self) {
-        self.device = self.device.take().or(other.device);
         self.each.extend(other.each);
         self.medians.extend(other.medians);
-        self.failure = self.failure.take().or(other.failure);
+        self.no_time = self.no_time.take().or(other.no_time);
     }
 
-    /// The samples, or of short work the medians, which are printed with more digits.
-    pub fn samples(&self) -> Option<Samples> {
+    /// The samples, or of short work the medians, which are printed with more digits. The error is `failure`, if there is one.
+    pub fn samples(&self, failure: Option<&str>) -> Result<Samples, String> {
         let is_short = self.medians.iter().any(|&median| median < SHORT_MICROSECONDS);
         match (self.each.is_empty(), self.medians.is_empty()) {
-            (true, true) => None,
-            (true, false) => Some(Samples::Medians(self.medians.clone())),
-            (false, false) if is_short => Some(Samples::Medians(self.medians.clone())),
-            (false, _) => Some(Samples::Each(self.each.clone())),
+            (true, true) => {
+                let no_time = self.no_time.as_deref().or(failure);
+                Err(no_time.unwrap_or("the log ends before a time").to_owned())
+            }
+            (true, false) => Ok(Samples::Medians(self.medians.clone())),
+            (false, false) if is_short => Ok(Samples::Medians(self.medians.clone())),
+            (false, _) => Ok(Samples::Each(self.each.clone())),
         }
-    }
-
-    pub fn why_nothing(&self) -> String {
-        self.failure.clone().unwrap_or_else(|| "the log ends before a time".to_owned())
     }
 }
 
-/// UTF-8, or what PowerShell 5 writes: UTF-16, little endian, with a byte order mark.
-fn decode(bytes: &[u8]) -> Result<String, String> {
+/// UTF-8, or what PowerShell 5 writes: UTF-16, little endian, with a byte order mark. Bytes of neither become replacement characters.
+pub fn decode(bytes: &[u8]) -> String {
     match bytes {
         [0xFF, 0xFE, rest @ ..] => {
             let units: Vec<u16> =
                 rest.chunks(2).map(|pair| u16::from_le_bytes([pair[0], *pair.get(1).unwrap_or(&0)])).collect();
-            String::from_utf16(&units).map_err(|_| "the log is neither UTF-8 nor UTF-16 text".to_owned())
+            String::from_utf16_lossy(&units)
         }
-        bytes => {
-            let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-            String::from_utf8(bytes.to_vec()).map_err(|_| "the log is neither UTF-8 nor UTF-16 text".to_owned())
-        }
+        bytes => String::from_utf8_lossy(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)).into_owned(),
     }
 }
 
-/// Reads one log: what each dispatchable of it printed.
-pub fn read(bytes: &[u8]) -> Result<BTreeMap<String, Log>, String> {
-    let text = decode(bytes)?;
-    let (mut logs, mut device, mut failure) = (BTreeMap::<String, Log>::new(), None, None);
+/// The lines of a text. PowerShell 5 makes an error record of the first line of stderr: it writes `dxdispatch.exe : ` before the line, wraps
+/// it, and adds lines behind it. Only the line itself stays.
+fn lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut in_record = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("+ CategoryInfo") {
+            // The words "At", "char" are in the language of the system.
+            let is_message = |line: &String| line.split_once(" : ").is_some_and(|(program, _)| !program.contains(' '));
+            if let Some(begin) = lines.iter().rposition(is_message) {
+                let record = lines.split_off(begin);
+                let end = record.iter().position(|line| is_place(line)).unwrap_or(1);
+                let message = record[..end].join(" ");
+                lines.extend(message.split_once(" : ").map(|(_, message)| message.to_owned()));
+            }
+            in_record = true;
+        } else if in_record {
+            in_record = !line.starts_with("+ FullyQualifiedErrorId");
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    lines
+}
+
+/// `At C:\run.ps1:12 char:5`
+fn is_place(line: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|character| character.is_ascii_digit());
+    let Some((begin, column)) = line.rsplit_once(':') else { return false };
+    let Some((place, _)) = begin.rsplit_once(' ') else { return false };
+    is_number(column) && place.rsplit_once(':').is_some_and(|(_, line)| is_number(line))
+}
+
+/// Reads what a program printed.
+pub fn read(bytes: &[u8]) -> Printed {
+    let text = decode(bytes);
+    let lines = lines(&text);
+    let mut printed = Printed::default();
     // The dispatchable that the lines after its own belong to, with the samples of this run that are cold.
     let mut current: Option<(String, usize)> = None;
     let mut each: Vec<f64> = Vec::new();
-    for line in text.lines() {
-        let line = line.trim();
+    for line in lines.iter().map(String::as_str) {
+        let logs = &mut printed.dispatches;
         if let Some(name) = line.strip_prefix("Running on '").and_then(|rest| rest.strip_suffix('\'')) {
-            device = Some(name.to_owned());
-            current = None;
+            close(logs, &mut current, &mut each);
+            printed.device.get_or_insert_with(|| name.to_owned());
         } else if let Some((name, rest)) = dispatch_line(line) {
-            close(&mut logs, &mut current, &mut each);
+            close(logs, &mut current, &mut each);
             let log = logs.entry(name.to_owned()).or_default();
-            log.device = device.clone();
             match gpu_median(rest) {
                 Some(Ok(median)) => log.medians.push(median * 1e3),
-                Some(Err(found)) => log.failure = Some(format!("its GPU time is '{found}', no number")),
+                Some(Err(found)) => log.no_time = Some(format!("its GPU time is '{found}', no number")),
                 None => {}
             }
             current = Some((name.to_owned(), 0));
@@ -102,18 +138,42 @@ pub fn read(bytes: &[u8]) -> Result<BTreeMap<String, Log>, String> {
                     each.push(milliseconds * 1e3);
                 }
             }
-        } else if failure.is_none() && (line.starts_with("ERROR") || line.starts_with("Failed to ")) {
-            failure = Some(line.to_owned());
         }
     }
-    close(&mut logs, &mut current, &mut each);
-    if device.is_none() && logs.is_empty() && failure.is_none() && !text.trim().is_empty() {
-        return Err("it has no line of DxDispatch's, such as \"Running on '…'\"".to_owned());
+    close(&mut printed.dispatches, &mut current, &mut each);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+    printed.failure = cause(&lines, printed.dispatches.is_empty());
+    printed
+}
+
+/// The line that says why a program failed. The last line is of no use: it says "RunAll called before initialize" of every parse error.
+fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
+    const ERRORS: [&str; 5] = ["ERROR", "Failed to ", "Assertion failed", "Expected a ", "Could not "];
+    const OTHERS: [&str; 15] = [
+        "Running on '",
+        "Compile Op",
+        "Compiling op",
+        "Initialize '",
+        "Dispatch",
+        "CPU Timings",
+        "GPU Timings",
+        "GPU samples buffer",
+        "The timings of each",
+        "iteration ",
+        "Resource '",
+        "[StartCmd]",
+        "[EndCmd]",
+        "WARNING",
+        "RunAll called",
+    ];
+    let begins = |words: &[&str], line: &str| words.iter().any(|word| line.starts_with(word));
+    let error = lines.iter().find(|line| begins(&ERRORS, line));
+    let unknown = || lines.iter().find(|line| nothing_ran && !begins(&OTHERS, line));
+    match error.or_else(unknown) {
+        Some(line) => Some(line.strip_prefix("ERROR: ").unwrap_or(line).to_owned()),
+        None if lines.is_empty() => Some("nothing was printed".to_owned()),
+        None => nothing_ran.then(|| "no dispatch was printed".to_owned()),
     }
-    for log in logs.values_mut() {
-        log.failure = log.failure.take().or_else(|| failure.clone());
-    }
-    Ok(logs)
 }
 
 /// Hands the iterations that were read, without the cold ones, to their dispatchable.
@@ -154,54 +214,98 @@ fn before<'a>(text: &'a str, unit: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn one(text: &str) -> Log {
-        let mut logs = read(text.as_bytes()).expect("a log");
-        assert_eq!(logs.len(), 1);
-        logs.pop_first().expect("one").1
+    fn one(text: &str) -> Result<Samples, String> {
+        let mut printed = read(text.as_bytes());
+        assert_eq!((printed.dispatches.len(), printed.device.as_deref()), (1, Some("GPU")));
+        printed.dispatches.pop_first().expect("one").1.samples(printed.failure.as_deref())
+    }
+
+    fn utf_16(text: &str) -> Vec<u8> {
+        [0xFF, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect()
     }
 
     #[test]
     fn a_short_dispatch_has_its_median_of_six_decimals() {
-        let log =
+        let samples =
             one("Running on 'GPU'\nDispatch 'a': 31 iterations, 0.0120 ms median (CPU), 0.002127 ms median (GPU)\n");
-        assert_eq!(log.device.as_deref(), Some("GPU"));
-        assert_eq!(log.samples(), Some(Samples::Medians(vec![2.127])));
+        assert_eq!(samples, Ok(Samples::Medians(vec![2.127])));
     }
 
     #[test]
     fn iterations_are_samples_without_the_cold_ones() {
-        let text = "Running on 'GPU'\nDispatch 'a': 4 iterations\n\
+        let text = "Running on 'GPU'\nCompile Op\nInitialize 'a': 5.0000 ms\nDispatch 'a': 4 iterations\n\
+            CPU Timings (Cold) : 1 samples, 1.0000 ms average, 1.0000 ms min, 1.0000 ms median, 1.0000 ms max\n\
             GPU Timings (Cold) : 1 samples, 0.9000 ms average, 0.9000 ms min, 0.9000 ms median, 0.9000 ms max\n\
             GPU Timings (Hot)  : 3 samples, 0.1100 ms average, 0.1000 ms min, 0.1100 ms median, 0.1200 ms max\n\
             The timings of each iteration: \n\
             iteration 0: 1.0000 ms (CPU), 0.9000 ms (GPU)\niteration 1: 0.2 ms (CPU), 0.1000 ms (GPU)\n\
             iteration 2: 0.2 ms (CPU), 0.1100 ms (GPU)\niteration 3: 0.2 ms (CPU), 0.1200 ms (GPU)\n";
-        let samples = one(text).samples().expect("samples");
-        assert_eq!(samples, Samples::Each(vec![100.0, 110.0, 120.0]));
+        // Each run begins with its device. What was read before stays.
+        let again = text.to_owned() + "Running on 'GPU'\nCompile Op\n";
+        for text in [text, &again] {
+            assert_eq!(one(text), Ok(Samples::Each(vec![100.0, 110.0, 120.0])));
+        }
     }
 
     #[test]
     fn utf_16_with_carriage_returns_is_read() {
         let text = "Running on 'GPU'\r\nDispatch 'a': 2 iterations, 0.1 ms median (CPU), 0.050000 ms median (GPU)\r\n";
-        let bytes: Vec<u8> = [0xFF, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect();
-        assert_eq!(read(&bytes).expect("a log")["a"].samples(), Some(Samples::Medians(vec![50.0])));
+        let printed = read(&utf_16(text));
+        assert_eq!(printed.dispatches["a"].samples(None), Ok(Samples::Medians(vec![50.0])));
+        assert_eq!(read(&[b"\xEF\xBB\xBF", text.as_bytes()].concat()), printed);
     }
 
     #[test]
     fn older_versions_are_read() {
-        let log =
+        let samples =
             one("Running on 'GPU'\nDispatch 'a' (Bind): 2 iterations, 0.1 ms average (CPU), 0.0500 ms average (GPU)");
-        assert_eq!(log.samples(), Some(Samples::Medians(vec![50.0])));
+        assert_eq!(samples, Ok(Samples::Medians(vec![50.0])));
     }
 
     #[test]
     fn what_is_no_time_is_said() {
-        let log = one("Running on 'GPU'\nDispatch 'a': 2 iterations, 0.1 ms median (CPU), nan ms median (GPU)");
-        assert_eq!((log.samples(), log.why_nothing().as_str()), (None, "its GPU time is 'nan', no number"));
-        let log = one("Running on 'GPU'\nDispatch 'a': 2 iterations\nERROR: device removed");
-        assert_eq!((log.samples(), log.why_nothing().as_str()), (None, "ERROR: device removed"));
-        let log = one("Running on 'GPU'\nDispatch 'a': 2 iter");
-        assert_eq!((log.samples(), log.why_nothing().as_str()), (None, "the log ends before a time"));
-        assert!(read(b"hello\n").is_err() && read(&[0xC3, 0x28]).is_err() && read(b"").expect("empty").is_empty());
+        let error = |text: &str| one(text).expect_err("no time");
+        let nan = "Running on 'GPU'\nDispatch 'a': 2 iterations, 0.1 ms median (CPU), nan ms median (GPU)";
+        assert_eq!(error(nan), "its GPU time is 'nan', no number");
+        assert_eq!(error("Running on 'GPU'\nDispatch 'a': 2 iterations\nERROR: device removed"), "device removed");
+        assert_eq!(error("Running on 'GPU'\nDispatch 'a': 2 iter"), "the log ends before a time");
+    }
+
+    /// The texts are DxDispatch's own. PowerShell 5 wraps its error records at the width of its window.
+    #[test]
+    fn the_cause_of_a_failure_is_found() {
+        let cause = |text: &str| {
+            let of = |bytes: &[u8]| read(bytes).failure.expect("a failure");
+            let cause = of(text.as_bytes());
+            assert_eq!(of(&utf_16(&text.replace('\n', "\r\n"))), cause);
+            cause
+        };
+        let parse = "Failed to parse the model: Expected an object named 'resources'";
+        assert_eq!(cause(&format!("Running on 'GPU'\n{parse}\nRunAll called before initialize\n")), parse);
+        assert_eq!(cause(&format!("{parse}\nRunAll called before initialize\nRunning on 'GPU'\n")), parse);
+        for place in ["At C:\\my suite\\run.ps1:12 char:5", "In C:\\my suite\\run.ps1:12 Zeichen:5"] {
+            let record = format!(
+                "dxdispatch.exe : Failed to parse the model: Expected an object \nnamed 'resources'\n{place}\n\
+                +     & $DxDispatch \"$name.json\" -i 31 -w 1\n+     ~~~~~~~~~~~~~~~~\n    \
+                + CategoryInfo          : NotSpecified: (Failed to parse the model:String) [], \n   RemoteException\n    \
+                + FullyQualifiedErrorId : NativeCommandError\n \n"
+            );
+            let text = format!("Running on 'GPU'\n{record}RunAll called before initialize\n");
+            assert_eq!(cause(&text), parse);
+            // A run that failed leaves the times of the runs before it.
+            let time = "Dispatch 'a': 2 iterations, 0.1 ms median (CPU), 0.05 ms median (GPU)\n";
+            let printed = read(format!("Running on 'GPU'\n{time}{text}").as_bytes());
+            assert_eq!(printed.dispatches["a"].samples(None), Ok(Samples::Medians(vec![50.0])));
+        }
+        assert_eq!(
+            cause("Running on 'GPU'\nCompile Op\nAssertion failed: IsString()\n\n"),
+            "Assertion failed: IsString()"
+        );
+        let upper = "Running on 'GPU'\ndxdispatch.exe failed with hr=0x80004001\nExpected a .json or .onnx file\n";
+        assert_eq!(cause(upper), "Expected a .json or .onnx file");
+        assert_eq!(cause("some other program's words\n"), "some other program's words");
+        assert_eq!(cause("Running on 'GPU'\nCompile Op\n"), "no dispatch was printed");
+        assert_eq!(cause(" \n"), "nothing was printed");
+        assert!(read(&[0xC3, 0x28]).failure.is_some());
     }
 }

@@ -1,5 +1,6 @@
 //! Reports in columns: for a terminal, as Markdown, as CSV.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
@@ -158,26 +159,55 @@ pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
             lines.push(format!("{}: {failed} case{} failed; the rows say why", letter(n), plural(failed)));
         }
     }
+    let timed_differently = |n: usize| comparison.runs[n].timing != comparison.runs[0].timing;
+    for n in (1..comparison.runs.len()).filter(|n| timed_differently(*n)) {
+        let [a, b] = [0, n].map(|n| match comparison.runs[n].timing.as_str() {
+            "" => "not known",
+            timing => timing,
+        });
+        let (a_letter, b_letter) = (letter(0), letter(n));
+        lines.push(format!(
+            "WARNING: {a_letter} and {b_letter} were timed differently. {a_letter}: {a}. {b_letter}: {b}"
+        ));
+    }
     for group in &comparison.groups {
         for (n, speed_up) in group.speed_ups.iter().enumerate() {
             if let Some((count, mean)) = speed_up {
+                let warning = if timed_differently(n + 1) { " (timed differently)" } else { "" };
                 let (name, faster) = (&group.name, faster(*mean, letter(0), letter(n + 1)));
                 let cases =
                     if *count == 1 { "in one case".to_owned() } else { format!("the geometric mean of {count} cases") };
-                lines.push(format!("{name}: {faster}, {cases}"));
+                lines.push(format!("{name}: {faster}, {cases}{warning}"));
             }
         }
     }
     for (n, outputs) in comparison.outputs.iter().enumerate() {
         let (b, different) = (letter(n + 1), &outputs.different);
         match (outputs.equal, different.len()) {
-            (0, 0) => lines.push(format!("{b}: no outputs to compare with those of A")),
+            _ if outputs.shared() == 0 => lines.push(format!("{b}: no outputs to compare with those of A")),
             (equal, 0) => lines.push(format!("{b}: all {equal} outputs that both wrote are equal to A's, bit for bit")),
-            (equal, count) => lines.push(format!(
+            (_, count) => lines.push(format!(
                 "{b}: {count} of {} outputs differ from A's: {}",
-                equal + count,
-                different.join(", ")
+                outputs.shared(),
+                different
+                    .iter()
+                    .map(|name| match outputs.reasons.get(name) {
+                        Some(reason) => format!("{name} ({reason})"),
+                        None => name.clone(),
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
             )),
+        }
+        let mut expected: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        outputs.expected.iter().for_each(|(name, why)| expected.entry(why).or_default().push(name));
+        for (why, names) in expected {
+            let count = names.len();
+            lines.push(format!(
+                "{b}: {count} output{} differ from A's as documented: {}: {why}",
+                plural(count),
+                names.join(", ")
+            ));
         }
         let failed: Vec<String> = outputs.failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
         if !failed.is_empty() {

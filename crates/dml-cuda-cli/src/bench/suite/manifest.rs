@@ -20,6 +20,9 @@ pub struct Manifest {
     pub cases: Vec<Entry>,
     /// Names of small models that write their output to a file of their name and `.bin`, to be compared byte by byte.
     pub checks: Vec<String>,
+    /// As `checks`, with lengths above the axis size. DirectML's outputs differ, and `--strict` refuses them. Older suites have none.
+    #[serde(default)]
+    pub over_long: Vec<String>,
     /// Files of lengths, which the models name. Older suites do not say them.
     #[serde(default)]
     pub lengths: Vec<String>,
@@ -27,6 +30,9 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onnx: Option<Models>,
 }
+
+/// How the name of each `over_long` model begins.
+pub const OVER_LONG: &str = "over_long.";
 
 /// One model, timed. Its file and its dispatchable have its name.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -91,6 +97,11 @@ impl Mode {
         }
     }
 
+    /// Whether DxDispatch is asked for it. In place DirectML returns wrong data; a plain fill is not one of its operators.
+    pub fn is_directmls(self) -> bool {
+        !matches!(self, Self::InPlace | Self::BaselineOfFills)
+    }
+
     pub fn is_baseline(self) -> bool {
         self.baseline() == self
     }
@@ -105,9 +116,19 @@ impl Mode {
 }
 
 impl Manifest {
-    pub fn new(tier: &str, cases: Vec<Entry>, checks: Vec<String>, lengths: Vec<String>) -> Self {
+    pub fn new(tier: &str, cases: Vec<Entry>) -> Self {
         let id = format!("{tier} {}", env!("CARGO_PKG_VERSION"));
-        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks, lengths, onnx: None }
+        let (checks, over_long, lengths) = Default::default();
+        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks, over_long, lengths, onnx: None }
+    }
+
+    /// The small models whose outputs are compared.
+    pub fn outputs(&self) -> impl Iterator<Item = &String> {
+        self.checks.iter().chain(&self.over_long)
+    }
+
+    pub fn has_output(&self, name: &str) -> bool {
+        self.outputs().any(|output| output == name)
     }
 
     /// Reads the manifest of a suite's folder.

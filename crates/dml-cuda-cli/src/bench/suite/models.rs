@@ -46,8 +46,9 @@ pub fn copy(name: &str, bytes: u64) -> Value {
     })
 }
 
-/// Runs a small operator and writes its output to a file of its name. Values count up; element n of the lengths is n.
-pub fn check(name: &str, desc: &OperatorDesc) -> Value {
+/// Runs a small operator and writes its output to a file of its name. Values count up; `length` gives a lane's, by its number and the axis
+/// size.
+pub fn check(name: &str, desc: &OperatorDesc, length: fn(u32, u32) -> u32) -> Value {
     let counted = |desc: &BufferTensorDesc| {
         let count: u32 = desc.sizes.iter().product();
         json!({
@@ -59,7 +60,13 @@ pub fn check(name: &str, desc: &OperatorDesc) -> Value {
     let mut bindings = json!({ "OutputTensor": "Out" });
     if let OperatorDesc::ReverseSubsequences(reverse) = desc {
         resources["In"] = counted(&reverse.input_tensor);
-        resources["Lengths"] = counted(&reverse.sequence_lengths_tensor);
+        let (lengths, axis_size) =
+            (&reverse.sequence_lengths_tensor, reverse.input_tensor.sizes[reverse.axis as usize]);
+        let lanes = lengths.sizes.iter().product();
+        resources["Lengths"] = json!({
+            "initialValuesDataType": lengths.data_type.name(),
+            "initialValues": (0..lanes).map(|n| length(n, axis_size)).collect::<Vec<u32>>(),
+        });
         bindings["InputTensor"] = json!("In");
         bindings["SequenceLengthsTensor"] = json!("Lengths");
     }

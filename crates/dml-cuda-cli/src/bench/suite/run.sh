@@ -1,24 +1,48 @@
 #!/bin/sh
-# Times the models of this folder with a runner that prints what DxDispatch prints, a log each into logs/; `dml-cuda import logs --suite .`
-# reads them. RUNNER is the program, ADAPTER part of a device's name. Plain copies are DirectML's alone, and fail elsewhere.
+# Times the models of this folder with a runner that prints what DxDispatch prints, a log each into logs/. `dml-cuda import` reads them.
+# RUNNER is the program, ADAPTER part of a device's name. Arguments of this script are further options of the runner.
+# Plain copies are DirectML's alone, and fail elsewhere.
 set -u
-cd "$(dirname "$0")" || exit 1
 RUNNER="${RUNNER:-dml-cuda}"
-mkdir -p logs
+program="$RUNNER"
+case "$program" in
+  */*) program="$(CDPATH= cd -- "$(dirname -- "$RUNNER")" 2> /dev/null && pwd)/$(basename -- "$RUNNER")" ;;
+esac
+if ! command -v "$program" > /dev/null; then
+  echo "ERROR: RUNNER is '$RUNNER', must be a program: a path, or a name on the PATH" >&2
+  exit 1
+fi
+suite="$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)" && cd -- "$suite" && mkdir -p logs || exit 1
+if [ -n "${ADAPTER:-}" ]; then
+  set -- "$@" -a "$ADAPTER"
+fi
+# What runs here. DxDispatch exits with 1 where there is no model.
+"$program" -S > logs/dependencies.log 2>&1 < /dev/null
+status=$?
+if [ ! -s logs/dependencies.log ]; then
+  echo "ERROR: RUNNER '$RUNNER' does not start: with -S it prints nothing and exits with $status" >&2
+  exit 1
+fi
+"$program" -s > logs/adapters.log 2>&1 < /dev/null
+failed=0
 while read -r name dispatches; do
-  [ -n "$name" ] || continue
   echo "$name"
-  { "$RUNNER" "$name.json" -i 31 -w 1 -r "$dispatches" -v 2 ${ADAPTER:+-a "$ADAPTER"} &&
+  # Every sample with four decimals, then medians with six, for short work.
+  { "$program" "$name.json" -i 31 -w 1 -r "$dispatches" -v 2 "$@" &&
     for _ in 1 2 3 4 5; do
-      "$RUNNER" "$name.json" -i 31 -w 1 -r "$dispatches" -v 0 ${ADAPTER:+-a "$ADAPTER"} || break
-    done; } > "logs/$name.log" 2>&1
+      "$program" "$name.json" -i 31 -w 1 -r "$dispatches" -v 0 "$@" || break
+    done; } > "logs/$name.log" 2>&1 < /dev/null || failed=$((failed + 1))
 done << 'END'
 @TIMED@
 END
 # What these write is compared byte by byte.
 while read -r name; do
-  [ -n "$name" ] || continue
-  (cd logs && "$RUNNER" "../$name.json" ${ADAPTER:+-a "$ADAPTER"}) > "logs/$name.log" 2>&1
+  rm -f "logs/$name.bin"
+  "$program" "$name.json" --output_path logs "$@" > "logs/$name.log" 2>&1 < /dev/null || failed=$((failed + 1))
 done << 'END'
-@CHECKS@
+@OUTPUTS@
 END
+if [ "$failed" -gt 0 ]; then
+  echo "$failed models failed. The next command keeps the causes."
+fi
+echo "Next: dml-cuda import \"$suite/logs\" --suite \"$suite\" -o run.json"

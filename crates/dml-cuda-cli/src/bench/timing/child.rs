@@ -2,12 +2,12 @@
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde::Deserialize;
 
 use super::Options;
-use crate::bench::import::{read_log, Log, DXDISPATCH_TIMING};
+use crate::bench::import::{machine, read_log, Log, Printed as Lines, DXDISPATCH_TIMING};
 use crate::bench::kernel;
 use crate::bench::record::Samples;
 use crate::bench::statistics::Quartiles;
@@ -44,6 +44,8 @@ pub struct Runner<'a> {
     on_cpu: bool,
     options: &'a Options,
     folder: PathBuf,
+    /// What another runner prints with `-s`.
+    adapters: String,
 }
 
 /// A line of `--format json`.
@@ -74,19 +76,40 @@ impl<'a> Runner<'a> {
             Some(program) => find_program(program)?,
             None => std::env::current_exe().map_err(|error| format!("this program's path is not known: {error}"))?,
         };
-        let tool = if own {
-            format!("dml-cuda {}", env!("CARGO_PKG_VERSION"))
-        } else {
-            program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
-        };
+        let tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
         let folder = options.folder.as_deref().unwrap_or(Path::new("."));
-        let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+        let folder = std::path::absolute(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let cpu_asked = options.adapter.as_deref().is_some_and(|adapter| adapter.eq_ignore_ascii_case("cpu"));
         let on_cpu = cpu_asked || dml_cuda::Device::cuda_count() == 0;
         if on_cpu && options.folder.is_none() {
             return Err("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold".to_owned());
         }
-        Ok(Self { program, tool, own, on_cpu, options, folder })
+        let mut runner = Self { program, tool, own, on_cpu, options, folder, adapters: String::new() };
+        if !own {
+            runner.ask()?;
+        }
+        Ok(runner)
+    }
+
+    /// Asks another runner what it is. Its exit codes say nothing: DxDispatch's is 1 without a model.
+    fn ask(&mut self) -> Result<(), String> {
+        let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+        let printed = |option: &str| {
+            let output = self.start(scratch.path(), &[option.to_owned()])?;
+            Ok::<String, String>(String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let directml = machine::directml_version(&printed("-S")?);
+        self.adapters = printed("-s")?;
+        if let Some(adapter) = self.options.adapter.as_ref().filter(|it| directml.is_some() && it.contains(' ')) {
+            return Err(format!(
+                "--adapter '{adapter}' has a space, must be a part of the name without one, because DxDispatch's options end at a space"
+            ));
+        }
+        self.tool = match directml {
+            Some(version) => machine::tool(Some(version)),
+            None => self.program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
+        };
+        Ok(())
     }
 
     /// A hash of the program's file, to tell builds apart. Only this very file compares it, so that any hash will do.
@@ -98,9 +121,8 @@ impl<'a> Runner<'a> {
         Ok(format!("{:016x}", hasher.finish()))
     }
 
-    /// In place DirectML returns wrong data; a plain fill is not one of its operators.
     pub fn runs(&self, mode: Mode) -> bool {
-        self.own || !matches!(mode, Mode::InPlace | Mode::BaselineOfFills)
+        self.own || mode.is_directmls()
     }
 
     /// This program's device, before any model, so that one that cannot be had is said once.
@@ -126,20 +148,44 @@ impl<'a> Runner<'a> {
 
     /// Runs the program, which must succeed, and returns what it printed.
     fn call(&self, folder: &Path, arguments: &[String]) -> Result<Vec<u8>, String> {
+        let output = self.start(folder, arguments)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let cause = both(&output).failure;
+        Err(format!("{} ({})", cause.as_deref().unwrap_or("no error was printed"), output.status))
+    }
+
+    fn start(&self, folder: &Path, arguments: &[String]) -> Result<Output, String> {
         let mut command = Command::new(&self.program);
+        if !self.own {
+            // DxDispatch's options end at the first space. Its folder may have one, its name has none.
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let folders = self.program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
+            if let (Some(name), Ok(path)) = (self.program.file_name(), std::env::join_paths(folders)) {
+                command = Command::new(name);
+                command.env("PATH", path);
+            }
+        }
         command.current_dir(folder).args(arguments).stdin(Stdio::null());
         if let Some(adapter) = &self.options.adapter {
             command.args(["-a", adapter]);
         }
-        let output =
-            command.output().map_err(|error| format!("{} cannot be started: {error}", self.program.display()))?;
-        if output.status.success() {
-            return Ok(output.stdout);
+        command.output().map_err(|error| format!("{} cannot be started: {error}", self.program.display()))
+    }
+
+    /// Runs a model of the suite with another runner, which must succeed.
+    fn run_model(&self, name: &str, options: &[(&str, String)]) -> Result<Lines, String> {
+        // In the suite's folder, because a path with a space is more than DxDispatch can read.
+        let mut arguments = vec![format!("{name}.json")];
+        arguments.extend(options.iter().flat_map(|(option, value)| [(*option).to_owned(), value.clone()]));
+        let output = self.start(&self.folder, &arguments)?;
+        let printed = both(&output);
+        match &printed.failure {
+            None if output.status.success() => Ok(printed),
+            Some(cause) => Err(format!("{cause} ({})", output.status)),
+            None => Err(format!("no error was printed ({})", output.status)),
         }
-        let said = [output.stderr, output.stdout].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
-        let said = said.iter().find(|said| !said.is_empty()).and_then(|said| said.lines().next_back());
-        let said = said.unwrap_or("it printed nothing");
-        Err(format!("{} ({})", said.strip_prefix("ERROR: ").unwrap_or(said), output.status))
     }
 
     pub fn time(&self, entry: &Entry, samples: u32) -> Result<Timed, String> {
@@ -177,41 +223,41 @@ impl<'a> Runner<'a> {
 
     /// As `run.ps1` does.
     fn time_foreign(&self, entry: &Entry, samples: u32) -> Result<Timed, String> {
-        let mut all = Log::default();
+        let (mut all, mut device) = (Log::default(), None);
         for verbosity in [2, 0, 0, 0, 0, 0] {
-            let mut arguments = vec![format!("{}.json", entry.name)];
-            for (option, value) in [("-i", samples + 1), ("-w", 1), ("-r", entry.work.dispatches), ("-v", verbosity)] {
-                arguments.extend([option.to_owned(), value.to_string()]);
-            }
-            let mut logs = read_log(&self.call(&self.folder, &arguments)?)?;
-            all.extend(logs.remove(&entry.name).ok_or("it printed no line for the dispatchable")?);
+            let options = [("-i", samples + 1), ("-w", 1), ("-r", entry.work.dispatches), ("-v", verbosity)];
+            let mut printed =
+                self.run_model(&entry.name, &options.map(|(option, value)| (option, value.to_string())))?;
+            device = printed.device;
+            all.extend(printed.dispatches.remove(&entry.name).ok_or("it printed no line for the dispatchable")?);
         }
-        let samples = all.samples().ok_or_else(|| all.why_nothing())?;
         Ok(Timed {
-            device: self.foreign(all.device.clone())?,
+            device: self.foreign(device)?,
             dispatches: entry.work.dispatches,
-            samples,
+            samples: all.samples(None)?,
             baseline: None,
         })
     }
 
     fn foreign(&self, device: Option<String>) -> Result<Device, String> {
         let name = device.ok_or("it printed no line \"Running on '…'\"")?;
-        Ok(Device { name, driver: String::new(), pci: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
+        let driver = machine::driver(&self.adapters, &name).unwrap_or_default();
+        Ok(Device { name, driver, pci: String::new(), timing: DXDISPATCH_TIMING.to_owned() })
     }
 
     /// The bytes that a small model writes.
     pub fn output(&self, name: &str) -> Result<(Device, Vec<u8>), String> {
-        let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
-        let mut arguments = vec![self.model(name).display().to_string()];
-        if self.own {
-            arguments.extend(["--format".to_owned(), "json".to_owned()]);
-        }
-        let output = self.call(folder.path(), &arguments)?;
-        let device = if self.own {
-            printed(&output)?.device
+        let failed = |error: std::io::Error| format!("a temporary folder: {error}");
+        let (folder, device) = if self.own {
+            let folder = tempfile::tempdir().map_err(failed)?;
+            let arguments = [self.model(name).display().to_string(), "--format".to_owned(), "json".to_owned()];
+            let device = printed(&self.call(folder.path(), &arguments)?)?.device;
+            (folder, device)
         } else {
-            self.foreign(read_log(&output)?.remove(name).and_then(|log| log.device))?
+            let folder = tempfile::Builder::new().prefix("output-").tempdir_in(&self.folder).map_err(failed)?;
+            let relative = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let device = self.foreign(self.run_model(name, &[("--output_path", relative)])?.device)?;
+            (folder, device)
         };
         let file = format!("{name}.bin");
         let bytes = std::fs::read(folder.path().join(&file))
@@ -246,6 +292,11 @@ fn printed(text: &[u8]) -> Result<Printed, String> {
     Ok(Printed { device: found.ok_or("it did not say on which device it ran")?, milliseconds, baseline })
 }
 
+/// What a program printed on both streams.
+fn both(output: &Output) -> Lines {
+    read_log(&[&output.stderr[..], b"\n", &output.stdout].concat())
+}
+
 /// The program, which a process with another current directory must find, too: a path, or a name to look up as a shell does.
 fn find_program(program: &Path) -> Result<PathBuf, String> {
     let mut places = vec![program.to_owned()];
@@ -253,6 +304,6 @@ fn find_program(program: &Path) -> Result<PathBuf, String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         places.extend(std::env::split_paths(&path).map(|folder| folder.join(program)));
     }
-    let found = places.iter().filter(|place| place.is_file()).find_map(|place| place.canonicalize().ok());
+    let found = places.iter().filter(|place| place.is_file()).find_map(|place| std::path::absolute(place).ok());
     found.ok_or_else(|| format!("{} is no program: there is no such file", program.display()))
 }

@@ -1,0 +1,78 @@
+//! Small work whose outputs are compared: every type of a fill, every width of a reversal, both types of lengths.
+
+use dml_cuda::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
+
+use super::manifest::OVER_LONG;
+
+const WIDTHS: [TensorDataType; 4] =
+    [TensorDataType::UInt8, TensorDataType::Float16, TensorDataType::Float32, TensorDataType::Int64];
+
+/// The shape of the models with lengths above the axis size, which is the middle one.
+pub const OVER_LONG_SHAPE: [u32; 3] = [4, 7, 5];
+
+/// What DirectML computes, too. Its lengths fit.
+pub fn checks() -> Vec<(String, OperatorDesc)> {
+    use TensorDataType as T;
+    let mut checks = Vec::new();
+    for data_type in
+        [T::Float32, T::Float16, T::Int8, T::Int16, T::Int32, T::Int64, T::UInt8, T::UInt16, T::UInt32, T::UInt64]
+    {
+        let (value_start, value_delta) = match data_type {
+            T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
+            T::Float16 => (ScalarUnion::UInt16(0xC366), ScalarUnion::UInt16(0x2E66)),
+            _ => (ScalarUnion::UInt64(100), ScalarUnion::UInt64(u64::MAX - 2)),
+        };
+        let output_tensor = BufferTensorDesc::packed(data_type, &[4, 3, 5]);
+        let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
+        checks.push((format!("check.fill.{}", data_type.name().to_ascii_lowercase()), desc.into()));
+    }
+    for data_type in WIDTHS {
+        for length_type in [T::UInt32, T::UInt64] {
+            for shape in [[6, 9, 1], [4, 7, 5]] {
+                checks.push(reversal("check.", data_type, length_type, shape));
+            }
+        }
+    }
+    checks
+}
+
+/// Lengths above the axis size. DirectML does not clamp them as its page says.
+pub fn over_long() -> Vec<(String, OperatorDesc)> {
+    WIDTHS.map(|data_type| reversal(OVER_LONG, data_type, TensorDataType::UInt32, OVER_LONG_SHAPE)).into()
+}
+
+/// Along the middle axis.
+fn reversal(
+    begin: &str,
+    data_type: TensorDataType,
+    length_type: TensorDataType,
+    shape: [u32; 3],
+) -> (String, OperatorDesc) {
+    let tensor = BufferTensorDesc::packed(data_type, &shape);
+    let [before, axis, behind] = shape;
+    let desc = ReverseSubsequencesDesc {
+        input_tensor: tensor.clone(),
+        sequence_lengths_tensor: BufferTensorDesc::packed(length_type, &[before, 1, behind]),
+        output_tensor: tensor,
+        axis: 1,
+    };
+    let types = [data_type, length_type].map(|data_type| data_type.name().to_ascii_lowercase()).join(".");
+    (format!("{begin}reverse_{before}x{axis}x{behind}.{types}"), desc.into())
+}
+
+/// Lengths from both ends in turn: 0, the axis size, 1, one less than the axis size, and so on.
+pub fn lengths_that_fit(n: u32, axis_size: u32) -> u32 {
+    let half = n / 2 % (axis_size + 1);
+    if n.is_multiple_of(2) {
+        half
+    } else {
+        axis_size - half
+    }
+}
+
+/// Length n of lane n.
+pub fn counted_lengths(n: u32, _axis_size: u32) -> u32 {
+    n
+}

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
-use super::onnx::Models;
 use crate::schema;
 
 /// The version of the schema that this program writes, and the newest that it reads.
@@ -28,7 +28,7 @@ pub struct Manifest {
     pub lengths: Vec<String>,
     /// What `run_onnx.py` times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub onnx: Option<Models>,
+    pub onnx: Option<OnnxModels>,
 }
 
 /// How the name of each `over_long` model begins.
@@ -53,6 +53,34 @@ pub struct Work {
     pub bytes: u64,
     /// Dispatches in an iteration.
     pub dispatches: u32,
+}
+
+/// The models that `run_onnx.py` makes.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct OnnxModels {
+    pub cases: Vec<OnnxModel>,
+    /// Small models whose outputs are compared byte by byte.
+    pub checks: Vec<OnnxModel>,
+}
+
+/// A model of one node.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct OnnxModel {
+    #[serde(flatten)]
+    pub entry: Entry,
+    pub opset: u32,
+    #[serde(flatten)]
+    pub node: Node,
+    /// Some providers have no kernel for it, which is no failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(tag = "op")]
+pub enum Node {
+    ReverseSequence { shape: Vec<u32>, batch_axis: usize, time_axis: usize },
+    Range { start: Number, limit: Number, delta: Number, count: u32 },
 }
 
 /// What two runs share of a case.

@@ -1,11 +1,10 @@
 //! The cases that ONNX can express, for `run_onnx.py`: ReverseSequence and Range.
 
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType as T};
-use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use super::cases::{self, short_name, Case};
-use super::manifest::{Entry, Mode, Work};
+use super::manifest::{Entry, Mode, Node, OnnxModel, OnnxModels, Work};
 use super::{belongs, entry, Tier};
 
 /// The first opsets of the operators.
@@ -14,39 +13,11 @@ const RANGE: u32 = 11;
 /// The newest opset that ONNX Runtime 1.24 loads, the last one with DirectML.
 const NEWEST: u32 = 25;
 
-/// The models that `run_onnx.py` makes.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Models {
-    pub cases: Vec<Model>,
-    /// Small models whose outputs are compared byte by byte.
-    pub checks: Vec<Model>,
-}
-
-/// A model of one node.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Model {
-    #[serde(flatten)]
-    pub entry: Entry,
-    pub opset: u32,
-    #[serde(flatten)]
-    pub node: Node,
-    /// Some providers have no kernel for it, which is no failure.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub optional: bool,
-}
-
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(tag = "op")]
-pub enum Node {
-    ReverseSequence { shape: Vec<u32>, batch_axis: usize, time_axis: usize },
-    Range { start: Number, limit: Number, delta: Number, count: u32 },
-}
-
 /// Models of the suite that a rank of two expresses, and those that a rank of three does.
 const ROWS: [&str; 3] = ["small [16, 256]", "tokens [256, 4096]", "inner [16384, 8192]"];
 const BLOCKS: [&str; 3] = ["model block [8, 512, 768]", "block odd [*, 512, 33]", "block [64, 2048, 1024]"];
 
-pub fn models(tier: Tier) -> Models {
+pub fn models(tier: Tier) -> OnnxModels {
     let of_suite = cases::all().into_iter().filter(|case| !case.in_place).filter_map(|case| {
         let rank = match case.name.as_str() {
             name if ROWS.contains(&name) => 2,
@@ -62,11 +33,11 @@ pub fn models(tier: Tier) -> Models {
     });
     let cases = of_suite.chain(of_onnx).filter(|(case, _)| belongs(case, tier));
     let cases = cases.filter_map(|(case, rank)| model(&case, rank)).collect();
-    Models { cases, checks: checks() }
+    OnnxModels { cases, checks: checks() }
 }
 
 /// The case as a node, unless ONNX does not have it: ranges of five types, as long as the type counts.
-fn model(case: &Case, rank: usize) -> Option<Model> {
+fn model(case: &Case, rank: usize) -> Option<OnnxModel> {
     let (opset, node) = match &case.desc {
         OperatorDesc::ReverseSubsequences(desc) => {
             let shape = desc.input_tensor.sizes[..rank].to_vec();
@@ -76,7 +47,7 @@ fn model(case: &Case, rank: usize) -> Option<Model> {
         desc => (RANGE, range(desc.output_tensor())?),
     };
     let optional = case.data_type() == "f64";
-    Some(Model { entry: entry(case, &case.lengths()), opset, node, optional })
+    Some(OnnxModel { entry: entry(case, &case.lengths()), opset, node, optional })
 }
 
 /// A range that the type can hold.
@@ -84,10 +55,10 @@ fn range(tensor: &BufferTensorDesc) -> Option<Node> {
     let count = tensor.sizes[0];
     let (start, delta): (i64, i64) = match tensor.data_type {
         T::Float32 | T::Float64 => {
-            // Exact in FLOAT32 if the range is long, so that its length is the same everywhere.
-            let (start, delta) = if count > 1 << 20 { (0.0, 0.25) } else { (-3.7, 0.1) };
-            let limit = start + delta * if count > 1 << 20 { f64::from(count) } else { f64::from(count) - 0.5 };
-            let [start, limit, delta] = [start, limit, delta].map(Number::from_f64);
+            // The number of elements must not depend on how (limit - start) / delta is rounded: a long range is exact in FLOAT32.
+            let (start, delta, deltas) =
+                if count > 1 << 20 { (0.0, 0.25, f64::from(count)) } else { (-3.7, 0.1, f64::from(count) - 0.5) };
+            let [start, limit, delta] = [start, start + delta * deltas, delta].map(Number::from_f64);
             return Some(Node::Range { start: start?, limit: limit?, delta: delta?, count });
         }
         T::Int16 if count < 1 << 16 => (-0x7FFF, 1),
@@ -100,7 +71,7 @@ fn range(tensor: &BufferTensorDesc) -> Option<Node> {
 }
 
 /// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in every type.
-fn checks() -> Vec<Model> {
+fn checks() -> Vec<OnnxModel> {
     let mut checks = Vec::new();
     for data_type in [T::UInt8, T::Float16, T::Float32, T::Int64] {
         for (shape, time_axis) in
@@ -123,7 +94,7 @@ fn checks() -> Vec<Model> {
 }
 
 /// In the oldest opset, and FLOAT32 in the newest.
-fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> Vec<Model> {
+fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> Vec<OnnxModel> {
     let opsets = [Some(oldest), (data_type == T::Float32).then_some(NEWEST)];
     let of = |opset| {
         let name = format!("check.onnx.{name}.{}.opset_{opset}", short_name(data_type));
@@ -131,7 +102,7 @@ fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> V
         let bytes = BufferTensorDesc::packed(data_type, shape).total_tensor_size_in_bytes;
         let data_type_name = short_name(data_type).to_owned();
         let work = Work { case: name.clone(), data_type: data_type_name, mode, bytes, dispatches: 1 };
-        Model { entry: Entry { name, work }, opset, node: node.clone(), optional: data_type == T::Float64 }
+        OnnxModel { entry: Entry { name, work }, opset, node: node.clone(), optional: data_type == T::Float64 }
     };
     opsets.into_iter().flatten().map(of).collect()
 }

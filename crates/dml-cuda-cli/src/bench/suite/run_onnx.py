@@ -336,7 +336,7 @@ def machine(settings):
         "host": f"{processor()}, {os.cpu_count()} cores",
         "operating_system": operating_system(),
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "command": " ".join(map(shlex.quote, [sys.executable, *sys.argv])),
+        "command": subprocess.list2cmdline([sys.executable, *sys.argv]) if os.name == "nt" else " ".join(map(shlex.quote, [sys.executable, *sys.argv])),
     }
 
 

@@ -12,7 +12,7 @@ use crate::bench::record::{Failed, Run, Samples, Timing, SCHEMA};
 use crate::bench::suite::manifest::Manifest;
 use crate::out::{complain, say};
 
-pub use log::{read as read_log, Log, Printed};
+pub use log::{read as read_log, Log, Transcript};
 
 /// How DxDispatch takes its samples.
 pub const DXDISPATCH_TIMING: &str =
@@ -113,7 +113,7 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
                 count += 1;
                 let (printed, unread) = match bytes {
                     Ok(bytes) => (read_log(&bytes), None),
-                    Err(error) => (Printed::default(), Some(error)),
+                    Err(error) => (Transcript::default(), Some(error)),
                 };
                 device = device.or(printed.device);
                 let failure = unread.or(printed.failure);

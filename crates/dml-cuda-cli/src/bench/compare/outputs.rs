@@ -139,6 +139,7 @@ fn differ_in_last_bits(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::compare::Comparison;
     use crate::bench::import::hexadecimal;
 
     /// The output of the model with one-byte elements, 0, 1, …, where `source` gives the index that is read.
@@ -178,6 +179,10 @@ mod tests {
         assert_eq!(why(new, &not_clamped), None);
         assert_eq!((why(new, &wrong), why(old, &wrong)), (None, None));
         assert_eq!(why("another tool", &clamped_index), None);
+        let guard =
+            |output: &str| Comparison::new(&[run(new, output), ours.clone()], 5.0).regressions(false, false).join("; ");
+        assert_eq!(guard(&clamped_index), "");
+        assert!(guard(&wrong).contains("1 output differs"));
         assert_eq!(why(new, "00"), None);
     }
 

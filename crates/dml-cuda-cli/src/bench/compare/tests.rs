@@ -95,6 +95,13 @@ fn what_cannot_be_compared_is_said() {
         suite.clone_into(&mut run.suite);
     }
     let said = Comparison::new(&runs, 5.0).not_compared;
+    runs[0].suite.clear();
+    runs[1].cases[0] = timing("x", Mode::InPlace, 8, &[1.0]);
+    assert!(Comparison::new(&runs, 5.0).rows.iter().any(|row| row.changes[0].is_some()));
+    "DxDispatch".clone_into(&mut runs[0].machine.tool);
+    let in_place = Comparison::new(&runs, 5.0);
+    assert!(in_place.rows.iter().all(|row| row.changes[0].is_none()), "DirectML's data is wrong");
+    assert!(in_place.not_compared.iter().any(|why| why.starts_with("cases (in place): DirectML")));
     assert!(
         said.iter().any(|why| why.contains("'a' is of the suite 'quick 0.1.0' and 'b' of 'full 0.1.0'")),
         "{said:?}"

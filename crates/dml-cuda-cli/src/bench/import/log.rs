@@ -6,7 +6,7 @@ use crate::bench::record::Samples;
 
 /// What a program printed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Printed {
+pub struct Transcript {
     pub device: Option<String>,
     pub dispatches: BTreeMap<String, Log>,
     /// The cause of a failure.
@@ -95,10 +95,10 @@ fn is_place(line: &str) -> bool {
 }
 
 /// Reads what a program printed.
-pub fn read(bytes: &[u8]) -> Printed {
+pub fn read(bytes: &[u8]) -> Transcript {
     let text = decode(bytes);
     let lines = lines(&text);
-    let mut printed = Printed::default();
+    let mut printed = Transcript::default();
     // The dispatchable that the lines after its own belong to, with the samples of this run that are cold.
     let mut current: Option<(String, usize)> = None;
     let mut each: Vec<f64> = Vec::new();

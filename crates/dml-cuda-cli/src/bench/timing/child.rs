@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde::Deserialize;
 
 use super::Options;
-use crate::bench::import::{machine, read_log, Log, Printed as Lines, DXDISPATCH_TIMING};
+use crate::bench::import::{machine, read_log, Log, Transcript, DXDISPATCH_TIMING};
 use crate::bench::kernel;
 use crate::bench::record::Samples;
 use crate::bench::statistics::Quartiles;
@@ -175,7 +175,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs a model of the suite with another runner, which must succeed.
-    fn run_model(&self, name: &str, options: &[(&str, String)]) -> Result<Lines, String> {
+    fn run_model(&self, name: &str, options: &[(&str, String)]) -> Result<Transcript, String> {
         // In the suite's folder, because a path with a space is more than DxDispatch can read.
         let mut arguments = vec![format!("{name}.json")];
         arguments.extend(options.iter().flat_map(|(option, value)| [(*option).to_owned(), value.clone()]));
@@ -293,7 +293,7 @@ fn printed(text: &[u8]) -> Result<Printed, String> {
 }
 
 /// What a program printed on both streams.
-fn both(output: &Output) -> Lines {
+fn both(output: &Output) -> Transcript {
     read_log(&[&output.stderr[..], b"\n", &output.stdout].concat())
 }
 

@@ -169,8 +169,8 @@ class Runs(unittest.TestCase):
         self.assertIn("cannot be written", self.run_it("--save-models", "models", code=1))
 
     def test_a_crash_and_a_failure_are_rows_and_are_tried_again(self):
-        begin = "def run_case(case, settings):\n"
-        breaks = begin + "    if case['name'].startswith('reverse_4'): os._exit(3)\n    if 'range' in case['name']: raise ValueError('no\\nkernel')\n"
+        begin = "def make_session(model, settings, profile=None):\n"
+        breaks = begin + "    if b'reverse_4' in model: os._exit(3)\n    if b'range' in model: raise ValueError('no\\nkernel')\n"
         self.script(SCRIPT.read_text(encoding="utf-8").replace(begin, breaks))
         self.assertIn("1 cases, 0 outputs, 2 failed", self.run_it("-o", "run.json", code=1))
         run = self.read()

@@ -205,7 +205,12 @@ def run_case(case, settings):
     before = library_runs(settings["library"])
     # Every byte of the output must be written.
     output = memory(output_shape(case), TYPES[case["type"]], 0xA5)
-    session, values = make_session(model, settings), values_of(inputs, output, settings)
+    try:
+        session, values = make_session(model, settings), values_of(inputs, output, settings)
+    except Exception as error:
+        if case.get("optional"):
+            return {"refused": reason(error)}
+        raise
     with tempfile.TemporaryDirectory() as folder:
         seen = make_session(model, settings, os.path.join(folder, "profile"))
         binding = bind(seen, values)
@@ -423,15 +428,15 @@ class RunFile:
         self.bytes = content
 
     def add(self, case, answer):
-        """Puts what a case left into the run. A case that providers may refuse leaves a note."""
+        """Puts what a case left into the run. A case that providers may refuse, and this one does, leaves a note."""
         run, work = self.run, {name: case[name] for name in ("case", "type", "mode", "bytes", "dispatches")}
         key = lambda entry: (entry["case"], entry["type"], entry["mode"])
         prefix, error = f"{case['name']}: ", answer.get("failed")
         run["notes"] = [note for note in run["notes"] if not note.startswith(prefix)]
         run["failed"] = [entry for entry in run["failed"] if key(entry) != key(work)]
         run["failed_outputs"].pop(case["name"], None)
-        if error and case.get("optional"):
-            run["notes"].append(prefix + error)
+        if "refused" in answer:
+            run["notes"].append(prefix + answer["refused"])
         elif error and case["check"]:
             run["failed_outputs"][case["name"]] = error
         elif error:
@@ -526,7 +531,7 @@ def main(arguments=None):
             answer = worker.answer(case)
             error = answer.get("failed")
             file.add(case, answer)
-            failed += error is not None and not case.get("optional")
+            failed += error is not None
             # The same error of several models is printed once.
             if error and error not in said:
                 said.add(error)

@@ -49,7 +49,7 @@ fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
 
 fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
-        Command::Suite { folder, tier } => suite::write(&folder, tier),
+        Command::Suite { folder, tier, onnx } => suite::write(&folder, tier, onnx),
         // Without a folder the L2 is cold.
         Command::Bench { folder, output, only, samples, runner, adapter, .. } => {
             timing::run(&timing::Options { folder, to: output, only, samples, runner, adapter })

@@ -326,6 +326,9 @@ pub enum Command {
         folder: PathBuf,
         #[arg(long, value_enum, default_value_t = suite::Tier::Standard)]
         tier: suite::Tier,
+        /// Add run_onnx.py, which times the same work as ONNX models with ONNX Runtime
+        #[arg(long)]
+        onnx: bool,
     },
     /// Time a suite; goes on where it was interrupted
     Bench {

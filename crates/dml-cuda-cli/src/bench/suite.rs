@@ -4,6 +4,7 @@ pub mod cases;
 pub mod checks;
 pub mod manifest;
 mod models;
+mod onnx;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -52,11 +53,14 @@ impl Tier {
     }
 }
 
+/// The script that times the ONNX models.
+const RUN_ONNX: &str = "run_onnx.py";
+
 /// Sizes of the plain copies and fills that the cases are compared with.
 const BASELINES: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30];
 
 /// Writes a suite's folder, a new one or over an older suite.
-pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
+pub fn write(folder: &Path, tier: Tier, with_onnx: bool) -> Result<ExitCode, String> {
     match older(folder)? {
         Some(manifest) => remove(folder, &manifest)?,
         None => fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?,
@@ -102,11 +106,19 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         manifest.over_long.push(name);
     }
     manifest.lengths = written.into_iter().collect();
+    if with_onnx {
+        manifest.onnx = Some(onnx::models(tier));
+        save(RUN_ONNX, include_bytes!("suite/run_onnx.py"))?;
+    }
     save("run.sh", script(include_str!("suite/run.sh"), &manifest, "\n").as_bytes())?;
     save("run.ps1", script(include_str!("suite/run.ps1"), &manifest, "\r\n").as_bytes())?;
     save_manifest(folder, &manifest)?;
     let (cases, checks) = (manifest.cases.len(), manifest.outputs().count());
     say!("Suite '{}' written to '{}': {cases} models to time, {checks} to compare", manifest.id, folder.display())?;
+    if let Some(onnx) = &manifest.onnx {
+        let (cases, checks) = (onnx.cases.len(), onnx.checks.len());
+        say!("{} makes {cases} ONNX models to time, {checks} to compare", folder.join(RUN_ONNX).display())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -182,7 +194,8 @@ fn older(folder: &Path) -> Result<Option<Manifest>, String> {
 /// Removes the files that the manifest of an older suite names, and nothing else.
 fn remove(folder: &Path, manifest: &Manifest) -> Result<(), String> {
     let models = manifest.cases.iter().map(|entry| &entry.name).chain(manifest.outputs());
-    let files = models.map(|name| format!("{name}.json")).chain(manifest.lengths.iter().cloned());
+    let script = manifest.onnx.as_ref().map(|_| RUN_ONNX.to_owned());
+    let files = models.map(|name| format!("{name}.json")).chain(manifest.lengths.iter().cloned()).chain(script);
     // A name that leads elsewhere is none of a suite's.
     for file in files.filter(|file| !file.contains(['/', '\\', ':']) && file != "manifest.json") {
         let path = folder.join(file);

@@ -104,6 +104,44 @@ fn every_model_of_a_suite_runs_on_windows_too() {
 }
 
 #[test]
+fn onnx_models_do_the_work_of_the_suites_models() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join("s").join(name);
+    well(folder.path(), &["suite", "s", "--tier", "quick", "--onnx"]);
+    let manifest = read(&path("manifest.json"));
+    let models = |part: &str| manifest["onnx"][part].as_array().expect("models").clone();
+    let mut shared = 0;
+    for model in models("cases") {
+        let same = |case: &&Value| ["case", "type", "mode"].iter().all(|member| case[member] == model[member]);
+        if let Some(case) = manifest["cases"].as_array().expect("cases").iter().find(same) {
+            // One row in a comparison, which compares equal work only.
+            assert_eq!((&case["bytes"], &case["name"]), (&model["bytes"], &model["name"]));
+            shared += 1;
+        }
+        if let Some(shape) = model["shape"].as_array() {
+            let elements: u64 = shape.iter().map(|size| size.as_u64().expect("a size")).product();
+            let width = match model["type"].as_str() {
+                Some("u8") => 1,
+                Some("f16") => 2,
+                Some("f32") => 4,
+                _ => 8,
+            };
+            let lengths = model["bytes"].as_u64().expect("bytes") - 2 * elements * width;
+            let batch = shape[model["batch_axis"].as_u64().expect("an axis") as usize].as_u64().expect("a size");
+            assert_eq!(lengths, 4 * batch, "{model}");
+        }
+    }
+    assert_eq!((shared, models("cases").len(), models("checks").len()), (17, 27, 36));
+    let has = |member: &str, value: Value| models("checks").iter().any(|model| model[member] == value);
+    assert!(has("opset", json!(10)) && has("opset", json!(11)) && has("opset", json!(25)));
+    assert!([json!([9, 6]), json!([6, 9, 1]), json!([7, 4, 5])].into_iter().all(|shape| has("shape", shape)));
+    assert!(path("run_onnx.py").exists());
+    // A suite without them has no script that would time them.
+    well(folder.path(), &["suite", "s", "--tier", "quick"]);
+    assert!(!path("run_onnx.py").exists() && read(&path("manifest.json")).get("onnx").is_none());
+}
+
+#[test]
 fn a_suite_replaces_an_older_one_and_nothing_else() {
     let folder = suite();
     let path = |name: &str| folder.path().join("s").join(name);

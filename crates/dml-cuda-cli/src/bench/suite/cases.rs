@@ -50,19 +50,7 @@ impl Case {
     }
 
     pub fn data_type(&self) -> &'static str {
-        match self.output().data_type {
-            TensorDataType::Float32 => "f32",
-            TensorDataType::Float16 => "f16",
-            TensorDataType::UInt8 => "u8",
-            TensorDataType::UInt16 => "u16",
-            TensorDataType::UInt32 => "u32",
-            TensorDataType::UInt64 => "u64",
-            TensorDataType::Int8 => "i8",
-            TensorDataType::Int16 => "i16",
-            TensorDataType::Int32 => "i32",
-            TensorDataType::Int64 => "i64",
-            _ => "f64",
-        }
+        short_name(self.output().data_type)
     }
 
     pub fn mode(&self) -> &'static str {
@@ -73,6 +61,23 @@ impl Case {
         } else {
             "copy"
         }
+    }
+}
+
+/// `f32`, as runs and file names have it.
+pub fn short_name(data_type: TensorDataType) -> &'static str {
+    match data_type {
+        TensorDataType::Float32 => "f32",
+        TensorDataType::Float16 => "f16",
+        TensorDataType::UInt8 => "u8",
+        TensorDataType::UInt16 => "u16",
+        TensorDataType::UInt32 => "u32",
+        TensorDataType::UInt64 => "u64",
+        TensorDataType::Int8 => "i8",
+        TensorDataType::Int16 => "i16",
+        TensorDataType::Int32 => "i32",
+        TensorDataType::Int64 => "i64",
+        _ => "f64",
     }
 }
 
@@ -314,6 +319,29 @@ pub fn all() -> Vec<Case> {
                 cases.push(case);
             }
         }
+    }
+    cases
+}
+
+/// Cases that ONNX expresses and no model of a suite has: time first, a last dimension of 1, and small ranges of more types.
+pub fn onnx() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for data_type in WIDTHS {
+        for (time, batch, features) in [(512, 8, 768), (2048, 64, 1024)] {
+            let shape = Shape { sizes: vec![time, batch, features], axis: 0, each: vec![1] };
+            let name = format!("time first [{time}, {batch}, {features}]");
+            cases.push(reverse(&name, data_type, &shape, false, 0));
+        }
+    }
+    let float = TensorDataType::Float32;
+    cases.push(reverse("tokens [256, 4096, 1]", float, &Shape::lanes(256, 4096, 1, true), false, 0));
+    let rank_2 = Shape { sizes: vec![4096, 256], axis: 0, each: vec![1] };
+    cases.push(reverse("time first [4096, 256]", float, &rank_2, false, 0));
+    use TensorDataType::{Float64, Int16, Int32, Int64};
+    let small = [Int16, Int32, Int64, Float64].map(|data_type| ("small fill of 65536 bytes", data_type, 1 << 16));
+    for (name, data_type, bytes) in small.into_iter().chain([("fill packed 256 MiB", Float64, 1 << 28)]) {
+        let tensor = BufferTensorDesc::packed(data_type, &[(bytes / width(data_type)) as u32]);
+        cases.push(fill(name, tensor, bytes));
     }
     cases
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 use crate::schema;
 
@@ -25,6 +26,9 @@ pub struct Manifest {
     /// Files of lengths, which the models name. Older suites do not say them.
     #[serde(default)]
     pub lengths: Vec<String>,
+    /// What `run_onnx.py` times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onnx: Option<OnnxModels>,
 }
 
 /// How the name of each `over_long` model begins.
@@ -49,6 +53,34 @@ pub struct Work {
     pub bytes: u64,
     /// Dispatches in an iteration.
     pub dispatches: u32,
+}
+
+/// The models that `run_onnx.py` makes.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct OnnxModels {
+    pub cases: Vec<OnnxModel>,
+    /// Small models whose outputs are compared byte by byte.
+    pub checks: Vec<OnnxModel>,
+}
+
+/// A model of one node.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct OnnxModel {
+    #[serde(flatten)]
+    pub entry: Entry,
+    pub opset: u32,
+    #[serde(flatten)]
+    pub node: Node,
+    /// Some providers have no kernel for it, which is no failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(tag = "op")]
+pub enum Node {
+    ReverseSequence { shape: Vec<u32>, batch_axis: usize, time_axis: usize },
+    Range { start: Number, limit: Number, delta: Number, count: u32 },
 }
 
 /// What two runs share of a case.
@@ -115,7 +147,7 @@ impl Manifest {
     pub fn new(tier: &str, cases: Vec<Entry>) -> Self {
         let id = format!("{tier} {}", env!("CARGO_PKG_VERSION"));
         let (checks, over_long, lengths) = Default::default();
-        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks, over_long, lengths }
+        Self { schema: SCHEMA, id, tier: tier.to_owned(), cases, checks, over_long, lengths, onnx: None }
     }
 
     /// The small models whose outputs are compared.

@@ -1,0 +1,108 @@
+//! The cases that ONNX can express, for `run_onnx.py`: ReverseSequence and Range.
+
+use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType as T};
+use serde_json::Number;
+
+use super::cases::{self, short_name, Case};
+use super::manifest::{Entry, Mode, Node, OnnxModel, OnnxModels, Work};
+use super::{belongs, entry, Tier};
+
+/// The first opsets of the operators.
+const REVERSE_SEQUENCE: u32 = 10;
+const RANGE: u32 = 11;
+/// The newest opset that ONNX Runtime 1.24 loads, the last one with DirectML.
+const NEWEST: u32 = 25;
+
+/// Models of the suite that a rank of two expresses, and those that a rank of three does.
+const ROWS: [&str; 3] = ["small [16, 256]", "tokens [256, 4096]", "inner [16384, 8192]"];
+const BLOCKS: [&str; 3] = ["model block [8, 512, 768]", "block odd [*, 512, 33]", "block [64, 2048, 1024]"];
+
+pub fn models(tier: Tier) -> OnnxModels {
+    let of_suite = cases::all().into_iter().filter(|case| !case.in_place).filter_map(|case| {
+        let rank = match case.name.as_str() {
+            name if ROWS.contains(&name) => 2,
+            name if BLOCKS.contains(&name) => 3,
+            "small fill of 65536 bytes" | "fill packed 256 MiB" => 1,
+            _ => return None,
+        };
+        Some((case, rank))
+    });
+    let of_onnx = cases::onnx().into_iter().map(|case| {
+        let rank = case.output().sizes.len();
+        (case, rank)
+    });
+    let cases = of_suite.chain(of_onnx).filter(|(case, _)| belongs(case, tier));
+    let cases = cases.filter_map(|(case, rank)| model(&case, rank)).collect();
+    OnnxModels { cases, checks: checks() }
+}
+
+/// The case as a node, unless ONNX does not have it: ranges of five types, as long as the type counts.
+fn model(case: &Case, rank: usize) -> Option<OnnxModel> {
+    let (opset, node) = match &case.desc {
+        OperatorDesc::ReverseSubsequences(desc) => {
+            let shape = desc.input_tensor.sizes[..rank].to_vec();
+            let time_axis = desc.axis as usize;
+            (REVERSE_SEQUENCE, Node::ReverseSequence { shape, batch_axis: 1 - time_axis, time_axis })
+        }
+        desc => (RANGE, range(desc.output_tensor())?),
+    };
+    let optional = case.data_type() == "f64";
+    Some(OnnxModel { entry: entry(case, &case.lengths()), opset, node, optional })
+}
+
+/// A range that the type can hold.
+fn range(tensor: &BufferTensorDesc) -> Option<Node> {
+    let count = tensor.sizes[0];
+    let (start, delta): (i64, i64) = match tensor.data_type {
+        T::Float32 | T::Float64 => {
+            // The number of elements must not depend on how (limit - start) / delta is rounded: a long range is exact in FLOAT32.
+            let (start, delta, deltas) =
+                if count > 1 << 20 { (0.0, 0.25, f64::from(count)) } else { (-3.7, 0.1, f64::from(count) - 0.5) };
+            let [start, limit, delta] = [start, start + delta * deltas, delta].map(Number::from_f64);
+            return Some(Node::Range { start: start?, limit: limit?, delta: delta?, count });
+        }
+        T::Int16 if count < 1 << 16 => (-0x7FFF, 1),
+        T::Int32 => (-(1 << 30), 31),
+        T::Int64 => (-(1 << 40), (1 << 33) + 1),
+        _ => return None,
+    };
+    let limit = start + delta * i64::from(count);
+    Some(Node::Range { start: start.into(), limit: limit.into(), delta: delta.into(), count })
+}
+
+/// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in every type.
+fn checks() -> Vec<OnnxModel> {
+    let mut checks = Vec::new();
+    for data_type in [T::UInt8, T::Float16, T::Float32, T::Int64] {
+        for (shape, time_axis) in
+            [(&[6, 9][..], 1), (&[9, 6], 0), (&[6, 9, 1], 1), (&[9, 6, 1], 0), (&[4, 7, 5], 1), (&[7, 4, 5], 0)]
+        {
+            let node = Node::ReverseSequence { shape: shape.to_vec(), batch_axis: 1 - time_axis, time_axis };
+            let sizes: Vec<String> = shape.iter().map(u32::to_string).collect();
+            let name = format!("reverse_sequence_{}.time_{time_axis}", sizes.join("x"));
+            checks.extend(check(&name, data_type, shape, &node, REVERSE_SEQUENCE));
+        }
+    }
+    for data_type in [T::Int16, T::Int32, T::Int64, T::Float32, T::Float64] {
+        let [start, limit, delta] = match data_type {
+            T::Float32 | T::Float64 => [-3.75, 11.25, 0.25].map(|value| Number::from_f64(value).unwrap_or(0.into())),
+            _ => [100, -80, -3].map(Number::from),
+        };
+        checks.extend(check("range", data_type, &[60], &Node::Range { start, limit, delta, count: 60 }, RANGE));
+    }
+    checks
+}
+
+/// In the oldest opset, and FLOAT32 in the newest.
+fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> Vec<OnnxModel> {
+    let opsets = [Some(oldest), (data_type == T::Float32).then_some(NEWEST)];
+    let of = |opset| {
+        let name = format!("check.onnx.{name}.{}.opset_{opset}", short_name(data_type));
+        let mode = if matches!(node, Node::Range { .. }) { Mode::Fill } else { Mode::Copy };
+        let bytes = BufferTensorDesc::packed(data_type, shape).total_tensor_size_in_bytes;
+        let data_type_name = short_name(data_type).to_owned();
+        let work = Work { case: name.clone(), data_type: data_type_name, mode, bytes, dispatches: 1 };
+        OnnxModel { entry: Entry { name, work }, opset, node: node.clone(), optional: data_type == T::Float64 }
+    };
+    opsets.into_iter().flatten().map(of).collect()
+}

@@ -14,7 +14,8 @@ H200 = BENCHES / "record" / "nvidia-h200"
 # A run of `dml-cuda bench --cold-l2`, or a CSV of the bench that was before it.
 COLD = H200 / "2026-11-22-cold.json"
 TORCH = H200 / "torch-compile-2026-11-21.csv"
-ONNXRUNTIME = H200 / "2026-11-22-onnxruntime.csv"
+# Runs of run_onnx.py without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
+ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
 
 TYPES = ("u8", "f16", "f32", "i64")
 FILLS = ("fill packed 256 MiB", "fill packed 4096 MiB", "fill padded rows", "fill NHWC 64", "fill NHWC 3", "fill transposed [8192, *]")
@@ -102,12 +103,16 @@ def of_torch():
     return by_type([name for name in ODD if (name, "u8", "copy") in torch], cell, ["copy"])
 
 
-def of_onnxruntime():
-    cells = {}
-    for row in rows(ONNXRUNTIME):
-        name = f"{row['shape']}, time {row['time axis']}"
-        cells.setdefault(name, []).append(f"{float(row['dml_cuda, µs']):.0f} ({row['speed-up']})")
-    return table(["ReverseSequence", *TYPES], [[name, *of] for name, of in cells.items()])
+def of_onnxruntime(mode, types):
+    """A line for each case of ONNX Runtime's run: its microseconds, with the library, and the kernel's alone."""
+    runs = [read(path) for path in ONNXRUNTIME]
+    names = dict.fromkeys(name for name, _, of_mode in runs[0] | runs[1] if of_mode == mode)
+
+    def cell(*key):
+        times = [run.get(key) for run in runs]
+        return " / ".join(f"{time[0]:,.3g}" if time and time[0] < 10 else f"{time[0]:,.0f}" if time else "–" for time in times) if any(times) else ""
+
+    return table(["case", *types], [[name, *(cell(name, data_type, mode) for data_type in types)] for name in names])
 
 
 TABLES = {
@@ -116,7 +121,8 @@ TABLES = {
     "microseconds in the L2": in_the_l2,
     "odd layouts": lambda: cold_table(ODD, lambda time, floor, _: floor and f"{floor / time:.2f}"),
     "torch.compile": of_torch,
-    "ONNX Runtime": of_onnxruntime,
+    "ONNX Runtime, ReverseSequence": lambda: of_onnxruntime("copy", TYPES),
+    "ONNX Runtime, Range": lambda: of_onnxruntime("fill", ("i16", "i32", "i64", "f32", "f64")),
 }
 
 

@@ -150,6 +150,11 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
             text: without_mark.unwrap_or(&text),
             has_byte_order_mark: without_mark.is_some(),
             folder,
+            paths: [&options.input_path, &options.output_path]
+                .into_iter()
+                .flatten()
+                .map(|path| path.as_path())
+                .collect(),
         };
         for warning in strict::check(&document, &source).map_err(in_file)? {
             complain!("WARNING: {}", in_file(warning));

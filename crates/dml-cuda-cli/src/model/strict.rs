@@ -1,15 +1,13 @@
 //! `--strict`: refuses what this runner accepts and DxDispatch 0.18.1 does not. A model that passes runs on Windows too.
 
+pub mod values;
+
 use std::path::Path;
 
-use dml_cuda::{
-    FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
-};
-use half::f16;
+use dml_cuda::{OperatorDesc, OperatorType, TensorDataType};
 use jsonc_parser::ast::Value;
 
 use super::json::{Document, Node, Result};
-use super::value::truncated;
 use super::{dispatchable, npy, resource};
 
 /// What surrounds a document.
@@ -20,6 +18,8 @@ pub struct Source<'a> {
     pub has_byte_order_mark: bool,
     /// Where the model's files are.
     pub folder: &'a Path,
+    /// Other paths of the command line.
+    pub paths: Vec<&'a Path>,
 }
 
 fn is_integer(node: &Node) -> bool {
@@ -90,7 +90,7 @@ impl Findings {
 pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
     let (mut findings, mut warnings) = (Findings::default(), Vec::new());
     let root = document.root();
-    file_name(source.path, &mut findings);
+    file_names(source, &mut findings);
     if source.has_byte_order_mark {
         findings.0.push("line 1: the document begins with a byte order mark, must begin with its text".to_owned());
     }
@@ -124,8 +124,8 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
     }
     for command in &commands {
         // DxDispatch does not fail if it cannot write.
-        if let Some(path) = command.get("targetPath")?.filter(|path| path.kind().contains(['<', '>', '|', '?', '*'])) {
-            warnings.push(path.error(path.kind(), "a name that Windows takes, without <, >, |, ? and *"));
+        if let Some(path) = command.get("targetPath")?.filter(|path| !is_windows_path(&path.kind())) {
+            warnings.push(path.error(path.kind(), "a name that Windows takes, without <, >, |, ?, * and :"));
         }
         findings.list_of_unsigned(command, "dimensions")?;
         findings.list_of_unsigned(command, "threadGroupCount")?;
@@ -147,33 +147,45 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
             dispatchables.iter().find(|(name, _)| named.as_ref().and_then(|node| node.string().ok()) == Some(name));
         match operator.map(|(_, operator)| dispatchable::read(operator)) {
             Some(Ok(OperatorDesc::ReverseSubsequences(desc))) => {
-                let Some(lengths) = bindings.get("SequenceLengthsTensor")? else { continue };
-                let bound = resource_of(&lengths);
-                // What a dispatch writes is not known before it runs.
-                let resource = resources.iter().find(|(name, _)| bound.as_deref() == Some(name));
-                if let Some((_, resource)) = resource.filter(|(name, _)| !outputs.iter().any(|output| output == name)) {
-                    long_lengths(&lengths, &desc, resource, source.folder, &mut findings);
+                let resource = |bound: &Node| {
+                    let name = resource_of(bound);
+                    resources.iter().find(|(found, _)| name.as_deref() == Some(found))
+                };
+                // What a dispatch writes is checked when it is dispatched.
+                if let Some(lengths) = bindings.get("SequenceLengthsTensor")? {
+                    let known = resource(&lengths).filter(|(name, _)| !outputs.iter().any(|output| output == name));
+                    // Errors of what is read are found when it is read to run.
+                    if let Some(Ok(read)) = known.map(|(_, node)| resource::read(node, source.folder)) {
+                        let offset = known.map_or(Ok(0), |(_, node)| byte_offset(&lengths, node))? as usize;
+                        let bytes = read.initial_values.get(offset..).unwrap_or_default();
+                        if let Some((found, required)) = values::long_lengths(bytes, &desc) {
+                            findings.add(&lengths, &found, &required);
+                        }
+                    }
+                }
+                if let (Some(input), Some(output)) = (bindings.get("InputTensor")?, bindings.get("OutputTensor")?) {
+                    let Some((_, node)) = resource(&input).filter(|_| resource_of(&input) == resource_of(&output))
+                    else {
+                        continue;
+                    };
+                    let begins = [byte_offset(&input, node)?, byte_offset(&output, node)?];
+                    if begins[0].abs_diff(begins[1]) < desc.output_tensor.total_tensor_size_in_bytes {
+                        let required =
+                            "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
+                        warnings.push(bindings.error("one resource for InputTensor and OutputTensor", required));
+                    }
                 }
             }
             Some(Ok(OperatorDesc::FillValueSequence(desc))) => {
                 let Some(output) = bindings.get("OutputTensor")? else { continue };
                 let is_used = |other: &Node| !std::ptr::eq(other.value, command.value) && uses(other, &output);
-                if let Some(rounded) = rounded_element(&desc).filter(|_| commands.iter().any(is_used)) {
+                if let Some(rounded) = values::rounded_element(&desc).filter(|_| commands.iter().any(is_used)) {
                     let required =
                         "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
                     findings.add(&output, &format!("a fill with the element {rounded}"), required);
                 }
             }
             _ => {}
-        }
-        let bound = |name: &str| Ok::<_, String>(bindings.get(name)?.map(|node| resource_of(&node)));
-        if let (Some(input), Some(output)) = (bound("InputTensor")?, bound("OutputTensor")?) {
-            if input == output && input.is_some() {
-                warnings.push(bindings.error(
-                    "one resource for InputTensor and OutputTensor",
-                    "two, because DirectML accepts one but returns wrong data",
-                ));
-            }
         }
     }
     if findings.0.is_empty() {
@@ -184,11 +196,22 @@ pub fn check(document: &Document, source: &Source) -> Result<Vec<String>> {
 }
 
 /// DxDispatch tells a model by its name's ending, and ends an option's value at the first space.
-fn file_name(path: &Path, findings: &mut Findings) {
-    let name = path.to_string_lossy();
-    if !name.ends_with(".json") || name.contains(' ') {
-        findings.0.push(format!("the model's path is '{name}', must end in .json and have no space"));
+fn file_names(source: &Source, findings: &mut Findings) {
+    let has_space = |path: &Path| path.to_string_lossy().contains(' ');
+    if !source.path.to_string_lossy().ends_with(".json") || has_space(source.path) {
+        findings
+            .0
+            .push(format!("the model's path is '{}', must end in .json and have no space", source.path.display()));
     }
+    for path in source.paths.iter().filter(|path| has_space(path)) {
+        findings.0.push(format!("a path is '{}', must have no space", path.display()));
+    }
+}
+
+fn is_windows_path(quoted: &str) -> bool {
+    let path = quoted.trim_matches('"');
+    // `C:` names a drive.
+    !path.contains(['<', '>', '|', '?', '*']) && !path.chars().skip(2).any(|character| character == ':')
 }
 
 /// In a string DxDispatch takes control characters as escapes only.
@@ -218,45 +241,15 @@ fn control_characters(text: &str, findings: &mut Findings) {
     }
 }
 
-/// DirectML does not clamp a length above the axis size as this library does. Errors of what is read are found when it is read to run.
-fn long_lengths(
-    lengths: &Node,
-    desc: &ReverseSubsequencesDesc,
-    resource: &Node,
-    folder: &Path,
-    findings: &mut Findings,
-) {
-    let Some(&axis_size) = desc.input_tensor.sizes.get(desc.axis as usize) else { return };
-    let Ok(resource) = resource::read(resource, folder) else { return };
-    let width = match desc.sequence_lengths_tensor.data_type {
-        TensorDataType::UInt64 => 8,
-        _ => 4,
+/// The byte at which a binding begins in its resource.
+fn byte_offset(bound: &Node, resource: &Node) -> Result<u64> {
+    let Value::Object(_) = bound.value else { return Ok(0) };
+    let of_type = match resource.get("initialValuesDataType")? {
+        Some(data_type) => u64::from(dispatchable::data_type(&data_type)?.size_in_bits() / 8),
+        None => 4,
     };
-    let value = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-    let longest = resource.initial_values.chunks_exact(width).map(value).max();
-    if let Some(longest) = longest.filter(|&longest| longest > axis_size.into()) {
-        let required = format!(
-            "of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length to it"
-        );
-        findings.add(lengths, &format!("with a length of {longest}"), &required);
-    }
-}
-
-/// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software adapter was
-/// recorded that rounds them towards zero.
-fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
-    let half = |scalar: ScalarUnion| f16::from_bits(scalar.to_bits() as u16).to_f32();
-    let (start, delta) = (half(desc.value_start), half(desc.value_delta));
-    let count: u64 = desc.output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
-    let is_half = desc.value_data_type == TensorDataType::Float16 && start.is_finite() && delta.is_finite();
-    // With a delta, one of the first few thousand elements needs more than FLOAT16's 11 bits, or all the rest are the same.
-    let elements =
-        (0..if is_half && delta != 0.0 { count.min(1 << 24) } else { 0 }).map(|n| (n as f32).mul_add(delta, start));
-    let depends = |element: &f32| {
-        let nearest = f16::from_f32(*element);
-        nearest.is_infinite() || nearest != truncated(*element)
-    };
-    elements.into_iter().find(depends)
+    let size = bound.get_or("elementSizeInBytes", 0, |node| node.u64())?;
+    Ok(bound.get_or("elementOffset", 0, |node| node.u64())?.saturating_mul(if size == 0 { of_type } else { size }))
 }
 
 /// Whether a command names the resource of a binding.

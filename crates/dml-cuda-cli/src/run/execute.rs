@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dml_cuda::{
-    BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, Stream, TensorRole,
+    BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, OperatorDesc, Stream,
+    TensorRole,
 };
 
 use super::events::Printer;
@@ -13,6 +14,7 @@ use super::samples::Samples;
 use crate::model::command::{Bindings, Command, Source};
 use crate::model::npy;
 use crate::model::resource::{self, Resource};
+use crate::model::strict::values;
 use crate::model::Model;
 use crate::options::Options;
 use crate::whole_file;
@@ -117,6 +119,18 @@ impl<'a> Executor<'a> {
             }
         }
         let output = output.ok_or("nothing is bound to OutputTensor")?;
+
+        if let (true, OperatorDesc::ReverseSubsequences(desc), [_, lengths]) =
+            (self.options.strict, operator.operator().desc(), &inputs[..])
+        {
+            let mut bytes = vec![0; lengths.size_in_bytes as usize];
+            if !bytes.is_empty() {
+                lengths.buffer.read(lengths.offset, &mut bytes).map_err(|error| error.to_string())?;
+            }
+            if let Some((found, required)) = values::long_lengths(&bytes, desc) {
+                return Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}"));
+            }
+        }
 
         let on_gpu = operator.device().ordinal().is_some();
         // A graph has at least one dispatch.

@@ -1,0 +1,60 @@
+//! Lengths and elements of which DirectML makes other values, or adapters different ones.
+
+use dml_cuda::{FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
+use half::f16;
+
+use crate::model::value::truncated;
+
+/// What `--strict` says of a dispatch's lengths, if one is above the axis size: DirectML does not clamp it as this library does.
+/// `bytes` begin at the bound range.
+pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(String, String)> {
+    let lengths = &desc.sequence_lengths_tensor;
+    let &axis_size = desc.input_tensor.sizes.get(desc.axis as usize)?;
+    let width = if lengths.data_type == TensorDataType::UInt64 { 8 } else { 4 };
+    let mut dims = Vec::new();
+    let mut packed = 1;
+    for (d, &size) in lengths.sizes.iter().enumerate().rev() {
+        let stride = lengths.strides.as_ref().map_or(packed, |strides| strides[d].into());
+        packed *= u64::from(size);
+        // Repeated elements count once.
+        dims.push((if stride == 0 { size.min(1) } else { size }, stride));
+    }
+    let value = |at: u64| {
+        let element = bytes.get((at * width) as usize..).and_then(|bytes| bytes.get(..width as usize));
+        element.unwrap_or_default().iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte))
+    };
+    let longest = greatest(&dims, 0, &value);
+    if longest <= axis_size.into() {
+        return None;
+    }
+    let required =
+        format!("of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length");
+    Some((format!("with a length of {longest}"), required))
+}
+
+/// The greatest value of a tensor's elements, by sizes and strides.
+fn greatest(dims: &[(u32, u64)], at: u64, value: &dyn Fn(u64) -> u64) -> u64 {
+    match dims.split_last() {
+        None => value(at),
+        Some((&(size, stride), rest)) => {
+            (0..u64::from(size)).map(|n| greatest(rest, at + n * stride, value)).max().unwrap_or(0)
+        }
+    }
+}
+
+/// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software adapter was
+/// recorded that rounds them towards zero.
+pub fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
+    let half = |scalar: ScalarUnion| f16::from_bits(scalar.to_bits() as u16).to_f32();
+    let (start, delta) = (half(desc.value_start), half(desc.value_delta));
+    let count: u64 = desc.output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
+    let is_half = desc.value_data_type == TensorDataType::Float16 && start.is_finite() && delta.is_finite();
+    // With a delta, one of the first few thousand elements needs more than FLOAT16's 11 bits, or all the rest are the same.
+    let elements =
+        (0..if is_half && delta != 0.0 { count.min(1 << 24) } else { 0 }).map(|n| (n as f32).mul_add(delta, start));
+    let depends = |element: &f32| {
+        let nearest = f16::from_f32(*element);
+        nearest.is_infinite() || nearest != truncated(*element)
+    };
+    elements.into_iter().find(depends)
+}

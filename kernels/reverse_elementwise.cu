@@ -14,7 +14,8 @@
 // and the middle element of an odd length stays.
 #include "reverse.cuh"
 
-// Copying, an item is an output unit. In place, it is a pair of units. (Same in tuning.rs, elementwise.)
+// Copying, an item is an output unit. In place, it is a pair of units. (Same in tuning.rs, elementwise.) Vectors, which are
+// units of 16 bytes, are copied one a thread.
 static constexpr u32 ITEMS_PER_THREAD = 4;
 static constexpr u32 PAIRS_PER_THREAD = 2;
 
@@ -81,6 +82,17 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
     }
 }
 
+// A thread loads the vector at t, which goes to source(t, L), so that the load need not wait for L.
+__device__ __forceinline__ void copy_vector(const Reverse& r) {
+    const u64 n = global_thread();
+    if (n >= r.items) return;
+    const Position at_item = r.rank <= UNROLLED_DIMENSIONS ? position_of<true>(n, r) : position_of<false>(n, r);
+    const Length length = load_length(at_item.length, r);
+    const uint4 unit = *at(static_cast<const uint4*>(r.in), at_item.in + at_item.t * r.axis_in_stride);
+    const u32 to = source(at_item.t, clamp_length(length, r));
+    *at(static_cast<uint4*>(r.out), at_item.out + to * r.axis_out_stride) = unit;
+}
+
 // For narrow units, computing positions takes a measurable share of the time (TUNING.md: UNROLLED_POSITIONS).
 template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
@@ -140,7 +152,7 @@ REVERSE_ENTRY(Reverse, reverse_elementwise_1, copy_units<u8>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_2, copy_units<u16>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_4, copy_units<u32>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_8, copy_units<u64>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_16, copy_units<uint4>)
+REVERSE_ENTRY(Reverse, reverse_elementwise_16, copy_vector)
 REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_1, swap_units<u8>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_2, swap_units<u16>)
 REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_4, swap_units<u32>)

@@ -6,9 +6,14 @@
 //   input: rows run along `along_in`  ->  tile in shared memory  ->  output: rows run along `along_out`
 //
 // A thread block takes a tile of the two dimensions. It reads rows of the input and writes rows of the output. Either
-// dimension may be the axis, or neither. Elements are reversed while they are read. With SCATTER they are reversed
-// while they are written: if the output's rows run along the axis and each has its own length, reading reversed
-// elements would break up the input's rows.
+// dimension may be the axis, or neither. Where elements are reversed:
+//
+//   axis         lengths vary along     how
+//   along_out    along_in               while they are written: SCATTER. Read reversed, they would break up the input's rows
+//   along_out    none of the two        another row is read
+//   along_in     along_out              while they are read
+//   along_in     none of the two        while they are read; of 1 and 2 bytes, another row is written
+//   neither      any                    while they are read
 #include "staging.cuh"
 
 struct Transposed {
@@ -19,6 +24,9 @@ struct Transposed {
     FastDiv tiles_along_out;
 };
 static_assert(sizeof(Transposed) == 416, "the host's Transposed");
+
+// ---- Elements of 4 and 8 bytes -------------------------------------------------------------------------------
+// A thread moves an element at a time. Its neighbours move those next to it, in the input and then in the output.
 
 static constexpr u32 TILE = 64;  // elements along each dimension (same in tuning.rs, transposed)
 static constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
@@ -62,9 +70,7 @@ __device__ __forceinline__ void scatter_column(const Transposed& p, const Positi
 
 template <class Element, bool SCATTER>
 __device__ __forceinline__ void copy_transposed(const Transposed& p) {
-    constexpr u32 W = sizeof(Element);
-    // A tile's row is padded by a word, or by an element of 8 bytes, so that a column spreads over all banks.
-    constexpr u32 PITCH = TILE + (W < 4 ? 4 / W : 1);
+    constexpr u32 PITCH = TILE + 1;  // elements, so that a column spreads over all banks
     Element* const tile = reinterpret_cast<Element*>(smem);
     const u32 outer = divide(blockIdx.x, p.tiles);
     const u32 n = blockIdx.x - outer * p.tiles.divisor;
@@ -109,11 +115,235 @@ __device__ __forceinline__ void copy_transposed(const Transposed& p) {
     }
 }
 
-REVERSE_ENTRY(Transposed, reverse_transposed_1, (copy_transposed<u8, false>))
-REVERSE_ENTRY(Transposed, reverse_transposed_2, (copy_transposed<u16, false>))
+// ---- Elements of 1 and 2 bytes -------------------------------------------------------------------------------
+// A thread reads vectors of rows: N elements each. Then it makes vectors of columns: it takes a word of each of N rows, and
+// transposes the words in registers.
+//
+//   rows o to o + 3:  | a0 a1 a2 a3 |      4 words of bytes       columns i to i + 3:  | a0 b0 c0 d0 |
+//                     | b0 b1 b2 b3 |            ->                                    | a1 b1 c1 d1 |
+//                     | c0 ...      |                                                  | a2 ...      |
+//
+// With SCATTER, or if columns of the output begin at any byte, columns go back to shared memory and are written from there.
+
+static constexpr u32 TILE_OUT = 128;       // elements (same in tuning.rs, transposed)
+static constexpr u32 TILE_IN_BYTES = 128;  // (same in tuning.rs, transposed)
+static constexpr u32 ROW_VECTORS = TILE_IN_BYTES / 16;
+static constexpr u32 VECTORS = TILE_OUT * ROW_VECTORS / THREADS;  // a thread's
+
+// Eight rows that are read together have their words in different banks: row o's vector v is in place v ^ o / N.
+template <u32 W>
+__device__ __forceinline__ u32 place_in_tile(u32 o, u32 v) {
+    return o * ROW_VECTORS + (v ^ (o * W / 16 % ROW_VECTORS));
+}
+
+// A thread block's tile.
+template <u32 W>
+struct NarrowTile {
+    static constexpr u32 N = 16 / W;  // elements of a vector
+    const Transposed& p;
+    Position origin;  // the tile's first row, at the begin of `along_in`
+    u32 i, o;         // the tile's first element along `along_in` and `along_out`
+    u32 columns, rows;
+    bool reverses_columns, reverses_rows, moves_columns;
+    u32 length;  // if it moves columns
+
+    __device__ __forceinline__ explicit NarrowTile(const Transposed& p) : p(p) {
+        constexpr u32 TILE_IN = TILE_IN_BYTES / W;
+        const u32 outer = divide(blockIdx.x, p.tiles);
+        const u32 n = blockIdx.x - outer * p.tiles.divisor;
+        const u32 down = divide(n, p.tiles_along_out);
+        i = down * TILE_IN, o = (n - down * p.tiles_along_out.divisor) * TILE_OUT;
+        columns = min(TILE_IN, p.along_in.size.divisor - i), rows = min(TILE_OUT, p.along_out.size.divisor - o);
+        origin = locate(outer, p.r);
+        step_to(origin, o, p.along_out);
+        reverses_columns = p.along_out.axis && p.along_in.length_stride;
+        reverses_rows = p.along_in.axis && p.along_out.length_stride;
+        moves_columns = p.along_in.axis && !p.along_out.length_stride;
+        length = moves_columns ? lane_length(origin.length, p.r) : 0;
+    }
+
+    // N elements of row m, from element x of the tile on. Those past the row's end are any of the tensor. False for vectors at an
+    // end of the tensor, with the length of their row, or with a length for each element: `load_slowly` loads those.
+    __device__ __forceinline__ bool load(u32 m, u32 x, uint4& v) const {
+        Position row = origin;
+        step_to(row, m, p.along_out);
+        const u8* from = bytes_at(row.in + i + x);
+        u32 left = 0;  // elements below the length of a row that is reversed
+        if (reverses_rows) {
+            const u32 length = lane_length(row.length, p.r);
+            left = length - min(length, i + x);
+            if (left && left < N) return false;
+            if (left) from = bytes_at(row.in) + static_cast<u64>(left - N) * W;
+        } else if (!p.along_in.axis) {
+            if (!reverses_columns && p.along_in.length_stride) return false;
+            const u32 t = reverses_columns ? row.t : source(row.t, lane_length(row.length, p.r));
+            from = bytes_at(row.in + t * p.r.axis_in_stride + i + x);
+        }
+        const Bounds bounds = input_bounds(p.r);
+        const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+        if (from - shift < bounds.begin || from - shift + 32 > bounds.end) return false;
+        v = load_unaligned_inside(from, shift);
+        if (left) v = reverse_elements<W>(v);
+        return true;
+    }
+
+    // The same of any vector.
+    __device__ __forceinline__ uint4 load_slowly(u32 m, u32 x) const {
+        if (reverses_rows) {
+            Position row = origin;
+            step_to(row, m, p.along_out);
+            const Bounds bounds = input_bounds(p.r);
+            const u32 length = lane_length(row.length, p.r), left = min(length - min(length, i + x), N);
+            const uint4 same = load_unaligned(bytes_at(row.in + i + x), bounds);
+            if (left == 0) return same;
+            const i64 back = static_cast<i64>(length) - (i + x) - N;
+            const uint4 other = load_unaligned(bytes_at(row.in) + back * static_cast<i64>(W), bounds);
+            return select(bytes_from(static_cast<int>(left * W)), reverse_elements<W>(other), same);
+        }
+        u32 words[4] = {0, 0, 0, 0};
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            Position element = origin;
+            step_to(element, m, p.along_out);
+            step_to(element, i + min(x + k, columns - 1), p.along_in);
+            const bool natural = reverses_columns || moves_columns;
+            const u32 t = natural ? element.t : source(element.t, lane_length(element.length, p.r));
+            const u8* const from = bytes_at(element.in + t * p.r.axis_in_stride);
+            words[k * W / 4] |= static_cast<u32>(W == 1 ? *from : *reinterpret_cast<const u16*>(from)) << (k * W % 4 * 8);
+        }
+        return make_uint4(words[0], words[1], words[2], words[3]);
+    }
+
+    __device__ __forceinline__ const u8* bytes_at(u32 offset) const {
+        return static_cast<const u8*>(p.r.in) + static_cast<u64>(offset) * W;
+    }
+
+    // Where column n of the tile begins in the output.
+    __device__ __forceinline__ u8* column(u32 n) const {
+        u32 t = origin.t;
+        if (p.along_in.axis) t = moves_columns ? source(i + n, length) : i + n;
+        const u32 to = origin.out + (i + n) * p.along_in.out_stride + t * p.r.axis_out_stride;
+        return static_cast<u8*>(p.r.out) + static_cast<u64>(to) * W;
+    }
+};
+
+// Transposes words of N rows: 4 / W columns.
+template <u32 W>
+__device__ __forceinline__ void transpose_words(const u32 (&word)[16 / W], uint4 (&column)[4 / W]) {
+    u32 bits[4 / W][4];
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+        if constexpr (W == 1) {
+            const u32 four[4] = {word[4 * k], word[4 * k + 1], word[4 * k + 2], word[4 * k + 3]};
+            const uint4 turned = transpose_bytes(four);
+            bits[0][k] = turned.x, bits[1][k] = turned.y, bits[2][k] = turned.z, bits[3][k] = turned.w;
+        } else {
+            bits[0][k] = __byte_perm(word[2 * k], word[2 * k + 1], 0x5410);
+            bits[1][k] = __byte_perm(word[2 * k], word[2 * k + 1], 0x7632);
+        }
+    }
+#pragma unroll
+    for (u32 c = 0; c < 4 / W; ++c) column[c] = make_uint4(bits[c][0], bits[c][1], bits[c][2], bits[c][3]);
+}
+
+// Writes columns from shared memory, each to the one or two runs of the output that it becomes: elements below the
+// length, reversed, and the others. A run begins at any byte. Its vectors are aligned in the output.
+template <u32 W>
+__device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
+    constexpr u32 SLOTS = TILE_OUT * W / 16 + 3;  // the most vectors of two runs
+    const Transposed& p = tile.p;
+    for (u32 n = threadIdx.x; n < TILE_IN_BYTES / W * SLOTS; n += THREADS) {
+        const u32 c = n / SLOTS;
+        if (c >= tile.columns) break;
+        u32 length = 0;
+        if (tile.reverses_columns) {
+            length = lane_length(tile.origin.length + (tile.i + c) * p.along_in.length_stride, p.r);
+        }
+        const u32 reversed = min(length - min(length, tile.o), tile.rows);
+        u8* run = tile.column(c) + (static_cast<i64>(length) - 2 * static_cast<i64>(tile.o) - reversed) * static_cast<i64>(W);
+        int size = static_cast<int>(reversed * W);
+        u32 from = (1 + c * (TILE_OUT * W / 16 + 1)) * 16;  // of shared memory
+        int x = static_cast<int>(n % SLOTS) * 16;
+        const int lead = static_cast<int>(reinterpret_cast<u64>(run) & 15);
+        const int vectors = size == 0 ? 0 : (lead + size + 15) / 16 * 16;
+        if (x < vectors) {
+            x -= lead;
+            const uint4 v = reverse_elements<W>(smem_unaligned(from + size - 16 - x));
+            store_partial<W>(run + x, v, -x, size - x);
+            continue;
+        }
+        run = tile.column(c) + reversed * W;
+        from += size;
+        size = static_cast<int>((tile.rows - reversed) * W);
+        x -= vectors + static_cast<int>(reinterpret_cast<u64>(run) & 15);
+        if (x < size) store_partial<W>(run + x, smem_unaligned(from + x), -x, size - x);
+    }
+}
+
+template <u32 W, bool SCATTER>
+__device__ __forceinline__ void copy_narrow(const Transposed& p) {
+    constexpr u32 N = 16 / W, COLUMNS = 4 / W;             // elements of a vector, columns of a word
+    constexpr u32 GROUPS = TILE_OUT / N;                   // of N rows
+    constexpr u32 ITEMS = ROW_VECTORS * 4 * GROUPS / THREADS;  // a thread's words of N rows
+    const NarrowTile<W> tile(p);
+    uint4 row[VECTORS];
+    u32 slow = 0;
+#pragma unroll
+    for (u32 k = 0; k < VECTORS; ++k) {
+        const u32 n = threadIdx.x + k * THREADS, m = n / ROW_VECTORS, x = n % ROW_VECTORS * N;
+        const bool is_wanted = m < tile.rows && x < tile.columns;
+        if (is_wanted && !tile.load(m, x, row[k])) slow |= 1 << k;
+    }
+#pragma unroll
+    for (u32 k = 0; k < VECTORS; ++k) {
+        const u32 n = threadIdx.x + k * THREADS;
+        smem[place_in_tile<W>(n / ROW_VECTORS, n % ROW_VECTORS)] = row[k];
+    }
+#pragma unroll 1
+    for (u32 k = 0; slow >> k; ++k) {
+        const u32 n = threadIdx.x + k * THREADS, m = n / ROW_VECTORS, v = n % ROW_VECTORS;
+        if (slow >> k & 1) smem[place_in_tile<W>(m, v)] = tile.load_slowly(m, v * N);
+    }
+    __syncthreads();
+
+    uint4 column[ITEMS][COLUMNS];
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; ++k) {
+        const u32 n = threadIdx.x + k * THREADS;
+        const u32 w = n % 4, group = n / 4 % GROUPS, v = n / (4 * GROUPS);
+        u32 word[N];
+#pragma unroll
+        for (u32 e = 0; e < N; ++e) {
+            word[e] = reinterpret_cast<const u32*>(smem + place_in_tile<W>(group * N + e, v))[w];
+        }
+        transpose_words<W>(word, column[k]);
+    }
+    if (SCATTER) __syncthreads();
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; ++k) {
+        const u32 n = threadIdx.x + k * THREADS;
+        const u32 w = n % 4, group = n / 4 % GROUPS, v = n / (4 * GROUPS);
+#pragma unroll
+        for (u32 e = 0; e < COLUMNS; ++e) {
+            const u32 c = (v * 4 + w) * COLUMNS + e;
+            if (SCATTER) {
+                smem[1 + c * (TILE_OUT * W / 16 + 1) + group] = column[k][e];
+            } else if (c < tile.columns && group * N < tile.rows) {
+                const int size = static_cast<int>((tile.rows - group * N) * W);
+                store_partial<W>(tile.column(c) + group * 16, column[k][e], 0, size);
+            }
+        }
+    }
+    if (!SCATTER) return;
+    __syncthreads();
+    write_columns(tile);
+}
+
+REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_1, (copy_narrow<1, false>))
+REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_2, (copy_narrow<2, false>))
 REVERSE_ENTRY(Transposed, reverse_transposed_4, (copy_transposed<u32, false>))
 REVERSE_ENTRY(Transposed, reverse_transposed_8, (copy_transposed<u64, false>))
-REVERSE_ENTRY(Transposed, reverse_transposed_scatter_1, (copy_transposed<u8, true>))
-REVERSE_ENTRY(Transposed, reverse_transposed_scatter_2, (copy_transposed<u16, true>))
+REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_scatter_1, (copy_narrow<1, true>))
+REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_scatter_2, (copy_narrow<2, true>))
 REVERSE_ENTRY(Transposed, reverse_transposed_scatter_4, (copy_transposed<u32, true>))
 REVERSE_ENTRY(Transposed, reverse_transposed_scatter_8, (copy_transposed<u64, true>))

@@ -27,7 +27,7 @@ pub mod elementwise {
 
     /// The most dimensions that the kernels without loops take, with the axis among them (same in reverse.cuh).
     pub const UNROLLED_DIMENSIONS: u32 = 3;
-    /// Units per thread, copying (`ITEMS_PER_THREAD` of the kernel).
+    /// Units per thread, copying (`ITEMS_PER_THREAD` of the kernel); vectors are copied one a thread.
     pub const ITEMS_PER_THREAD: u32 = 4;
     /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
     pub const PAIRS_PER_THREAD: u32 = 2;
@@ -153,8 +153,12 @@ pub mod columns {
 pub mod transposed {
     //! reverse_transposed.cu
 
-    /// Elements of a tile along each dimension (`TILE` of the kernel).
+    /// Elements of a tile along each dimension, of 4 and 8 bytes (`TILE` of the kernel).
     pub const TILE: u32 = 64;
+    /// Of 1 and 2 bytes, elements of a tile along the output's contiguous dimension (`TILE_OUT` of the kernel).
+    pub const TILE_OUT: u32 = 128;
+    /// And bytes along the input's (`TILE_IN_BYTES` of the kernel).
+    pub const TILE_IN_BYTES: u32 = 128;
     /// Shorter dimensions leave most of a tile empty.
     pub const MIN_DIMENSION: u32 = 16;
 }
@@ -187,5 +191,7 @@ mod tests {
         assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);
         assert_shared("reverse_clusters.cu", "CLUSTER_THREADS", clusters::CLUSTER_THREADS);
         assert_shared("reverse_transposed.cu", "TILE", transposed::TILE);
+        assert_shared("reverse_transposed.cu", "TILE_OUT", transposed::TILE_OUT);
+        assert_shared("reverse_transposed.cu", "TILE_IN_BYTES", transposed::TILE_IN_BYTES);
     }
 }

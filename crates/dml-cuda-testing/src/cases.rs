@@ -260,6 +260,22 @@ pub fn reversals() -> Vec<Case> {
                 }
             }
         }
+        // Transposed, around the kernel's tiles, on each axis, with lengths that vary along both other dimensions or one.
+        for sizes in [[144, 2, 160], [131, 2, 141]] {
+            for axis in 0..3 {
+                for varies in [[1, 1], [1, 0], [0, 1]] {
+                    let mut one = sizes;
+                    one[axis] = 1;
+                    let mut strides = padded_strides(&one, 0);
+                    let others = (0..3).filter(|&d| d != axis);
+                    others.zip(varies).for_each(|(d, varies)| strides[d] *= varies);
+                    let input = BufferTensorDesc::strided(data_type, &sizes, &column_strides(&sizes));
+                    let lengths = BufferTensorDesc::strided(T::UInt32, &one, &strides);
+                    let output = BufferTensorDesc::packed(data_type, &sizes);
+                    add(input, lengths, output, axis as u32, false);
+                }
+            }
+        }
     }
     cases
 }

@@ -14,7 +14,7 @@ pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     let (kernel, per_thread) = if layout.in_place {
         (&kernels::ELEMENTWISE_IN_PLACE, PAIRS_PER_THREAD)
     } else {
-        (&kernels::ELEMENTWISE, ITEMS_PER_THREAD)
+        (&kernels::ELEMENTWISE, if UNIT == VEC16 { 1 } else { ITEMS_PER_THREAD })
     };
     let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), per_thread);

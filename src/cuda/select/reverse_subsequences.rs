@@ -39,7 +39,8 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     Candidate::both("reverse_strips", "reverse_strips_in_place", strips::aligned),
     Candidate::both("reverse_unaligned_strips", "reverse_unaligned_strips_in_place", strips::unaligned),
     // Anything else.
-    Candidate::out_of_place("reverse_transposed", transposed::transposed),
+    Candidate::out_of_place("reverse_transposed", transposed::transposed::<true>),
+    Candidate::out_of_place("reverse_transposed", transposed::transposed::<false>),
     Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<8>),
     Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<4>),
     Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<2>),

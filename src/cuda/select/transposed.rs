@@ -8,7 +8,7 @@ use super::{grid, reject, reject_at, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
-use crate::cuda::tuning::THREADS;
+use crate::cuda::tuning::{THREADS, VEC16};
 use crate::plan::reverse_subsequences::Dimension;
 
 /// `Transposed` of the kernel file.
@@ -23,8 +23,9 @@ struct Transposed {
 }
 reverse_parameters!(Transposed, 416);
 
-/// Tiles of the two dimensions along which the input and the output are contiguous; not in place.
-pub(super) fn transposed(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+/// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements of 1 and 2
+/// bytes, whose rows of the output are stored as vectors.
+pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let axis = Dimension {
         size: layout.axis.size,
         in_stride: layout.axis.in_stride,
@@ -32,35 +33,50 @@ pub(super) fn transposed(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         length_stride: 0,
     };
     let all = || layout.dimensions.iter().chain([&axis]);
-    let [Some(along_in), Some(along_out)] = [
+    let [Some(place_in), Some(place_out)] = [
         all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
         all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
     ] else {
         return reject_at("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION);
     };
-    if along_in == along_out {
+    if place_in == place_out {
         return reject("both tensors are contiguous along one dimension");
     }
     let dim = |n: usize| match layout.dimensions.get(n) {
         Some(d) => dim(d),
         None => layout.axis_dim(axis.size),
     };
-    let others = (0..=layout.dimensions.len()).filter(|&n| n != along_in && n != along_out).map(dim);
+    let others = (0..=layout.dimensions.len()).filter(|&n| n != place_in && n != place_out).map(dim);
     let outer: u64 = others.clone().map(|dim| u64::from(dim.size.divisor)).product();
-    let [along_in, along_out] = [dim(along_in), dim(along_out)];
-    let [down, across] = [along_in, along_out].map(|dim| dim.size.divisor.div_ceil(TILE));
+    let [along_in, along_out] = [dim(place_in), dim(place_out)];
+    let scattered = along_out.axis == 1 && along_in.length_stride != 0;
+    let is_narrow = layout.width < 4;
+    let mut rows = all().enumerate().filter(|&(n, d)| n != place_out && d.size > 1);
+    if VECTORS && (!is_narrow || scattered || !rows.all(|(_, d)| layout.divides(d.out_stride, VEC16))) {
+        return reject("rows of the output are not vectors of elements of 1 or 2 bytes");
+    }
+    let tile = match is_narrow {
+        true => [TILE_IN_BYTES / layout.width, TILE_OUT],
+        false => [TILE; 2],
+    };
+    let [down, across] = [along_in.size.divisor.div_ceil(tile[0]), along_out.size.divisor.div_ceil(tile[1])];
     let tiles = u64::from(down) * u64::from(across);
     let blocks = grid(outer * tiles)?;
-    let pitch = TILE * layout.width + layout.width.max(4);
-    let scatter = along_out.axis == 1 && along_in.length_stride != 0;
-    let kernel = if scatter { &kernels::TRANSPOSED_SCATTER } else { &kernels::TRANSPOSED };
+    let (family, shared) = match (is_narrow, VECTORS) {
+        (true, true) => (&kernels::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
+        // A column and a vector between columns, and a vector before the first.
+        (true, false) => (&kernels::TRANSPOSED_SCATTER, tile[0] * (TILE_OUT * layout.width + VEC16) + VEC16),
+        (false, _) if scattered => (&kernels::TRANSPOSED_SCATTER, TILE * (TILE + 1) * layout.width),
+        (false, _) => (&kernels::TRANSPOSED, TILE * (TILE + 1) * layout.width),
+    };
+    let unit = if VECTORS { VEC16 } else { layout.width };
     let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
+        entry: family.entry(layout.width_index()),
         blocks,
         threads: THREADS,
-        shared: TILE * pitch,
-        alignment: layout.width,
-        access: layout.width,
+        shared,
+        alignment: unit,
+        access: unit,
         params: Transposed {
             r: layout.parameters(outer * tiles, others),
             along_in,

@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -124,7 +125,7 @@ class Runs(unittest.TestCase):
         self.folder = Path(folder.name)
         cases = [reversal([4, 8], 1), reversal([8, 4, 3], 0), filling("f64", 0.5, 0.25, 50, optional=True)]
         models = {"cases": cases, "checks": [filling("i32", 1, 1, 3, name="check.range")]}
-        (self.folder / "manifest.json").write_text(json.dumps({"id": "quick 1", "onnx": models}))
+        (self.folder / "manifest.json").write_text(json.dumps({"schema": 1, "id": "quick 1", "onnx": models}))
         self.script(SCRIPT.read_text(encoding="utf-8"))
 
     def script(self, text):
@@ -188,12 +189,37 @@ class Runs(unittest.TestCase):
         self.assertIn("is not the library of dml-cuda", self.run_it("--library", "manifest.json", "-o", "run.json", code=1))
         self.assertIn("--only none is in the name of no model", self.run_it("--only", "none", "-o", "run.json", code=1))
         self.assertIn("needs --provider and -o", self.run_it(code=2))
-        self.assertIn("0 must be at least 1", self.run_it("--samples", "0", "-o", "run.json", code=2))
+        self.assertIn("--samples at least 1", self.run_it("--samples", "0", "-o", "run.json", code=2))
+        self.assertIn("argument --samples: invalid int value: 'x'", self.run_it("--samples", "x", "-o", "run.json", code=2))
         (self.folder / "manifest.json").write_text("{}")
         self.assertIn("`dml-cuda suite --onnx` writes them", self.run_it("-o", "run.json", code=1))
         with mock.patch.dict(sys.modules, {"onnxruntime": None}):
             self.assertIn("this script needs onnx, numpy, and onnxruntime", self.run_it("-o", "run.json", code=1))
+            self.assertIn("usage: ", self.run_it("--help"))
+        (self.folder / "manifest.json").write_text('{"schema": 2}')
+        self.assertIn("its schema is 2, must be at most 1", self.run_it("-o", "run.json", code=1))
         self.assertFalse((self.folder / "run.json").exists())
+
+    @unittest.skipIf(os.name == "nt", "POSIX's devices and shell")
+    def test_devices_and_closed_pipes(self):
+        for device in ("/dev/zero", "/dev/full"):
+            self.assertIn("is not a regular file", self.run_it("-o", device, code=1))
+        # A warning and a summary that nobody reads end no run.
+        begin = "def make_session(model, settings, profile=None):\n"
+        self.script(SCRIPT.read_text(encoding="utf-8").replace(begin, begin + "    if b'reverse_4' in model: raise ValueError\n"))
+        for arguments in ("--provider CPU --samples 2 -o run.json", "--help"):
+            command = f"{{ {sys.executable} run_onnx.py {arguments}; echo $? >&3; }} 3>&2 2>&1 | true"
+            found = subprocess.run(["sh", "-c", command], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(found.stderr, "0\n")
+        run = self.read()
+        self.assertEqual((len(run["cases"]), len(run["failed"]), len(run["outputs"])), (2, 1, 1))
+
+    def test_a_model_of_a_newer_opset_is_a_note(self):
+        begin = "def make_session(model, settings, profile=None):\n"
+        error = "ONNX Runtime only *guarantees* support. Opset 25 is under development and support for this is limited. current official support till opset 21"
+        self.script(SCRIPT.read_text(encoding="utf-8").replace(begin, begin + f"    if b'range' in model: raise RuntimeError('{error}')\n"))
+        self.assertIn("2 cases, 0 outputs, 0 failed", self.run_it("-o", "run.json"))
+        self.assertIn("check.range: the model has opset 25, ONNX Runtime ", str(self.read()["notes"]))
 
 
 if __name__ == "__main__":

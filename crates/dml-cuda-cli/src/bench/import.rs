@@ -4,7 +4,8 @@ mod log;
 pub mod machine;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -71,7 +72,7 @@ pub fn import(from: &Path, suite: Option<&Path>, about: About, to: &Path) -> Res
         complain!("WARNING: {failed} models failed; `dml-cuda report {}` says why", to.display());
     }
     say!("Run '{}' written to '{}': {cases} cases, {outputs} outputs, {failed} failed", run.label, to.display())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Logs that are of no model: what `dxdispatch -S` and `dxdispatch -s` print.
@@ -96,58 +97,81 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
     }
     let is_known = |name: &str| manifest.has_output(name) || manifest.cases.iter().any(|entry| entry.name == name);
     let (mut found, mut outputs) = (BTreeMap::<String, Found>::new(), BTreeMap::new());
-    let (mut device, mut dependencies, mut adapters) = (None, String::new(), String::new());
+    let (mut logs, mut dependencies, mut adapters) = (Vec::new(), String::new(), String::new());
     let mut run = Run { schema: SCHEMA, suite: manifest.id.clone(), ..Run::default() };
-    let mut count = 0;
     for path in paths {
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let text_of = |name: Option<&OsStr>| name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let (stem, extension) = (text_of(path.file_stem()), text_of(path.extension()).to_ascii_lowercase());
         let bytes = std::fs::read(&path).map_err(|error| format!("it cannot be read: {error}"));
-        match (extension.as_deref(), bytes) {
-            (Some("bin"), Ok(bytes)) if manifest.has_output(&stem) => {
+        match (extension.as_str(), bytes) {
+            ("bin", Ok(bytes)) if manifest.has_output(&stem) => {
                 outputs.insert(stem, hexadecimal(&bytes));
             }
-            (Some("log"), Ok(bytes)) if stem == DEPENDENCIES => dependencies = log::decode(&bytes),
-            (Some("log"), Ok(bytes)) if stem == ADAPTERS => adapters = log::decode(&bytes),
-            (Some("log" | "txt"), bytes) => {
-                count += 1;
-                let (printed, unread) = match bytes {
-                    Ok(bytes) => (read_log(&bytes), None),
-                    Err(error) => (Transcript::default(), Some(error)),
+            ("log", Ok(bytes)) if stem == DEPENDENCIES => dependencies = log::decode(&bytes),
+            ("log", Ok(bytes)) if stem == ADAPTERS => adapters = log::decode(&bytes),
+            ("log" | "txt", bytes) => {
+                let printed = match bytes {
+                    Ok(bytes) => read_log(&bytes),
+                    Err(error) => Transcript { failure: Some(error), ..Transcript::default() },
                 };
-                device = device.or(printed.device);
-                let failure = unread.or(printed.failure);
-                if is_known(&stem) {
-                    found.entry(stem.clone()).or_default().failure.clone_from(&failure);
-                } else if printed.dispatches.is_empty() {
-                    let why = failure.clone().unwrap_or_default();
-                    warn(&mut run, format!("{} is the log of no model of the suite: {why}", path.display()));
-                }
-                for (name, log) in printed.dispatches {
-                    if is_known(&name) {
-                        let found = found.entry(name).or_default();
-                        found.log.extend(log);
-                        found.failure = found.failure.take().or_else(|| failure.clone());
-                    } else {
-                        let why = format!("the dispatchable '{name}' is not in the suite '{}'", manifest.id);
-                        warn(&mut run, format!("{}: {why}", path.display()));
-                    }
-                }
+                logs.push((log::short(&text_of(path.file_name())), stem, printed));
             }
             _ => {}
         }
     }
-    if count == 0 {
+    if logs.is_empty() {
         return Err(failed(&"there is no log in it, a file NAME.log for each model"));
     }
+    // A log with a model's name is that model's. Other logs give what is not there yet.
+    logs.sort_by_key(|(_, stem, _)| !is_known(stem));
+    let (mut devices, mut strangers, mut seconds) = (BTreeMap::<String, usize>::new(), Vec::new(), Vec::new());
+    for (file, stem, Transcript { device, mut dispatches, failure }) in logs {
+        let models = if is_known(&stem) {
+            let log = dispatches.remove(&stem).unwrap_or_default();
+            let other = dispatches.keys().next().filter(|_| log == Log::default());
+            let other = other.map(|name| format!("its log is of the dispatchable '{}'", log::short(name)));
+            vec![(stem, Found { log, failure: failure.or(other) })]
+        } else if dispatches.keys().any(|name| is_known(name)) {
+            let known = dispatches.into_iter().filter(|(name, _)| is_known(name));
+            known.map(|(name, log)| (name, Found { log, failure: failure.clone() })).collect()
+        } else {
+            let dispatchable = dispatches.keys().next().map(|name| format!("dispatchable '{}'", log::short(name)));
+            strangers.push(format!("{file} ({})", dispatchable.or(failure).unwrap_or_default()));
+            continue;
+        };
+        if let Some(device) = device {
+            *devices.entry(device).or_default() += 1;
+        }
+        for (name, model) in models {
+            match found.entry(name) {
+                Entry::Vacant(place) => drop(place.insert(model)),
+                Entry::Occupied(place) => seconds.push(format!("{file} (of {})", place.key())),
+            }
+        }
+    }
+    if devices.len() > 1 {
+        let counts: Vec<String> = devices.iter().map(|(name, count)| format!("{count} of '{name}'")).collect();
+        return Err(failed(&format!(
+            "the logs are of {} devices: {}; must be of one: delete the older logs",
+            devices.len(),
+            counts.join(", ")
+        )));
+    }
+    let device = devices.into_keys().next().unwrap_or_default();
+    warn_of(&mut run, &strangers, &format!("logs are of no model of the suite '{}'", manifest.id));
+    warn_of(&mut run, &seconds, "logs are of models that have a log, and are left out");
     let mut missing = Vec::new();
+    let mut coarse = Vec::new();
     for entry in &manifest.cases {
         let Some(Found { log, failure }) = found.get(&entry.name) else {
             missing.extend(entry.work.mode.is_directmls().then_some(&entry.name));
             continue;
         };
         match log.samples(failure.as_deref()) {
-            Ok(samples) => run.cases.push(Timing { work: entry.work.clone(), samples, baseline: None }),
+            Ok(samples) => {
+                coarse.extend(log::is_coarse(&samples).then_some(&entry.name));
+                run.cases.push(Timing { work: entry.work.clone(), samples, baseline: None });
+            }
             Err(error) => run.failed.push(Failed { work: entry.work.clone(), error }),
         }
     }
@@ -163,12 +187,10 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
             (None, None) => missing.push(name),
         }
     }
-    if from.is_dir() && !missing.is_empty() {
-        let mut names: Vec<&str> = missing.iter().take(3).map(|name| name.as_str()).collect();
-        names.extend((missing.len() > 3).then_some("…"));
-        warn(&mut run, format!("{} models of the suite have no log: {}", missing.len(), names.join(", ")));
+    warn_of(&mut run, &coarse, "short cases have no medians of runs with -v 0, only samples with four decimals");
+    if from.is_dir() {
+        warn_of(&mut run, &missing, "models of the suite have no log");
     }
-    let device = device.unwrap_or_default();
     run.machine.tool = machine::tool(machine::directml_version(&dependencies));
     run.machine.driver = machine::driver(&adapters, &device).unwrap_or_default();
     run.machine.device = device;
@@ -182,10 +204,15 @@ fn of_logs(from: &Path, manifest: &Manifest) -> Result<Run, String> {
     Ok(run)
 }
 
-/// Says it now, and to the readers of the run.
-fn warn(run: &mut Run, what: String) {
-    complain!("WARNING: {what}");
-    run.notes.push(what);
+/// Says how many there are and the first names, now and to the readers of the run.
+fn warn_of(run: &mut Run, names: &[impl AsRef<str>], what: &str) {
+    if !names.is_empty() {
+        let mut first: Vec<&str> = names.iter().take(3).map(AsRef::as_ref).collect();
+        first.extend((names.len() > 3).then_some("…"));
+        let what = format!("{} {what}: {}", names.len(), first.join(", "));
+        complain!("WARNING: {what}");
+        run.notes.push(what);
+    }
 }
 
 /// Two digits a byte.

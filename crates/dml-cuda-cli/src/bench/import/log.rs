@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::bench::record::Samples;
+use crate::bench::statistics::Quartiles;
 
 /// What a program printed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,16 +50,31 @@ impl Log {
     }
 }
 
-/// UTF-8, or what PowerShell 5 writes: UTF-16, little endian, with a byte order mark. Bytes of neither become replacement characters.
+/// Whether short work has samples of four decimals only.
+pub fn is_coarse(samples: &Samples) -> bool {
+    matches!(samples, Samples::Each(each) if Quartiles::of(each).median < SHORT_MICROSECONDS)
+}
+
+/// UTF-8, or what PowerShell 5 writes: UTF-16, little endian. Bytes of neither become replacement characters.
 pub fn decode(bytes: &[u8]) -> String {
-    match bytes {
-        [0xFF, 0xFE, rest @ ..] => {
+    let nuls = |first: usize| bytes.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
+    let is_utf_16 = || nuls(1) * 4 > bytes.len() && nuls(0) * 4 < bytes.len();
+    match bytes.strip_prefix(b"\xFF\xFE").or_else(|| is_utf_16().then_some(bytes)) {
+        Some(units) => {
             let units: Vec<u16> =
-                rest.chunks(2).map(|pair| u16::from_le_bytes([pair[0], *pair.get(1).unwrap_or(&0)])).collect();
+                units.chunks(2).map(|pair| u16::from_le_bytes([pair[0], *pair.get(1).unwrap_or(&0)])).collect();
             String::from_utf16_lossy(&units)
         }
-        bytes => String::from_utf8_lossy(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)).into_owned(),
+        None => String::from_utf8_lossy(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)).into_owned(),
     }
+}
+
+/// A text for a line of a report: 200 characters at most, none of them a control character.
+pub fn short(text: &str) -> String {
+    const MOST: usize = 200;
+    let replace = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
+    let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
+    text.chars().take(MOST).map(replace).chain(end.chars()).collect()
 }
 
 /// The lines of a text. PowerShell 5 makes an error record of the first line of stderr: it writes `dxdispatch.exe : ` before the line, wraps
@@ -66,24 +82,27 @@ pub fn decode(bytes: &[u8]) -> String {
 fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut in_record = false;
-    for line in text.lines().map(str::trim) {
+    for whole in text.lines() {
+        let line = whole.trim();
         if line.starts_with("+ CategoryInfo") {
             // The words "At", "char" are in the language of the system.
             let is_message = |line: &String| line.split_once(" : ").is_some_and(|(program, _)| !program.contains(' '));
             if let Some(begin) = lines.iter().rposition(is_message) {
                 let record = lines.split_off(begin);
-                let end = record.iter().position(|line| is_place(line)).unwrap_or(1);
-                let message = record[..end].join(" ");
+                let end = record.iter().position(|line| is_place(line.trim())).unwrap_or(1);
+                // PowerShell wraps in the middle of words, and keeps the spaces.
+                let message = record[..end].concat();
                 lines.extend(message.split_once(" : ").map(|(_, message)| message.to_owned()));
             }
             in_record = true;
         } else if in_record {
             in_record = !line.starts_with("+ FullyQualifiedErrorId");
         } else {
-            lines.push(line.to_owned());
+            lines.push(whole.to_owned());
         }
     }
-    lines
+    let is_blank = |character: char| character.is_whitespace() || character.is_control();
+    lines.iter().map(|line| line.trim_matches(is_blank).to_owned()).collect()
 }
 
 /// `At C:\run.ps1:12 char:5`
@@ -106,13 +125,13 @@ pub fn read(bytes: &[u8]) -> Transcript {
         let logs = &mut printed.dispatches;
         if let Some(name) = line.strip_prefix("Running on '").and_then(|rest| rest.strip_suffix('\'')) {
             close(logs, &mut current, &mut each);
-            printed.device.get_or_insert_with(|| name.to_owned());
+            printed.device.get_or_insert_with(|| short(name));
         } else if let Some((name, rest)) = dispatch_line(line) {
             close(logs, &mut current, &mut each);
             let log = logs.entry(name.to_owned()).or_default();
             match gpu_median(rest) {
                 Some(Ok(median)) => log.medians.push(median * 1e3),
-                Some(Err(found)) => log.no_time = Some(format!("its GPU time is '{found}', no number")),
+                Some(Err(found)) => log.no_time = Some(format!("its GPU time is '{}', no number", short(&found))),
                 None => {}
             }
             current = Some((name.to_owned(), 0));
@@ -170,7 +189,7 @@ fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
     let error = lines.iter().find(|line| begins(&ERRORS, line));
     let unknown = || lines.iter().find(|line| nothing_ran && !begins(&OTHERS, line));
     match error.or_else(unknown) {
-        Some(line) => Some(line.strip_prefix("ERROR: ").unwrap_or(line).to_owned()),
+        Some(line) => Some(short(line.strip_prefix("ERROR: ").unwrap_or(line))),
         None if lines.is_empty() => Some("nothing was printed".to_owned()),
         None => nothing_ran.then(|| "no dispatch was printed".to_owned()),
     }
@@ -252,7 +271,9 @@ mod tests {
         let text = "Running on 'GPU'\r\nDispatch 'a': 2 iterations, 0.1 ms median (CPU), 0.050000 ms median (GPU)\r\n";
         let printed = read(&utf_16(text));
         assert_eq!(printed.dispatches["a"].samples(None), Ok(Samples::Medians(vec![50.0])));
-        assert_eq!(read(&[b"\xEF\xBB\xBF", text.as_bytes()].concat()), printed);
+        for bytes in [&[b"\xEF\xBB\xBF", text.as_bytes()].concat()[..], &utf_16(text)[2..]] {
+            assert_eq!(read(bytes), printed);
+        }
     }
 
     #[test]
@@ -285,7 +306,7 @@ mod tests {
         assert_eq!(cause(&format!("{parse}\nRunAll called before initialize\nRunning on 'GPU'\n")), parse);
         for place in ["At C:\\my suite\\run.ps1:12 char:5", "In C:\\my suite\\run.ps1:12 Zeichen:5"] {
             let record = format!(
-                "dxdispatch.exe : Failed to parse the model: Expected an object \nnamed 'resources'\n{place}\n\
+                "dxdispatch.exe : Failed to parse the model: Expected an ob\nject \nnamed 'resources'\n{place}\n\
                 +     & $DxDispatch \"$name.json\" -i 31 -w 1\n+     ~~~~~~~~~~~~~~~~\n    \
                 + CategoryInfo          : NotSpecified: (Failed to parse the model:String) [], \n   RemoteException\n    \
                 + FullyQualifiedErrorId : NativeCommandError\n \n"
@@ -306,6 +327,9 @@ mod tests {
         assert_eq!(cause("some other program's words\n"), "some other program's words");
         assert_eq!(cause("Running on 'GPU'\nCompile Op\n"), "no dispatch was printed");
         assert_eq!(cause(" \n"), "nothing was printed");
+        assert_eq!(cause(&"\0".repeat(5000)), "nothing was printed");
+        assert_eq!(cause("ERROR: a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
+        assert_eq!(cause(&"ä".repeat(5000)), "ä".repeat(200) + "…");
         assert!(read(&[0xC3, 0x28]).failure.is_some());
     }
 }

@@ -8,7 +8,7 @@ program="$RUNNER"
 case "$program" in
   */*) program="$(CDPATH= cd -- "$(dirname -- "$RUNNER")" 2> /dev/null && pwd)/$(basename -- "$RUNNER")" ;;
 esac
-if ! command -v "$program" > /dev/null; then
+if [ -d "$program" ] || ! command -v "$program" > /dev/null; then
   echo "ERROR: RUNNER is '$RUNNER', must be a program: a path, or a name on the PATH" >&2
   exit 1
 fi
@@ -17,21 +17,22 @@ if [ -n "${ADAPTER:-}" ]; then
   set -- "$@" -a "$ADAPTER"
 fi
 # What runs here. DxDispatch exits with 1 where there is no model.
-"$program" -S > logs/dependencies.log 2>&1 < /dev/null
+"$program" -S > logs/dependencies.new 2>&1 < /dev/null
 status=$?
-if [ ! -s logs/dependencies.log ]; then
-  echo "ERROR: RUNNER '$RUNNER' does not start: with -S it prints nothing and exits with $status" >&2
+if ! grep -q '^-*DirectML' logs/dependencies.new; then
+  rm -f logs/dependencies.new
+  echo "ERROR: RUNNER '$RUNNER' does not start: with -S it prints no version of DirectML and exits with $status" >&2
   exit 1
 fi
+mv -f logs/dependencies.new logs/dependencies.log
 "$program" -s > logs/adapters.log 2>&1 < /dev/null
 failed=0
 while read -r name dispatches; do
   echo "$name"
   # Every sample with four decimals, then medians with six, for short work.
-  { "$program" "$name.json" -i 31 -w 1 -r "$dispatches" -v 2 "$@" &&
-    for _ in 1 2 3 4 5; do
-      "$program" "$name.json" -i 31 -w 1 -r "$dispatches" -v 0 "$@" || break
-    done; } > "logs/$name.log" 2>&1 < /dev/null || failed=$((failed + 1))
+  (for verbose in 2 0 0 0 0 0; do
+    "$program" "$name.json" -i 31 -w 1 -r "$dispatches" -v "$verbose" "$@" || exit 1
+  done) > "logs/$name.log" 2>&1 < /dev/null || failed=$((failed + 1))
 done << 'END'
 @TIMED@
 END

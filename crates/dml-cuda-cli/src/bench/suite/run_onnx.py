@@ -28,15 +28,17 @@ try:
     import numpy as np
     import onnx
     import onnxruntime as ort
+
+    MISSING = None
 except ImportError as error:
-    sys.exit(f"ERROR: {error}; this script needs onnx, numpy, and onnxruntime, onnxruntime-gpu or onnxruntime-directml")
+    MISSING = f"ERROR: {error}; this script needs onnx, numpy, and onnxruntime, onnxruntime-gpu or onnxruntime-directml"
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "dml": "DmlExecutionProvider"}
 # Where tensors are. Other providers copy from and to the host in each run.
 MEMORY = {"CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
-ONNX_TYPES = {"uint8": "UINT8", "int16": "INT16", "int32": "INT32", "int64": "INT64", "float16": "FLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
 CHUNK = 1 << 22
+NEWER = "the model has opset "
 
 
 # The models.
@@ -45,7 +47,7 @@ CHUNK = 1 << 22
 def make_model(case):
     """The model of a case: one node, whose inputs are the graph's, so that nothing can be computed in advance."""
     helper, types = onnx.helper, onnx.TensorProto
-    of, shape = getattr(types, ONNX_TYPES[TYPES[case["type"]]]), output_shape(case)
+    of, shape = helper.np_dtype_to_tensor_dtype(np.dtype(TYPES[case["type"]])), output_shape(case)
     if case["op"] == "Range":
         inputs = [helper.make_tensor_value_info(name, of, []) for name in ("start", "limit", "delta")]
         attributes = {}
@@ -144,16 +146,12 @@ def difference(differs, found, required, begin=0):
 # One case, in a process of its own, so that a lost device or a crash ends only this case.
 
 
-class Counters(ctypes.Structure):
-    _fields_ = [("nodes", ctypes.c_uint64), ("runs", ctypes.c_uint64), ("in_place_runs", ctypes.c_uint64)]
-
-
 def library_runs(library):
     """How many nodes the library ran in this process."""
-    counters = Counters()
+    counters = (ctypes.c_uint64 * 3)()  # Nodes, runs, runs in place.
     if library and ctypes.CDLL(library).dml_cuda_onnxruntime_counters(ctypes.byref(counters), None) != 0:
         raise RuntimeError(f"{library} does not count its runs")
-    return counters.runs
+    return counters[1]
 
 
 def make_session(model, settings, profile=None):
@@ -208,8 +206,9 @@ def run_case(case, settings):
     try:
         session, values = make_session(model, settings), values_of(inputs, output, settings)
     except Exception as error:
-        if case.get("optional"):
-            return {"refused": reason(error)}
+        why = reason(error)
+        if case.get("optional") or why.startswith(NEWER):
+            return {"refused": why}
         raise
     with tempfile.TemporaryDirectory() as folder:
         seen = make_session(model, settings, os.path.join(folder, "profile"))
@@ -276,7 +275,7 @@ def reason(error):
     """An error in one line."""
     text = " ".join(str(error).split()) or type(error).__name__
     newest = re.search(r"Opset (\d+) is under development.* till opset (\d+)", text)
-    return f"the model has opset {newest[1]}, ONNX Runtime {ort.__version__} loads at most {newest[2]}" if newest else text
+    return f"{NEWER}{newest[1]}, ONNX Runtime {ort.__version__} loads at most {newest[2]}" if newest else text
 
 
 class Worker:
@@ -347,8 +346,8 @@ def machine(settings):
         "device": device,
         "driver": driver,
         "clocks": clocks,
-        "host": f"{processor()}, {os.cpu_count()} cores",
-        "operating_system": operating_system(),
+        "host": f"{fact('/proc/cpuinfo', 'model name', platform.processor() or platform.machine())}, {os.cpu_count()} cores",
+        "operating_system": fact("/etc/os-release", "PRETTY_NAME=", platform.platform()),
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": subprocess.list2cmdline([sys.executable, *sys.argv]) if os.name == "nt" else " ".join(map(shlex.quote, [sys.executable, *sys.argv])),
     }
@@ -361,14 +360,10 @@ def printed(command):
         return ""
 
 
-def processor():
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
-    return next((line.split(": ", 1)[1] for line in lines if line.startswith("model name")), platform.processor() or platform.machine())
-
-
-def operating_system():
-    lines = Path("/etc/os-release").read_text(encoding="utf-8").splitlines() if os.path.exists("/etc/os-release") else []
-    return next((line.split("=", 1)[1].strip('"') for line in lines if line.startswith("PRETTY_NAME=")), platform.platform())
+def fact(path, begin, otherwise):
+    """What follows in the first line that begins so."""
+    lines = Path(path).read_text(encoding="utf-8").splitlines() if os.path.exists(path) else []
+    return next((line[len(begin) :].strip('\t:= "') for line in lines if line.startswith(begin)), otherwise)
 
 
 def library_version(path):
@@ -378,6 +373,20 @@ def library_version(path):
         sys.exit(f"ERROR: {path} is not the library of dml-cuda: {error}")
     function.restype = ctypes.c_char_p
     return function().decode()
+
+
+def complain(text, end="\n"):
+    """Prints to standard error. That nobody reads it ends no run."""
+    line = "\r\033[K" if sys.stderr.isatty() else ""
+    try:
+        print(line + text, end=end, file=sys.stderr, flush=True)
+    except OSError:
+        silence(2)
+
+
+def silence(stream):
+    """Python would fail at its end to write what is left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 class RunFile:
@@ -391,13 +400,14 @@ class RunFile:
             sys.exit(f"ERROR: {path} cannot be written: {error}")
         if not self.path.exists():
             return
+        if not self.path.is_file():
+            sys.exit(f"ERROR: {path} is not a regular file, must be one to hold a run")
         try:
             self.bytes = self.path.read_bytes()
             old = json.loads(self.bytes.decode("utf-8-sig"))
-            there = lambda: {**{name: old.get(name) for name in ("suite", "samples", "timing")}, **old["machine"]}
             if old["schema"] != 1 or not old["machine"]["tool"].startswith("ONNX Runtime"):
                 raise ValueError("it is not a run of this script")
-            before, now = there(), {**{name: run[name] for name in ("suite", "samples", "timing")}, **run["machine"]}
+            before, now = ({**{name: it.get(name) for name in ("suite", "samples", "timing")}, **it["machine"]} for it in (old, run))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             sys.exit(f"ERROR: {path} cannot be continued ({error}), and is not replaced; choose another name")
         names = [name for name in now if name not in ("date", "command", "clocks") and before.get(name, "") != now[name]]
@@ -412,19 +422,15 @@ class RunFile:
         if (self.path.read_bytes() if self.path.exists() else None) != self.bytes:
             sys.exit(f"ERROR: another process changed {self.path}; it stays as it is")
         content = json.dumps(self.run, indent=2).encode()
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
-            handle, partial = tempfile.mkstemp(prefix=".run_onnx-", dir=self.path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                # A temporary file is its owner's only, a run is everyone's.
-                os.chmod(partial, 0o644)
-                os.replace(partial, self.path)
-            except BaseException:
-                os.unlink(partial)
-                raise
+            partial.write_bytes(content)
+            os.replace(partial, self.path)
         except OSError as error:
             sys.exit(f"ERROR: {self.path} cannot be written: {error}")
+        finally:
+            if partial.exists():
+                partial.unlink()
         self.bytes = content
 
     def add(self, case, answer):
@@ -452,6 +458,8 @@ def read_cases(only):
     path = Path(__file__).resolve().parent / "manifest.json"
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
+        if manifest["schema"] > 1:
+            sys.exit(f"ERROR: {path}: its schema is {manifest['schema']}, must be at most 1: a newer release of dml-cuda wrote it")
         cases = [{**case, "check": check} for part, check in (("cases", False), ("checks", True)) for case in manifest["onnx"][part]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"ERROR: {path} has no ONNX models ({error}); `dml-cuda suite --onnx` writes them")
@@ -475,16 +483,17 @@ def save_models(folder, cases):
 
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    number = lambda least: lambda text: int(text) if int(text) >= least else parser.error(f"{text} must be at least {least}")
     parser.add_argument("--provider", help="cpu, cuda, dml, or a name that onnxruntime knows")
     parser.add_argument("--library", help="libdml_cuda.so: its kernels run, instead of ONNX Runtime's own")
-    parser.add_argument("--device-id", type=number(0), default=0, help="the provider's device (default: 0)")
-    parser.add_argument("--samples", type=number(1), default=30, help="samples of a case (default: 30)")
+    parser.add_argument("--device-id", type=int, default=0, help="the provider's device (default: 0)")
+    parser.add_argument("--samples", type=int, default=30, help="samples of a case (default: 30)")
     parser.add_argument("--only", action="append", default=[], help="only models whose names hold this; may be repeated")
     parser.add_argument("--note", action="append", default=[], help="a note for readers of the run; may be repeated")
     parser.add_argument("-o", "--output", metavar="RUN.json", help="the run that is written")
     parser.add_argument("--save-models", metavar="FOLDER", help="write the .onnx files, which must be new, and time nothing")
     options = parser.parse_args(arguments)
+    if options.device_id < 0 or options.samples < 1:
+        parser.error("--device-id must be at least 0, --samples at least 1")
     if not options.save_models and not (options.provider and options.output):
         parser.error("needs --provider and -o, or --save-models")
     return options
@@ -494,11 +503,14 @@ def main(arguments=None):
     if (sys.argv[1:] if arguments is None else arguments) == ["--serve"]:
         return serve()
     options = parse(arguments)
+    if MISSING:
+        sys.exit(MISSING)
     suite, cases = read_cases(options.only)
     if options.save_models:
         return save_models(options.save_models, cases)
     known = ort.get_available_providers()
-    provider = PROVIDERS.get(options.provider, options.provider)
+    asked = PROVIDERS.get(options.provider.lower(), options.provider)
+    provider = next((name for name in known if name.lower() == asked.lower()), asked)
     if provider not in known:
         sys.exit(f"ERROR: this onnxruntime {ort.__version__} has no {provider}, only {', '.join(known)}; onnxruntime-gpu has cuda, onnxruntime-directml has dml")
     if options.library and not os.path.isfile(options.library):
@@ -506,7 +518,7 @@ def main(arguments=None):
     library = options.library and os.path.abspath(options.library)
     settings = {"provider": provider, "library": library, "device_id": options.device_id, "samples": options.samples}
     about = machine(settings)
-    memory = {"cuda": "the GPU's", "dml": "the GPU's"}.get(MEMORY.get(provider), "the host's")
+    memory = "the GPU's" if provider in MEMORY else "the host's"
     run = {
         "schema": 1,
         "label": about["tool"],
@@ -527,7 +539,7 @@ def main(arguments=None):
     with Worker(settings) as worker:
         for place, case in enumerate(cases, 1):
             if terminal:
-                print(f"\r\033[K[{place}/{len(cases)}] {case['name']}", end="", file=sys.stderr, flush=True)
+                complain(f"[{place}/{len(cases)}] {case['name']}", end="")
             answer = worker.answer(case)
             error = answer.get("failed")
             file.add(case, answer)
@@ -535,11 +547,11 @@ def main(arguments=None):
             # The same error of several models is printed once.
             if error and error not in said:
                 said.add(error)
-                print(("\r\033[K" if terminal else "") + f"WARNING: {case['name']}: {error}", file=sys.stderr)
+                complain(f"WARNING: {case['name']}: {error}")
             if file.run["cases"] or file.run["outputs"]:
                 file.write()
     if terminal:
-        print("\r\033[K", end="", file=sys.stderr)
+        complain("", end="")
     counts = f"{len(file.run['cases'])} cases, {len(file.run['outputs'])} outputs"
     if not file.run["cases"] and not file.run["outputs"]:
         sys.exit("ERROR: nothing was timed: every model failed")
@@ -552,6 +564,15 @@ def main(arguments=None):
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        try:
+            code = main()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # A reader that has seen enough is no error.
+        silence(1)
+        code = 0 if isinstance(error, BrokenPipeError) else f"ERROR: {error}"
     except KeyboardInterrupt:
-        sys.exit(130)
+        complain("interrupted; the same command continues")
+        code = 130
+    sys.exit(code)

@@ -25,6 +25,7 @@ case "$name" in
 *.u8.copy) exit 0 ;;
 roof_*) echo "Failed to execute the model: 887A0005 The GPU device instance has been suspended." >&2; exit 5 ;;
 esac
+case "${LOST_AT_V_0:-}$*" in 1*.f32.copy.json*"-v 0"*) echo "ERROR: device removed" >&2; exit 5 ;; esac
 echo "Compile Op"
 case "$*" in
 *"-v 2"*)

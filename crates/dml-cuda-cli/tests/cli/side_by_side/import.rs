@@ -28,10 +28,8 @@ fn logs_and_tables_become_runs() {
     )
     .expect("written");
     fs::write(logs.join("check.fill.int8.bin"), [1, 255]).expect("written");
-    well(
-        folder.path(),
-        &["import", "logs", "--suite", "s", "-o", "win.json", "--label", "Windows", "--note", "a laptop"],
-    );
+    let import = ["import", "logs", "--suite", "s", "-o", "win.json", "--label", "Windows", "--note", "a laptop"];
+    assert_eq!(run(folder.path(), &import).status.code(), Some(1), "a model failed, as in `bench`");
     let found = read(&folder.path().join("win.json"));
     assert_eq!((&found["label"], &found["machine"]["device"]), (&json!("Windows"), &json!("Some GPU")));
     assert_eq!(found["cases"].as_array().expect("cases").len(), 1);
@@ -79,28 +77,44 @@ fn a_log_that_is_none_is_said() {
         format!("Running on 'GPU'\nDispatch '{name}': 1 iterations, 1 ms median (CPU), 1 ms median (GPU)\n")
     };
     write("reverse.small_16x256.f32.copy", time("reverse.small_16x256.f32.copy").as_bytes());
-    write("other", time("other").as_bytes());
+    // Samples of four decimals, of a copy in Windows' words.
+    let short = "GPU Timings (Hot) : 1 samples\niteration 0: 1 ms (CPU), 0.0025 ms (GPU)\n";
+    let short = time("reverse.small_16x256.i64.copy").replace(", 1 ms median (GPU)", "") + short;
+    write("reverse.small_16x256.i64.copy", short.as_bytes());
+    write("reverse.small_16x256.i64.copy - Copy", time("reverse.small_16x256.i64.copy").as_bytes());
+    write("reverse.tokens_256x4096.f32.copy", time("reverse.small_16x256.f32.copy").as_bytes());
+    for name in ["other", "other 2", "other 3"] {
+        write(name, time("other").as_bytes());
+    }
     write("words", b"some other program's words\n");
     // What an earlier run wrote is not the output of a run that failed.
     write("check.fill.int8", b"Failed to create a device: 887A002D\n");
     fs::write(logs.join("check.fill.int8.bin"), [1]).expect("written");
     let output = import("r.json");
     let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
     for words in [
-        "other.log: the dispatchable 'other' is not in the suite 'quick ",
-        "words.log is the log of no model of the suite: some other program's words",
+        "4 logs are of no model of the suite 'quick ",
+        "': other 2.log (dispatchable 'other'), other 3.log (dispatchable 'other'), other.log (dispatchable 'other'), …\n",
+        "1 logs are of models that have a log, and are left out: reverse.small_16x256.i64.copy - Copy.log (of reverse.",
+        "1 short cases have no medians of runs with -v 0, only samples with four decimals: reverse.small_16x256.i64.copy\n",
         " models of the suite have no log: ",
-        "3 models failed; `dml-cuda report r.json` says why",
+        "4 models failed; `dml-cuda report r.json` says why",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
     let run = read(&folder.path().join("r.json"));
     let causes: Vec<&str> =
         run["failed"].as_array().expect("failed").iter().map(|it| it["error"].as_str().expect("text")).collect();
-    assert_eq!(causes, ["nothing was printed", "'dxdispatch' \u{fffd}bel"]);
+    let other = "its log is of the dispatchable 'reverse.small_16x256.f32.copy'";
+    assert_eq!(causes, ["nothing was printed", "'dxdispatch' \u{fffd}bel", other]);
+    assert_eq!(run["cases"][1]["samples"], json!({ "each": [2.5] }));
     assert_eq!(run["failed_outputs"], json!({ "check.fill.int8": "Failed to create a device: 887A002D" }));
-    assert_eq!((run["cases"].as_array().map(Vec::len), &run["outputs"]), (Some(1), &json!({})));
+    assert_eq!((run["cases"].as_array().map(Vec::len), &run["outputs"]), (Some(2), &json!({})));
+    // A run.sh that was interrupted over the logs of another machine.
+    write("reverse.small_16x256.f16.copy", b"Running on 'GPU 2'\n");
+    let said = refused(folder.path(), &["import", "s/logs", "--suite", "s", "-o", "2.json"]);
+    assert!(said.contains("2 devices: 4 of 'GPU', 1 of 'GPU 2'; must be of one: delete the older logs"), "{said}");
 }
 
 /// From run.sh to the comparison, in folders with spaces, with failures in the middle; the same as PowerShell 5 writes it.
@@ -127,6 +141,7 @@ fn the_logs_of_a_whole_run_become_a_run() {
             .args(["../my suite/run.sh", "--queue_type", "direct"])
             .env("RUNNER", runner)
             .env("ADAPTER", adapter)
+            .env("LOST_AT_V_0", "1")
             .output();
         let output = output.expect("sh starts");
         (output.status.code(), text(&output.stdout), text(&output.stderr))
@@ -134,10 +149,19 @@ fn the_logs_of_a_whole_run_become_a_run() {
     let (code, _, said) = run_sh("./nothing", "");
     assert!(code == Some(1) && said.contains("ERROR: RUNNER is './nothing', must be a program"), "{said}");
     assert!(!path("my suite/logs").exists(), "nothing else is run");
-    let (code, _, said) = run_sh("true", "");
-    assert!(code == Some(1) && said.contains("ERROR: RUNNER 'true' does not start"), "{said}");
+    let (code, _, said) = run_sh("../my suite", "");
+    assert!(code == Some(1) && said.contains("ERROR: RUNNER is '../my suite', must be a program"), "{said}");
+    // `sh -S` prints an error.
+    for runner in ["true", "sh"] {
+        fs::create_dir_all(path("my suite/logs")).expect("a folder");
+        fs::write(path("my suite/logs/dependencies.log"), "older").expect("written");
+        let (code, _, said) = run_sh(runner, "");
+        assert!(code == Some(1) && said.contains(&format!("ERROR: RUNNER '{runner}' does not start")), "{said}");
+        assert_eq!(fs::read(path("my suite/logs/dependencies.log")).expect("a log"), b"older");
+        assert_eq!(fs::read_dir(path("my suite/logs")).expect("a folder").count(), 1);
+    }
     let (code, said, errors) = run_sh("./dxdispatch.exe", "Some");
-    assert!(code == Some(0) && errors.is_empty() && said.contains("2 models failed."), "{said}{errors}");
+    assert!(code == Some(0) && errors.is_empty() && said.contains("3 models failed."), "{said}{errors}");
     let next = said.lines().last().and_then(|line| line.strip_prefix("Next: dml-cuda ")).expect("the next command");
     let logs = path("my suite/logs");
     assert!(next.starts_with("import \"/") && next.contains("/my suite/logs\" --suite \""), "{next}");
@@ -162,7 +186,7 @@ fn the_logs_of_a_whole_run_become_a_run() {
             for line in fs::read_to_string(&entry).expect("text").lines() {
                 match line.starts_with("Failed to ") {
                     true => {
-                        let (begin, end) = line.split_at(line[..line.len().min(60)].rfind(' ').expect("words") + 1);
+                        let (begin, end) = line.split_at(line.len().min(60));
                         let place = "At C:\\my suite\\run.ps1:12 char:5\r\n+     & $DxDispatch \"$name.json\" -i 31\r\n+     ~~~~~";
                         let info =
                             "    + CategoryInfo          : NotSpecified: (Failed to :String) [], RemoteException";
@@ -177,7 +201,7 @@ fn the_logs_of_a_whole_run_become_a_run() {
             fs::write(&entry, bytes).expect("written");
         }
     }
-    well(folder.path(), &[&import[..], &["utf16.json"]].concat());
+    run(folder.path(), &[&import[..], &["utf16.json"]].concat());
     assert_eq!(read(&path("utf16.json")), utf8, "the encoding makes no difference");
 
     // Beside a run of this program: every failed case is a row with its cause, and the outputs have their reasons.

@@ -12,7 +12,7 @@ from pathlib import Path
 BENCHES = Path(__file__).resolve().parent.parent / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
 # A run of `dml-cuda bench --cold-l2`, or a CSV of the bench that was before it.
-COLD = H200 / "2026-11-22-cold.json"
+COLD = H200 / "2026-11-23-cold.json"
 TORCH = H200 / "torch-compile-2026-11-21.csv"
 # Runs of run_onnx.py without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]

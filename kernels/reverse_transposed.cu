@@ -306,8 +306,8 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
     }
     __syncthreads();
 
-    uint4 column[ITEMS][COLUMNS];
-#pragma unroll
+    uint4 column[SCATTER ? ITEMS : 1][COLUMNS];
+#pragma unroll(SCATTER ? ITEMS : 1)
     for (u32 k = 0; k < ITEMS; ++k) {
         const u32 n = threadIdx.x + k * THREADS;
         const u32 w = n % 4, group = n / 4 % GROUPS, v = n / (4 * GROUPS);
@@ -316,9 +316,19 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
         for (u32 e = 0; e < N; ++e) {
             word[e] = reinterpret_cast<const u32*>(smem + place_in_tile<W>(group * N + e, v))[w];
         }
-        transpose_words<W>(word, column[k]);
+        transpose_words<W>(word, column[SCATTER ? k : 0]);
+        if constexpr (!SCATTER) {
+            if (group * N >= tile.rows) continue;
+#pragma unroll
+            for (u32 e = 0; e < COLUMNS; ++e) {
+                const u32 c = (v * 4 + w) * COLUMNS + e;
+                const int size = static_cast<int>((tile.rows - group * N) * W);
+                if (c < tile.columns) store_partial<W>(tile.column(c) + group * 16, column[0][e], 0, size);
+            }
+        }
     }
-    if (SCATTER) __syncthreads();
+    if constexpr (!SCATTER) return;
+    __syncthreads();
 #pragma unroll
     for (u32 k = 0; k < ITEMS; ++k) {
         const u32 n = threadIdx.x + k * THREADS;
@@ -326,15 +336,9 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
 #pragma unroll
         for (u32 e = 0; e < COLUMNS; ++e) {
             const u32 c = (v * 4 + w) * COLUMNS + e;
-            if (SCATTER) {
-                smem[1 + c * (TILE_OUT * W / 16 + 1) + group] = column[k][e];
-            } else if (c < tile.columns && group * N < tile.rows) {
-                const int size = static_cast<int>((tile.rows - group * N) * W);
-                store_partial<W>(tile.column(c) + group * 16, column[k][e], 0, size);
-            }
+            smem[1 + c * (TILE_OUT * W / 16 + 1) + group] = column[k][e];
         }
     }
-    if (!SCATTER) return;
     __syncthreads();
     write_columns(tile);
 }

@@ -89,7 +89,7 @@ Dispatchable 'rows'
     axis 2048, steps of InputTensor 1024, OutputTensor 1024
     size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
   copying: 536871168 bytes must move
-    reverse_elementwise_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_elementwise_16: 16-byte stores, grid 65536 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
     reverse_rows: 16-byte stores, grid 33024 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
   in place: at most 536871168 bytes must move
     reverse_elementwise_in_place_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16

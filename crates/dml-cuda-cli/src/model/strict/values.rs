@@ -49,12 +49,12 @@ pub fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
     let (start, delta) = (half(desc.value_start), half(desc.value_delta));
     let count: u64 = desc.output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
     let is_half = desc.value_data_type == TensorDataType::Float16 && start.is_finite() && delta.is_finite();
-    // With a delta, one of the first few thousand elements needs more than FLOAT16's 11 bits, or all the rest are the same.
-    let elements =
+    // Nearly always one of the first few thousand elements needs more than FLOAT16's 11 bits. From 2^24 on, f32 does not hold every n.
+    let mut elements =
         (0..if is_half && delta != 0.0 { count.min(1 << 24) } else { 0 }).map(|n| (n as f32).mul_add(delta, start));
     let depends = |element: &f32| {
         let nearest = f16::from_f32(*element);
         nearest.is_infinite() || nearest != truncated(*element)
     };
-    elements.into_iter().find(depends)
+    elements.find(depends)
 }

@@ -13,7 +13,7 @@ mod tuning;
 mod kernel_tests;
 
 pub use driver::Properties;
-pub(crate) use driver::{describe, device_count, Context, Event, Graph, Memory, Stream, StreamHandle};
+pub(crate) use driver::{current_ordinal, describe, device_count, Context, Event, Graph, Memory, Stream, StreamHandle};
 pub(crate) use kernels::PLAIN;
 pub(crate) use launch::{Addresses, Launch, Parameters};
 pub(crate) use launcher::Launcher;

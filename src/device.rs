@@ -77,6 +77,19 @@ impl Device {
         status
     }
 
+    /// The ordinal of the GPU whose context is current on the calling thread: the one on which a framework runs a callback.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError`], as for [`Device::cuda_status`], or if no context is current.
+    pub fn current_cuda_ordinal() -> Result<usize, DeviceError> {
+        #[cfg(feature = "cuda")]
+        let ordinal = cuda::current_ordinal();
+        #[cfg(not(feature = "cuda"))]
+        let ordinal = Err(DeviceError::NotCompiled);
+        ordinal
+    }
+
     /// The GPUs of this machine, without opening them. Empty if there is no driver library.
     ///
     /// # Errors

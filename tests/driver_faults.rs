@@ -104,11 +104,41 @@ fn misuse() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// What XLA does: it makes a context current, captures a stream, and calls a handler that has never run before.
+#[allow(unsafe_code)]
+fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
+    use cudarc::driver::{result, sys};
+    use dml_cuda::Device;
+    result::init()?;
+    assert!(Device::current_cuda_ordinal().is_err_and(|error| error.to_string().contains("(CUDA error 201)")));
+    // SAFETY: the double's kernels touch nothing, and the handles are live until they are released at the end.
+    unsafe {
+        let context = result::primary_ctx::retain(0)?;
+        result::ctx::set_current(context)?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
+        result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
+        let device = Device::cuda(Device::current_cuda_ordinal()?)?;
+        let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
+        let operator = device.compile_operator(&operator)?;
+        operator.dispatch_raw(&[], 256, stream.cast())?;
+        result::graph::destroy(result::stream::end_capture(stream)?)?;
+        result::stream::destroy(stream)?;
+        drop((operator, device));
+        result::primary_ctx::release(0)?;
+    }
+    Ok(())
+}
+
 /// Runs the scenario if this process was started for it.
 #[test]
 fn the_scenario() {
     let Some(which) = std::env::var_os("DOUBLE_SCENARIO") else { return };
-    match if which == "misuse" { misuse() } else { scenario() } {
+    let run = match which.to_str() {
+        Some("misuse") => misuse,
+        Some("capture") => first_use_in_a_capture,
+        _ => scenario,
+    };
+    match run() {
         Ok(()) => println!("SCENARIO done"),
         Err(error) => println!("SCENARIO {error}"),
     }
@@ -126,6 +156,17 @@ fn every_driver_failure_gives_a_readable_error_and_leaks_nothing() {
     let words = |output: &Output| Some(text(&output.stdout)).filter(|out| !out.contains("SCENARIO done"));
     let Some((cases, errors)) = fail_every_call(|| this_program("1"), words) else { return };
     assert!(cases > 300 && errors > 200, "{cases} {errors}");
+}
+
+#[test]
+fn a_capture_does_not_forbid_what_a_first_call_does() {
+    let Some(folder) = driver(None) else { return };
+    let report = folder.path().join("report");
+    let mut command = this_program("capture");
+    let output =
+        command.env("LD_LIBRARY_PATH", folder.path()).env("DOUBLE_REPORT", &report).output().expect("it starts");
+    assert!(text(&output.stdout).contains("SCENARIO done"), "{output:?}");
+    assert_eq!(std::fs::read_to_string(report).unwrap_or_default(), "");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! and launch, which costs time and breaks graph capture.
 #![allow(unsafe_code)]
 
+mod capture;
 mod context;
 mod device;
 mod event;
@@ -18,7 +19,7 @@ mod stream;
 
 pub(crate) use context::{launch, Context};
 pub use device::Properties;
-pub(crate) use device::{describe, device_count};
+pub(crate) use device::{current_ordinal, describe, device_count};
 pub(crate) use event::Event;
 pub(crate) use graph::Graph;
 pub(crate) use handle::StreamHandle;

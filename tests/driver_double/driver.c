@@ -268,7 +268,22 @@ int cuCtxSetCurrent(void *context) {
     current = context;
     return 0;
 }
-int cuStreamCreate(void **stream, unsigned flags) { (void)flags; WITH_CONTEXT("cuStreamCreate"); *stream = add(STREAM, 1); return 0; }
+int cuCtxGetDevice(int *device) { CALL("cuCtxGetDevice"); *device = 0; return current ? 0 : 201; }
+static _Thread_local int capture_mode;
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+    int before = capture_mode;
+    CALL("cuThreadExchangeStreamCaptureMode");
+    capture_mode = *mode;
+    *mode = before;
+    return 0;
+}
+/* During a capture only a thread in the relaxed mode may create a stream or load a module. */
+static void allowed_in_capture(const char *function) {
+    pthread_mutex_lock(&lock);
+    if (captures && capture_mode != 2) report("a call that a capture forbids", function);
+    pthread_mutex_unlock(&lock);
+}
+int cuStreamCreate(void **stream, unsigned flags) { (void)flags; allowed_in_capture("cuStreamCreate"); WITH_CONTEXT("cuStreamCreate"); *stream = add(STREAM, 1); return 0; }
 int cuStreamSynchronize(void *stream) {
     check_stream(stream, "cuStreamSynchronize");
     not_captured(stream, "cuStreamSynchronize");
@@ -395,7 +410,7 @@ int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     memcpy(to, from, bytes);
     return 0;
 }
-int cuModuleLoadData(void **module, const void *image) { (void)image; WITH_CONTEXT("cuModuleLoadData"); *module = add(MODULE, 1); return 0; }
+int cuModuleLoadData(void **module, const void *image) { (void)image; allowed_in_capture("cuModuleLoadData"); WITH_CONTEXT("cuModuleLoadData"); *module = add(MODULE, 1); return 0; }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     (void)name;
     check(MODULE, module, 0, "cuModuleGetFunction");

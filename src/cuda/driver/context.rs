@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 
+use super::capture::Unrestricted;
 use super::device::{attribute, describe, Properties};
 use super::failure::explain;
 use super::handle::{new_stream, StreamHandle};
@@ -52,6 +53,7 @@ impl Context {
 
     fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let (name, properties) = describe(ordinal)?;
+        let _unrestricted = Unrestricted::enter().map_err(explain("allowing calls during a capture"))?;
         let primary = PrimaryContext::retain(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
         let _current = primary.enter()?;
         let read = |which| attribute(primary.device(), which).map_err(explain("reading the limits of thread blocks"));

@@ -35,6 +35,18 @@ pub(crate) fn device_count() -> Result<usize, DeviceError> {
     }
 }
 
+/// The ordinal of the GPU whose context is current on the calling thread.
+pub(crate) fn current_ordinal() -> Result<usize, DeviceError> {
+    library::check()?;
+    let failed = explain("finding the current device");
+    let mut device = 0;
+    // SAFETY: the driver writes one handle to the address of a live variable.
+    unsafe { sys::cuCtxGetDevice(&mut device) }.result().map_err(&failed)?;
+    let mut devices = (0..).map_while(|ordinal| result::device::get(ordinal).ok());
+    let unknown = || failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_DEVICE)).into();
+    devices.position(|found| found == device).ok_or_else(unknown)
+}
+
 /// The name and properties of a GPU, without opening it.
 pub(crate) fn describe(ordinal: usize) -> Result<(String, Properties), DeviceError> {
     let count = device_count()?;

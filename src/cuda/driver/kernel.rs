@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
+use super::capture::Unrestricted;
 use super::failure::explain;
 use super::primary::PrimaryContext;
 use crate::cuda::kernels::Entry;
@@ -33,6 +34,7 @@ impl Kernel {
         let name = entry.name().to_string_lossy();
         let verb = format!("loading {name}");
         let failed = explain(&verb);
+        let _unrestricted = Unrestricted::enter().map_err(&failed)?;
         let image = CString::new(only(entry.ptx(), &name))
             .map_err(|_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX)))?;
         // SAFETY: the image is PTX text that ends in a NUL and outlives the call.

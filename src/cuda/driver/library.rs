@@ -11,8 +11,9 @@ use crate::error::DeviceError;
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// The driver's functions that this crate calls. cudarc would panic if one were missing.
-const FUNCTIONS: [&str; 39] = [
+const FUNCTIONS: [&str; 41] = [
     "cuCtxGetCurrent",
+    "cuCtxGetDevice",
     "cuCtxSetCurrent",
     "cuDeviceGet",
     "cuDeviceGetAttribute",
@@ -51,6 +52,7 @@ const FUNCTIONS: [&str; 39] = [
     "cuStreamDestroy_v2",
     "cuStreamEndCapture",
     "cuStreamSynchronize",
+    "cuThreadExchangeStreamCaptureMode",
 ];
 
 /// Checks that the driver library exists and has all functions that this crate calls.

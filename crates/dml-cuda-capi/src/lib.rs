@@ -12,6 +12,7 @@
 //! | operator | validate, create, compile, dispatch, explain |
 //! | arrays | operators on the arrays of other libraries |
 //! | onnxruntime | custom operators for ONNX Runtime: `RegisterCustomOps` |
+//! | xla | handlers for XLA's foreign function interface, for JAX |
 //!
 //! Every function catches panics, takes enumerations as `uint32_t`, and documents what it owns.
 
@@ -25,3 +26,4 @@ pub mod operator;
 mod output;
 pub mod status;
 pub mod types;
+mod xla;

@@ -82,7 +82,7 @@ pub(crate) fn text(text: &str) -> CString {
 /// A failure before it becomes a status and an error object.
 pub(crate) struct Failure {
     status: DML_CUDA_STATUS,
-    message: String,
+    pub message: String,
     violations: Vec<ValidationError>,
 }
 
@@ -93,6 +93,11 @@ impl Failure {
 
     pub fn argument(message: impl ToString) -> Self {
         Self::new(DML_CUDA_STATUS_INVALID_ARGUMENT, message)
+    }
+
+    /// Whether the caller's arguments are at fault.
+    pub fn is_of_caller(&self) -> bool {
+        matches!(self.status, DML_CUDA_STATUS_INVALID_ARGUMENT | DML_CUDA_STATUS_VALIDATION | DML_CUDA_STATUS_BINDING)
     }
 }
 
@@ -129,6 +134,15 @@ impl From<dml::DispatchError> for Failure {
     }
 }
 
+/// Runs a body that C called. Turns a panic into a failure.
+pub(crate) fn caught(body: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let what = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Failure::new(DML_CUDA_STATUS_INTERNAL, format!("a fault of dml-cuda: {what}; please report it")))
+    })
+}
+
 /// Runs the body of a function of the header. Turns a failure or a panic into a status and an error object.
 ///
 /// # Safety
@@ -138,12 +152,7 @@ pub(crate) unsafe fn run(
     error: *mut *mut DML_CUDA_ERROR,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> DML_CUDA_STATUS {
-    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-        let what = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Failure::new(DML_CUDA_STATUS_INTERNAL, format!("a fault of dml-cuda: {what}; please report it")))
-    });
-    let (status, object) = match outcome {
+    let (status, object) = match caught(body) {
         Ok(()) => (DML_CUDA_STATUS_OK, std::ptr::null_mut()),
         Err(Failure { status, message, violations }) => {
             let object = DML_CUDA_ERROR {

@@ -1,0 +1,222 @@
+//! A call of a handler: its buffers, attributes, stream and errors.
+
+use std::ffi::c_int;
+use std::mem::size_of;
+use std::ptr::{null_mut, NonNull};
+
+use dml::lowering::{ForeignTensor, Lowered};
+use dml::{Address, Device, RawStream};
+
+use super::api::*;
+use crate::input::compile_options;
+use crate::status::{caught, text, Failure as Words};
+
+/// Where the buffers are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Host,
+    Gpu,
+}
+
+/// A failure of this library, or an error of XLA.
+pub enum Failure {
+    Words(Words),
+    Xla(NonNull<XLA_FFI_Error>),
+}
+
+impl<T: Into<Words>> From<T> for Failure {
+    fn from(failure: T) -> Self {
+        Self::Words(failure.into())
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Failure>;
+
+pub fn wrong<T>(message: String) -> Result<T> {
+    Err(Words::argument(message).into())
+}
+
+/// A buffer in the memory of the call's place.
+#[derive(Clone, Copy)]
+pub struct Buffer<'a> {
+    pub dtype: c_int,
+    pub address: Address,
+    pub sizes: &'a [i64],
+}
+
+impl<'a> Buffer<'a> {
+    pub fn packed(&self) -> ForeignTensor<'a> {
+        ForeignTensor { sizes: self.sizes, strides_in_bytes: None }
+    }
+}
+
+/// A call of a handler.
+pub struct Call<'a> {
+    frame: &'a XLA_FFI_CallFrame,
+    api: &'a XLA_FFI_Api,
+}
+
+impl<'a> Call<'a> {
+    /// Reads the buffers, of which there must be as many as asked for: arguments, then results.
+    pub fn buffers<const COUNT: usize>(&self, arguments: usize) -> Result<[Buffer<'a>; COUNT]> {
+        let (args, rets) = (&self.frame.args, &self.frame.rets);
+        let found = (args.size, rets.size);
+        let required = (arguments as i64, (COUNT - arguments) as i64);
+        if found != required {
+            return wrong(format!(
+                "the call has {} arguments and {} results, must have {} and {}",
+                found.0, found.1, required.0, required.1
+            ));
+        }
+        let mut buffers = [Buffer { dtype: 0, address: 0, sizes: &[] }; COUNT];
+        for (n, buffer) in buffers.iter_mut().enumerate() {
+            let (types, pointers, at) =
+                if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, n - arguments) };
+            // SAFETY: XLA's call frame has as many types and pointers as its `size`, which was compared above.
+            let (kind, pointer) = unsafe { (*types.add(at), *pointers.add(at)) };
+            if kind != XLA_FFI_BUFFER {
+                return wrong(format!("argument {n} has XLA's type {kind}, must be a buffer"));
+            }
+            // SAFETY: with this type, the pointer is that of a buffer of XLA's, which lives as long as the frame.
+            let found = unsafe { &*pointer.cast::<XLA_FFI_Buffer>() };
+            let sizes = match found.rank {
+                0 => &[][..],
+                // SAFETY: a buffer has as many sizes as its rank.
+                rank => unsafe { std::slice::from_raw_parts(found.dims, rank as usize) },
+            };
+            *buffer = Buffer { dtype: found.dtype, address: found.data as Address, sizes };
+        }
+        Ok(buffers)
+    }
+
+    /// Reads an attribute that is an integer of 64 bits.
+    pub fn attribute(&self, name: &str) -> Result<i64> {
+        let attrs = &self.frame.attrs;
+        for at in 0..attrs.size as usize {
+            // SAFETY: XLA's call frame has as many names, types and attributes as its `size`. A name is so many bytes.
+            let (kind, value, found) = unsafe {
+                let name = &**attrs.names.add(at);
+                (*attrs.types.add(at), *attrs.attrs.add(at), std::slice::from_raw_parts(name.ptr, name.len))
+            };
+            if found != name.as_bytes() || kind != XLA_FFI_ATTR_TYPE_SCALAR {
+                continue;
+            }
+            // SAFETY: with this type, the attribute is a scalar of XLA's, which lives as long as the frame.
+            let scalar = unsafe { &*value.cast::<XLA_FFI_Scalar>() };
+            if scalar.dtype == data_type::S64 {
+                // SAFETY: with this type, the value is an integer of 64 bits.
+                return Ok(unsafe { scalar.value.cast::<i64>().read_unaligned() });
+            }
+        }
+        wrong(format!("the call has no attribute `{name}` of type i64, must have one"))
+    }
+
+    /// The stream of the call: a `CUstream`.
+    fn stream(&self) -> Result<RawStream> {
+        let mut args = XLA_FFI_Stream_Get_Args {
+            struct_size: size_of::<XLA_FFI_Stream_Get_Args>(),
+            extension_start: null_mut(),
+            ctx: self.frame.ctx,
+            stream: null_mut(),
+        };
+        // SAFETY: XLA's own function and context, and arguments as its header has them.
+        match NonNull::new(unsafe { (self.api.XLA_FFI_Stream_Get)(&mut args) }) {
+            None => Ok(args.stream),
+            Some(error) => Err(Failure::Xla(error)),
+        }
+    }
+
+    /// Compiles an operator, or finds it in the cache, and dispatches it: on the host, or on the call's stream.
+    ///
+    /// # Safety
+    ///
+    /// The addresses are those of the call's buffers, which are tensors as `lowered` describes them.
+    pub unsafe fn dispatch(&self, place: Place, lowered: &Lowered, inputs: &[Address], output: Address) -> Result<()> {
+        let (device, stream) = match place {
+            Place::Host => (Device::cpu(), null_mut()),
+            // XLA makes the context of the call's GPU current. With another one, the driver refuses the stream.
+            Place::Gpu => (crate::device::cuda_device(Device::current_cuda_ordinal()?)?, self.stream()?),
+        };
+        // No kernel depends on the alignment of the lengths.
+        let input = inputs.first().copied();
+        let options = compile_options(input.unwrap_or(0) | output, Some(input == Some(output)));
+        let operator = device.compile_lowered(lowered, options)?;
+        // SAFETY: the caller's promise. XLA keeps the buffers until the work on its stream is done, and lets nobody else write
+        // them. Kernels stay loaded (`device::cuda_device`).
+        Ok(unsafe { operator.dispatch_raw(inputs, output, stream) }?)
+    }
+}
+
+/// Runs a handler: answers XLA's question for the handler's version and traits, or does the work of a call. Turns a failure or a panic
+/// into an error of XLA.
+///
+/// # Safety
+///
+/// `frame` is the argument that XLA passed to a handler.
+pub unsafe fn handle(
+    frame: *mut XLA_FFI_CallFrame,
+    traits: u32,
+    work: impl FnOnce(&Call<'_>) -> Result<()>,
+) -> *mut XLA_FFI_Error {
+    // SAFETY: the caller's promise: XLA's frame lives during the call, and its fields have the places that `api` lists.
+    let frame = unsafe { &*frame };
+    // SAFETY: XLA's table of functions lives as long as the process.
+    let api = unsafe { frame.api.as_ref() };
+    // SAFETY: the first extension of the frame, if any.
+    if let Some(extension) = unsafe { frame.extension_start.as_ref() } {
+        if extension.r#type == XLA_FFI_EXTENSION_METADATA {
+            // SAFETY: an extension of this type is the base of this structure, whose `metadata` XLA gives to be written.
+            unsafe { describe((*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata, api, traits) };
+            return null_mut();
+        }
+    }
+    let Some(api) = api.filter(|_| frame.stage == XLA_FFI_EXECUTION_STAGE_EXECUTE) else { return null_mut() };
+    let call = Call { frame, api };
+    let mut from_xla = None;
+    let outcome = caught(|| match work(&call) {
+        Ok(()) => Ok(()),
+        Err(Failure::Words(words)) => Err(words),
+        Err(Failure::Xla(error)) => {
+            from_xla = Some(error);
+            Ok(())
+        }
+    });
+    match (outcome, from_xla) {
+        (Ok(()), error) => error.map_or(null_mut(), NonNull::as_ptr),
+        (Err(words), _) => {
+            let code =
+                if words.is_of_caller() { XLA_FFI_ERROR_CODE_INVALID_ARGUMENT } else { XLA_FFI_ERROR_CODE_INTERNAL };
+            let message = text(&words.message);
+            let mut args = XLA_FFI_Error_Create_Args {
+                struct_size: size_of::<XLA_FFI_Error_Create_Args>(),
+                extension_start: null_mut(),
+                message: message.as_ptr(),
+                errc: code,
+            };
+            // SAFETY: XLA's own function, and arguments as its header has them. It copies the message.
+            unsafe { (api.XLA_FFI_Error_Create)(&mut args) }
+        }
+    }
+}
+
+/// Answers with XLA's own minor version, because within a major version XLA only adds to what is used here.
+///
+/// # Safety
+///
+/// `metadata` can be written.
+unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, traits: u32) {
+    let minor = match api.map(|api| &api.api_version) {
+        Some(found) if found.major_version == XLA_FFI_API_MAJOR => found.minor_version,
+        _ => XLA_FFI_API_MINOR,
+    };
+    // SAFETY: the caller's promise; every field is a plain number or pointer.
+    unsafe {
+        (*metadata).api_version = XLA_FFI_Api_Version {
+            struct_size: size_of::<XLA_FFI_Api_Version>(),
+            extension_start: null_mut(),
+            major_version: XLA_FFI_API_MAJOR,
+            minor_version: minor,
+        };
+        (*metadata).traits = traits;
+    }
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import re
 import sys
 from typing import Any, NamedTuple
 
@@ -52,17 +51,18 @@ def view(x: Any, name: str) -> View:
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
         return View(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable)
-    jax_dtype = check_jax(x, name) if is_jax(x) else None
+    if is_jax(x):
+        raise TypeError(f"{name} is an array of JAX, must not be unless x is one: they never change, and XLA has its own streams")
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         if interface.get("mask") is not None:
             raise TypeError(f"{name} has a mask, must have none: pass its data and its mask separately")
         address, read_only = interface["data"]
-        shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"]) if jax_dtype is None else jax_dtype
+        shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
         strides = interface.get("strides") or packed_strides(shape, dtype.itemsize)
-        return View(address, shape, tuple(strides), dtype, _ordinal(x), read_only or jax_dtype is not None)
+        return View(address, shape, tuple(strides), dtype, _ordinal(x), read_only)
     if hasattr(x, "__dlpack__"):
-        return _from_dlpack(x, name, jax_dtype)
+        return _from_dlpack(x, name)
     raise _no_array(x, name)
 
 
@@ -79,27 +79,6 @@ def refuse_mask(x: Any, name: str) -> None:
         raise TypeError(
             f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data and its mask separately"
         )
-
-
-def check_jax(x: Any, name: str) -> np.dtype:
-    """Waits until a JAX array is computed, and returns its dtype. Refuses traced arrays, which have no memory."""
-    import jax
-
-    if isinstance(x, jax.core.Tracer):
-        raise TypeError(f"{name} is traced by JAX, must be an array with memory: call this outside of jit, grad and vmap")
-    if not isinstance(x, jax.Array):
-        raise _no_array(x, name)
-    try:
-        dtype = np.dtype(x.dtype)
-    except TypeError:  # such as random keys
-        dtype = None
-    # int4 and similar types are packed on some devices.
-    if dtype is None or re.fullmatch(r"u?(int|float)[1-7](_.*)?", dtype.name):
-        raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are whole bytes")
-    if len(x.devices()) > 1:
-        raise ValueError(f"{name} is on {len(x.devices())} devices, must be on one")
-    x.block_until_ready()  # JAX may still be computing it, on its own streams
-    return dtype
 
 
 def _ordinal(x: Any) -> int:
@@ -157,7 +136,7 @@ def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
     )
 
 
-def _from_dlpack(x: Any, name: str, dtype: np.dtype | None) -> View:
+def _from_dlpack(x: Any, name: str) -> View:
     # Nothing consumes the capsule, so it releases its reference to the memory when it is destroyed.
     try:
         try:
@@ -178,8 +157,8 @@ def _from_dlpack(x: Any, name: str, dtype: np.dtype | None) -> View:
         tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
     if tensor.device_type not in (1, 2, 3, 13):
         raise TypeError(f"{name} is on a device of DLPack's type {tensor.device_type}, must be on the CPU or a CUDA GPU")
-    read_only = dtype is not None or flags & (_READ_ONLY | _COPIED) != 0  # writes to a copy would be lost
-    dtype = _dtype_of(tensor, name) if dtype is None else dtype
+    read_only = flags & (_READ_ONLY | _COPIED) != 0  # writes to a copy would be lost
+    dtype = _dtype_of(tensor, name)
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
     if tensor.strides:
         strides = tuple(tensor.strides[d] * dtype.itemsize for d in range(tensor.ndim))
@@ -232,18 +211,6 @@ def empty_like(x: Any, name: str) -> Any:
 
         with x.device:
             return cupy.empty_like(x)
-    if is_jax(x):
-        import jax
-
-        # A copy has memory of its own, which nobody else uses yet.
-        return jax.block_until_ready(jax.numpy.array(x, copy=True))
     raise TypeError(
         f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be an array that this library can allocate: pass out"
     )
-
-
-def finish(x: Any, stream: int) -> None:
-    """Waits for the work if the array's library cannot wait for streams."""
-    if is_jax(x):
-        driver = ctypes.CDLL("libcuda.so.1")
-        driver.cuStreamSynchronize(ctypes.c_void_p(stream))

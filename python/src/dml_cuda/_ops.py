@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._arrays import View, check_jax, empty_like, finish, is_jax, is_torch, no_stream, refuse_mask, stream_of, view
+from ._arrays import View, empty_like, is_jax, is_torch, no_stream, refuse_mask, stream_of, view
 from ._scalars import integer, integers, scalar_bits, shown
 
 
@@ -67,8 +67,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
     x: an array with 1 dimension or more, any strides, and any dtype whose elements are plain bytes. It is NumPy's, or has
-    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__`` (JAX). PyTorch tensors are passed on to :mod:`dml_cuda.torch`. Masked arrays are
-    a TypeError.
+    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__``. PyTorch tensors are passed on to :mod:`dml_cuda.torch`, arrays of JAX to
+    :mod:`dml_cuda.jax`. Masked arrays are a TypeError.
     lengths: integers that NumPy broadcasts to x's shape with 1 at the axis, in the same memory as x. If x is on the host, Python numbers
     and NumPy arrays. A length above the axis size acts as the axis size.
     axis: a negative axis counts from the end.
@@ -89,6 +89,13 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         from . import torch
 
         return torch._out(x, lengths, integer(axis, "axis"), out)
+    if is_jax(x):
+        for value, name in ((out, "out"), (stream, "stream")):
+            if value is not None:
+                raise TypeError(f"{name} is given, must be None for arrays of JAX, which never change and have XLA's streams")
+        from . import jax
+
+        return jax.reverse_subsequences(x, lengths, axis)
     given = view(x, "x")
     rank = len(given.shape)
     if rank == 0:
@@ -125,22 +132,20 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     except ValueError as error:
         layout = f"out has shape {output.shape} and strides of {output.strides} bytes"
         raise lib.in_arguments(error, _ARGUMENTS, layout) from None
-    if given.ordinal is not None:
-        finish(out, handle)
     return out
 
 
 _ARGUMENTS = {"InputTensor": "x", "SequenceLengthsTensor": "lengths", "OutputTensor": "out"}
 
 
-def _axis(axis: SupportsIndex, rank: int) -> int:
+def _axis(axis: SupportsIndex, rank: int, name: str = "axis") -> int:
     try:
         found = _operator.index(axis)
     except TypeError:
         found_type = "None" if axis is None else f"a {type(axis).__qualname__}"
-        raise TypeError(f"axis is {found_type}, must be an integer") from None
+        raise TypeError(f"{name} is {found_type}, must be an integer") from None
     if not -rank <= found < rank:
-        raise ValueError(f"axis is {found}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+        raise ValueError(f"{name} is {found}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
     return found % rank
 
 
@@ -152,23 +157,7 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
     """The lengths as unsigned integers of 4 or 8 bytes, broadcast to x's shape with 1 at the axis, and the object that owns them."""
     target = x.shape[:axis] + (1,) + x.shape[axis + 1 :]
     if x.ordinal is None:
-        if type(lengths) is not np.ndarray:
-            _check_kind(lengths)
-        try:
-            array = np.asarray(lengths)
-        except Exception:
-            raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host, as x is") from None
-        if lengths is None:
-            raise TypeError("lengths is None, must be integers")
-        if array.dtype.kind not in "iu" and array.size:
-            raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
-        if array.dtype.kind == "i" and array.size and array.min() < 0:
-            at = tuple(int(k) for k in np.argwhere(array < 0)[0])
-            place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
-            raise ValueError(f"{place} is {array[at]}, must be at least 0")
-        array = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32)
-        if not array.flags.aligned:
-            array = array.copy()
+        array = host_lengths(lengths)
         found, holder = view(array, "lengths"), array
     else:
         found, holder = view(lengths, "lengths"), lengths
@@ -189,13 +178,33 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
     return found._replace(shape=target, strides=strides), holder
 
 
+def host_lengths(lengths: Any) -> npt.NDArray[Any]:
+    """Lengths on the host as unsigned integers of 4 or 8 bytes."""
+    if type(lengths) is not np.ndarray:
+        _check_kind(lengths)
+    try:
+        array = np.asarray(lengths)
+    except Exception:
+        raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host, as x is") from None
+    if lengths is None:
+        raise TypeError("lengths is None, must be integers")
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
+    if array.dtype.kind == "i" and array.size and array.min() < 0:
+        at = tuple(int(k) for k in np.argwhere(array < 0)[0])
+        place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
+        raise ValueError(f"{place} is {array[at]}, must be at least 0")
+    array = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32)
+    if not array.flags.aligned:
+        array = array.copy()
+    return array
+
+
 def _check_kind(lengths: Any) -> None:
     """Refuses lengths that NumPy would accept silently, or would refuse with an unclear error."""
     if type(lengths) is int:
         return
-    if is_jax(lengths):
-        check_jax(lengths, "lengths")
-    elif isinstance(lengths, np.ndarray):
+    if isinstance(lengths, np.ndarray):
         refuse_mask(lengths, "lengths")
     elif isinstance(lengths, (list, tuple)):
         for item in lengths:
@@ -334,8 +343,6 @@ def fill_value_sequence(
     except ValueError as error:
         found = f"out has shape {sizes} and strides of {output.strides} bytes" if given else f"strides is {steps}, of shape {sizes}"
         raise lib.in_arguments(error, {"OutputTensor": "out" if given else "the result"}, found) from None
-    if output.ordinal is not None:
-        finish(out, handle)
     return out
 
 

@@ -1,0 +1,271 @@
+"""The operators for JAX: they work in ``jit``, ``grad``, ``jvp``, ``vmap``, ``scan``, ``shard_map`` and ``export``, on the CPU and on GPUs.
+
+XLA calls this library's handlers, which are the custom calls ``dml_cuda_reverse_subsequences`` and ``dml_cuda_fill_value_sequence``.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import Any, SupportsFloat, SupportsIndex
+
+import jax
+import numpy as np
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.extend.core import Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir
+from jax.sharding import NamedSharding, PartitionSpec
+
+from . import _library as lib
+from ._arrays import packed_strides
+from ._ops import _ARGUMENTS, _axis, _fill_type, _shape, host_lengths
+from ._scalars import scalar_bits
+
+_OLDEST = (0, 6, 0)
+_INTERFACE = 0
+
+
+def _check_versions(version: tuple[int, ...], header: str) -> None:
+    """Refuses a JAX that is too old, and one whose foreign function interface is another than the handlers'."""
+    if version < _OLDEST:
+        raise ImportError(f"JAX is {'.'.join(map(str, version))}, must be {'.'.join(map(str, _OLDEST))} or newer for dml_cuda.jax")
+    found = re.search(r"#define XLA_FFI_API_MAJOR (\d+)", header)
+    if found and int(found[1]) != _INTERFACE:
+        raise ImportError(
+            f"jaxlib has version {found[1]} of XLA's foreign function interface, must have {_INTERFACE}: use another jaxlib or dml-cuda"
+        )
+
+
+def _register() -> None:
+    from jax import ffi
+
+    header = pathlib.Path(ffi.include_dir(), "xla/ffi/api/c_api.h")
+    _check_versions(jax.__version_info__, header.read_text() if header.exists() else "")
+    for name in ("reverse_subsequences", "fill_value_sequence"):
+        for platform in ("cpu", "CUDA"):
+            handler = getattr(lib.library, f"dml_cuda_xla_{name}_{platform.lower()}")
+            ffi.register_ffi_target(f"dml_cuda_{name}", ffi.pycapsule(handler), platform=platform)
+
+
+_register()
+
+
+# ---- Reversals ------------------------------------------------------------------------------------------------
+#
+# A primitive has the rules for derivatives and vmap. It is lowered to a call with the rule for partitions, and that to the custom call.
+# Its lengths have as many dimensions as x: 1 or x's size, and 1 at the axis.
+
+
+def _custom_call(x: Any, lengths: Any, axis: int, in_place: bool) -> Any:
+    aliases = {0: 0} if in_place else None
+    return jax.ffi.ffi_call("dml_cuda_reverse_subsequences", jax.typeof(x), input_output_aliases=aliases)(x, lengths, axis=np.int64(axis))
+
+
+_sharded = custom_partitioning(_custom_call, static_argnums=(2, 3))
+
+
+def _specs(sharding: Any, lengths: Any, axis: int, rank: int) -> tuple[PartitionSpec, PartitionSpec]:
+    """How x and the lengths are split, if the result is split so: in any way but along the axis."""
+    spec = list(getattr(sharding, "spec", ()))
+    spec += [None] * (rank - len(spec))
+    spec[axis] = None
+    of_lengths = [part if size != 1 else None for part, size in zip(spec, lengths.shape)]
+    return PartitionSpec(*spec), PartitionSpec(*of_lengths)
+
+
+def _partition(axis: int, in_place: bool, mesh: Any, arguments: Any, result: Any) -> Any:
+    specs = _specs(result.sharding, arguments[1], axis, len(result.shape))
+    of_x, of_lengths = (NamedSharding(mesh, spec) for spec in specs)
+    return mesh, lambda x, lengths: _custom_call(x, lengths, axis, in_place), of_x, (of_x, of_lengths)
+
+
+def _infer_sharding(axis: int, in_place: bool, mesh: Any, arguments: Any, result: Any) -> Any:
+    x, lengths = arguments
+    return NamedSharding(mesh, _specs(x.sharding, lengths, axis, len(result.shape))[0])
+
+
+def _sharding_rule(axis: int, in_place: bool, mesh: Any, arguments: Any, results: Any) -> Any:
+    """Shardy's rule: a dimension of the lengths is split as x's, if it is not 1. Of an axis that is split, `_partition` makes a whole."""
+    x, lengths = (mlir.ir.RankedTensorType(argument).shape for argument in arguments)
+    of_x = [f"x{d}" for d in range(len(x))]
+    of_lengths = [f"x{d}" if size != 1 else f"l{d}" for d, size in enumerate(lengths)]
+    return f"{' '.join(of_x)}, {' '.join(of_lengths)} -> {' '.join(of_x)}"
+
+
+_sharded.def_partition(_partition, _infer_sharding, sharding_rule=_sharding_rule)
+
+
+_reverse_p = Primitive("dml_cuda_reverse_subsequences")
+_reverse_p.def_abstract_eval(lambda x, lengths, **_: x.update(weak_type=False))
+_reverse_p.def_impl(lambda x, lengths, *, call, **_: jaxpr_as_fun(call)(x, lengths)[0])
+mlir.register_lowering(_reverse_p, mlir.lower_fun(_reverse_p.impl, multiple_results=False))
+
+
+def _bind(x: Any, lengths: Any, axis: int, in_place: bool) -> Any:
+    # JAX looks for calls with a rule for partitions in programs and in parameters such as this one.
+    call = jax.make_jaxpr(_sharded, static_argnums=(2, 3))(x, lengths, axis, in_place)
+    return _reverse_p.bind(x, lengths, axis=axis, in_place=in_place, call=call)
+
+
+_reverse = jax.jit(_bind, static_argnums=(2, 3), inline=True)
+
+
+def _transpose(gradient: Any, x: Any, lengths: Any, *, axis: int, **_: Any) -> Any:
+    """A reversal is its own transpose."""
+    if type(gradient) is ad.Zero:
+        return [ad.Zero(x.aval), None]
+    return [_bind(gradient, lengths, axis, False), None]
+
+
+ad.defjvp(_reverse_p, lambda tangent, x, lengths, *, axis, **_: _bind(tangent, lengths, axis, False), None)
+ad.primitive_transposes[_reverse_p] = _transpose
+
+
+def _vmap(arguments: Any, dimensions: Any, *, axis: int, in_place: bool, **_: Any) -> Any:
+    (x, lengths), (of_x, of_lengths) = arguments, dimensions
+    if of_x is None:
+        x, of_x = jax.numpy.broadcast_to(x, (lengths.shape[of_lengths], *x.shape)), 0
+    lengths = jax.numpy.expand_dims(lengths, of_x) if of_lengths is None else jax.numpy.moveaxis(lengths, of_lengths, of_x)
+    return _bind(x, lengths, axis + (of_x <= axis), in_place), of_x
+
+
+batching.primitive_batchers[_reverse_p] = _vmap
+
+
+def _check_array(x: Any, name: str) -> np.dtype:
+    if not isinstance(x, jax.Array):
+        raise TypeError(f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be an array of JAX")
+    try:
+        dtype = np.dtype(x.dtype)
+    except TypeError:  # such as random keys
+        dtype = None
+    # int4 and similar types are packed on some devices.
+    if dtype is None or re.fullmatch(r"u?(int|float)[1-7](_.*)?", dtype.name):
+        raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are whole bytes")
+    return dtype
+
+
+def _lengths(lengths: Any, size: int) -> Any:
+    """The lengths as integers of 32 or 64 bits. Numbers of the host are checked now, and become a constant of the program."""
+    if isinstance(lengths, (list, tuple)) and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(lengths)):
+        lengths = jax.numpy.asarray(lengths)
+    if not isinstance(lengths, jax.Array):
+        # A length above the axis size acts as it, also above what 32 bits hold.
+        return np.minimum(host_lengths(lengths), size).astype(np.uint32)
+    if not jax.numpy.issubdtype(lengths.dtype, np.integer):
+        raise TypeError(f"lengths has dtype {lengths.dtype}, must have one of integers")
+    return lengths if lengths.dtype.itemsize >= 4 else lengths.astype(np.int32)
+
+
+@functools.lru_cache(maxsize=1024)
+def _validate(shape: tuple[int, ...], width: int, lengths: tuple[int, ...], axis: int) -> None:
+    """Checks while a program is traced what the handler would refuse while it runs."""
+    array = lib.Array(0, shape, packed_strides(shape, width), width)
+    try:
+        lib.reversal(None, array, lib.Array(0, lengths, packed_strides(lengths, 4), 4), array, axis)
+    except ValueError as error:
+        raise lib.in_arguments(error, {**_ARGUMENTS, "OutputTensor": "the result"}, f"x has shape {shape}") from None
+
+
+def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False) -> Any:
+    """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
+
+    x: an array of JAX with 1 dimension or more, of any dtype whose elements are whole bytes.
+    lengths: integers that broadcast to x's shape with 1 at the axis. A length above the axis size acts as the axis size. A negative
+    length is an error on the CPU, and acts as the axis size on a GPU.
+    in_place: writes the result over x inside of a compiled program. If the program needs x afterwards, or if x is an argument that is
+    not donated, XLA copies x first.
+
+    >>> import dml_cuda.jax, jax
+    >>> dml_cuda.jax.reverse_subsequences(jax.numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]]), jax.numpy.array([[3], [2]]), 1)
+    Array([[3, 2, 1, 4],
+           [6, 5, 7, 8]], dtype=int32)
+    """
+    dtype = _check_array(x, "x")
+    if x.ndim == 0:
+        raise ValueError("x has 0 dimensions, must have at least 1")
+    front = _axis(axis, x.ndim)
+    target = x.shape[:front] + (1,) + x.shape[front + 1 :]
+    lengths = _lengths(lengths, x.shape[front])
+    missing = x.ndim - lengths.ndim
+    if missing < 0 or any(size not in (1, to) for size, to in zip(lengths.shape, target[missing:])):
+        raise ValueError(f"lengths has shape {lengths.shape}, must broadcast to {target}, x's with 1 at the axis")
+    lengths = lengths.reshape((1,) * missing + lengths.shape)
+    if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:  # sizes of an exported program may be symbols
+        _validate(x.shape, dtype.itemsize, lengths.shape, front)
+    return _reverse(*_as_varying(x, lengths), front, bool(in_place))
+
+
+def _as_varying(x: Any, lengths: Any) -> tuple[Any, Any]:
+    """Inside of shard_map, an array that is the same on all devices becomes one that may differ, if the other one does."""
+    of_x, of_lengths = _varying_axes(x), _varying_axes(lengths)
+    if of_x == of_lengths:
+        return x, lengths
+    cast = functools.partial(jax.lax.pcast, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary
+    return cast(x, tuple(of_lengths - of_x)), cast(lengths, tuple(of_x - of_lengths))
+
+
+def _varying_axes(array: Any) -> frozenset[Any]:
+    """The axes of shard_map's mesh along which an array differs. JAX has renamed this attribute."""
+    kind = jax.typeof(array)
+    found: frozenset[Any] = kind.mat.varying if hasattr(kind, "mat") else kind.vma
+    return found
+
+
+def reverse_padded_sequence(
+    x: Any, lengths: Any, *, batch_axis: SupportsIndex = 0, time_axis: SupportsIndex = 1, in_place: bool = False
+) -> Any:
+    """Reverses every sequence of a padded batch. The padding stays where it is.
+
+    x: an array of JAX with a batch and a time axis. lengths: integers, one for each sequence.
+    in_place: as in :func:`reverse_subsequences`.
+
+    >>> import dml_cuda.jax, jax
+    >>> dml_cuda.jax.reverse_padded_sequence(jax.numpy.array([[1, 2, 0], [3, 4, 5]]), jax.numpy.array([2, 3]))
+    Array([[2, 1, 0],
+           [5, 4, 3]], dtype=int32)
+    """
+    _check_array(x, "x")
+    if x.ndim < 2:
+        raise ValueError(f"x has {x.ndim} dimensions, must have at least 2: time and batch")
+    batch, time = _axis(batch_axis, x.ndim, "batch_axis"), _axis(time_axis, x.ndim, "time_axis")
+    if batch == time:
+        raise ValueError(f"batch_axis and time_axis are {batch_axis} and {time_axis}, must be two axes of x")
+    lengths = _lengths(lengths, x.shape[time])
+    if lengths.shape != (x.shape[batch],):
+        raise ValueError(f"lengths has shape {lengths.shape}, must have {(x.shape[batch],)}, the batch size")
+    shape = tuple(size if d == batch else 1 for d, size in enumerate(x.shape))
+    return reverse_subsequences(x, lengths.reshape(shape), time, in_place=in_place)
+
+
+# ---- Sequences ------------------------------------------------------------------------------------------------
+
+
+def fill_value_sequence(
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    start: SupportsFloat | SupportsIndex,
+    delta: SupportsFloat | SupportsIndex,
+    dtype: Any,
+) -> Any:
+    """An array whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's page says.
+
+    start, delta: numbers of Python or NumPy. They are a part of the compiled program, so they cannot be traced.
+    dtype: float32, float16, or integers of 8 to 64 bits. 64 bits need JAX's 64-bit mode.
+
+    >>> import dml_cuda.jax
+    >>> dml_cuda.jax.fill_value_sequence((2, 3), 10, -2, "uint8")
+    Array([[10,  8,  6],
+           [ 4,  2,  0]], dtype=uint8)
+    """
+    kind, data_type = _fill_type(dtype)
+    if kind.itemsize == 8 and not jax.config.jax_enable_x64:
+        raise TypeError(f"dtype is {kind}, must have at most 32 bits, or jax_enable_x64 must be on")
+    sizes = _shape(shape)
+    bits = {}
+    for value, name in ((start, "start"), (delta, "delta")):
+        if isinstance(value, jax.core.Tracer):
+            raise TypeError(f"{name} is traced by JAX, must be a number of Python or NumPy: it is a part of the compiled program")
+        bits[name] = np.uint64(scalar_bits(value, data_type, name)).astype(np.int64)
+    return jax.ffi.ffi_call("dml_cuda_fill_value_sequence", jax.ShapeDtypeStruct(sizes, kind))(**bits)

@@ -1,0 +1,352 @@
+"""dml_cuda.jax: results compared with NumPy's, transformations, partitions, errors. Skipped, and counted, without JAX. Tests run on
+JAX's default device: the GPU, if JAX has one. `test_jax_interface.py` compares structures with XLA's header."""
+
+import doctest
+import importlib.util
+import os
+import pathlib
+import runpy
+import unittest
+from unittest import mock
+
+import dml_cuda
+import numpy as np
+from test_numpy import model
+
+# For partitions. JAX reads it when it first uses a device.
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+try:
+    import jax
+    import jax.export
+    import jax.numpy as jnp
+    from jax.sharding import Mesh, NamedSharding
+    from jax.sharding import PartitionSpec as P
+
+    import dml_cuda.jax as dj
+
+    shard_map = getattr(jax, "shard_map", None)
+    if shard_map is None:
+        from jax.experimental.shard_map import shard_map
+except ModuleNotFoundError:
+    jax = None
+REVERSE, FILL = "dml_cuda_reverse_subsequences", "dml_cuda_fill_value_sequence"
+
+
+def gather(x, lengths, axis):
+    """The same reversal without this library."""
+    size = x.shape[axis]
+    t = jnp.arange(size).reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    lengths = jnp.minimum(lengths, size)
+    return jnp.take_along_axis(x, jnp.where(t < lengths, lengths - 1 - t, t), axis)
+
+
+def flip_sequences(inputs, seq_lengths):
+    """flax.linen.recurrent.flip_sequences for [batch, time, features]."""
+    max_steps = inputs.shape[1]
+    seq_lengths = jnp.expand_dims(seq_lengths, axis=1)
+    idxs = jnp.arange(max_steps - 1, -1, -1)
+    idxs = jnp.reshape(idxs, (1, max_steps))
+    idxs = (idxs + seq_lengths) % max_steps
+    return jnp.take_along_axis(inputs, idxs[:, :, None], axis=1)
+
+
+def compiled(function, *arguments, **options):
+    return jax.jit(function, **options).lower(*arguments).compile().as_text()
+
+
+@unittest.skipIf(jax is None, "no JAX")
+class Jax(unittest.TestCase):
+    def setUp(self):
+        self.x = jax.random.normal(jax.random.key(0), (3, 5, 4))
+        self.lengths = jnp.array([2, 5, 0]).reshape(3, 1, 1)
+
+    def same(self, found, required):
+        found, required = np.asarray(found), np.asarray(required)
+        self.assertEqual((found.shape, found.dtype), (required.shape, required.dtype))
+        self.assertEqual(found.tobytes(), required.tobytes())
+
+    def check_dtypes(self, names):
+        random, cases = np.random.default_rng(0), 0
+        kinds = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int4"] + ["int64", "uint64"] * jax.config.jax_enable_x64
+        for name in filter(lambda name: hasattr(jnp, name), names):
+            shapes = [((7,), 0), ((5, 3), 1), ((3, 4, 5), -3), ((2, 3, 4, 5), 2), ((1, 1), 0), ((2,) * 10, -4)]
+            for shape, axis in shapes[cases // 3 % 2 :: 2]:
+                x = jnp.asarray(random.integers(0, 100, shape)).astype(name)
+                lengths = random.integers(0, 6, [1 if d == axis % len(shape) else n for d, n in enumerate(shape)])
+                lengths = jnp.asarray(lengths).astype(kinds[cases % len(kinds)])
+                required = model(np.asarray(x), np.asarray(lengths.astype("int32")), axis)
+                self.same(dj.reverse_subsequences(x, lengths, axis), required)
+                cases += 1
+        return cases
+
+    def test_every_dtype_shape_and_length_type(self):
+        names = ["bool_", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32", "bfloat16", "complex64"]
+        names += ["float8_" + kind for kind in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")]
+        self.assertGreater(self.check_dtypes(names), 50)
+        jax.config.update("jax_enable_x64", True)
+        try:
+            self.assertGreater(self.check_dtypes(["int64", "uint64", "float64", "complex128", "int32"]), 14)
+        finally:
+            jax.config.update("jax_enable_x64", False)
+
+    def test_lengths_broadcast_and_may_be_of_the_host(self):
+        x = np.asarray(self.x)
+        for lengths in (2, [[[1]], [[2]], [[9]]], np.arange(4), np.array([[3]]), np.full((3, 1, 4), 4), 1 << 40, np.uint64(1 << 63)):
+            self.same(dj.reverse_subsequences(self.x, lengths, 1), model(x, lengths, 1))
+            self.same(jax.jit(lambda x, lengths=lengths: dj.reverse_subsequences(x, lengths, -2))(self.x), model(x, lengths, 1))
+        for lengths in (jnp.int32(3), jnp.arange(4), jnp.uint8([[[4]], [[0]], [[255]]])):
+            self.same(jax.jit(dj.reverse_subsequences, static_argnums=2)(self.x, lengths, 1), model(x, lengths, 1))
+        self.same(jax.jit(lambda x, n: dj.reverse_subsequences(x, [[[n]], [[2]], [[0]]], 1))(self.x, 4), model(x, [[[4]], [[2]], [[0]]], 1))
+
+    def test_padded_sequences(self):
+        lengths = jnp.array([2, 5, 0])
+        required = model(np.asarray(self.x), self.lengths, 1)
+        self.same(dj.reverse_padded_sequence(self.x, lengths), required)
+        swapped = jax.jit(lambda x: dj.reverse_padded_sequence(x, lengths, batch_axis=-2, time_axis=0))(self.x.swapaxes(0, 1))
+        self.same(swapped.swapaxes(0, 1), required)
+        steps = (jnp.arange(5) < lengths[:, None])[:, :, None]
+        padded = jnp.where(steps, self.x, 0)
+        self.same(dj.reverse_padded_sequence(padded, lengths), flip_sequences(padded, lengths))
+        self.same(jnp.where(steps, dj.reverse_padded_sequence(self.x, lengths), 0), jnp.where(steps, flip_sequences(self.x, lengths), 0))
+
+    def test_fills(self):
+        jax.config.update("jax_enable_x64", True)
+        try:
+            for name in ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+                for start, delta in ((7, -3), (np.int8(-1), 100), (0.1, np.float32(-0.7))):
+                    if isinstance(start, float) and "int" in name:
+                        continue
+                    required = dml_cuda.fill_value_sequence((3, 50), start, delta, name)
+                    self.same(dj.fill_value_sequence((3, 50), start, delta, name), required)
+                    self.same(jax.jit(lambda start=start, delta=delta, name=name: dj.fill_value_sequence((3, 50), start, delta, name))(), required)
+        finally:
+            jax.config.update("jax_enable_x64", False)
+        for shape in ((), (0, 3), 5):
+            self.same(dj.fill_value_sequence(shape, 4, 1, "int8"), dml_cuda.fill_value_sequence(shape, 4, 1, "int8"))
+
+    def test_empty_arrays(self):
+        for shape, axis in [((0,), 0), ((0, 3), 1), ((3, 0), 1), ((2, 0, 3), 0)]:
+            found = jax.jit(dj.reverse_subsequences, static_argnums=2)(jnp.zeros(shape, "bfloat16"), jnp.int32(1), axis)
+            self.assertEqual((found.shape, found.dtype), (shape, jnp.bfloat16))
+
+    def test_derivatives(self):
+        ours = lambda x: (dj.reverse_subsequences(x, self.lengths, 1) ** 3 * x).sum()
+        theirs = lambda x: (gather(x, self.lengths, 1) ** 3 * x).sum()
+        for derivative in (jax.grad, jax.hessian, jax.jacfwd, lambda f: lambda x: jax.jvp(f, (x,), (x,)), lambda f: jax.grad(jax.checkpoint(f))):
+            for found, required in zip(jax.tree.leaves(derivative(ours)(self.x)), jax.tree.leaves(derivative(theirs)(self.x))):
+                np.testing.assert_allclose(found, required, rtol=1e-6, atol=1e-6)
+        unused = jax.grad(lambda x: dj.reverse_subsequences(x.astype(int), self.lengths, 1).sum().astype(float) + x.sum())(self.x)
+        self.same(unused, jnp.ones_like(self.x))
+        self.same(jax.linear_transpose(lambda x: dj.reverse_subsequences(x, self.lengths, 1), self.x)(self.x)[0], gather(self.x, self.lengths, 1))
+
+    def test_vmap_of_any_axis_of_either_argument_nested(self):
+        x, lengths = jax.random.normal(jax.random.key(1), (6, 6, 6, 6)), jnp.arange(36).reshape(6, 6)
+        cases = 0
+
+        def along(reverse, axis):
+            """A length for each element of the dimension after the axis."""
+            return lambda x, n: reverse(x, n.ravel()[:6].reshape([6 if d == (axis + 1) % x.ndim else 1 for d in range(x.ndim)]), axis)
+
+        for of_x, of_lengths in [(0, None), (1, None), (3, None), (None, 0), (None, 1), (0, 0), (1, 1), (3, 0), (2, 1)]:
+            for axis in range(4 - (of_x is not None)):
+                call = lambda reverse: jax.vmap(along(reverse, axis), (of_x, of_lengths))
+                self.same(jax.jit(call(dj.reverse_subsequences))(x, lengths), call(gather)(x, lengths))
+                cases += 1
+        self.assertEqual(cases, 29)
+        wide, twice = jnp.stack([x, 2 * x], 2), jnp.stack([lengths, lengths + 1])
+        nested = lambda reverse: jax.vmap(jax.vmap(along(reverse, 1), (3, 1)), (2, 0), 1)
+        self.same(jax.jit(nested(dj.reverse_subsequences))(wide, twice), nested(gather)(wide, twice))
+        of_gradient = lambda reverse: jax.vmap(jax.grad(lambda x, n: (along(reverse, 0)(x, n) * x).sum()), (1, None))
+        self.same(of_gradient(dj.reverse_subsequences)(x, lengths), of_gradient(gather)(x, lengths))
+
+    def test_loops(self):
+        def scanned(reverse):
+            return jax.lax.scan(lambda x, n: (reverse(x, n, 1), x[0, 0, 0]), self.x, jnp.array([2, 5, 3]))
+
+        for found, required in zip(jax.jit(scanned, static_argnums=0)(dj.reverse_subsequences), scanned(gather)):
+            self.same(found, required)
+        looped = lambda reverse: jax.lax.while_loop(lambda s: s[0] < 4, lambda s: (s[0] + 1, reverse(s[1], s[0], 1)), (1, self.x))[1]
+        self.same(jax.jit(looped, static_argnums=0)(dj.reverse_subsequences), looped(gather))
+
+    @unittest.skipIf(importlib.util.find_spec("flatbuffers") is None, "no flatbuffers, which jax.export needs")
+    def test_export_and_back(self):
+        checks = [jax.export.DisabledSafetyCheck.custom_call(name) for name in (REVERSE, FILL)]
+        program = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1) + dj.fill_value_sequence((5, 4), 0.5, 1, "float32"))
+        (batch,) = jax.export.symbolic_shape("batch")
+        kinds = [jax.ShapeDtypeStruct((batch, *kind.shape[1:]), kind.dtype) for kind in (self.x, self.lengths)]
+        exported = jax.export.export(program, disabled_checks=checks)(*kinds).serialize()
+        self.same(jax.export.deserialize(exported).call(self.x, self.lengths), program(self.x, self.lengths))
+        with self.assertRaisesRegex(ValueError, REVERSE):
+            jax.export.export(program)(*kinds)
+
+    def test_in_place_without_a_copy(self):
+        in_place = lambda x, n: dj.reverse_subsequences(x, n, 1, in_place=True)
+        required = gather(self.x, self.lengths, 1)
+        donated = compiled(in_place, self.x, self.lengths, donate_argnums=0)
+        self.assertIn("output_to_operand_aliasing={{}: (0, {})}", donated)
+        self.assertNotIn(" copy(", donated)
+        self.assertIn(" copy(", compiled(in_place, self.x, self.lengths))
+        self.assertNotIn("output_to_operand_aliasing", compiled(lambda x, n: dj.reverse_subsequences(x, n, 1), self.x, self.lengths))
+        given = self.x + 0
+        self.same(jax.jit(in_place, donate_argnums=0)(given, self.lengths), required)
+        self.assertTrue(given.is_deleted())
+        both = jax.jit(lambda x, n: (in_place(x, n), x + 1))(self.x, self.lengths)  # XLA needs x afterwards, and copies it
+        self.same(both[0], required)
+        self.same(both[1], self.x + 1)
+        self.same(jax.grad(lambda x: (in_place(x, self.lengths) * x).sum())(self.x), 2 * required)
+
+    def test_the_packages_function_goes_here(self):
+        found = jax.jit(lambda x, n: dml_cuda.reverse_subsequences(x, n, 1))(self.x, self.lengths)
+        self.same(found, gather(self.x, self.lengths, 1))
+        self.same(dml_cuda.reverse_subsequences(self.x, [[[2]], [[5]], [[0]]], axis=np.int64(-2)), found)
+
+    def test_without_jit(self):
+        with jax.disable_jit():
+            self.same(dj.reverse_subsequences(self.x, self.lengths, 1), gather(self.x, self.lengths, 1))
+            self.same(jax.grad(lambda x: (dj.reverse_subsequences(x, 3, 1) * x).sum())(self.x), 2 * gather(self.x, 3, 1))
+            self.same(dj.fill_value_sequence(3, 1, 2, "int8"), np.int8([1, 3, 5]))
+
+    def test_gru(self):
+        with mock.patch("builtins.print") as said:
+            runpy.run_path(str(pathlib.Path(__file__).parents[1] / "examples/bidirectional_gru_jax.py"), run_name="__main__")
+        said.assert_called_once()
+
+    def test_docstrings(self):
+        results = doctest.testmod(dj)
+        self.assertEqual((results.failed, results.attempted), (0, 6))
+
+
+@unittest.skipIf(jax is None, "no JAX")
+class Partitions(unittest.TestCase):
+    def setUp(self):
+        devices = jax.devices() if len(jax.devices()) > 1 else jax.devices("cpu")
+        self.mesh = Mesh(np.array(devices[:2]), ("d",))
+        self.x = jax.random.normal(jax.random.key(0), (4, 6, 8))
+        self.lengths = jnp.array([2, 5, 0, 6]).reshape(4, 1, 1)
+        self.required = np.asarray(gather(self.x, self.lengths, 1))
+
+    def test_shard_map(self):
+        reverse = lambda x, n: dj.reverse_subsequences(x, n, 1)
+        for of_x, of_lengths in ((P("d"), P("d")), (P(None, None, "d"), P())):
+            call = shard_map(reverse, mesh=self.mesh, in_specs=(of_x, of_lengths), out_specs=of_x)
+            np.testing.assert_array_equal(jax.jit(call)(self.x, self.lengths), self.required)
+        # Arrays of which one only differs between devices: so does the result.
+        call = lambda out: shard_map(reverse, mesh=self.mesh, in_specs=(P(), P("d")), out_specs=out)(self.x[:2], self.lengths)
+        required = np.concatenate([gather(self.x[:2], self.lengths[n : n + 2], 1) for n in (0, 2)])
+        np.testing.assert_array_equal(call(P("d")), required)
+        with self.assertRaisesRegex(ValueError, "out_specs"):
+            call(P())
+        call = shard_map(lambda: dj.fill_value_sequence(3, 1, 2, "int32"), mesh=self.mesh, in_specs=(), out_specs=P())
+        np.testing.assert_array_equal(jax.jit(call)(), [1, 3, 5])
+
+    def test_automatic_partitions_along_every_axis(self):
+        program = jax.jit(lambda x, n: dj.reverse_subsequences(x + 1, n, 1) * 2)
+        of_lengths = NamedSharding(self.mesh, P())
+        for spec, communicates in ((P("d"), False), (P(None, None, "d"), False), (P(None, "d"), True)):
+            x, lengths = jax.device_put(self.x, NamedSharding(self.mesh, spec)), jax.device_put(self.lengths, of_lengths)
+            found = program(x, lengths)
+            np.testing.assert_array_equal(found, np.asarray(gather(self.x + 1, self.lengths, 1) * 2))
+            text = program.lower(x, lengths).compile().as_text()
+            self.assertEqual("all-gather" in text or "all-to-all" in text, communicates, text)
+            if not communicates:
+                self.assertTrue(found.sharding.is_equivalent_to(x.sharding, 3), found.sharding)
+                self.assertIn(f"[{','.join(str(n // 2 if part else n) for n, part in zip((4, 6, 8), (*spec, None, None)))}]", text)
+
+    def test_lengths_that_are_split(self):
+        split = NamedSharding(self.mesh, P("d"))
+        arrays = [jax.device_put(array, split) for array in (self.x, self.lengths)]
+        text = compiled(lambda x, n: dj.reverse_subsequences(x, n, 1), *arrays)
+        self.assertNotRegex(text, "all-gather|all-to-all|collective-permute")
+        gradient = jax.jit(jax.grad(lambda x, n: (dj.reverse_subsequences(x, n, 1) * x).sum()))(*arrays)
+        np.testing.assert_array_equal(gradient, 2 * self.required)
+
+
+    @unittest.skipIf(not hasattr(jax, "set_mesh"), "a JAX without set_mesh")
+    def test_a_mesh_whose_partitions_are_types_and_one_that_is_partly_manual(self):
+        devices = np.array((jax.devices() if len(jax.devices()) > 3 else jax.devices("cpu"))[:4]).reshape(2, 2)
+        mesh = Mesh(devices, ("a", "b"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+        with jax.set_mesh(mesh):
+            for spec in (P("a"), P("a", None, "b"), P(None, "b"), P(("a", "b"))):
+                x, lengths = (jax.device_put(np.asarray(array), NamedSharding(mesh, part)) for array, part in ((self.x, spec), (self.lengths, P())))
+                found = jax.jit(jax.value_and_grad(lambda x, n: (dj.reverse_subsequences(x, n, 1) * x).sum()))(x, lengths)[1]
+                self.assertTrue(found.sharding.is_equivalent_to(x.sharding, 3), found.sharding)
+                np.testing.assert_array_equal(found, 2 * self.required)
+        mesh = Mesh(devices, ("a", "b"))
+        call = lambda x, n: dj.reverse_subsequences(x, n, 1)
+        call = jax.jit(shard_map(call, mesh=mesh, in_specs=(P("a"), P("a")), out_specs=P("a"), axis_names={"a"}))
+        x = jax.device_put(np.asarray(self.x), NamedSharding(mesh, P("a", None, "b")))
+        np.testing.assert_array_equal(call(x, np.asarray(self.lengths)), self.required)
+
+
+@unittest.skipIf(jax is None, "no JAX")
+class Errors(unittest.TestCase):
+    def test_errors_while_a_program_is_traced(self):
+        x, n = jnp.arange(12.0).reshape(3, 4), jnp.array([[1], [2], [3]])
+        reverse, padded, fill = dj.reverse_subsequences, dj.reverse_padded_sequence, dj.fill_value_sequence
+        traced = "is traced by JAX, must be a number of Python or NumPy: it is a part of the compiled program"
+        huge = jax.ShapeDtypeStruct((1 << 16, 1 << 17), np.int8)
+        for error, words, call in [
+            (TypeError, "x is a numpy.ndarray, must be an array of JAX", lambda: reverse(np.zeros(3), 1, 0)),
+            (TypeError, "x is a .*ShapeDtypeStruct, must be an array of JAX", lambda: dml_cuda.reverse_subsequences(huge, 1, 0)),
+            (TypeError, "x has dtype int4, must have one whose elements are whole bytes", lambda: reverse(x.astype("int4"), 1, 0)),
+            (TypeError, "x has dtype key<fry>, must have one whose elements are whole bytes", lambda: reverse(jax.random.split(jax.random.key(0)), 2, 0)),
+            (ValueError, "x has 0 dimensions, must have at least 1", lambda: reverse(x[0, 0], 1, 0)),
+            (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: jax.jit(lambda x: reverse(x, 1, 2))(x)),
+            (TypeError, "axis is a float, must be an integer", lambda: reverse(x, 1, 1.0)),
+            (TypeError, "lengths has dtype float32, must have one of integers", lambda: jax.jit(lambda x: reverse(x, x, 1))(x)),
+            (TypeError, "lengths has dtype bool, must have one of integers", lambda: reverse(x, n > 1, 1)),
+            (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at the axis", lambda: reverse(x, jnp.arange(4), 1)),
+            (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: jax.jit(lambda x: reverse(x, [[1], [-2], [3]], 1))(x)),
+            (TypeError, "lengths is None, must be integers", lambda: reverse(x, None, 1)),
+            (ValueError, "x.shape is .*, must be at most 4294967295 elements", lambda: jax.eval_shape(lambda x: reverse(x, 1, 0), huge)),
+            (ValueError, "x has 1 dimensions, must have at least 2", lambda: padded(x[0], n)),
+            (ValueError, "batch_axis and time_axis are 1 and -1, must be two axes of x", lambda: padded(x, n, batch_axis=1, time_axis=-1)),
+            (ValueError, "time_axis is 2, must be from -2 to 1", lambda: padded(x, n, time_axis=2)),
+            (ValueError, r"lengths has shape \(3, 1\), must have \(3,\), the batch size", lambda: padded(x, n)),
+            (TypeError, f"start {traced}", lambda: jax.jit(lambda s: fill(3, s, 1, "float32"))(1.0)),
+            (TypeError, f"delta {traced}", lambda: jax.jit(lambda s: fill(3, 1, s, "int32"))(1)),
+            (TypeError, "dtype is bfloat16, must be float32, float16", lambda: fill(3, 0, 1, jnp.bfloat16)),
+            (TypeError, "dtype is int64, must have at most 32 bits, or jax_enable_x64 must be on", lambda: fill(3, 0, 1, "int64")),
+            (ValueError, "start is 300, must be from -128 to 255", lambda: fill(3, 300, 1, "uint8")),
+            (ValueError, "must have at most 8 dimensions", lambda: fill((1,) * 9, 0, 1, "uint8")),
+            (TypeError, "out is given, must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, out=x)),
+            (TypeError, "stream is given, must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, stream=0)),
+        ]:  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                call()
+
+    @unittest.skipIf(jax is not None and jax.default_backend() != "cpu", "a GPU reads no length on the host")
+    def test_negative_lengths_on_the_cpu(self):
+        for lengths, words in ((jnp.array([[1], [-2], [3]]), r"lengths\[1, 0\] is -2, must be at least 0"), (jnp.int8(-3), r"lengths\[0, 0\] is -3")):
+            with self.assertRaisesRegex((ValueError, RuntimeError), words):
+                jax.jit(dj.reverse_subsequences, static_argnums=2)(jnp.zeros((3, 4)), lengths, 1).block_until_ready()
+
+    @unittest.skipIf(jax is not None and jax.default_backend() == "cpu", "no GPU")
+    def test_negative_lengths_on_a_gpu_act_as_the_axis(self):
+        x = jnp.arange(12.0).reshape(3, 4)
+        found = dj.reverse_subsequences(x, jnp.array([[1], [-2], [3]]), 1)
+        np.testing.assert_array_equal(found, model(np.asarray(x), [[1], [4], [3]], 1))
+
+    def test_calls_of_others_that_do_not_fit(self):
+        x, n, axis = jnp.zeros((3, 4)), jnp.ones((3, 1), np.int32), {"axis": np.int64(1)}
+        kind = jax.ShapeDtypeStruct((3, 4), np.float32)
+        bits = {"start": np.int64(0), "delta": np.int64(0)}
+        for words, name, result, arguments, attributes in [
+            ("the call has 1 arguments and 1 results, must have 2 and 1", REVERSE, kind, (x,), axis),
+            ("the call has no attribute `axis` of type i64, must have one", REVERSE, kind, (x, n), {}),
+            ("the call has no attribute `axis` of type i64", REVERSE, kind, (x, n), {"axis": np.int32(1)}),
+            ("the call has no attribute `axis` of type i64", REVERSE, kind, (x, n), {"axis": "1"}),
+            ("axis is 2, must be from -2 to 1, of an x of 2 dimensions", REVERSE, kind, (x, n), {"axis": np.int64(2)}),
+            ("lengths has XLA's type 11, must have integers of 32 or 64 bits", REVERSE, kind, (x, x), axis),
+            (r"the result has XLA's type 11 and shape \[4, 3\], must have x's, 11 and \[3, 4\]", REVERSE, jax.ShapeDtypeStruct((4, 3), np.float32), (x, n), axis),
+            (r"dimension 1 of lengths is 4, must be 1", REVERSE, kind, (x, jnp.ones((3, 4), np.int32)), axis),
+            ("the call has 1 arguments and 1 results, must have 0 and 1", FILL, kind, (x,), bits),
+            ("the call has no attribute `start` of type i64", FILL, kind, (), {}),
+            ("the result has XLA's type 1, must have float32, float16", FILL, jax.ShapeDtypeStruct((3,), bool), (), bits),
+        ]:  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex((ValueError, RuntimeError), words):
+                jax.block_until_ready(jax.jit(lambda *arguments, name=name, result=result, attributes=attributes: jax.ffi.ffi_call(name, result)(*arguments, **attributes))(*arguments))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+"""Compares the structures of crates/dml-cuda-capi/src/xla/api.rs with XLA's own header, which jaxlib has, and checks the versions that
+dml_cuda.jax accepts. Skipped, and counted, without JAX."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+try:
+    import jax
+    import jaxlib
+
+    import dml_cuda.jax as dj
+except ModuleNotFoundError:
+    jax = None
+API = pathlib.Path(__file__).parents[2] / "crates/dml-cuda-capi/src/xla/api.rs"
+
+
+@unittest.skipIf(jax is None, "no JAX")
+class Interface(unittest.TestCase):
+    @unittest.skipIf(shutil.which("cc") is None, "no C compiler")
+    def test_structures_and_numbers_are_those_of_xlas_header(self):
+        source = API.read_text()
+        offsets = re.findall(r"^    (XLA_FFI_\w+)\.(\w+) = (\d+),$", source, re.M)
+        types = re.findall(r"^    pub const (\w+): c_int = (\d+);$", source, re.M)
+        self.assertEqual((len(offsets), len(types)), (46, 23))
+        numbers = [
+            ("XLA_FFI_Extension_Metadata", "XLA_FFI_EXTENSION_METADATA"),
+            ("XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE", "XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE"),
+            ("XLA_FFI_ExecutionStage_EXECUTE", "XLA_FFI_EXECUTION_STAGE_EXECUTE"),
+            ("XLA_FFI_ArgType_BUFFER", "XLA_FFI_BUFFER"),
+            ("XLA_FFI_RetType_BUFFER", "XLA_FFI_BUFFER"),
+            ("XLA_FFI_AttrType_SCALAR", "XLA_FFI_ATTR_TYPE_SCALAR"),
+            ("XLA_FFI_Error_Code_INVALID_ARGUMENT", "XLA_FFI_ERROR_CODE_INVALID_ARGUMENT"),
+            ("XLA_FFI_Error_Code_INTERNAL", "XLA_FFI_ERROR_CODE_INTERNAL"),
+            ("XLA_FFI_API_MAJOR", "XLA_FFI_API_MAJOR"),
+        ]
+        ours = dict(re.findall(r"^pub const (\w+): \w+ = (\d+);$", source, re.M))
+        header = pathlib.Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
+        lines = [f"_Static_assert(offsetof(struct {name}, {field}) == {at}, \"{name}.{field}\");" for name, field, at in offsets]
+        lines += [f"_Static_assert(XLA_FFI_DataType_{name} == {number}, \"{name}\");" for name, number in types]
+        lines += [f"_Static_assert({theirs} == {ours[name]}, \"{theirs}\");" for theirs, name in numbers]
+        lines += [f"_Static_assert(XLA_FFI_API_MINOR >= {ours['XLA_FFI_API_MINOR']}, \"minor version\");"]
+        # The type of an extension comes after its size.
+        base = "XLA_FFI_Extension_Base" if "XLA_FFI_Extension_Base;" in header else "XLA_FFI_InternalExtension"
+        lines += [f"_Static_assert(offsetof({base}, type) == 8, \"type\");"]
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "layout.c")
+            program.write_text("\n".join(["#include \"xla/ffi/api/c_api.h\"", *lines, "int main(void) { return 0; }"]))
+            compile = ["cc", "-std=c11", "-fsyntax-only", "-I", jax.ffi.include_dir(), str(program)]
+            done = subprocess.run(compile, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            program.write_text(program.read_text().replace("stream) == 24", "stream) == 25"))
+            self.assertIn("XLA_FFI_Stream_Get_Args.stream", subprocess.run(compile, capture_output=True, text=True).stderr)
+        version = [re.search(rf"XLA_FFI_API_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR")]
+        print(f"JAX {jax.__version__}, jaxlib {jaxlib.__version__}, version {'.'.join(version)} of XLA's interface")
+
+    def test_versions_that_do_not_fit_are_named(self):
+        dj._check_versions(jax.__version_info__, "")
+        with self.assertRaisesRegex(ImportError, "JAX is 0.5.3, must be 0.6.0 or newer for dml_cuda.jax"):
+            dj._check_versions((0, 5, 3), "#define XLA_FFI_API_MAJOR 0")
+        with self.assertRaisesRegex(ImportError, "jaxlib has version 1 of XLA's foreign function interface, must have 0"):
+            dj._check_versions((0, 99, 0), "#define XLA_FFI_API_MAJOR 1")
+
+
+if __name__ == "__main__":
+    unittest.main()

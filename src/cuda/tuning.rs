@@ -78,6 +78,9 @@ pub mod rows {
     /// Bytes of a tile; in place there are two.
     pub const TILE_BYTES: u32 = 16 << 10;
     pub const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
+    /// Vectors of shared memory before and behind a run, which unaligned reads reach (same in the kernel).
+    pub const RUN_SLACK_BEFORE: u32 = 1;
+    pub const RUN_SLACK_BEHIND: u32 = 2;
     /// Rows with fewer elements do not get a thread block each.
     pub const MIN_LONE_ROW: u32 = 1000;
 }
@@ -155,10 +158,12 @@ pub mod transposed {
 
     /// Elements of a tile along each dimension, of 4 and 8 bytes (`TILE` of the kernel).
     pub const TILE: u32 = 64;
-    /// Of 1 and 2 bytes, elements of a tile along the output's contiguous dimension (`TILE_OUT` of the kernel).
-    pub const TILE_OUT: u32 = 128;
-    /// And bytes along the input's (`TILE_IN_BYTES` of the kernel).
-    pub const TILE_IN_BYTES: u32 = 128;
+    /// Of 1 and 2 bytes, bytes of a tile (`TILE_BYTES` of the kernel).
+    pub const TILE_BYTES: u32 = 16384;
+    /// Elements of such a tile along the output's contiguous dimension (`TILE_OUT` of the kernel).
+    pub const TILE_OUT: u32 = 64;
+    /// The same where elements are scattered (`TILE_OUT_SCATTER` of the kernel).
+    pub const TILE_OUT_SCATTER: u32 = 256;
     /// Shorter dimensions leave most of a tile empty.
     pub const MIN_DIMENSION: u32 = 16;
 }
@@ -185,13 +190,16 @@ mod tests {
         assert_shared("reverse_elementwise.cu", "ITEMS_PER_THREAD", elementwise::ITEMS_PER_THREAD);
         assert_shared("reverse_elementwise.cu", "PAIRS_PER_THREAD", elementwise::PAIRS_PER_THREAD);
         assert_shared("reverse_rows.cu", "VECTORS_PER_THREAD", rows::VECTORS_PER_THREAD);
+        assert_shared("reverse_rows.cu", "RUN_SLACK_BEFORE", rows::RUN_SLACK_BEFORE);
+        assert_shared("reverse_rows.cu", "RUN_SLACK_BEHIND", rows::RUN_SLACK_BEHIND);
         assert_shared("reverse_lanes.cu", "VECTORS_PER_THREAD", lanes::VECTORS_PER_THREAD);
         assert_shared("reverse_lanes.cu", "TILES_PER_BLOCK", lanes::TILES_PER_BLOCK);
         assert_shared("reverse_clusters.cu", "CLUSTER", clusters::CLUSTER);
         assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);
         assert_shared("reverse_clusters.cu", "CLUSTER_THREADS", clusters::CLUSTER_THREADS);
         assert_shared("reverse_transposed.cu", "TILE", transposed::TILE);
+        assert_shared("reverse_transposed.cu", "TILE_BYTES", transposed::TILE_BYTES);
         assert_shared("reverse_transposed.cu", "TILE_OUT", transposed::TILE_OUT);
-        assert_shared("reverse_transposed.cu", "TILE_IN_BYTES", transposed::TILE_IN_BYTES);
+        assert_shared("reverse_transposed.cu", "TILE_OUT_SCATTER", transposed::TILE_OUT_SCATTER);
     }
 }

@@ -88,7 +88,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         padding = torch.arange(steps, device=x.device)[:, None, None] >= of_lanes
         if torch.is_grad_enabled():
             # In both directions padding comes last and cannot change an output. But a NaN there would reach the gradients of the weights.
-            x = torch.where(padding, 0, x)
+            x = torch.where(padding, x.new_zeros(()), x)
         size = rnn.proj_size or rnn.hidden_size
         if hx is None:
             sizes = [size, rnn.hidden_size] if rnn.mode == "LSTM" else [size]

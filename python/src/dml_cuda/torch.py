@@ -12,9 +12,10 @@ import torch
 from torch.library import Library
 
 from . import _library as _lib
+from ._rnn import BidirectionalRNN
 from ._scalars import scalar_bits
 
-__all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
+__all__ = ["BidirectionalRNN", "fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 
 _LENGTH_WIDTHS = {torch.int32: 4, torch.uint32: 4, torch.int64: 8, torch.uint64: 8}
 _NARROW_LENGTHS = (torch.int8, torch.uint8, torch.int16, torch.uint16)

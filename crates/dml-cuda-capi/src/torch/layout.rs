@@ -31,8 +31,11 @@ pub fn empty_like(sizes: &[i64], strides: &[i64]) -> [i64; MAX_RANK] {
     output
 }
 
-/// Whether the elements fill a range of memory, each place once. Dimensions may be in any order.
+/// Whether the elements fill a range of memory, each place once. Dimensions may be in any order. PyTorch counts every empty tensor.
 fn is_dense(sizes: &[i64], strides: &[i64]) -> bool {
+    if sizes.contains(&0) {
+        return true;
+    }
     let mut packed = 1i64;
     let row_major = sizes.iter().zip(strides).rev().all(|(&size, &stride)| {
         let fits = size < 2 || stride == packed;

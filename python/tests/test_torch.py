@@ -4,6 +4,8 @@ REQUIRE_CUDA=1."""
 import doctest
 import os
 import random
+import subprocess
+import sys
 import unittest
 
 import dml_cuda
@@ -19,6 +21,8 @@ except ImportError:
 CUDA = torch is not None and torch.cuda.is_available()
 if os.environ.get("REQUIRE_CUDA") == "1" and not CUDA:
     raise SystemExit("REQUIRE_CUDA=1, and there is no PyTorch with a GPU")
+# Set by a test below.
+IN_PYTHON = os.environ.get("DML_CUDA_TEST_IN_PYTHON") == "1"
 DEVICES = ["cpu"] + (["cuda"] if CUDA else [])
 
 
@@ -92,7 +96,17 @@ class Torch(unittest.TestCase):
     def test_the_operators_are_those_of_rust(self):
         # With a PyTorch that is new enough, dml_cuda.torch must not fall back to Python without a word.
         version = tuple(int(part) for part in torch.__version__.split(".")[:2])
-        self.assertEqual(dt._native, version >= (2, 8))
+        self.assertEqual(dt._native, version >= (2, 8) and not IN_PYTHON)
+
+    @unittest.skipIf(IN_PYTHON, "this is that run")
+    def test_everything_with_operators_in_python(self):
+        # As with a PyTorch that is too old for those of Rust.
+        refused = "import dml_cuda._library as l; l.library.dml_cuda_register_torch = lambda error: 8"
+        code = f"{refused}; import unittest; unittest.main(module='test_torch')"
+        paths = [os.path.dirname(os.path.abspath(__file__)), *sys.path]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DML_CUDA_TEST_IN_PYTHON": "1"}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_mode_sees_every_operator_and_its_errors_pass(self):
         class Refuses(TorchDispatchMode):

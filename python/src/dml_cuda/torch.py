@@ -212,7 +212,7 @@ def reverse_subsequences(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> to
     try:
         if not (_is_compiling() or _in_transform() or x.requires_grad and _with_gradient()):
             return _run(x, lengths, dim)
-    except (AttributeError, RuntimeError) as error:
+    except (AttributeError, TypeError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _refused(error):
             raise
     return _reverse_checked(x, lengths, dim)
@@ -232,7 +232,7 @@ def reverse_subsequences_(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> t
         if not (_is_compiling() or x.requires_grad):
             _run_in_place(x, lengths, dim)
             return x
-    except (AttributeError, RuntimeError) as error:
+    except (AttributeError, TypeError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _refused(error):
             raise
     check_tensor(x, "x")

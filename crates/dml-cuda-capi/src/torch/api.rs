@@ -170,7 +170,7 @@ impl Torch {
 }
 
 /// The oldest PyTorch that has all these functions.
-const OLDEST: &str = "2.9";
+const OLDEST: &str = "2.8";
 
 pub fn failure(message: impl ToString) -> Failure {
     Failure::new(DML_CUDA_STATUS_TORCH, message)

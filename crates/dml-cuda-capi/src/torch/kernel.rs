@@ -97,7 +97,12 @@ unsafe fn run(stack: *mut Value, counts: [u64; 2], in_place: bool) -> *mut c_cha
 
 /// A message with the names of the operator's arguments.
 fn in_arguments(message: &str, output: &str) -> String {
-    let names =
-        [("SequenceLengthsTensor", "lengths"), ("InputTensor", "x"), ("OutputTensor", output), ("axis is", "dim is")];
+    let names = [
+        ("SequenceLengthsTensor", "lengths"),
+        ("InputTensor", "x"),
+        ("OutputTensor", output),
+        ("axis is", "dim is"),
+        ("ReverseSubsequencesDesc.", ""),
+    ];
     names.iter().fold(message.to_owned(), |message, (name, argument)| message.replace(name, argument))
 }

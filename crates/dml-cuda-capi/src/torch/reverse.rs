@@ -1,7 +1,7 @@
 //! A reversal of tensors.
 
 use dml::lowering::{Lowered, LoweredReversal};
-use dml::{Address, Device};
+use dml::{Address, Device, Error};
 
 use super::api::{failure, Handle, LengthType, Torch, Value};
 use super::layout::MAX_RANK;
@@ -92,10 +92,23 @@ impl<'a> Reversal<'a> {
             (cuda_device(x.device_index as usize)?, self.torch.current_stream(x.device_index)?)
         };
         let options = compile_options(addresses, Some(x.address == to));
-        let operator = device.compile_lowered(&Lowered::Reversal(lowered), options)?;
+        let operator =
+            device.compile_lowered(&Lowered::Reversal(lowered), options).map_err(|error| self.words(error))?;
         // SAFETY: these are live tensors as `lowered` describes them, in memory of the device. Until the work on PyTorch's current stream
         // is done, PyTorch's allocator gives their memory to work of that stream only. Kernels stay loaded (`device::cuda_device`).
         Ok(unsafe { operator.dispatch_raw(&[x.address, lengths.address], to, stream) }?)
+    }
+
+    /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.
+    fn words(&self, error: Error) -> Failure {
+        let Error::Validation(errors) = &error else { return error.into() };
+        if !errors.errors().iter().any(|error| error.rule.id().starts_with("output.")) {
+            return error.into();
+        }
+        let Description { sizes, strides, .. } = self.x;
+        Failure::argument(format!(
+            "x has sizes {sizes:?} and strides {strides:?}, must place no two elements in the same memory"
+        ))
     }
 
     /// Refuses negative lengths, which are on the host.

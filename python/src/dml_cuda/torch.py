@@ -259,14 +259,15 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: torch.Tensor, batch_first:
             [5, 4, 3]])
     """
     check_tensor(x, "x")
-    if x.dim() < 2:
-        raise ValueError(f"x has {x.dim()} dimensions, must have at least 2: time and batch")
+    rank = x.dim()
+    if rank < 2:
+        raise ValueError(f"x has {rank} dimensions, must have at least 2: time and batch")
     lengths = as_lengths(x, lengths)
     batch = x.shape[0 if batch_first else 1]
-    if lengths.dim() != 1 or lengths.shape[0] != batch:
+    if lengths.shape != (batch,):
         raise ValueError(f"lengths has shape {list(lengths.shape)}, must have [{batch}], the batch size")
-    shape = ([batch, 1] if batch_first else [1, batch]) + [1] * (x.dim() - 2)
-    return reverse_subsequences(x, lengths.reshape(shape), 1 if batch_first else 0)
+    after = rank - 1 if batch_first else rank - 2
+    return reverse_subsequences(x, lengths.view((batch,) + (1,) * after), 1 if batch_first else 0)
 
 
 def fill_value_sequence(

@@ -10,7 +10,7 @@ import torch
 from . import _library as _lib
 
 _LENGTH_WIDTHS = {torch.int32: 4, torch.uint32: 4, torch.int64: 8, torch.uint64: 8}
-_NARROW_LENGTHS = (torch.int8, torch.uint8, torch.int16, torch.uint16)
+NARROW_LENGTHS = frozenset((torch.int8, torch.uint8, torch.int16, torch.uint16))
 
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
@@ -126,7 +126,7 @@ def reverse_in_place(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
 def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
     if not isinstance(lengths, torch.Tensor):
         raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be a tensor of integers on {x.device}, as x is")
-    return lengths.to(torch.int32) if lengths.dtype in _NARROW_LENGTHS else lengths
+    return lengths.to(torch.int32) if lengths.dtype in NARROW_LENGTHS else lengths
 
 
 def check_tensor(x: Any, name: str) -> None:

@@ -16,7 +16,7 @@ from torch.library import Library
 from . import _library as _lib
 from . import _tensors
 from ._scalars import scalar_bits
-from ._tensors import as_lengths, check_tensor, checked_dim
+from ._tensors import NARROW_LENGTHS, as_lengths, check_tensor, checked_dim
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 
@@ -210,7 +210,8 @@ def reverse_subsequences(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> to
             [6, 5, 7, 8]])
     """
     try:
-        if not (_is_compiling() or _in_transform() or x.requires_grad and _with_gradient()):
+        special = _is_compiling() or _in_transform() or lengths.dtype in NARROW_LENGTHS
+        if not (special or x.requires_grad and _with_gradient()):
             return _run(x, lengths, dim)
     except (AttributeError, TypeError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _refused(error):
@@ -229,7 +230,7 @@ def reverse_subsequences_(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> t
     tensor([2, 1, 0, 3, 4])
     """
     try:
-        if not (_is_compiling() or x.requires_grad):
+        if not (_is_compiling() or x.requires_grad or lengths.dtype in NARROW_LENGTHS):
             _run_in_place(x, lengths, dim)
             return x
     except (AttributeError, TypeError, RuntimeError) as error:
@@ -267,7 +268,8 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: torch.Tensor, batch_first:
     if lengths.shape != (batch,):
         raise ValueError(f"lengths has shape {list(lengths.shape)}, must have [{batch}], the batch size")
     after = rank - 1 if batch_first else rank - 2
-    return reverse_subsequences(x, lengths.view((batch,) + (1,) * after), 1 if batch_first else 0)
+    of_lanes = lengths.view((batch,) + (1,) * after) if after else lengths
+    return reverse_subsequences(x, of_lanes, 1 if batch_first else 0)
 
 
 def fill_value_sequence(

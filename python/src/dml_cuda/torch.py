@@ -171,28 +171,18 @@ def _refused(error: RuntimeError) -> bool:
     return str(error).startswith("dml_cuda::")
 
 
-def _reverse_checked(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
-    """A reversal in every case: traced, transformed, with a gradient, with other lengths, with wrong arguments."""
+def _explained(error: RuntimeError, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+    """Reverses in Python what an operator of Rust refused. This fails too, in the caller's words."""
     check_tensor(x, "x")
-    lengths = as_lengths(x, lengths)
-    if _is_compiling():
-        return _reverse(x, lengths, dim)
-    try:
-        if _in_transform():
-            return _Transformed.apply(x, lengths, dim)
-        if x.requires_grad and _with_gradient():
-            return _apply_with_gradient(x, lengths, dim)
-        return _run(x, lengths, dim)
-    except RuntimeError as error:
-        if not _refused(error):
-            raise
-        if _in_transform():
-            raise ValueError(str(error).partition(": ")[2]) from None
-        # Raises an error with the names and shapes of the arguments.
-        found = _tensors.reverse(x.detach(), lengths, dim)
-        if x.requires_grad and _with_gradient():
-            raise
-        return found
+    as_lengths(x, lengths)
+    if not _refused(error):
+        raise error
+    if _in_transform():
+        raise ValueError(str(error).partition(": ")[2])
+    found = _tensors.reverse(x.detach(), lengths, dim)
+    if x.requires_grad and _with_gradient():
+        raise error
+    return found
 
 
 def reverse_subsequences(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
@@ -210,13 +200,21 @@ def reverse_subsequences(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> to
             [6, 5, 7, 8]])
     """
     try:
-        special = _is_compiling() or _in_transform() or lengths.dtype in NARROW_LENGTHS
-        if not (special or x.requires_grad and _with_gradient()):
-            return _run(x, lengths, dim)
-    except (AttributeError, TypeError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not _refused(error):
-            raise
-    return _reverse_checked(x, lengths, dim)
+        if lengths.dtype in NARROW_LENGTHS:
+            lengths = lengths.to(torch.int32)
+        if _is_compiling():
+            return _reverse(x, lengths, dim)
+        if _in_transform():
+            return _Transformed.apply(x, lengths, dim)
+        if x.requires_grad and _with_gradient():
+            return _apply_with_gradient(x, lengths, dim)
+        return _run(x, lengths, dim)
+    except AttributeError:
+        check_tensor(x, "x")
+        as_lengths(x, lengths)
+        raise
+    except RuntimeError as error:
+        return _explained(error, x, lengths, dim)
 
 
 def reverse_subsequences_(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
@@ -230,21 +228,24 @@ def reverse_subsequences_(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> t
     tensor([2, 1, 0, 3, 4])
     """
     try:
-        if not (_is_compiling() or x.requires_grad or lengths.dtype in NARROW_LENGTHS):
+        if x.requires_grad and _with_gradient():
+            raise ValueError("x requires a gradient, must not if it is reversed in place: use reverse_subsequences")
+        if lengths.dtype in NARROW_LENGTHS:
+            lengths = lengths.to(torch.int32)
+        if _is_compiling():
+            _reverse_in_place(x, lengths, dim)
+        else:
             _run_in_place(x, lengths, dim)
-            return x
-    except (AttributeError, TypeError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not _refused(error):
-            raise
-    check_tensor(x, "x")
-    if x.requires_grad and _with_gradient():
-        raise ValueError("x requires a gradient, must not if it is reversed in place: use reverse_subsequences")
-    lengths = as_lengths(x, lengths)
-    try:
-        _reverse_in_place(x, lengths, dim)
+    except AttributeError:
+        check_tensor(x, "x")
+        as_lengths(x, lengths)
+        raise
     except RuntimeError as error:
+        check_tensor(x, "x")
+        as_lengths(x, lengths)
         if not _refused(error):
             raise
+        # As in `_explained`.
         _tensors.reverse_in_place(x, lengths, dim)
     return x
 

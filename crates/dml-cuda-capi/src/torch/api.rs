@@ -120,9 +120,11 @@ impl Torch {
             failure("PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered")
         })?;
         let too_old = |symbol| failure(format!("this PyTorch has no {symbol}, must be PyTorch {OLDEST} or newer"));
+        let no_stdcpp =
+            |symbol| failure(format!("libtorch_cpu.so does not depend on libstdc++, must: it finds no {symbol}"));
         // SAFETY: libtorch's header and libstdc++ declare these functions. The handle is never closed, so they stay.
         let (cpu, stdcpp) =
-            unsafe { (Cpu::find(&library).map_err(too_old)?, Stdcpp::find(&library).map_err(too_old)?) };
+            unsafe { (Cpu::find(&library).map_err(too_old)?, Stdcpp::find(&library).map_err(no_stdcpp)?) };
         std::mem::forget(library);
         let length = |passed_as, signed| LengthType { passed_as, signed };
         use TensorDataType::{UInt32, UInt64};

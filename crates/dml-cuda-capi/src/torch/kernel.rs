@@ -43,8 +43,9 @@ pub unsafe extern "C-unwind" fn reverse_in_place(stack: *mut Value, inputs: u64,
 
 /// Throws a C++ exception with a message, which it frees.
 ///
-/// The exception passes this function and a kernel. Both have the ABI `C-unwind`, and no variable that needs a destructor, so that it passes
-/// them as it passes functions of C: neither has a landing pad, and no Rust code runs.
+/// The exception passes this function and a kernel. Both have the ABI `C-unwind`, and no variable that needs a destructor. So neither has a
+/// landing pad: the exception passes them as it passes functions of C, no Rust code runs, and the unwinder of this library, which may be
+/// another than libstdc++'s, is not used.
 ///
 /// # Safety
 ///

@@ -57,7 +57,9 @@ impl<'a> Reversal<'a> {
                 "lengths has {of_lengths} dimensions, must have at most {rank}, as x"
             )));
         }
-        if (x.device_type, x.device_index) != (lengths.device_type, lengths.device_index) {
+        // A CPU has no index, or any.
+        let same_index = x.device_index == lengths.device_index || x.device_type == torch.on_cpu;
+        if x.device_type != lengths.device_type || !same_index {
             let [found, required] = [lengths, x].map(|tensor| torch.place(tensor));
             return Err(Failure::argument(format!("lengths is on {found}, must be on {required}, as x")));
         }

@@ -269,7 +269,7 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: torch.Tensor, batch_first:
     if lengths.shape != (batch,):
         raise ValueError(f"lengths has shape {list(lengths.shape)}, must have [{batch}], the batch size")
     after = rank - 1 if batch_first else rank - 2
-    of_lanes = lengths.view((batch,) + (1,) * after) if after else lengths
+    of_lanes = lengths.view(batch, *(1,) * after) if after else lengths
     return reverse_subsequences(x, of_lanes, 1 if batch_first else 0)
 
 

@@ -12,6 +12,7 @@
 //! | operator | validate, create, compile, dispatch, explain |
 //! | arrays | operators on the arrays of other libraries |
 //! | onnxruntime | custom operators for ONNX Runtime: `RegisterCustomOps` |
+//! | torch | operators for PyTorch: `dml_cuda_register_torch` |
 //!
 //! Every function catches panics, takes enumerations as `uint32_t`, and documents what it owns.
 
@@ -24,4 +25,5 @@ mod onnxruntime;
 pub mod operator;
 mod output;
 pub mod status;
+pub mod torch;
 pub mod types;

@@ -96,9 +96,10 @@ __device__ __forceinline__ void swap_rows(const Rows& p) {
     }
 }
 
-// ---- Rows of bytes in reverse order -------------------------------------------------------------------------
+// ---- Rows of bytes in reverse order, in place ---------------------------------------------------------------
 // A run of whole rows is in shared memory. Swapping units there (`ReverseInShared`) moves rows of bytes one byte at a time. If
 // no 16 bytes contain parts of more than two rows, a thread instead joins 16 bytes of the result from two unaligned reads.
+// (Copying, that takes registers, and fewer thread blocks fit: TUNING.md, MIN_JOINED_ROW.)
 //
 //   run:     | row 0 | row 1 | ... | row R-1 |
 //   result:  | row R-1 | ... | row 1 | row 0 |      byte y, in column c, is run[length - row_bytes - y + 2 * c]
@@ -212,16 +213,6 @@ __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thre
     }
 }
 
-// Writes a run of `rows` rows, or of a part of one row, with its rows in reverse order.
-template <class Unit>
-__device__ __forceinline__ void write_rows(u8* out, u32 from, u32 rows, int bytes, const FastDiv& row_bytes, u32 thread,
-                                           u32 threads) {
-    if (rows > 1 && joins_rows<Unit>(row_bytes)) return write_joined_rows(out, from, bytes, row_bytes, thread, threads);
-    if (rows > 1) ReverseInShared<Unit, false>(row_bytes, thread, threads)(reinterpret_cast<u8*>(smem) + from, bytes);
-    __syncthreads();
-    write_run<sizeof(Unit)>(out, from, bytes, thread, threads);
-}
-
 // Copying, a tile has up to two runs: the rows below the length, and those that stay.
 template <class Unit>
 __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
@@ -251,7 +242,12 @@ __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
     const u32 reversed_at = stage(in(length - tile.row - reversed), reversed_bytes);
     const u32 same_at = stage(in(tile.row + reversed), same_bytes);
     __syncthreads();
-    write_rows<Unit>(out(tile.row), reversed_at, reversed, reversed_bytes, p.row_bytes, threadIdx.x, THREADS);
+    if (reversed > 1) {
+        const ReverseInShared<Unit, false> reverse(p.row_bytes, threadIdx.x, THREADS);
+        reverse(reinterpret_cast<u8*>(smem) + reversed_at, reversed_bytes);
+    }
+    __syncthreads();
+    write_run<sizeof(Unit)>(out(tile.row), reversed_at, reversed_bytes, threadIdx.x, THREADS);
     write_run<sizeof(Unit)>(out(tile.row + reversed), same_at, same_bytes, threadIdx.x, THREADS);
 }
 
@@ -282,7 +278,14 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     const u32 at_vector = RUN_SLACK_BEFORE + (in_front ? 0 : vectors + RUN_SLACK_BEHIND);
     stage_run(smem + at_vector, from - lead, (lead + bytes + 15) / 16, ThreadGroup{HALF, thread, 0, 0}, input_bounds(p.r));
     __syncthreads();
-    write_rows<Unit>(to, at_vector * 16 + lead, rows, bytes, p.row_bytes, thread, HALF);
+    if (rows > 1 && joins_rows<Unit>(p.row_bytes)) {
+        return write_joined_rows(to, at_vector * 16 + lead, bytes, p.row_bytes, thread, HALF);
+    }
+    if (rows > 1) {
+        ReverseInShared<Unit, false>(p.row_bytes, thread, HALF)(reinterpret_cast<u8*>(smem + at_vector) + lead, bytes);
+    }
+    __syncthreads();
+    write_run<sizeof(Unit)>(to, at_vector * 16 + lead, bytes, thread, HALF);
 }
 
 REVERSE_ENTRY(Rows, reverse_rows, copy_rows)
@@ -293,7 +296,7 @@ REVERSE_ENTRY(Segments, reverse_packed_rows_4, copy_packed_rows<u32>)
 REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_1, reverse_packed_rows<u8>)
 REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_2, reverse_packed_rows<u16>)
 REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_4, reverse_packed_rows<u32>)
-REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_1, copy_row_tiles<u8>)
+REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_1, copy_row_tiles<u8>)
 REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_2, copy_row_tiles<u16>)
 REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_4, copy_row_tiles<u32>)
 REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_in_place_1, swap_row_tiles<u8>)

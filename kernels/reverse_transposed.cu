@@ -125,25 +125,21 @@ __device__ __forceinline__ void copy_transposed(const Transposed& p) {
 //
 // With SCATTER, or if columns of the output begin at any byte, columns go back to shared memory and are written from there.
 
-static constexpr u32 TILE_BYTES = 16384;      // (same in tuning.rs, transposed)
-static constexpr u32 TILE_OUT = 64;           // elements along `along_out` (same in tuning.rs, transposed)
-static constexpr u32 TILE_OUT_SCATTER = 256;  // the same with SCATTER (same in tuning.rs, transposed)
+static constexpr u32 TILE_OUT = 128;       // elements (same in tuning.rs, transposed)
+static constexpr u32 TILE_IN_BYTES = 128;  // (same in tuning.rs, transposed)
+static constexpr u32 ROW_VECTORS = TILE_IN_BYTES / 16;
+static constexpr u32 VECTORS = TILE_OUT * ROW_VECTORS / THREADS;  // a thread's
+
+// Eight rows that are read together have their words in different banks: row o's vector v is in place v ^ o / N.
+template <u32 W>
+__device__ __forceinline__ u32 place_in_tile(u32 o, u32 v) {
+    return o * ROW_VECTORS + (v ^ (o * W / 16 % ROW_VECTORS));
+}
 
 // A thread block's tile.
-template <u32 W, bool SCATTER>
+template <u32 W>
 struct NarrowTile {
-    static constexpr u32 N = 16 / W;                                   // elements of a vector
-    static constexpr u32 OUT = SCATTER ? TILE_OUT_SCATTER : TILE_OUT;  // elements along `along_out`
-    static constexpr u32 IN_BYTES = TILE_BYTES / OUT;                  // along `along_in`
-    static constexpr u32 ROW_VECTORS = IN_BYTES / 16;
-    static constexpr u32 VECTORS = OUT * ROW_VECTORS / THREADS;  // a thread's
-    static constexpr u32 GROUPS = OUT / N;                       // of N rows
-
-    // Threads that read words of N rows together find them in different banks.
-    __device__ __forceinline__ static u32 place(u32 o, u32 v) {
-        return (o * ROW_VECTORS + v) ^ (o / N * (GROUPS < 8 ? 8 / GROUPS : 1) % 8);
-    }
-
+    static constexpr u32 N = 16 / W;  // elements of a vector
     const Transposed& p;
     Position origin;  // the tile's first row, at the begin of `along_in`
     u32 i, o;         // the tile's first element along `along_in` and `along_out`
@@ -152,12 +148,12 @@ struct NarrowTile {
     u32 length;  // if it moves columns
 
     __device__ __forceinline__ explicit NarrowTile(const Transposed& p) : p(p) {
-        constexpr u32 TILE_IN = IN_BYTES / W;
+        constexpr u32 TILE_IN = TILE_IN_BYTES / W;
         const u32 outer = divide(blockIdx.x, p.tiles);
         const u32 n = blockIdx.x - outer * p.tiles.divisor;
         const u32 down = divide(n, p.tiles_along_out);
-        i = down * TILE_IN, o = (n - down * p.tiles_along_out.divisor) * OUT;
-        columns = min(TILE_IN, p.along_in.size.divisor - i), rows = min(OUT, p.along_out.size.divisor - o);
+        i = down * TILE_IN, o = (n - down * p.tiles_along_out.divisor) * TILE_OUT;
+        columns = min(TILE_IN, p.along_in.size.divisor - i), rows = min(TILE_OUT, p.along_out.size.divisor - o);
         origin = locate(outer, p.r);
         step_to(origin, o, p.along_out);
         reverses_columns = p.along_out.axis && p.along_in.length_stride;
@@ -253,11 +249,10 @@ __device__ __forceinline__ void transpose_words(const u32 (&word)[16 / W], uint4
 // Writes columns from shared memory, each to the one or two runs of the output that it becomes: elements below the
 // length, reversed, and the others. A run begins at any byte. Its vectors are aligned in the output.
 template <u32 W>
-__device__ __forceinline__ void write_columns(const NarrowTile<W, true>& tile) {
-    constexpr u32 OUT = NarrowTile<W, true>::OUT, IN_BYTES = NarrowTile<W, true>::IN_BYTES;
-    constexpr u32 SLOTS = OUT * W / 16 + 3;  // the most vectors of two runs
+__device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
+    constexpr u32 SLOTS = TILE_OUT * W / 16 + 3;  // the most vectors of two runs
     const Transposed& p = tile.p;
-    for (u32 n = threadIdx.x; n < IN_BYTES / W * SLOTS; n += THREADS) {
+    for (u32 n = threadIdx.x; n < TILE_IN_BYTES / W * SLOTS; n += THREADS) {
         const u32 c = n / SLOTS;
         if (c >= tile.columns) break;
         u32 length = 0;
@@ -267,7 +262,7 @@ __device__ __forceinline__ void write_columns(const NarrowTile<W, true>& tile) {
         const u32 reversed = min(length - min(length, tile.o), tile.rows);
         u8* run = tile.column(c) + (static_cast<i64>(length) - 2 * static_cast<i64>(tile.o) - reversed) * static_cast<i64>(W);
         int size = static_cast<int>(reversed * W);
-        u32 from = (1 + c * (OUT * W / 16 + 1)) * 16;  // of shared memory
+        u32 from = (1 + c * (TILE_OUT * W / 16 + 1)) * 16;  // of shared memory
         int x = static_cast<int>(n % SLOTS) * 16;
         const int lead = static_cast<int>(reinterpret_cast<u64>(run) & 15);
         const int vectors = size == 0 ? 0 : (lead + size + 15) / 16 * 16;
@@ -287,11 +282,10 @@ __device__ __forceinline__ void write_columns(const NarrowTile<W, true>& tile) {
 
 template <u32 W, bool SCATTER>
 __device__ __forceinline__ void copy_narrow(const Transposed& p) {
-    constexpr u32 N = 16 / W, COLUMNS = 4 / W;  // elements of a vector, columns of a word
-    using Tile = NarrowTile<W, SCATTER>;
-    constexpr u32 GROUPS = Tile::GROUPS, ROW_VECTORS = Tile::ROW_VECTORS, VECTORS = Tile::VECTORS;
+    constexpr u32 N = 16 / W, COLUMNS = 4 / W;             // elements of a vector, columns of a word
+    constexpr u32 GROUPS = TILE_OUT / N;                   // of N rows
     constexpr u32 ITEMS = ROW_VECTORS * 4 * GROUPS / THREADS;  // a thread's words of N rows
-    const Tile tile(p);
+    const NarrowTile<W> tile(p);
     uint4 row[VECTORS];
     u32 slow = 0;
 #pragma unroll
@@ -303,12 +297,12 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
 #pragma unroll
     for (u32 k = 0; k < VECTORS; ++k) {
         const u32 n = threadIdx.x + k * THREADS;
-        smem[Tile::place(n / ROW_VECTORS, n % ROW_VECTORS)] = row[k];
+        smem[place_in_tile<W>(n / ROW_VECTORS, n % ROW_VECTORS)] = row[k];
     }
 #pragma unroll 1
     for (u32 k = 0; slow >> k; ++k) {
         const u32 n = threadIdx.x + k * THREADS, m = n / ROW_VECTORS, v = n % ROW_VECTORS;
-        if (slow >> k & 1) smem[Tile::place(m, v)] = tile.load_slowly(m, v * N);
+        if (slow >> k & 1) smem[place_in_tile<W>(m, v)] = tile.load_slowly(m, v * N);
     }
     __syncthreads();
 
@@ -320,7 +314,7 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
         u32 word[N];
 #pragma unroll
         for (u32 e = 0; e < N; ++e) {
-            word[e] = reinterpret_cast<const u32*>(smem + Tile::place(group * N + e, v))[w];
+            word[e] = reinterpret_cast<const u32*>(smem + place_in_tile<W>(group * N + e, v))[w];
         }
         transpose_words<W>(word, column[SCATTER ? k : 0]);
         if constexpr (!SCATTER) {
@@ -333,21 +327,20 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
             }
         }
     }
-    if constexpr (SCATTER) {
-        __syncthreads();
+    if constexpr (!SCATTER) return;
+    __syncthreads();
 #pragma unroll
-        for (u32 k = 0; k < ITEMS; ++k) {
-            const u32 n = threadIdx.x + k * THREADS;
-            const u32 w = n % 4, group = n / 4 % GROUPS, v = n / (4 * GROUPS);
+    for (u32 k = 0; k < ITEMS; ++k) {
+        const u32 n = threadIdx.x + k * THREADS;
+        const u32 w = n % 4, group = n / 4 % GROUPS, v = n / (4 * GROUPS);
 #pragma unroll
-            for (u32 e = 0; e < COLUMNS; ++e) {
-                const u32 c = (v * 4 + w) * COLUMNS + e;
-                smem[1 + c * (Tile::OUT * W / 16 + 1) + group] = column[k][e];
-            }
+        for (u32 e = 0; e < COLUMNS; ++e) {
+            const u32 c = (v * 4 + w) * COLUMNS + e;
+            smem[1 + c * (TILE_OUT * W / 16 + 1) + group] = column[k][e];
         }
-        __syncthreads();
-        write_columns(tile);
     }
+    __syncthreads();
+    write_columns(tile);
 }
 
 REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_1, (copy_narrow<1, false>))

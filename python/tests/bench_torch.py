@@ -149,8 +149,7 @@ def main():
             assert all(torch.equal(call(), required) for call in calls)
             print(f"| {list(shape)} {str(dtype)[6:]} | " + " | ".join(f"{device_time(call):.1f}" for call in calls) + " |", flush=True)
     host()
-    with torch.no_grad():
-        lstm()
+    lstm()
 
 
 if __name__ == "__main__":

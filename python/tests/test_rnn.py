@@ -80,6 +80,10 @@ class BidirectionalRNN(unittest.TestCase):
     def close(self, found, required, tolerance):
         torch.testing.assert_close(found, required, rtol=tolerance, atol=tolerance)
 
+    def of_outputs(self, device):
+        """The tolerance of float32. On a GPU, of three layers of nn.RNN the outputs of packing differ by up to 1.4e-5."""
+        return 1e-5 if device == "cpu" else 2e-5
+
     def of_gradients(self, device):
         """The tolerance of gradients. On a GPU packed and plain passes sum them with different kernels."""
         return 1e-5 if device == "cpu" else 1e-4
@@ -98,10 +102,10 @@ class BidirectionalRNN(unittest.TestCase):
                 lengths = torch.tensor(LENGTHS, device=device)
                 with torch.no_grad():
                     required = packed(rnn, x, lengths, hx)
-                    self.close(module(x, lengths, hx), required, 2e-3 if half else 1e-5)
+                    self.close(module(x, lengths, hx), required, 2e-3 if half else self.of_outputs(device))
                 if not half:
                     found, required = module(x, lengths, hx), packed(rnn, x, lengths, hx)
-                    self.close(found, required, 1e-5)
+                    self.close(found, required, self.of_outputs(device))
                     weights = [torch.randn_like(value) for value in required]
                     of = [x, *leaves(hx), *rnn.parameters()]
                     self.close(gradients(found, of, weights), gradients(required, of, weights), self.of_gradients(device))
@@ -409,9 +413,11 @@ class OnAGpu(unittest.TestCase):
         module, (x, lengths) = self.module(), self.arguments()
         for dtype in (torch.float16, torch.bfloat16):
             with torch.autocast("cuda", dtype):
+                # PyTorch runs RNNs in float16 under both.
+                required = torch.nn.LSTM(FEATURES, HIDDEN).cuda()(x)[0].dtype
                 output, h_n = module(x, lengths, states(module.rnn, BATCH, device="cuda"))
                 output.float().sum().backward()
-            self.assertEqual((output.dtype, h_n.dtype), (dtype, dtype))
+            self.assertEqual((output.dtype, h_n.dtype), (required, required))
             self.assertTrue(all(weight.grad.isfinite().all() for weight in module.parameters()))
 
 

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import unittest
 
+# JAX, which one test uses, would take three quarters of the GPU's memory.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
 import dml_cuda
 import numpy as np
 
@@ -297,7 +300,8 @@ class Gpu(unittest.TestCase):
             (TypeError, lambda: dt.reverse_subsequences(x, lengths.float(), 1)),
             (ValueError, lambda: dt.reverse_subsequences(x, lengths.cpu(), 1)),
             (ValueError, lambda: dt.reverse_subsequences_(x[0].expand(64, 1 << 16), lengths, 1)),
-            (RuntimeError, lambda: torch.ops.dml_cuda.reverse_subsequences(x, lengths, 2)),
+            # In Rust a RuntimeError, in Python a ValueError.
+            ((RuntimeError, ValueError), lambda: torch.ops.dml_cuda.reverse_subsequences(x, lengths, 2)),
         ]:
             with self.assertRaises(error):
                 call()

@@ -158,12 +158,10 @@ pub mod transposed {
 
     /// Elements of a tile along each dimension, of 4 and 8 bytes (`TILE` of the kernel).
     pub const TILE: u32 = 64;
-    /// Of 1 and 2 bytes, bytes of a tile (`TILE_BYTES` of the kernel).
-    pub const TILE_BYTES: u32 = 16384;
-    /// Elements of such a tile along the output's contiguous dimension (`TILE_OUT` of the kernel).
-    pub const TILE_OUT: u32 = 64;
-    /// The same where elements are scattered (`TILE_OUT_SCATTER` of the kernel).
-    pub const TILE_OUT_SCATTER: u32 = 256;
+    /// Of 1 and 2 bytes, elements of a tile along the output's contiguous dimension (`TILE_OUT` of the kernel).
+    pub const TILE_OUT: u32 = 128;
+    /// And bytes along the input's (`TILE_IN_BYTES` of the kernel).
+    pub const TILE_IN_BYTES: u32 = 128;
     /// Shorter dimensions leave most of a tile empty.
     pub const MIN_DIMENSION: u32 = 16;
 }
@@ -198,8 +196,7 @@ mod tests {
         assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);
         assert_shared("reverse_clusters.cu", "CLUSTER_THREADS", clusters::CLUSTER_THREADS);
         assert_shared("reverse_transposed.cu", "TILE", transposed::TILE);
-        assert_shared("reverse_transposed.cu", "TILE_BYTES", transposed::TILE_BYTES);
         assert_shared("reverse_transposed.cu", "TILE_OUT", transposed::TILE_OUT);
-        assert_shared("reverse_transposed.cu", "TILE_OUT_SCATTER", transposed::TILE_OUT_SCATTER);
+        assert_shared("reverse_transposed.cu", "TILE_IN_BYTES", transposed::TILE_IN_BYTES);
     }
 }

@@ -56,19 +56,16 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
         return reject("rows of the output are not vectors of elements of 1 or 2 bytes");
     }
     let tile = match is_narrow {
-        true => {
-            let out = if VECTORS { TILE_OUT } else { TILE_OUT_SCATTER };
-            [TILE_BYTES / out / layout.width, out]
-        }
+        true => [TILE_IN_BYTES / layout.width, TILE_OUT],
         false => [TILE; 2],
     };
     let [down, across] = [along_in.size.divisor.div_ceil(tile[0]), along_out.size.divisor.div_ceil(tile[1])];
     let tiles = u64::from(down) * u64::from(across);
     let blocks = grid(outer * tiles)?;
     let (family, shared) = match (is_narrow, VECTORS) {
-        (true, true) => (&kernels::TRANSPOSED, TILE_BYTES),
+        (true, true) => (&kernels::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
         // A column and a vector between columns, and a vector before the first.
-        (true, false) => (&kernels::TRANSPOSED_SCATTER, tile[0] * (tile[1] * layout.width + VEC16) + VEC16),
+        (true, false) => (&kernels::TRANSPOSED_SCATTER, tile[0] * (TILE_OUT * layout.width + VEC16) + VEC16),
         (false, _) if scattered => (&kernels::TRANSPOSED_SCATTER, TILE * (TILE + 1) * layout.width),
         (false, _) => (&kernels::TRANSPOSED, TILE * (TILE + 1) * layout.width),
     };

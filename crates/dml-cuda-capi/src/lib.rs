@@ -25,5 +25,6 @@ mod onnxruntime;
 pub mod operator;
 mod output;
 pub mod status;
+#[cfg(unix)]
 pub mod torch;
 pub mod types;

@@ -112,6 +112,37 @@ class BidirectionalRNN(unittest.TestCase):
                 cases += 1
         self.assertEqual(cases, 5 * 3 * 2 * 3 * 2 * len(DEVICES))
 
+    def test_weights_that_hooks_compute(self):
+        from torch.nn.utils import prune, weight_norm
+
+        x, lengths = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
+        for change in (lambda rnn: prune.l1_unstructured(rnn, "weight_hh_l0", 0.5), lambda rnn: weight_norm(rnn, "weight_ih_l0_reverse")):
+            rnn = torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)
+            change(rnn)
+            module = dt.BidirectionalRNN(rnn)
+            optimizer = torch.optim.SGD(module.parameters(), 0.5)
+            for _ in range(3):
+                optimizer.zero_grad()
+                output = module(x, lengths)[0]
+                self.close(output, packed(rnn, x, lengths, None)[0], 1e-5)
+                output.square().sum().backward()
+                optimizer.step()
+        rnn.register_forward_pre_hook(lambda module, given: (given[0] + 1,))
+        with self.assertRaisesRegex(ValueError, "changes its arguments, must not"):
+            module(x, lengths)
+
+    def test_modules_that_would_not_run(self):
+        class Own(torch.nn.LSTM):
+            def forward(self, x, hx=None):
+                return super().forward(x + 1, hx)
+
+        with self.assertRaisesRegex(TypeError, "Own with a forward of its own"):
+            dt.BidirectionalRNN(Own(FEATURES, HIDDEN, bidirectional=True))
+        module = dt.BidirectionalRNN(torch.nn.LSTM(FEATURES, HIDDEN, bidirectional=True))
+        module.rnn = torch.nn.Linear(1, 1)
+        with self.assertRaisesRegex(TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM"):
+            module(torch.zeros(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS))
+
     def test_lengths_of_0_and_above_the_size(self):
         for device, (name, kind, options) in itertools.product(DEVICES, kinds()):
             with self.subTest(name, device=device):
@@ -261,8 +292,8 @@ class BidirectionalRNN(unittest.TestCase):
     def test_errors_name_argument_found_and_required(self):
         nn = torch.nn
         for error, words, rnn in [
-            (TypeError, "rnn is a Linear, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN", nn.Linear(2, 3)),
-            (TypeError, "rnn is a LSTMCell, must be", nn.LSTMCell(2, 3)),
+            (TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN", nn.Linear(2, 3)),
+            (TypeError, "rnn is a torch.nn.modules.rnn.LSTMCell, must be", nn.LSTMCell(2, 3)),
             (ValueError, "rnn.bidirectional is False, must be True", nn.GRU(2, 3)),
         ]:
             with self.subTest(words), self.assertRaisesRegex(error, words):

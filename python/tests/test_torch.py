@@ -191,6 +191,45 @@ class Torch(unittest.TestCase):
             same(torch.vmap(lambda x: dt.reverse_subsequences(x, lengths, 1))(batch), model(batch, lengths[None], 2))
             same(torch.vmap(lambda l: dt.reverse_subsequences(batch[0], l, -1))(of_batch), model(batch[0].expand(5, 3, 4), of_batch, 2))
 
+    def test_autograd_sees_a_reversal_in_place(self):
+        for reverse in (dt.reverse_subsequences_, torch.ops.dml_cuda.reverse_subsequences_):
+            weights, x, lengths = torch.randn(4, requires_grad=True), torch.arange(4.0), torch.tensor(3)
+            product = weights * x
+            reverse(x, lengths, 0)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                product.sum().backward()
+            for tracked in (weights, weights * 1):
+                with self.assertRaisesRegex((RuntimeError, ValueError), "x requires a gradient, must not if it is reversed in place"):
+                    reverse(tracked, lengths, 0)
+            with torch.no_grad():
+                reverse(weights, lengths, 0)
+            with torch.inference_mode():
+                x = torch.arange(4.0)
+                reverse(x, lengths, 0)
+            self.assertEqual(x.tolist(), [2, 1, 0, 3])
+        compiled = torch.compile(lambda weights, x: (weights * x, dt.reverse_subsequences_(x, lengths, 0))[0])
+        with self.assertRaisesRegex(Exception, "modified by an inplace operation"):
+            compiled(torch.randn(4, requires_grad=True), torch.arange(4.0)).sum().backward()
+
+    def test_traced_calls_have_a_gradient(self):
+        x, lengths, call = torch.randn(4), torch.tensor(3), lambda x, lengths: x + dt.reverse_subsequences(x, lengths, 0)
+        with torch.no_grad():
+            traced = [torch.jit.trace(call, (x, lengths)), torch.fx.experimental.proxy_tensor.make_fx(call)(x, lengths)]
+        for program in traced:
+            tracked = x.clone().requires_grad_()
+            (program(tracked, lengths) * torch.arange(4.0)).sum().backward()
+            self.assertEqual(tracked.grad.tolist(), [2, 2, 2, 6])
+
+    def test_forward_mode(self):
+        x, lengths, tangent = torch.randn(4), torch.tensor(3), torch.arange(4.0)
+        reverse = lambda x: dt.reverse_subsequences(x, lengths, 0)
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, tangent)
+            self.assertEqual(torch.autograd.forward_ad.unpack_dual(reverse(dual)).tangent.tolist(), [2, 1, 0, 3])
+        self.assertEqual(torch.func.jvp(reverse, (x,), (tangent,))[1].tolist(), [2, 1, 0, 3])
+        same(torch.func.jacfwd(reverse)(x), torch.func.jacrev(reverse)(x))
+        same(torch.func.hessian(lambda x: (reverse(x) ** 3).sum())(torch.ones(4)), 6 * torch.eye(4))
+
     def test_compile_and_export(self):
         def function(x, lengths):
             y = dt.reverse_subsequences(x * 2, lengths, 1) + dt.fill_value_sequence((x.shape[0], 1), 0, 1, torch.float32, x.device)

@@ -53,8 +53,8 @@ LOAD = """
 import os, sys, torch
 torch.ops.load_library(os.environ["DML_CUDA_TORCH_LIBRARY"])
 device = "cuda" if torch.cuda.is_available() else "cpu"
-loaded = torch._inductor.aoti_load_package(sys.argv[1])
 x, lengths = torch.arange(6.0, device=device).reshape(2, 3), torch.tensor([2, 3], device=device)
+loaded = torch._inductor.aoti_load_package(sys.argv[1])
 assert loaded(x, lengths).tolist() == [[3, 1, 5], [11, 9, 7]], loaded(x, lengths)
 """
 

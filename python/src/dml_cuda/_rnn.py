@@ -7,7 +7,16 @@ from typing import Any
 import torch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
+_KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
 _LENGTHS = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64)
+
+
+def _check_kind(rnn: Any) -> None:
+    if not isinstance(rnn, _KINDS):
+        kind = f"{type(rnn).__module__}.{type(rnn).__qualname__}"
+        raise TypeError(f"rnn is a {kind}, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN")
+    if type(rnn).forward not in [kind.forward for kind in _KINDS]:
+        raise TypeError(f"rnn is a {type(rnn).__qualname__} with a forward of its own, which would not run, must have PyTorch's")
 
 
 class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
@@ -37,8 +46,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
 
     def __init__(self, rnn: torch.nn.RNNBase) -> None:
         super().__init__()
-        if not isinstance(rnn, (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)):
-            raise TypeError(f"rnn is a {type(rnn).__qualname__}, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN")
+        _check_kind(rnn)
         if not rnn.bidirectional:
             raise ValueError("rnn.bidirectional is False, must be True")
         self.rnn = rnn
@@ -80,7 +88,14 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         # Compiled, a pass would become a loop over all steps. PyTorch excludes its own RNNs for this reason.
         from .torch import reverse_subsequences
 
-        rnn, states = self.rnn, self._checked(x, lengths, hx)
+        rnn = self.rnn
+        _check_kind(rnn)  # quantize_dynamic replaces it
+        for key, hook in rnn._forward_pre_hooks.items():
+            # Pruning and weight_norm compute weights so. A hook may not change x.
+            changed = hook(rnn, (x,), {}) if key in rnn._forward_pre_hooks_with_kwargs else hook(rnn, (x,))
+            if changed is not None:
+                raise ValueError(f"{hook} of rnn changes its arguments, must not: give it to the BidirectionalRNN")
+        states = self._checked(x, lengths, hx)
         weights, lengths = rnn.all_weights, lengths.to(torch.int64)
         of_lanes = lengths[None, :, None]
         x = (x.transpose(0, 1) if rnn.batch_first else x).contiguous()

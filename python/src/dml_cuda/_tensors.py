@@ -120,7 +120,11 @@ def reverse(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def reverse_in_place(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
+    if x.requires_grad and torch.is_grad_enabled():
+        raise ValueError("x requires a gradient, must not if it is reversed in place: use reverse_subsequences")
     launch(x, lengths, dim, x, True)
+    # A backward pass that saved x is then an error.
+    torch.autograd.graph.increment_version(x)
 
 
 def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.library import Library
 
 from . import _library as _lib
@@ -44,23 +45,27 @@ if not _native:
         ("reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", _tensors.reverse),
         ("_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", _tensors.reverse),
         ("reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", _tensors.reverse_in_place),
+        ("_reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", _tensors.reverse_in_place),
     ):
         _name = _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
         for _key in ("CPU", "CUDA"):
             _library.impl(_name, _kernel, _key)
 
 _reverse = torch.ops.dml_cuda.reverse_subsequences.default
-# The same without a gradient, and without the time that PyTorch's gradient support takes in Python.
-_reverse_without_gradient = torch.ops.dml_cuda._reverse_subsequences.default
-_library.impl("_reverse_subsequences", torch.library.fallthrough_kernel, "Autograd")
 _reverse_in_place = torch.ops.dml_cuda.reverse_subsequences_.default
+# The same without what autograd and tracing need, and without the time that it takes in Python.
+_reverse_without_gradient = torch.ops.dml_cuda._reverse_subsequences.default
+_reverse_without_version = torch.ops.dml_cuda._reverse_subsequences_.default
+_library.impl("_reverse_subsequences", torch.library.fallthrough_kernel, "Autograd")
 _fill = torch.ops.dml_cuda.fill_value_sequence.default
 
 # What an operator object calls. It saves a call of Python. torch.compile does not know it.
 _run: Callable[..., Any] = getattr(_reverse_without_gradient, "_op", _reverse_without_gradient)
-_run_in_place: Callable[..., Any] = getattr(_reverse_in_place, "_op", _reverse_in_place)
+_run_in_place: Callable[..., Any] = getattr(_reverse_without_version, "_op", _reverse_without_version)
 
 _is_compiling = torch.compiler.is_compiling
+_is_tracing = torch._C._is_tracing
+_modes = torch._C._len_torch_dispatch_stack
 _in_transform = torch._C._are_functorch_transforms_active
 _with_gradient = torch.is_grad_enabled
 
@@ -103,9 +108,20 @@ for _name, _fake in (
     ("reverse_subsequences", _reverse_fake),
     ("_reverse_subsequences", _reverse_fake),
     ("reverse_subsequences_", _reverse_in_place_fake),
+    ("_reverse_subsequences_", _reverse_in_place_fake),
     ("fill_value_sequence", _fill_fake),
 ):
     torch.library.register_fake(f"dml_cuda::{_name}", _fake, lib=_library)
+
+
+def _count_version(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
+    """A backward pass that saved x is then an error, also where x is only traced."""
+    torch.autograd.graph.increment_version(x)
+    with torch._C._AutoDispatchBelowADInplaceOrView():
+        _reverse_in_place.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, x, lengths, dim)
+
+
+_library.impl("reverse_subsequences_", _count_version, "ADInplaceOrView", with_keyset=True)
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -156,11 +172,20 @@ _apply_with_gradient: Callable[..., torch.Tensor] = super(torch.autograd.Functio
 
 
 class _Transformed(torch.autograd.Function):  # type: ignore[misc]
-    """The gradient for the transforms of ``torch.func``, which do not use gradients of ``torch.library``."""
+    """Both gradients for the transforms of ``torch.func`` and for forward-mode AD, which do not use gradients of ``torch.library``."""
 
     generate_vmap_rule = True
-    setup_context = staticmethod(_setup)
     backward = staticmethod(_backward)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        _setup(ctx, inputs, output)
+        ctx.save_for_forward(inputs[1])
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: torch.Tensor, _lengths: None, _dim: None) -> torch.Tensor:
+        # A reversal is linear.
+        return _backward(ctx, tangent)[0]
 
     @staticmethod
     def forward(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
@@ -203,9 +228,9 @@ def reverse_subsequences(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> to
     try:
         if lengths.dtype in NARROW_LENGTHS:
             lengths = lengths.to(torch.int32)
-        if _is_compiling():
+        if _is_compiling() or _is_tracing() or _modes():
             return _reverse(x, lengths, dim)
-        if _in_transform():
+        if _in_transform() or forward_ad._current_level >= 0:
             return _Transformed.apply(x, lengths, dim)
         if x.requires_grad and _with_gradient():
             return _apply_with_gradient(x, lengths, dim)
@@ -233,7 +258,7 @@ def reverse_subsequences_(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> t
             raise ValueError("x requires a gradient, must not if it is reversed in place: use reverse_subsequences")
         if lengths.dtype in NARROW_LENGTHS:
             lengths = lengths.to(torch.int32)
-        if _is_compiling():
+        if _is_compiling() or _is_tracing() or _modes():
             _reverse_in_place(x, lengths, dim)
         else:
             _run_in_place(x, lengths, dim)
@@ -311,5 +336,8 @@ def _out(x: torch.Tensor, lengths: Any, dim: int, out: Any) -> torch.Tensor:
     check_tensor(out, "out")
     if (out.shape, out.dtype, out.device) != (x.shape, x.dtype, x.device):
         raise ValueError(f"out has {out.shape}, {out.dtype} on {out.device}, must have x's {x.shape}, {x.dtype} on {x.device}")
+    if out.requires_grad and _with_gradient():
+        raise ValueError("out requires a gradient, must not")
     _tensors.launch(x, as_lengths(x, lengths), dim, out, False)
+    torch.autograd.graph.increment_version(out)
     return out

@@ -80,6 +80,21 @@ functions! {
 }
 
 functions! {
+    /// Functions of libtorch_cpu.so and libc10.so that C++ has, and the C interface does not. None of them throws on a tensor. A `Handle` is
+    /// a `const at::Tensor &`.
+    Cpp "C" {
+        // `c10::GradMode::is_enabled`.
+        grad_mode = _ZN3c108GradMode10is_enabledEv() -> bool;
+        // `c10::TensorImpl::requires_grad`, of the pointer that an `at::Tensor` is.
+        requires_grad = _ZNK3c1010TensorImpl13requires_gradEv(*const c_void) -> bool;
+        // `at::_ops::is_inference::call`.
+        is_inference = _ZN2at4_ops12is_inference4callERKNS_6TensorE(Handle) -> bool;
+        // `torch::autograd::impl::bump_version`. It throws for an inference tensor.
+        bump_version = _ZN5torch8autograd4impl12bump_versionERKN2at6TensorE(Handle);
+    }
+}
+
+functions! {
     /// Functions of libstdc++, on which libtorch depends.
     Stdcpp "C-unwind" {
         // `std::__throw_runtime_error` copies the text.
@@ -98,6 +113,7 @@ fn loaded(name: &str) -> Option<Library> {
 /// The PyTorch of this process.
 pub struct Torch {
     pub cpu: Cpu,
+    pub cpp: Cpp,
     pub stdcpp: Stdcpp,
     /// Found at the first use, because PyTorch may load this library before libtorch_cuda.so.
     cuda: OnceLock<Cuda>,
@@ -125,6 +141,10 @@ impl Torch {
         // SAFETY: libtorch's header and libstdc++ declare these functions. The handle is never closed, so they stay.
         let (cpu, stdcpp) =
             unsafe { (Cpu::find(&library).map_err(too_old)?, Stdcpp::find(&library).map_err(no_stdcpp)?) };
+        // SAFETY: libtorch's C++ headers declare them so since version 2.8 (python/tests/test_torch.py uses each).
+        let cpp = unsafe { Cpp::find(&library) };
+        let cpp =
+            cpp.map_err(|symbol| failure(format!("this PyTorch has no {symbol}, which must be in libtorch_cpu.so")))?;
         std::mem::forget(library);
         let length = |passed_as, signed| LengthType { passed_as, signed };
         use TensorDataType::{UInt32, UInt64};
@@ -138,7 +158,7 @@ impl Torch {
             (uint32, length(UInt32, false)),
             (uint64, length(UInt64, false)),
         ];
-        Ok(Self { cpu, stdcpp, cuda: OnceLock::new(), on_cpu, on_cuda, lengths })
+        Ok(Self { cpu, cpp, stdcpp, cuda: OnceLock::new(), on_cpu, on_cuda, lengths })
     }
 
     /// Where a tensor is, in PyTorch's words.

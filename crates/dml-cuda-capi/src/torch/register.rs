@@ -11,12 +11,17 @@ use crate::status::Failure;
 /// The namespace of the operators.
 const NAMESPACE: &CStr = c"dml_cuda";
 
-/// Schemas, names and kernels. The Python package gives the first a gradient. The second has none, because PyTorch's gradient support in
-/// Python costs more time than a launch.
-const OPERATORS: [(&CStr, &CStr, Kernel); 3] = [
+/// Schemas, names and kernels. The Python package gives the first two what autograd needs, in Python, which costs more time than a launch. It
+/// calls the last two where autograd has nothing to do.
+const OPERATORS: [(&CStr, &CStr, Kernel); 4] = [
     (c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"reverse_subsequences", reverse),
-    (c"_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_subsequences", reverse),
     (c"reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"reverse_subsequences_", reverse_in_place),
+    (c"_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_subsequences", reverse),
+    (
+        c"_reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()",
+        c"_reverse_subsequences_",
+        reverse_in_place,
+    ),
 ];
 
 /// Dispatch keys.

@@ -28,7 +28,13 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_pla
     let (of_x, of_lengths) = (x.describe()?, lengths.describe()?);
     let reversal = Reversal::new(torch, &of_x, &of_lengths, dim)?;
     if in_place {
-        return reversal.run(of_x.strides, of_x.address);
+        if x.has_gradient() {
+            let words = "x requires a gradient, must not if it is reversed in place: use reverse_subsequences";
+            return Err(Failure::argument(words));
+        }
+        reversal.run(of_x.strides, of_x.address)?;
+        x.bump_version();
+        return Ok(());
     }
     let (output, strides) = Tensor::empty_like(torch, &of_x)?;
     reversal.run(&strides[..of_x.sizes.len()], output.address()?)?;

@@ -50,6 +50,24 @@ impl<'a> Tensor<'a> {
         handle
     }
 
+    /// Whether autograd would have to follow a change of this tensor now.
+    pub fn has_gradient(&self) -> bool {
+        let cpp = &self.torch.cpp;
+        // SAFETY: the handle is a live `at::Tensor`, which is a pointer to its `TensorImpl`.
+        unsafe { (cpp.grad_mode)() && (cpp.requires_grad)(*self.handle.cast()) }
+    }
+
+    /// Tells autograd that the tensor has changed, so that a backward pass that saved it is an error. Inference tensors have no version.
+    pub fn bump_version(&self) {
+        let cpp = &self.torch.cpp;
+        // SAFETY: the handle is a live `at::Tensor`, and no inference tensor.
+        unsafe {
+            if !(cpp.is_inference)(self.handle) {
+                (cpp.bump_version)(self.handle);
+            }
+        }
+    }
+
     /// Reads a value with one of libtorch's functions.
     fn get<T>(&self, from: unsafe extern "C" fn(Handle, *mut T) -> i32, name: &str, zero: T) -> Result<T, Failure> {
         let mut value = zero;

@@ -86,6 +86,12 @@ static std::string thrown(const char* name, Tensor* x, Tensor* lengths, int64_t 
 }
 
 static const char* const COPIES[] = {"CPU reverse_subsequences", "CPU _reverse_subsequences"};
+static const char* const IN_PLACE[] = {"CPU reverse_subsequences_", "CPU _reverse_subsequences_"};
+
+static int version(Tensor* tensor) { return function<int(Tensor*)>("stand_in_version")(tensor); }
+static void mark(Tensor* tensor, int requires_grad, int inference) {
+    function<void(Tensor*, int, int)>("stand_in_mark")(tensor, requires_grad, inference);
+}
 
 static void check_calls() {
     // [2, 3] in column-major order: the result has the same layout.
@@ -102,8 +108,15 @@ static void check_calls() {
         CHECK(std::memcmp(data<float>(result), required, sizeof required) == 0);
         release(result);
     }
-    CHECK(call("CPU reverse_subsequences_", x, lengths, 1) == nullptr);
+    CHECK(version(x) == 0);
+    CHECK(call(IN_PLACE[0], x, lengths, 1) == nullptr);
     CHECK(std::memcmp(data<float>(x), required, sizeof required) == 0);
+    CHECK(version(x) == 1);
+    CHECK(call(IN_PLACE[1], x, lengths, 1) == nullptr);
+    CHECK(data<float>(x)[1] == 1 && version(x) == 2);
+    mark(x, 0, 1);
+    CHECK(call(IN_PLACE[0], x, lengths, 1) == nullptr);
+    CHECK(data<float>(x)[1] == 5 && version(x) == 2);
     Tensor* empty = tensor({0, 3}, {3, 1}, FLOAT32);
     Tensor* none = tensor({0, 1}, {1, 1}, INT32);
     Tensor* result = call(COPIES[0], empty, none, 1);
@@ -146,6 +159,10 @@ static void check_failures() {
     }
     CHECK(thrown("CPU reverse_subsequences_", expanded, lengths, 1) ==
           "dml_cuda::reverse_subsequences_: x has sizes [2, 3] and strides [0, 1], must place no two elements in the same memory");
+    mark(x, 1, 0);
+    CHECK(thrown(IN_PLACE[0], x, lengths, 1) ==
+          "dml_cuda::reverse_subsequences_: x requires a gradient, must not if it is reversed in place: use reverse_subsequences");
+    CHECK(version(x) == 0);
     refuse(1);
     CHECK(thrown(COPIES[0], x, lengths, 1) ==
           "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_empty_strided failed; PyTorch has written why to its log");

@@ -1,6 +1,7 @@
 // A stand-in for libtorch_cpu.so, for machines without PyTorch: the functions of its C interface that the library uses, with tensors on the heap.
 // It counts the handles that live. With TOO_OLD it lacks a function.
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -13,6 +14,8 @@ struct Data {
     std::vector<int64_t> sizes, strides;
     int32_t dtype, device_type, device_index;
     std::vector<char> bytes;
+    int version = 0;
+    bool requires_grad = false, inference = false;
 };
 struct Tensor {
     std::shared_ptr<Data> data;
@@ -55,6 +58,21 @@ Tensor* stand_in_tensor(const int64_t* sizes, const int64_t* strides, int64_t ra
 Tensor* stand_in_again(Tensor* tensor) {
     ++live;
     return new Tensor{tensor->data};
+}
+
+void stand_in_mark(Tensor* tensor, int requires_grad, int inference) {
+    tensor->data->requires_grad = requires_grad, tensor->data->inference = inference;
+}
+int stand_in_version(Tensor* tensor) { return tensor->data->version; }
+
+// Functions of C++: c10::GradMode::is_enabled, c10::TensorImpl::requires_grad, at::_ops::is_inference::call and
+// torch::autograd::impl::bump_version, which throws for an inference tensor.
+bool _ZN3c108GradMode10is_enabledEv() { return true; }
+bool _ZNK3c1010TensorImpl13requires_gradEv(const Data* data) { return data->requires_grad; }
+bool _ZN2at4_ops12is_inference4callERKNS_6TensorE(const Tensor* tensor) { return tensor->data->inference; }
+void _ZN5torch8autograd4impl12bump_versionERKN2at6TensorE(const Tensor* tensor) {
+    if (tensor->data->inference) std::abort();
+    ++tensor->data->version;
 }
 
 static int refused() { return refusals > 0 && refusals-- > 0 ? 1 : 0; }

@@ -80,8 +80,8 @@ functions! {
 }
 
 functions! {
-    /// Functions of libtorch_cpu.so and libc10.so that C++ has, and the C interface does not. None of them throws on a tensor. A `Handle` is
-    /// a `const at::Tensor &`.
+    /// Functions of libtorch_cpu.so and libc10.so that C++ has, and the C interface does not. Only `bump_version` may throw. A `Handle` is a
+    /// `const at::Tensor &`.
     Cpp "C" {
         // `c10::GradMode::is_enabled`.
         grad_mode = _ZN3c108GradMode10is_enabledEv() -> bool;

@@ -96,6 +96,38 @@ __device__ __forceinline__ void swap_rows(const Rows& p) {
     }
 }
 
+// ---- Rows of bytes in reverse order, in place ---------------------------------------------------------------
+// A run of whole rows is in shared memory. Swapping units there (`ReverseInShared`) moves rows of bytes one byte at a time. If
+// no 16 bytes contain parts of more than two rows, a thread instead joins 16 bytes of the result from two unaligned reads.
+// (Copying, that takes registers, and fewer thread blocks fit: TUNING.md, MIN_JOINED_ROW.)
+//
+//   run:     | row 0 | row 1 | ... | row R-1 |
+//   result:  | row R-1 | ... | row 1 | row 0 |      byte y, in column c, is run[length - row_bytes - y + 2 * c]
+
+static constexpr u32 MIN_JOINED_ROW = 16;   // bytes
+static constexpr u32 RUN_SLACK_BEFORE = 1;  // vectors that the reads reach before a run (same in tuning.rs, rows)
+static constexpr u32 RUN_SLACK_BEHIND = 2;  // and behind it (same in tuning.rs, rows)
+
+template <class Unit>
+__device__ __forceinline__ bool joins_rows(const FastDiv& row_bytes) {
+    return sizeof(Unit) == 1 && row_bytes.divisor >= MIN_JOINED_ROW;
+}
+
+// Writes a run with its rows in reverse order. `begin` is the byte of shared memory where the run begins.
+__device__ __forceinline__ void write_joined_rows(u8* out, u32 begin, int length, const FastDiv& row_bytes, u32 thread,
+                                                  u32 threads) {
+    const int row = static_cast<int>(row_bytes.divisor), lead = static_cast<int>(reinterpret_cast<u64>(out) & 15);
+    if (length == 0) return;
+#pragma unroll 2
+    for (int y = static_cast<int>(thread * 16) - lead; y < length; y += static_cast<int>(threads * 16)) {
+        const int row_begin = static_cast<int>(divide(max(y, 0), row_bytes)) * row, next = row_begin + row;
+        const int from = static_cast<int>(begin) + length - row - 2 * row_begin + y;
+        const int from_next = next < min(y + 16, length) ? from - 2 * row : from;
+        const uint4 v = select(bytes_from(next - y), smem_unaligned(from), smem_unaligned(from_next));
+        store_partial<1>(out + y, v, -y, length - y);
+    }
+}
+
 // ---- Packed rows --------------------------------------------------------------------------------------------
 // Blocks that are adjacent in memory, staged whole. In place, a thread group takes one block, and reads, reverses and
 // writes only the part below the length.
@@ -111,7 +143,8 @@ template <class Unit>
 __device__ __forceinline__ void reverse_packed_rows(const Segments& p) {
     const ThreadGroup group = this_group(p.group_size_log2);
     const u32 n = group.index;
-    uint4* const vectors = smem + group.in_block * p.vectors_per_segment;
+    const u32 at_vector = RUN_SLACK_BEFORE + group.in_block * (p.vectors_per_segment + RUN_SLACK_BEHIND);
+    uint4* const vectors = smem + at_vector;
     u8* const block = static_cast<u8*>(p.r.out) + static_cast<u64>(n) * p.segment_bytes.divisor;
     const int lead = static_cast<int>(reinterpret_cast<u64>(block) & 15);
     int length = 0;
@@ -122,6 +155,9 @@ __device__ __forceinline__ void reverse_packed_rows(const Segments& p) {
         stage_run(vectors, block - lead, count, group, input_bounds(p.r));
     }
     sync(group);
+    if (joins_rows<Unit>(p.row_bytes)) {
+        return write_joined_rows(block, at_vector * 16 + lead, length, p.row_bytes, group.thread, group.size);
+    }
     ReverseInShared<Unit, false>(p.row_bytes, group.thread, group.size)(reinterpret_cast<u8*>(vectors) + lead, length);
     sync(group);
     for (int x = static_cast<int>(group.thread * 16) - lead; x < length; x += static_cast<int>(group.size * 16)) {
@@ -193,13 +229,12 @@ __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
         return static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes +
                static_cast<u64>(row) * p.r.axis_out_stride * p.element_bytes + tile.column;
     };
-    // One vector before each run stays free, for unaligned reads at its begin.
-    u32 at_vector = 1;
+    u32 at_vector = RUN_SLACK_BEFORE;
     const auto stage = [&](const u8* from, int bytes) {
         const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
         const u32 count = bytes == 0 ? 0 : (lead + bytes + 15) / 16, begin = at_vector * 16 + lead;
         stage_run(smem + at_vector, from - lead, count, whole_block(), bounds);
-        at_vector += count + 1;
+        at_vector += count + RUN_SLACK_BEHIND;
         return begin;
     };
     const int reversed_bytes = static_cast<int>(reversed) * tile.bytes;
@@ -239,9 +274,13 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     const u8* const from = block + (in_front ? tile.row : mirror) * stride;
     u8* const to = block + (in_front ? mirror : tile.row) * stride;
     const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
-    const u32 at_vector = 1 + (in_front ? 0 : p.rows_per_tile * p.tile_row_bytes / 16 + 3);
+    const u32 vectors = p.rows_per_tile * p.tile_row_bytes / 16 + 2;  // the most of a run
+    const u32 at_vector = RUN_SLACK_BEFORE + (in_front ? 0 : vectors + RUN_SLACK_BEHIND);
     stage_run(smem + at_vector, from - lead, (lead + bytes + 15) / 16, ThreadGroup{HALF, thread, 0, 0}, input_bounds(p.r));
     __syncthreads();
+    if (rows > 1 && joins_rows<Unit>(p.row_bytes)) {
+        return write_joined_rows(to, at_vector * 16 + lead, bytes, p.row_bytes, thread, HALF);
+    }
     if (rows > 1) {
         ReverseInShared<Unit, false>(p.row_bytes, thread, HALF)(reinterpret_cast<u8*>(smem + at_vector) + lead, bytes);
     }

@@ -25,9 +25,9 @@ executables bench --no-run --benches | while read -r name path; do
 done
 cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
-cargo build --release --quiet -p dml-cuda-capi
-cp target/release/libdml_cuda.so "$out/"
-strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out/libdml_cuda.so"
+cargo build --release --quiet -p dml-cuda-capi -p dml-cuda-torch
+cp target/release/libdml_cuda.so target/release/libdml_cuda_torch.so "$out/"
+strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out"/*.so
 
 cat > "$out/run-tests.sh" <<'RUN'
 #!/usr/bin/env bash

@@ -11,8 +11,8 @@ from pathlib import Path
 
 BENCHES = Path(__file__).resolve().parent.parent / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
-# A run of `dml-cuda bench --cold-l2`, or a CSV of the bench that was before it.
-COLD = H200 / "2026-11-23-cold.json"
+# Runs of `dml-cuda bench --cold-l2`: one of all cases, and one of the cases whose kernels changed since.
+COLD = [H200 / "2026-11-23-cold.json", H200 / "2026-11-23-cold-rows-of-bytes.json"]
 TORCH = H200 / "torch-compile-2026-11-21.csv"
 # Runs of run_onnx.py without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
@@ -42,8 +42,9 @@ def rows(path):
         yield from csv.DictReader(line for line in file if not line.startswith("#"))
 
 
-def read(path):
-    """Of each case, type and mode: microseconds, the floor's and the baseline's, each None where it is not known."""
+def read(path, *newer):
+    """Of each case, type and mode: microseconds, the floor's and the baseline's, each None where it is not known. A newer run replaces
+    cases."""
     if path.suffix == ".csv":
         number = lambda text: float(text) if text else None
         cases = {}
@@ -54,7 +55,7 @@ def read(path):
             cases[row["case"], row["type"], row["mode"]] = time, floor, floor if plain is None else plain * time
         return cases
     cases, rates = {}, {}
-    run = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    run = [case for file in (path, *newer) for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]
     median = lambda case: statistics.median(next(iter(case["samples"].values())))
     for case in run:
         if case["case"] == "512 MiB":
@@ -83,17 +84,17 @@ def by_type(names, cell, modes=("fill", "copy", "in place")):
 
 
 def cold_table(names, text):
-    cases = read(COLD)
+    cases = read(*COLD)
     return by_type(names, lambda *key: text(*cases[key]) if key in cases else None)
 
 
 def in_the_l2():
-    empty = read(COLD)["small fill of 64 bytes", "f32", "fill"][2]
+    empty = read(*COLD)["small fill of 64 bytes", "f32", "fill"][2]
     return cold_table(SMALL, lambda time, *_: f"{time:.2f}") + f"\n| an empty kernel |  |  | {empty:.2f} |  |"
 
 
 def of_torch():
-    ours, torch = read(COLD), read(TORCH)
+    ours, torch = read(*COLD), read(TORCH)
 
     def cell(*key):
         if key not in torch:

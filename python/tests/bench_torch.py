@@ -1,8 +1,10 @@
 """Compares the time of dml_cuda.torch with the same reversal written as a gather, eager and compiled, in one run. Also compares the host
-time of a call with an empty operator of torch.library. Prints Markdown."""
+time of a call with that of PyTorch's own operators; with --host, only this. Prints Markdown."""
 
+import copy
 import os
 import statistics
+import sys
 import time
 
 import dml_cuda.torch as dt
@@ -44,28 +46,99 @@ def device_time(call, n=20, rounds=9):
     return statistics.median(times)
 
 
+def in_turns(calls, timed, rounds=5):
+    """The median time of each call. The calls take turns, so that a change of the host's speed meets all of them."""
+    times = [[timed(call) for call in calls] for _ in range(rounds)]
+    return [statistics.median(of_call) for of_call in zip(*times)]
+
+
+def packed(rnn, x, lengths):
+    """PyTorch's way. It waits for the lengths."""
+    utils = torch.nn.utils.rnn
+    output, _ = rnn(utils.pack_padded_sequence(x, lengths.cpu(), enforce_sorted=False))
+    return utils.pad_packed_sequence(output, total_length=len(x))[0]
+
+
 def lstm():
-    """A bidirectional LSTM over padded sequences. Its backward direction reads them reversed."""
-    print("| a bidirectional LSTM, [T, B, F] float16 | | dml_cuda.torch | gather |\n| --- | --- | --- | --- |")
-    for steps, batch, features in [(64, 16, 128), (256, 64, 512)]:
-        forward, backward = (torch.nn.LSTM(features, features).half().cuda() for _ in range(2))
-        x, lengths = torch.randn(steps, batch, features, device="cuda").half(), torch.randint(1, steps + 1, (batch,), device="cuda")
+    """A bidirectional LSTM with F states over padded sequences: packed, with a gather in place of this library's kernel, and with the kernel."""
+    print("| a bidirectional LSTM, [T, B, F] | | packed | BidirectionalRNN with a gather | BidirectionalRNN |\n| --- | --- | --- | --- | --- |")
+    kernel = dt.reverse_subsequences
+    for steps, batch, features in [(64, 16, 128), (256, 64, 512), (1000, 128, 256), (4000, 32, 64)]:
+        for dtype in (torch.float16, torch.float32):
+            rnn = torch.nn.LSTM(features, features, bidirectional=True).to("cuda", dtype)
+            plain, module = copy.deepcopy(rnn), dt.BidirectionalRNN(rnn)
+            plain.flatten_parameters()
+            x, lengths = torch.randn(steps, batch, features, device="cuda", dtype=dtype), torch.randint(1, steps + 1, (batch,), device="cuda")
+            lengths[0] = steps
 
-        def run(reverse):
-            return torch.cat([forward(x)[0], reverse(backward(reverse(x, lengths))[0], lengths)], 2)
+            def run(reverse):
+                dt.reverse_subsequences = reverse  # what the module calls
+                return module(x, lengths)[0]
 
-        reversals = [dt.reverse_padded_sequence, lambda x, lengths: model(x, lengths[None, :, None], 0)]
-        eager = [lambda reverse=reverse: run(reverse) for reverse in reversals]
-        compiled = [torch.compile(call) for call in eager]
-        assert all(torch.equal(call(), eager[1]()) for call in eager)
-        as_called = lambda call: host_time(call, n=20, whole=True)
-        for form, calls, timed in [("eager", eager, as_called), ("compiled", compiled, as_called), ("captured", eager, lambda call: device_time(call, 1))]:
-            print(f"| {[steps, batch, features]} | {form} | " + " | ".join(f"{timed(call):.0f}" for call in calls) + " |", flush=True)
+            def trained(call):
+                for part in (x, *plain.parameters(), *rnn.parameters()):
+                    part.grad = None
+                call().sum().backward()
+
+            calls = [lambda: packed(plain, x, lengths), lambda: run(model), lambda: run(kernel)]
+            timed = lambda call: host_time(call, n=max(1, 32 // (1 + steps // 100)), rounds=1, whole=True)
+            with torch.no_grad():
+                found = [call() for call in calls]
+                assert torch.equal(found[1], found[2])
+                torch.testing.assert_close(found[2], found[0], rtol=0, atol=5e-3)
+                forms = {"eager": in_turns(calls, timed), "captured": ["n/a", *(device_time(call, 1) for call in calls[1:])]}
+            x.requires_grad_()
+            forms["eager, with gradients"] = in_turns([lambda call=call: trained(call) for call in calls], timed)
+            for form, times in forms.items():
+                cells = [time if isinstance(time, str) else f"{time:.0f}" for time in times]
+                print(f"| {[steps, batch, features]} {str(dtype)[6:]} | {form} | " + " | ".join(cells) + " |", flush=True)
+
+
+def host():
+    """Calls whose host time limits them."""
+    torch.library.define("dml_cuda_bench::empty", "(Tensor x, Tensor lengths, int dim) -> Tensor")
+    torch.library.impl("dml_cuda_bench::empty", "CUDA", lambda x, lengths, dim: x)
+    x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
+    of_batch, gradient = lengths[:, 0].contiguous(), torch.ones(8, 64, device="cuda")
+    tracked = x.clone().requires_grad_()
+    empty = torch.ops.dml_cuda_bench.empty.default
+    assert torch.equal(dt.reverse_subsequences(x, lengths, 1), model(x, lengths, 1))
+
+    def backward(call):
+        tracked.grad = None
+        call(tracked).backward(gradient)
+        return tracked.grad
+
+    assert torch.equal(backward(lambda x: dt.reverse_subsequences(x, lengths, 1)), model(gradient, lengths, 1))
+    calls = {
+        "an empty torch.library operator in Python": lambda: empty(x, lengths, 1),
+        "torch.empty_like(x)": lambda: torch.empty_like(x),
+        "x + x": lambda: x + x,
+        "x.flip(1)": lambda: x.flip(1),
+        "x.add_(1)": lambda: x.add_(1),
+        "reverse_subsequences": lambda: dt.reverse_subsequences(x, lengths, 1),
+        "reverse_subsequences_": lambda: dt.reverse_subsequences_(x, lengths, 1),
+        "reverse_padded_sequence": lambda: dt.reverse_padded_sequence(x, of_batch, batch_first=True),
+        "the operator dml_cuda::reverse_subsequences_ alone": lambda: dt._reverse_in_place(x, lengths, 1),
+        "the gather, eager": lambda: model(x, lengths, 1),
+        "x.flip(1) and its backward": lambda: backward(lambda x: x.flip(1)),
+        "reverse_subsequences and its backward": lambda: backward(lambda x: dt.reverse_subsequences(x, lengths, 1)),
+    }
+    # In turns, so that a change of the host's speed meets all of them.
+    times = {name: [] for name in calls}
+    for _ in range(9):
+        for name, call in calls.items():
+            times[name].append(host_time(call, n=1000, rounds=1))
+    print("| host time of a call, [8, 64] float32 | µs |\n| --- | --- |")
+    for name, found in times.items():
+        print(f"| {name} | {statistics.median(found):.2f} |", flush=True)
 
 
 def main():
     driver = os.popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader").read().split()[0]
     print(f"{torch.cuda.get_device_name(0)}, driver {driver}, PyTorch {torch.__version__}")
+    if "--host" in sys.argv:
+        return host()
     compiled = torch.compile(lambda x, l: model(x, l[:, None, None], 1), dynamic=False)
     print("| [B, T, F], a reversal along T, device time | dml_cuda.torch | torch.compile of a gather | eager gather |\n| --- | --- | --- | --- |")
     for shape in [(64, 2048, 1024), (64, 512, 1024), (32, 128, 512), (8, 64, 128)]:
@@ -75,21 +148,8 @@ def main():
             calls = [lambda: dt.reverse_padded_sequence(x, lengths, batch_first=True), lambda: compiled(x, lengths), lambda: model(x, lengths[:, None, None], 1)]
             assert all(torch.equal(call(), required) for call in calls)
             print(f"| {list(shape)} {str(dtype)[6:]} | " + " | ".join(f"{device_time(call):.1f}" for call in calls) + " |", flush=True)
-    torch.library.define("dml_cuda_bench::empty", "(Tensor x, Tensor lengths, int dim) -> Tensor")
-    torch.library.impl("dml_cuda_bench::empty", "CUDA", lambda x, lengths, dim: x)
-    x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
-    empty = torch.ops.dml_cuda_bench.empty.default
-    with torch.no_grad():
-        print("| host time of a call, [8, 64] float32 | µs |\n| --- | --- |")
-        for name, call in [
-            ("an empty torch.library op in Python", lambda: empty(x, lengths, 1)),
-            ("the same and torch.empty_like", lambda: torch.empty_like(empty(x, lengths, 1))),
-            ("reverse_subsequences", lambda: dt.reverse_subsequences(x, lengths, 1)),
-            ("reverse_subsequences_", lambda: dt.reverse_subsequences_(x, lengths, 1)),
-            ("the gather, eager", lambda: model(x, lengths, 1)),
-        ]:
-            print(f"| {name} | {host_time(call):.1f} |", flush=True)
-        lstm()
+    host()
+    lstm()
 
 
 if __name__ == "__main__":

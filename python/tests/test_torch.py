@@ -3,13 +3,20 @@ REQUIRE_CUDA=1."""
 
 import doctest
 import os
+import random
+import subprocess
+import sys
 import unittest
+
+# JAX, which one test uses, would take three quarters of the GPU's memory.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import dml_cuda
 import numpy as np
 
 try:
     import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
 
     import dml_cuda.torch as dt
 except ImportError:
@@ -17,6 +24,8 @@ except ImportError:
 CUDA = torch is not None and torch.cuda.is_available()
 if os.environ.get("REQUIRE_CUDA") == "1" and not CUDA:
     raise SystemExit("REQUIRE_CUDA=1, and there is no PyTorch with a GPU")
+# Set by a test below.
+IN_PYTHON = os.environ.get("DML_CUDA_TEST_IN_PYTHON") == "1"
 DEVICES = ["cpu"] + (["cuda"] if CUDA else [])
 
 
@@ -72,6 +81,45 @@ class Torch(unittest.TestCase):
             out = torch.zeros(60, 40, device=device)[::2]
             self.assertIs(dml_cuda.reverse_subsequences(base, 4, 1, out=out), out)
             same(out, model(base, torch.tensor(4, device=device), 1))
+
+    def test_the_result_has_the_strides_of_empty_like(self):
+        random.seed(0)
+        for device in DEVICES:
+            for _ in range(300):
+                rank = random.randint(1, 6)
+                x = torch.zeros([random.choice([1, 1, 2, 3, 4, 0]) if random.random() < 0.95 else 0 for _ in range(rank)], device=device)
+                x = x.permute(random.sample(range(rank), rank))
+                if random.random() < 0.3:
+                    x = x.as_strided(x.shape, [step * random.choice([0, 1, 1, 2]) for step in x.stride()]) if x.numel() < 2 else x[..., ::2]
+                if random.random() < 0.3:
+                    x = x.expand([size if size != 1 else random.choice([1, 3]) for size in x.shape])
+                found = torch.ops.dml_cuda.reverse_subsequences(x, torch.tensor(1, device=device), random.randrange(rank))
+                self.assertEqual((found.shape, found.stride()), (x.shape, torch.empty_like(x).stride()), x.stride())
+
+    def test_the_operators_are_those_of_rust(self):
+        # With a PyTorch that is new enough, dml_cuda.torch must not fall back to Python without a word.
+        version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+        self.assertEqual(dt._native, version >= (2, 8) and not IN_PYTHON)
+
+    @unittest.skipIf(IN_PYTHON, "this is that run")
+    def test_everything_with_operators_in_python(self):
+        # As with a PyTorch that is too old for those of Rust.
+        refused = "import dml_cuda._library as l; l.library.dml_cuda_register_torch = lambda error: 8"
+        code = f"{refused}; import unittest; unittest.main(module='test_torch')"
+        paths = [os.path.dirname(os.path.abspath(__file__)), *sys.path]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DML_CUDA_TEST_IN_PYTHON": "1"}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_mode_sees_every_operator_and_its_errors_pass(self):
+        class Refuses(TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                raise RuntimeError(f"no {func}")
+
+        x, lengths = torch.zeros(2, 3), torch.tensor(1)
+        for call in (dt.reverse_subsequences, dt.reverse_subsequences_):
+            with self.assertRaisesRegex(RuntimeError, "^no dml_cuda"), Refuses():
+                call(x, lengths, 1)
 
     def test_in_place(self):
         for device in DEVICES:
@@ -142,6 +190,45 @@ class Torch(unittest.TestCase):
             same(torch.vmap(lambda x, l: dt.reverse_subsequences(x, l, 1))(batch, of_batch), model(batch, of_batch, 2))
             same(torch.vmap(lambda x: dt.reverse_subsequences(x, lengths, 1))(batch), model(batch, lengths[None], 2))
             same(torch.vmap(lambda l: dt.reverse_subsequences(batch[0], l, -1))(of_batch), model(batch[0].expand(5, 3, 4), of_batch, 2))
+
+    def test_autograd_sees_a_reversal_in_place(self):
+        for reverse in (dt.reverse_subsequences_, torch.ops.dml_cuda.reverse_subsequences_):
+            weights, x, lengths = torch.randn(4, requires_grad=True), torch.arange(4.0), torch.tensor(3)
+            product = weights * x
+            reverse(x, lengths, 0)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                product.sum().backward()
+            for tracked in (weights, weights * 1):
+                with self.assertRaisesRegex((RuntimeError, ValueError), "x requires a gradient, must not if it is reversed in place"):
+                    reverse(tracked, lengths, 0)
+            with torch.no_grad():
+                reverse(weights, lengths, 0)
+            with torch.inference_mode():
+                x = torch.arange(4.0)
+                reverse(x, lengths, 0)
+            self.assertEqual(x.tolist(), [2, 1, 0, 3])
+        compiled = torch.compile(lambda weights, x: (weights * x, dt.reverse_subsequences_(x, lengths, 0))[0])
+        with self.assertRaisesRegex(Exception, "modified by an inplace operation"):
+            compiled(torch.randn(4, requires_grad=True), torch.arange(4.0)).sum().backward()
+
+    def test_traced_calls_have_a_gradient(self):
+        x, lengths, call = torch.randn(4), torch.tensor(3), lambda x, lengths: x + dt.reverse_subsequences(x, lengths, 0)
+        with torch.no_grad():
+            traced = [torch.jit.trace(call, (x, lengths)), torch.fx.experimental.proxy_tensor.make_fx(call)(x, lengths)]
+        for program in traced:
+            tracked = x.clone().requires_grad_()
+            (program(tracked, lengths) * torch.arange(4.0)).sum().backward()
+            self.assertEqual(tracked.grad.tolist(), [2, 2, 2, 6])
+
+    def test_forward_mode(self):
+        x, lengths, tangent = torch.randn(4), torch.tensor(3), torch.arange(4.0)
+        reverse = lambda x: dt.reverse_subsequences(x, lengths, 0)
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, tangent)
+            self.assertEqual(torch.autograd.forward_ad.unpack_dual(reverse(dual)).tangent.tolist(), [2, 1, 0, 3])
+        self.assertEqual(torch.func.jvp(reverse, (x,), (tangent,))[1].tolist(), [2, 1, 0, 3])
+        same(torch.func.jacfwd(reverse)(x), torch.func.jacrev(reverse)(x))
+        same(torch.func.hessian(lambda x: (reverse(x) ** 3).sum())(torch.ones(4)), 6 * torch.eye(4))
 
     def test_compile_and_export(self):
         def function(x, lengths):
@@ -219,6 +306,53 @@ class Gpu(unittest.TestCase):
                 right = (found == (1 << 16) - 1 - ramp + n).all()
             stream.synchronize()
             self.assertTrue(right.item())
+
+    def test_memory_that_the_allocator_reuses_on_a_side_stream(self):
+        side, lengths = torch.cuda.Stream(), torch.randint(0, 1 << 12, (1 << 12, 1), device="cuda")
+        base = torch.arange(1 << 24, device="cuda", dtype=torch.float32).reshape(1 << 12, 1 << 12)
+        wrong = []
+        torch.cuda.synchronize()
+        before, total = torch.cuda.memory_reserved(), torch.cuda.get_device_properties(0).total_memory
+        # Space for about ten tensors of 64 MiB, so that the allocator must give freed memory out again.
+        torch.cuda.set_per_process_memory_fraction((before + (640 << 20)) / total)
+        try:
+            for n in range(200):
+                with torch.cuda.stream(side):
+                    x = base + n
+                    reversed_twice = dt.reverse_subsequences(dt.reverse_subsequences(x, lengths, 1), lengths, 1)
+                    wrong.append((reversed_twice != x).any())
+                    dt.reverse_subsequences_(x, lengths, 1)
+                    wrong.append((dt.reverse_subsequences(x, lengths, 1) != base + n).any())
+                    del x, reversed_twice
+                torch.full((1 << 12, 1 << 12), float("nan"), device="cuda")
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        torch.cuda.synchronize()
+        self.assertFalse(torch.stack(wrong).any().item())
+
+    def test_a_call_that_fails_keeps_no_memory(self):
+        x, lengths = torch.zeros(64, 1 << 16, device="cuda"), torch.ones(64, 1, dtype=torch.int64, device="cuda")
+        torch.cuda.synchronize()
+        before, total = torch.cuda.memory_allocated(), torch.cuda.get_device_properties(0).total_memory
+        for error, call in [
+            (ValueError, lambda: dt.reverse_subsequences(x, lengths, 2)),
+            (TypeError, lambda: dt.reverse_subsequences(x, lengths.float(), 1)),
+            (ValueError, lambda: dt.reverse_subsequences(x, lengths.cpu(), 1)),
+            (ValueError, lambda: dt.reverse_subsequences_(x[0].expand(64, 1 << 16), lengths, 1)),
+            # In Rust a RuntimeError, in Python a ValueError.
+            ((RuntimeError, ValueError), lambda: torch.ops.dml_cuda.reverse_subsequences(x, lengths, 2)),
+        ]:
+            with self.assertRaises(error):
+                call()
+        self.assertEqual(torch.cuda.memory_allocated(), before)
+        torch.cuda.empty_cache()
+        torch.cuda.set_per_process_memory_fraction(torch.cuda.memory_reserved() / total)
+        try:
+            with self.assertRaises(torch.cuda.OutOfMemoryError):
+                dt.reverse_subsequences(x, lengths, 1)
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        self.assertEqual(torch.cuda.memory_allocated(), before)
 
     def test_nothing_waits_and_nothing_is_allocated_but_the_result(self):
         x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")

@@ -78,6 +78,9 @@ pub mod rows {
     /// Bytes of a tile; in place there are two.
     pub const TILE_BYTES: u32 = 16 << 10;
     pub const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
+    /// Vectors of shared memory before and behind a run, which unaligned reads reach (same in the kernel).
+    pub const RUN_SLACK_BEFORE: u32 = 1;
+    pub const RUN_SLACK_BEHIND: u32 = 2;
     /// Rows with fewer elements do not get a thread block each.
     pub const MIN_LONE_ROW: u32 = 1000;
 }
@@ -185,6 +188,8 @@ mod tests {
         assert_shared("reverse_elementwise.cu", "ITEMS_PER_THREAD", elementwise::ITEMS_PER_THREAD);
         assert_shared("reverse_elementwise.cu", "PAIRS_PER_THREAD", elementwise::PAIRS_PER_THREAD);
         assert_shared("reverse_rows.cu", "VECTORS_PER_THREAD", rows::VECTORS_PER_THREAD);
+        assert_shared("reverse_rows.cu", "RUN_SLACK_BEFORE", rows::RUN_SLACK_BEFORE);
+        assert_shared("reverse_rows.cu", "RUN_SLACK_BEHIND", rows::RUN_SLACK_BEHIND);
         assert_shared("reverse_lanes.cu", "VECTORS_PER_THREAD", lanes::VECTORS_PER_THREAD);
         assert_shared("reverse_lanes.cu", "TILES_PER_BLOCK", lanes::TILES_PER_BLOCK);
         assert_shared("reverse_clusters.cu", "CLUSTER", clusters::CLUSTER);

@@ -12,6 +12,7 @@
 //! | operator | validate, create, compile, dispatch, explain |
 //! | arrays | operators on the arrays of other libraries |
 //! | onnxruntime | custom operators for ONNX Runtime: `RegisterCustomOps` |
+//! | torch | operators for PyTorch: `dml_cuda_register_torch` |
 //! | xla | handlers for XLA's foreign function interface, for JAX |
 //!
 //! Every function catches panics, takes enumerations as `uint32_t`, and documents what it owns.
@@ -25,5 +26,7 @@ mod onnxruntime;
 pub mod operator;
 mod output;
 pub mod status;
+#[cfg(unix)]
+pub mod torch;
 pub mod types;
 mod xla;

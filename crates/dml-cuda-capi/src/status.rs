@@ -29,6 +29,8 @@ pub const DML_CUDA_STATUS_BINDING: DML_CUDA_STATUS = 5;
 pub const DML_CUDA_STATUS_DISPATCH: DML_CUDA_STATUS = 6;
 /// A bug in this library. The message says where.
 pub const DML_CUDA_STATUS_INTERNAL: DML_CUDA_STATUS = 7;
+/// PyTorch is not in the process, is too old, or did not do what it was asked for.
+pub const DML_CUDA_STATUS_TORCH: DML_CUDA_STATUS = 8;
 
 /// Why a call failed. The caller owns it and destroys it with `dml_cuda_destroy_error`.
 pub struct DML_CUDA_ERROR {
@@ -98,6 +100,10 @@ impl Failure {
     /// Whether the caller's arguments are at fault.
     pub fn is_of_caller(&self) -> bool {
         matches!(self.status, DML_CUDA_STATUS_INVALID_ARGUMENT | DML_CUDA_STATUS_VALIDATION | DML_CUDA_STATUS_BINDING)
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
     }
 }
 

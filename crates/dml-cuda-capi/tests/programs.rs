@@ -1,69 +1,15 @@
 //! C and C++ programs against the header and the library: they compile with all warnings, call every function, and leak nothing.
 //! Skipped, and counted, where there is no C compiler.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
+mod common;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use std::path::Path;
+use std::process::Command;
 
-/// The folder of libdml_cuda.so and .a. The first test that needs it builds it with cargo.
-fn library() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let target = root().join("../../target");
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or(target, PathBuf::from);
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args(["build", "--locked", "--release", "--quiet", "-p", "dml-cuda-capi", "--target-dir"])
-            .arg(&target)
-            .current_dir(root())
-            .status();
-        assert!(built.is_ok_and(|status| status.success()), "the library must build");
-        target.join("release").canonicalize().expect("it was built")
-    })
-}
+use common::{compile, library, root, run, text, CPP};
 
 const C: [&str; 8] =
     ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
-const CPP: [&str; 7] = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O1"];
-
-/// Compiles a source file of the crate to a program. Returns false if there is no compiler.
-fn compile(compiler: &str, arguments: &[&str], source: &str, more: &[&str], to: &Path) -> bool {
-    let fallback = if compiler == "CC" { "cc" } else { "c++" };
-    let program = std::env::var(compiler).unwrap_or_else(|_| fallback.to_owned());
-    if Command::new(&program).arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no {program} to compile {source} with");
-        return false;
-    }
-    let output = Command::new(&program)
-        .args(arguments)
-        .arg("-I")
-        .arg(root().join("include"))
-        .arg(root().join(source))
-        .args(["-o"])
-        .arg(to)
-        .arg("-L")
-        .arg(library())
-        .args(more)
-        .output()
-        .expect("the compiler starts");
-    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
-    true
-}
-
-fn run(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", library());
-    command
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 const VERSION: &str = concat!("-DVERSION=\"", env!("CARGO_PKG_VERSION"), "\"");
 const LINK: &[&str] = &["-ldml_cuda"];
 

@@ -97,6 +97,10 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[5, 70, 7], 1),
     (&[2, 40, 70, 3], 1),
     (&[3, 5, 40, 5], 1),
+    // Rows around 16 bytes, of blocks that are staged whole, and of blocks in tiles.
+    (&[3, 40, 15], 1),
+    (&[2, 41, 17], 1),
+    (&[1, 3001, 17], 1),
 ];
 
 fn fill(tensor: BufferTensorDesc, start: ScalarUnion, delta: ScalarUnion) -> Case {

@@ -155,6 +155,7 @@ def _load() -> ctypes.CDLL:
         ("compile_sequence", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
         ("dispatch", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, error]),
+        ("register_torch", status, [error]),
         ("explain", status, [pointer, ctypes.c_char_p, handle, error]),
         ("free_string", None, [pointer]),
         ("error_message", ctypes.c_char_p, [pointer]),

@@ -107,7 +107,7 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch
         launch.params.group_size_log2 = group.trailing_zeros();
         launch.params.vectors_per_segment = vectors;
         launch.threads = threads;
-        launch.shared = together * vectors * VEC16;
+        launch.shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
         launch.blocks = launch.params.r.items.div_ceil(together);
         if launch.shared > layout.target.shared_memory {
             return reject(TOO_LARGE);
@@ -151,10 +151,10 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
         element_bytes: layout.width,
         reserved: 0,
     };
-    // A run's vectors, and three more: it may begin inside one, and unaligned reads may reach one before and one after
-    // it. Copying, a tile has two runs, but no more rows.
-    let run = rows_per_tile * tile_row_bytes / VEC16 + 3;
-    let shared = if layout.in_place { 2 * run + 2 } else { run + 4 } * VEC16;
+    // A run may begin and end inside a vector. In place, there are two runs. Copying, a tile has up to two, but no more rows.
+    let vectors = rows_per_tile * tile_row_bytes / VEC16;
+    let staged = if layout.in_place { 2 * (vectors + 2) } else { vectors + 4 };
+    let shared = (RUN_SLACK_BEFORE + staged + 2 * RUN_SLACK_BEHIND) * VEC16;
     let family = if layout.in_place { &kernels::ROW_TILES_IN_PLACE } else { &kernels::ROW_TILES };
     let divides = |elements: u32| layout.divides(elements, UNIT);
     let all_divide = divides(block.size)

@@ -39,6 +39,8 @@ pub struct Op {
     name: &'static CStr,
     kind: Kind,
     provider: Provider,
+    /// Who asks for this replacement of an ONNX operator. `None` for an operator of this library's domain.
+    source: Option<&'static str>,
     inputs: &'static [Type],
     output: Type,
     ort: Ort,
@@ -54,6 +56,7 @@ impl Op {
         name: &'static CStr,
         kind: Kind,
         provider: Provider,
+        source: Option<&'static str>,
         inputs: Vec<Type>,
         output: Type,
     ) -> &'static OrtCustomOp {
@@ -90,7 +93,7 @@ impl Op {
             ReleaseAliasMap: None,
         };
         let op: &'static Op =
-            Box::leak(Box::new(Op { callbacks, name, kind, provider, inputs: inputs.leak(), output, ort }));
+            Box::leak(Box::new(Op { callbacks, name, kind, provider, source, inputs: inputs.leak(), output, ort }));
         &op.callbacks
     }
 
@@ -131,7 +134,8 @@ impl Op {
             Kind::FillValueSequence => Work::Fill,
         };
         let (name, node) = (self.name.to_string_lossy(), ort.node_name(info)?);
-        ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}"))?;
+        let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
+        ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
         Ok(Node { kernel: Kernel::new(ort, device), work, name: self.name })
     }
 }

@@ -16,6 +16,9 @@ use super::reverse::BYTES;
 /// The session's configuration entry that names the ONNX operators to replace.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
 
+/// The environment variable that takes the entry's place where a server cannot set entries. A session's own entry wins.
+const VARIABLE: &str = "DML_CUDA_REPLACE_ONNX";
+
 /// The entry that a registration adds, so that a second registration can see the first.
 const REGISTERED: &CStr = c"dml_cuda.registered";
 
@@ -30,7 +33,8 @@ struct Replaced {
 }
 
 impl Replaced {
-    fn parse(value: &str) -> Result<Self> {
+    /// `source` is where the value comes from.
+    fn parse(value: &str, source: &str) -> Result<Self> {
         let mut replaced = Self::default();
         match value {
             "0" => return Ok(replaced),
@@ -43,9 +47,9 @@ impl Replaced {
                 "Range" => replaced.range = true,
                 _ => {
                     return Err(format!(
-                    "dml_cuda.replace_onnx is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
+                        "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
                          `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
-                )
+                    )
                     .into())
                 }
             }
@@ -64,32 +68,57 @@ impl Replaced {
     }
 }
 
+/// The ONNX operators to replace, and who asks for it, as messages name it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Request {
+    replaced: Replaced,
+    source: &'static str,
+}
+
+impl Request {
+    /// Reads the options' entry, else the environment.
+    fn read(options: *const OrtSessionOptions, ort: Ort) -> Result<Self> {
+        let (value, source) = match ort.config_entry(options, REPLACE)? {
+            Some(value) => (Some(value), "dml_cuda.replace_onnx"),
+            None => {
+                let value = std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned());
+                (value, "the environment variable DML_CUDA_REPLACE_ONNX")
+            }
+        };
+        let replaced = value.map_or(Ok(Replaced::default()), |value| Replaced::parse(&value, source))?;
+        Ok(Self { replaced, source })
+    }
+}
+
 /// A domain of one ONNX Runtime. Like its operators, it exists until the process ends.
 struct Domain {
     base: *const OrtApiBase,
     /// `None` for the domain `dml_cuda`.
-    replaced: Option<Replaced>,
+    request: Option<Request>,
     domain: *mut OrtCustomOpDomain,
 }
 
 // SAFETY: a domain does not change once it is in `DOMAINS`.
 unsafe impl Send for Domain {}
 
-/// At most four for each ONNX Runtime of the process.
+/// At most seven for each ONNX Runtime of the process.
 static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
 
 /// The domain with these operators. The first call creates it.
-fn domain(base: *const OrtApiBase, ort: Ort, replaced: Option<Replaced>) -> Result<*mut OrtCustomOpDomain> {
+fn domain(base: *const OrtApiBase, ort: Ort, request: Option<Request>) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known.iter().find(|known| known.base == base && known.replaced == replaced) {
+    if let Some(found) = known.iter().find(|known| known.base == base && known.request == request) {
         return Ok(found.domain);
     }
-    let domain = ort.create_domain(if replaced.is_some() { c"" } else { c"dml_cuda" })?;
+    let domain = ort.create_domain(if request.is_some() { c"" } else { c"dml_cuda" })?;
+    let source = request.map(|request| request.source);
     for provider in PROVIDERS {
-        let add = |name, kind, inputs, output| ort.add_op(domain, Op::leak(ort, name, kind, provider, inputs, output));
-        match replaced {
+        let add = |name, kind, inputs, output| {
+            ort.add_op(domain, Op::leak(ort, name, kind, provider, source, inputs, output))
+        };
+        match request {
             None => add_own(provider, add)?,
-            Some(replaced) => {
+            Some(Request { replaced, .. }) => {
                 if replaced.reverse_sequence {
                     for data_type in moved(provider) {
                         let inputs = vec![data_type, Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64];
@@ -104,7 +133,7 @@ fn domain(base: *const OrtApiBase, ort: Ort, replaced: Option<Replaced>) -> Resu
             }
         }
     }
-    known.push(Domain { base, replaced, domain });
+    known.push(Domain { base, request, domain });
     Ok(domain)
 }
 
@@ -170,9 +199,10 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
             return Err(format!("the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`").into());
         }
     }
-    let wanted =
-        ort.config_entry(options, REPLACE)?.map_or(Ok(Replaced::default()), |value| Replaced::parse(&value))?;
-    let before = ort.config_entry(options, REGISTERED)?.map(|value| Replaced::parse(&value)).transpose()?;
+    let request = Request::read(options, ort)?;
+    let Request { replaced: wanted, source } = request;
+    let before = ort.config_entry(options, REGISTERED)?.map(|value| Replaced::parse(&value, "dml_cuda.registered"));
+    let before = before.transpose()?;
     if before == Some(wanted) {
         return Ok(());
     }
@@ -182,20 +212,20 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
         Some(before) => {
             let (before, wanted) = (before.text().to_string_lossy(), wanted.text().to_string_lossy());
             return Err(format!(
-                "these options replace `{before}` since the library was first registered with them, and now \
-                 dml_cuda.replace_onnx asks for `{wanted}`: set the entry once, before the library is registered"
+                "these options replace `{before}` since the library was first registered with them, and now {source} \
+                 asks for `{wanted}`: set it once, before the library is registered"
             )
             .into());
         }
     }
     if wanted != Replaced::default() {
-        ort.add_domain(options, domain(base, ort, Some(wanted))?)?;
+        ort.add_domain(options, domain(base, ort, Some(request))?)?;
     }
     ort.add_config_entry(options, REGISTERED, wanted.text())
 }
 
 /// ONNX Runtime calls this when a session's options load the library. It adds the domain `dml_cuda`, and this library's versions of
-/// the ONNX operators that the configuration entry `dml_cuda.replace_onnx` names.
+/// the ONNX operators that the configuration entry `dml_cuda.replace_onnx` or the environment variable `DML_CUDA_REPLACE_ONNX` names.
 ///
 /// # Safety
 ///

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
@@ -347,8 +348,68 @@ class Registration(unittest.TestCase):
         self.assertFalse(self.replaced(None, None))
         self.assertFalse(self.replaced(None, entry))  # the library cannot see it
         self.assertTrue(self.replaced(None, entry, None))
-        with self.assertRaisesRegex(Exception, "these options replace `Range` .* asks for `ReverseSequence`: set the entry once, before the library is registered"):
+        with self.assertRaisesRegex(Exception, "these options replace `Range` .* asks for `ReverseSequence`: set it once, before the library is registered"):
             self.replaced(("dml_cuda.replace_onnx", "Range"), None, entry, None)
+
+    def test_the_environment_variable_acts_as_the_entry(self):
+        variable = lambda value: unittest.mock.patch.dict(os.environ, DML_CUDA_REPLACE_ONNX=value)
+        entry = "dml_cuda.replace_onnx"
+        for value, required in [("0", False), ("1", True), ("Range", False), (" Range , ReverseSequence", True)]:
+            with variable(value):
+                self.assertEqual(self.replaced(None), required, value)
+                self.assertEqual(self.replaced(None, None), required, value)  # registered twice
+        for value in ("", "2", "true", "Range,", b"\xff1"):
+            with variable(os.fsdecode(value)):
+                with self.assertRaisesRegex(Exception, "the environment variable DML_CUDA_REPLACE_ONNX is `.*`, must be `0`, `1` .ReverseSequence., or a list of the names"):
+                    self.replaced(None)
+                self.assertTrue(self.replaced((entry, "1"), None))  # the entry wins, and the variable is not read
+        for value, given, required in [("1", "0", False), ("0", "1", True), ("Range", "1", True), ("1", "Range", False)]:
+            with variable(value):
+                self.assertEqual(self.replaced((entry, given), None), required, (value, given))
+        with variable("Range"):
+            with self.assertRaisesRegex(Exception, "these options replace `Range` .* dml_cuda.replace_onnx asks for `ReverseSequence`"):
+                self.replaced(None, (entry, "1"), None)
+        options = ort.SessionOptions()
+        options.register_custom_ops_library(LIBRARY)  # replaces nothing
+        with variable("2"), self.assertRaisesRegex(Exception, "DML_CUDA_REPLACE_ONNX is `2`"):
+            options.register_custom_ops_library(LIBRARY)
+        with variable("1"):
+            options.register_custom_ops_library(LIBRARY)
+        with variable("Range"), self.assertRaisesRegex(Exception, "the environment variable DML_CUDA_REPLACE_ONNX asks for `Range`: set it once"):
+            options.register_custom_ops_library(LIBRARY)
+
+    def test_the_log_says_who_asked_for_a_replacement(self):
+        program = """
+import sys
+import onnxruntime as ort
+from common import LIBRARY  # loads nothing
+options = ort.SessionOptions()
+options.log_severity_level = 1
+for entry in sys.argv[2:]:
+    options.add_session_config_entry("dml_cuda.replace_onnx", entry)
+options.register_custom_ops_library(LIBRARY)
+ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+"""
+        environment = {key: value for key, value in os.environ.items() if key != "DML_CUDA_REPLACE_ONNX"}
+        own = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], axis=1, domain="dml_cuda", name="node")
+        own = model([own], [("x", np.float32, [2, 2]), ("l", np.int64, [2, 1])], [("y", np.float32, [2, 2])])
+        line = "dml_cuda runs ReverseSequence `node` on CPU, as {} asks"
+        of_entry, of_variable = line.format("dml_cuda.replace_onnx"), line.format("the environment variable DML_CUDA_REPLACE_ONNX")
+        for serialized, entries, variable, required in [
+            (reverse_sequence(np.float32, (4, 3)), ["1"], {}, of_entry),
+            (reverse_sequence(np.float32, (4, 3)), ["1"], {"DML_CUDA_REPLACE_ONNX": "1"}, of_entry),
+            (reverse_sequence(np.float32, (4, 3)), [], {"DML_CUDA_REPLACE_ONNX": "1"}, of_variable),
+            (reverse_sequence(np.float32, (4, 3)), [], {}, None),
+            (own, [], {"DML_CUDA_REPLACE_ONNX": "1"}, "dml_cuda runs ReverseSubsequences `node` on CPU"),
+        ]:  # fmt: skip
+            with tempfile.TemporaryDirectory() as folder:
+                path = f"{folder}/model.onnx"
+                with open(path, "wb") as file:
+                    file.write(serialized)
+                run = subprocess.run([sys.executable, "-c", program, path, *entries], cwd=os.path.dirname(os.path.abspath(__file__)), capture_output=True, text=True,
+                                     check=True, env=environment | variable)  # fmt: skip
+            found = [line.partition("] ")[2] for line in run.stderr.splitlines() if "dml_cuda runs" in line]
+            self.assertEqual(found, [required] if required else [], run.stderr)
 
     def test_mistyped_entries_are_named(self):
         for key in ("dml_cuda.replace_onx", "dml-cuda.replace_onnx", "replace_onnx", "DML_CUDA.REPLACE_ONNX"):

@@ -1,0 +1,33 @@
+//! The operators of PyTorch. [`dml_cuda_register_torch`] registers them through libtorch's C interface.
+//!
+//! | file | |
+//! | --- | --- |
+//! | api | libtorch's functions, looked up in the process |
+//! | tensor | owned tensors: reading one, allocating one |
+//! | layout | the strides of `torch.empty_like` |
+//! | kernel | the kernels that PyTorch calls |
+//! | reverse | a reversal of tensors |
+//! | register | the operators' schemas, and their registration |
+//!
+//! Nothing of PyTorch is linked, so the library also loads where PyTorch is not installed.
+#![allow(clippy::missing_safety_doc)] // as in `device`
+
+mod api;
+mod kernel;
+mod layout;
+mod register;
+mod reverse;
+mod tensor;
+
+use crate::status::{run, DML_CUDA_ERROR, DML_CUDA_STATUS};
+
+/// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of this process, for
+/// tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it is loaded.
+///
+/// Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy of this library
+/// has registered the operators.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {
+    // SAFETY: the header's contract.
+    unsafe { run(error, register::register) }
+}

@@ -1,0 +1,207 @@
+//! libtorch's functions, looked up in the process. libtorch promises that they stay, and that a tensor handle means the same in every
+//! version (`torch/csrc/inductor/aoti_torch/c/shim.h`).
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use dml::{RawStream, TensorDataType};
+use libloading::os::unix::{Library, RTLD_NOW};
+
+use super::tensor::Description;
+use crate::status::{Failure, DML_CUDA_STATUS_TORCH};
+
+/// `at::Tensor *`.
+pub type Handle = *mut c_void;
+/// `torch::Library *`.
+pub type Registry = *mut c_void;
+/// An argument or a result of an operator: a tensor's handle, or the bits of an int64.
+pub type Value = u64;
+/// A kernel takes `inputs` values from the stack, owns them, and leaves `outputs` values there. It may throw C++ exceptions.
+pub type Kernel = unsafe extern "C-unwind" fn(*mut Value, u64, u64);
+/// 0 is success.
+type Status = i32;
+
+macro_rules! functions {
+    ($(#[$doc:meta])* $set:ident $abi:literal { $($name:ident = $symbol:ident($($argument:ty),*) $(-> $result:ty)?;)* }) => {
+        $(#[$doc])*
+        pub struct $set { $(pub $name: unsafe extern $abi fn($($argument),*) $(-> $result)?),* }
+
+        impl $set {
+            /// Fails with the name of the first function that is missing.
+            ///
+            /// # Safety
+            ///
+            /// The library is never unloaded, and its functions of these names have these types.
+            unsafe fn find(library: &Library) -> Result<Self, &'static str> {
+                $(
+                    let symbol = stringify!($symbol);
+                    // SAFETY: the caller's promise.
+                    let $name = *unsafe { library.get(symbol) }.map_err(|_| symbol)?;
+                )*
+                Ok(Self { $($name),* })
+            }
+        }
+    };
+}
+
+functions! {
+    /// Functions of libtorch_cpu.so. They catch C++ exceptions, and return a status.
+    Cpu "C" {
+        library_fragment = aoti_torch_library_init_fragment(*const c_char, *const c_char, u32, *mut Registry) -> Status;
+        library_impl = aoti_torch_library_init_impl(*const c_char, *const c_char, *const c_char, u32, *mut Registry) -> Status;
+        define = aoti_torch_library_def(Registry, *const c_char) -> Status;
+        implement = aoti_torch_library_impl(Registry, *const c_char, Kernel) -> Status;
+        delete_library = aoti_torch_delete_library_object(Registry) -> Status;
+        delete_tensor = aoti_torch_delete_tensor_object(Handle) -> Status;
+        dim = aoti_torch_get_dim(Handle, *mut i64) -> Status;
+        sizes = aoti_torch_get_sizes(Handle, *mut *const i64) -> Status;
+        strides = aoti_torch_get_strides(Handle, *mut *const i64) -> Status;
+        dtype = aoti_torch_get_dtype(Handle, *mut i32) -> Status;
+        device_type = aoti_torch_get_device_type(Handle, *mut i32) -> Status;
+        device_index = aoti_torch_get_device_index(Handle, *mut i32) -> Status;
+        data = aoti_torch_get_data_ptr(Handle, *mut *mut c_void) -> Status;
+        empty_strided = aoti_torch_empty_strided(i64, *const i64, *const i64, i32, i32, i32, *mut Handle) -> Status;
+        element_size = aoti_torch_dtype_element_size(i32) -> usize;
+        device_cpu = aoti_torch_device_type_cpu() -> i32;
+        device_cuda = aoti_torch_device_type_cuda() -> i32;
+        int32 = aoti_torch_dtype_int32() -> i32;
+        int64 = aoti_torch_dtype_int64() -> i32;
+        uint32 = aoti_torch_dtype_uint32() -> i32;
+        uint64 = aoti_torch_dtype_uint64() -> i32;
+    }
+}
+
+functions! {
+    /// Functions of libtorch_cuda.so.
+    Cuda "C" {
+        current_stream = aoti_torch_get_current_cuda_stream(i32, *mut *mut c_void) -> Status;
+    }
+}
+
+functions! {
+    /// Functions of libtorch_cpu.so and libc10.so that C++ has, and the C interface does not. Only `bump_version` may throw. A `Handle` is a
+    /// `const at::Tensor &`.
+    Cpp "C" {
+        // `c10::GradMode::is_enabled`.
+        grad_mode = _ZN3c108GradMode10is_enabledEv() -> bool;
+        // `c10::TensorImpl::requires_grad`, of the pointer that an `at::Tensor` is.
+        requires_grad = _ZNK3c1010TensorImpl13requires_gradEv(*const c_void) -> bool;
+        // `at::_ops::is_inference::call`.
+        is_inference = _ZN2at4_ops12is_inference4callERKNS_6TensorE(Handle) -> bool;
+        // `torch::autograd::impl::bump_version`. It throws for an inference tensor.
+        bump_version = _ZN5torch8autograd4impl12bump_versionERKN2at6TensorE(Handle);
+    }
+}
+
+functions! {
+    /// Functions of libstdc++, on which libtorch depends.
+    Stdcpp "C-unwind" {
+        // `std::__throw_runtime_error` copies the text.
+        throw_runtime_error = _ZSt21__throw_runtime_errorPKc(*const c_char) -> !;
+    }
+}
+
+/// A library of this process.
+fn loaded(name: &str) -> Option<Library> {
+    /// The value in glibc and in musl.
+    const RTLD_NOLOAD: c_int = 4;
+    // SAFETY: a library that is already loaded runs no code when it is opened again.
+    unsafe { Library::open(Some(name), RTLD_NOW | RTLD_NOLOAD) }.ok()
+}
+
+/// The PyTorch of this process.
+pub struct Torch {
+    pub cpu: Cpu,
+    pub cpp: Cpp,
+    pub stdcpp: Stdcpp,
+    /// Found at the first use, because PyTorch may load this library before libtorch_cuda.so.
+    cuda: OnceLock<Cuda>,
+    /// PyTorch's numbers of device types.
+    pub on_cpu: i32,
+    pub on_cuda: i32,
+    /// PyTorch's number of each dtype that lengths may have. int64 passes as UINT64, which is exact for lengths of at least 0.
+    pub lengths: [(i32, LengthType); 4],
+}
+
+#[derive(Clone, Copy)]
+pub struct LengthType {
+    pub passed_as: TensorDataType,
+    pub signed: bool,
+}
+
+impl Torch {
+    pub fn find() -> Result<Self, Failure> {
+        let library = loaded("libtorch_cpu.so").ok_or_else(|| {
+            failure("PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered")
+        })?;
+        let too_old = |symbol| failure(format!("this PyTorch has no {symbol}, must be PyTorch {OLDEST} or newer"));
+        let no_stdcpp =
+            |symbol| failure(format!("libtorch_cpu.so does not depend on libstdc++, must: it finds no {symbol}"));
+        // SAFETY: libtorch's header and libstdc++ declare these functions. The handle is never closed, so they stay.
+        let (cpu, stdcpp) =
+            unsafe { (Cpu::find(&library).map_err(too_old)?, Stdcpp::find(&library).map_err(no_stdcpp)?) };
+        // SAFETY: libtorch's C++ headers declare them so since version 2.8 (python/tests/test_torch.py uses each).
+        let cpp = unsafe { Cpp::find(&library) };
+        let cpp =
+            cpp.map_err(|symbol| failure(format!("this PyTorch has no {symbol}, which must be in libtorch_cpu.so")))?;
+        std::mem::forget(library);
+        let length = |passed_as, signed| LengthType { passed_as, signed };
+        use TensorDataType::{UInt32, UInt64};
+        // SAFETY: these functions return constants.
+        let (on_cpu, on_cuda, [int32, int64, uint32, uint64]) = unsafe {
+            ((cpu.device_cpu)(), (cpu.device_cuda)(), [(cpu.int32)(), (cpu.int64)(), (cpu.uint32)(), (cpu.uint64)()])
+        };
+        let lengths = [
+            (int64, length(UInt64, true)),
+            (int32, length(UInt32, true)),
+            (uint32, length(UInt32, false)),
+            (uint64, length(UInt64, false)),
+        ];
+        Ok(Self { cpu, cpp, stdcpp, cuda: OnceLock::new(), on_cpu, on_cuda, lengths })
+    }
+
+    /// Where a tensor is, in PyTorch's words.
+    pub fn place(&self, tensor: &Description<'_>) -> String {
+        match (tensor.device_type, tensor.device_index) {
+            (on, _) if on == self.on_cpu => "cpu".to_owned(),
+            (on, index) if on == self.on_cuda => format!("cuda:{index}"),
+            (other, index) => format!("the device {index} of PyTorch's type number {other}"),
+        }
+    }
+
+    /// PyTorch's current stream of a GPU.
+    pub fn current_stream(&self, device_index: i32) -> Result<RawStream, Failure> {
+        let cuda = match self.cuda.get() {
+            Some(cuda) => cuda,
+            None => {
+                let library = loaded("libtorch_cuda.so")
+                    .ok_or_else(|| failure("libtorch_cuda.so is not in the process, must be, for tensors on a GPU"))?;
+                // SAFETY: as in `find`.
+                let found = unsafe { Cuda::find(&library) };
+                std::mem::forget(library);
+                let found = found.map_err(|symbol| failure(format!("libtorch_cuda.so has no {symbol}")))?;
+                self.cuda.get_or_init(|| found)
+            }
+        };
+        let mut stream = null_mut();
+        // SAFETY: the function writes the stream.
+        check(unsafe { (cuda.current_stream)(device_index, &mut stream) }, "aoti_torch_get_current_cuda_stream")?;
+        Ok(stream.cast())
+    }
+}
+
+/// The oldest PyTorch that has all these functions.
+const OLDEST: &str = "2.8";
+
+pub fn failure(message: impl ToString) -> Failure {
+    Failure::new(DML_CUDA_STATUS_TORCH, message)
+}
+
+/// Turns the status of a function into a result. PyTorch has written the reason to its log.
+pub fn check(status: Status, function: &str) -> Result<(), Failure> {
+    if status == 0 {
+        return Ok(());
+    }
+    Err(failure(format!("PyTorch's {function} failed; PyTorch has written why to its log")))
+}

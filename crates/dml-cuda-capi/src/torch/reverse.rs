@@ -1,0 +1,162 @@
+//! A reversal of tensors.
+
+use dml::lowering::{Lowered, LoweredReversal};
+use dml::{Address, Device, Error};
+
+use super::api::{failure, Handle, LengthType, Torch, Value};
+use super::layout::MAX_RANK;
+use super::tensor::{Description, Strides, Tensor};
+use crate::device::cuda_device;
+use crate::input::compile_options;
+use crate::status::Failure;
+
+/// Runs a kernel of `(Tensor x, Tensor lengths, int dim)`. A failure writes nothing, and leaves nothing on the stack.
+///
+/// # Safety
+///
+/// As for the kernels.
+pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_place: bool) -> Result<(), Failure> {
+    let required = [3, u64::from(!in_place)];
+    if counts != required {
+        return Err(failure(format!("the numbers of inputs and outputs are {counts:?}, must be {required:?}")));
+    }
+    // SAFETY: the caller's promise, and the schema: two tensors, and an int64.
+    let (x, lengths, dim) = unsafe {
+        let tensor = |at: usize| Tensor::from_handle(torch, *stack.add(at) as Handle);
+        (tensor(0), tensor(1), *stack.add(2) as i64)
+    };
+    let (of_x, of_lengths) = (x.describe()?, lengths.describe()?);
+    let reversal = Reversal::new(torch, &of_x, &of_lengths, dim)?;
+    if in_place {
+        if x.has_gradient() {
+            let words = "x requires a gradient, must not if it is reversed in place: use reverse_subsequences";
+            return Err(Failure::argument(words));
+        }
+        reversal.run(of_x.strides, of_x.address)?;
+        x.bump_version();
+        return Ok(());
+    }
+    let (output, strides) = Tensor::empty_like(torch, &of_x)?;
+    reversal.run(&strides[..of_x.sizes.len()], output.address()?)?;
+    // SAFETY: the caller's promise: there is place for a value, and PyTorch owns it.
+    unsafe { stack.write(output.into_handle() as Value) };
+    Ok(())
+}
+
+/// A reversal whose arguments are checked.
+struct Reversal<'a> {
+    torch: &'a Torch,
+    x: &'a Description<'a>,
+    lengths: &'a Description<'a>,
+    length_type: LengthType,
+    dim: i64,
+}
+
+impl<'a> Reversal<'a> {
+    fn new(torch: &'a Torch, x: &'a Description<'a>, lengths: &'a Description<'a>, dim: i64) -> Result<Self, Failure> {
+        let (rank, of_lengths) = (x.sizes.len(), lengths.sizes.len());
+        if rank == 0 || rank > MAX_RANK {
+            return Err(Failure::argument(format!("x has {rank} dimensions, must have from 1 to {MAX_RANK}")));
+        }
+        if of_lengths > rank {
+            return Err(Failure::argument(format!(
+                "lengths has {of_lengths} dimensions, must have at most {rank}, as x"
+            )));
+        }
+        // A CPU has no index, or any.
+        let same_index = x.device_index == lengths.device_index || x.device_type == torch.on_cpu;
+        if x.device_type != lengths.device_type || !same_index {
+            let [found, required] = [lengths, x].map(|tensor| torch.place(tensor));
+            return Err(Failure::argument(format!("lengths is on {found}, must be on {required}, as x")));
+        }
+        let known = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype);
+        let Some(&(_, length_type)) = known else {
+            let found = lengths.dtype;
+            return Err(Failure::argument(format!(
+                "lengths has PyTorch's dtype number {found}, must be int32, int64, uint32 or uint64"
+            )));
+        };
+        Ok(Self { torch, x, lengths, length_type, dim })
+    }
+
+    /// Reverses into the tensor at an address, whose strides are in elements.
+    fn run(&self, strides: &[i64], to: Address) -> Result<(), Failure> {
+        let (x, lengths, width) = (self.x, self.lengths, self.x.width);
+        let addresses = x.address | to;
+        let (of_x, of_output) = (Strides::in_bytes(x.strides, width), Strides::in_bytes(strides, width));
+        let of_lengths = Strides::in_bytes(lengths.strides, lengths.width);
+        let (input, of_lanes) = (of_x.with(x.sizes), of_lengths.with(lengths.sizes));
+        let length_type = self.length_type.passed_as;
+        let lowered =
+            LoweredReversal::new(input, of_lanes, Some(of_output.get()), self.dim, width, length_type, addresses)?;
+        if x.sizes.contains(&0) {
+            return Ok(());
+        }
+        let on_host = x.device_type == self.torch.on_cpu;
+        let (device, stream) = if on_host {
+            self.check_lengths(of_lengths.get())?;
+            (Device::cpu(), std::ptr::null_mut())
+        } else {
+            (cuda_device(x.device_index as usize)?, self.torch.current_stream(x.device_index)?)
+        };
+        let options = compile_options(addresses, Some(x.address == to));
+        let operator =
+            device.compile_lowered(&Lowered::Reversal(lowered), options).map_err(|error| self.words(error))?;
+        // SAFETY: these are live tensors as `lowered` describes them, in memory of the device. Until the work on PyTorch's current stream
+        // is done, PyTorch's allocator gives their memory to work of that stream only. Kernels stay loaded (`device::cuda_device`).
+        Ok(unsafe { operator.dispatch_raw(&[x.address, lengths.address], to, stream) }?)
+    }
+
+    /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.
+    fn words(&self, error: Error) -> Failure {
+        let Error::Validation(errors) = &error else { return error.into() };
+        if !errors.errors().iter().any(|error| error.rule.id().starts_with("output.")) {
+            return error.into();
+        }
+        let Description { sizes, strides, .. } = self.x;
+        Failure::argument(format!(
+            "x has sizes {sizes:?} and strides {strides:?}, must place no two elements in the same memory"
+        ))
+    }
+
+    /// Refuses negative lengths, which are on the host.
+    fn check_lengths(&self, strides: &[i64]) -> Result<(), Failure> {
+        let lengths = self.lengths;
+        if !self.length_type.signed {
+            return Ok(());
+        }
+        // SAFETY: PyTorch's tensor on the host has integers of this width at these places, and nobody writes them now.
+        match unsafe { first_negative(lengths.address, lengths.sizes, strides, lengths.width) } {
+            None => Ok(()),
+            Some((found, mut at)) => {
+                at.reverse();
+                let at = if at.is_empty() { String::new() } else { format!("{at:?}") };
+                Err(Failure::argument(format!("lengths{at} is {found}, must be at least 0")))
+            }
+        }
+    }
+}
+
+/// The first negative integer of a tensor in row-major order, and its indices, the last one first. `strides` are in bytes.
+///
+/// # Safety
+///
+/// The tensor has initialized integers of `width` bytes, 4 or 8, which nobody writes now.
+unsafe fn first_negative(address: Address, sizes: &[i64], strides: &[i64], width: usize) -> Option<(i64, Vec<i64>)> {
+    let (Some((&size, inner)), Some((&stride, strides))) = (sizes.split_first(), strides.split_first()) else {
+        let found = match width {
+            // SAFETY: the caller's promise.
+            4 => i64::from(unsafe { (address as *const i32).read_unaligned() }),
+            // SAFETY: the caller's promise.
+            _ => unsafe { (address as *const i64).read_unaligned() },
+        };
+        return (found < 0).then(|| (found, Vec::new()));
+    };
+    (0..size).find_map(|k| {
+        // SAFETY: the caller's promise, for a part of the tensor.
+        let (found, mut at) =
+            unsafe { first_negative(address.wrapping_add_signed(k * stride), inner, strides, width) }?;
+        at.push(k);
+        Some((found, at))
+    })
+}

@@ -1,0 +1,138 @@
+//! Tensors that a kernel owns.
+
+use std::ptr::null_mut;
+
+use dml::lowering::ForeignTensor;
+use dml::Address;
+
+use super::api::{check, Handle, Torch};
+use super::layout::{empty_like, MAX_RANK};
+use crate::status::Failure;
+
+/// A tensor of PyTorch. Dropping it gives PyTorch's reference back.
+pub struct Tensor<'a> {
+    torch: &'a Torch,
+    handle: Handle,
+}
+
+impl Drop for Tensor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the handle is owned, and not used again. A failure leaves nothing to do.
+        let _ = unsafe { (self.torch.cpu.delete_tensor)(self.handle) };
+    }
+}
+
+/// What a kernel needs to know of a tensor.
+pub struct Description<'a> {
+    pub sizes: &'a [i64],
+    /// In elements.
+    pub strides: &'a [i64],
+    pub dtype: i32,
+    pub device_type: i32,
+    pub device_index: i32,
+    pub address: Address,
+    /// Bytes of an element.
+    pub width: usize,
+}
+
+impl<'a> Tensor<'a> {
+    /// # Safety
+    ///
+    /// The handle is a live tensor's, and the caller's own.
+    pub unsafe fn from_handle(torch: &'a Torch, handle: Handle) -> Self {
+        Self { torch, handle }
+    }
+
+    /// Gives up the ownership.
+    pub fn into_handle(self) -> Handle {
+        let handle = self.handle;
+        std::mem::forget(self);
+        handle
+    }
+
+    /// Whether autograd would have to follow a change of this tensor now.
+    pub fn has_gradient(&self) -> bool {
+        let cpp = &self.torch.cpp;
+        // SAFETY: the handle is a live `at::Tensor`, which is a pointer to its `TensorImpl`.
+        unsafe { (cpp.grad_mode)() && (cpp.requires_grad)(*self.handle.cast()) }
+    }
+
+    /// Tells autograd that the tensor has changed, so that a backward pass that saved it is an error. Inference tensors have no version.
+    pub fn bump_version(&self) {
+        let cpp = &self.torch.cpp;
+        // SAFETY: the handle is a live `at::Tensor`, and no inference tensor.
+        unsafe {
+            if !(cpp.is_inference)(self.handle) {
+                (cpp.bump_version)(self.handle);
+            }
+        }
+    }
+
+    /// Reads a value with one of libtorch's functions.
+    fn get<T>(&self, from: unsafe extern "C" fn(Handle, *mut T) -> i32, name: &str, zero: T) -> Result<T, Failure> {
+        let mut value = zero;
+        // SAFETY: the handle is live, and the function writes a `T`.
+        check(unsafe { from(self.handle, &mut value) }, name)?;
+        Ok(value)
+    }
+
+    pub fn address(&self) -> Result<Address, Failure> {
+        Ok(self.get(self.torch.cpu.data, "aoti_torch_get_data_ptr", null_mut())? as Address)
+    }
+
+    pub fn describe(&self) -> Result<Description<'_>, Failure> {
+        let cpu = &self.torch.cpu;
+        let rank = self.get(cpu.dim, "aoti_torch_get_dim", 0)? as usize;
+        let numbers = |from: *const i64| match rank {
+            0 => &[][..],
+            // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel changes them.
+            _ => unsafe { std::slice::from_raw_parts(from, rank) },
+        };
+        let dtype = self.get(cpu.dtype, "aoti_torch_get_dtype", 0)?;
+        Ok(Description {
+            sizes: numbers(self.get(cpu.sizes, "aoti_torch_get_sizes", std::ptr::null())?),
+            strides: numbers(self.get(cpu.strides, "aoti_torch_get_strides", std::ptr::null())?),
+            dtype,
+            device_type: self.get(cpu.device_type, "aoti_torch_get_device_type", 0)?,
+            device_index: self.get(cpu.device_index, "aoti_torch_get_device_index", 0)?,
+            address: self.address()?,
+            // SAFETY: the dtype is a tensor's.
+            width: unsafe { (cpu.element_size)(dtype) },
+        })
+    }
+
+    /// `torch.empty_like` of a tensor of at most [`MAX_RANK`] dimensions, and its strides in elements.
+    pub fn empty_like(torch: &'a Torch, like: &Description<'_>) -> Result<(Self, [i64; MAX_RANK]), Failure> {
+        let (rank, sizes, strides) =
+            (like.sizes.len() as i64, like.sizes.as_ptr(), empty_like(like.sizes, like.strides));
+        let (dtype, device_type, device_index) = (like.dtype, like.device_type, like.device_index);
+        let (of_strides, make, mut handle) = (strides.as_ptr(), torch.cpu.empty_strided, null_mut());
+        // SAFETY: both arrays have `rank` numbers. The function writes a handle, which the caller owns.
+        let status = unsafe { make(rank, sizes, of_strides, dtype, device_type, device_index, &mut handle) };
+        check(status, "aoti_torch_empty_strided")?;
+        Ok((Self { torch, handle }, strides))
+    }
+}
+
+/// The strides of a tensor in bytes.
+pub struct Strides {
+    numbers: [i64; MAX_RANK],
+    rank: usize,
+}
+
+impl Strides {
+    /// `strides` are in elements; at most [`MAX_RANK`].
+    pub fn in_bytes(strides: &[i64], width: usize) -> Self {
+        let mut numbers = [0; MAX_RANK];
+        numbers.iter_mut().zip(strides).for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
+        Self { numbers, rank: strides.len() }
+    }
+
+    pub fn get(&self) -> &[i64] {
+        &self.numbers[..self.rank]
+    }
+
+    pub fn with<'a>(&'a self, sizes: &'a [i64]) -> ForeignTensor<'a> {
+        ForeignTensor { sizes, strides_in_bytes: Some(self.get()) }
+    }
+}

@@ -1,0 +1,69 @@
+//! PyTorch's operators, registered with a stand-in for libtorch that a C++ compiler makes: every call, every failure, every way to register, and
+//! no handle that stays. Skipped, and counted, where there is no C++ compiler. The tests with PyTorch are in python/tests.
+
+mod common;
+
+use std::path::Path;
+
+use common::{compile, library, run, text, CPP};
+
+/// The stand-in in a folder, and the program. Returns false without a compiler.
+fn programs(folder: &Path, stand_in: &[&str], program: &[&str]) -> bool {
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libtorch_cpu.so"];
+    let stand_in = [&CPP[..], &shared, stand_in].concat();
+    compile("CXX", &stand_in, "tests/torch/libtorch_cpu.cpp", &[], &folder.join("libtorch_cpu.so"))
+        && compile(
+            "CXX",
+            &[&CPP, program].concat(),
+            "tests/torch/kernels.cpp",
+            &["-ldml_cuda", "-ldl"],
+            &folder.join("kernels"),
+        )
+}
+
+fn expect(folder: &Path, arguments: &[&str], variables: &[(&str, &str)], printed: &str) {
+    let mut program = run(&folder.join("kernels"));
+    let output = program.arg(folder.join("libtorch_cpu.so")).args(arguments).envs(variables.iter().copied()).output();
+    let output = output.expect("it starts");
+    assert_eq!(text(&output), printed, "{arguments:?} {variables:?}");
+    assert!(output.status.success(), "{:?}", output.status);
+}
+
+const RIGHT: &str = "all calls are right\n";
+
+/// The address sanitizer finds what leaks.
+#[test]
+fn every_kernel_is_called_rightly_and_wrongly() {
+    let folder = tempfile::tempdir().expect("a folder");
+    if programs(folder.path(), &[], &["-fsanitize=address", "-g"]) {
+        expect(folder.path(), &[], &[("ASAN_OPTIONS", "detect_leaks=1")], RIGHT);
+    }
+}
+
+#[test]
+fn a_pytorch_that_is_too_old_is_a_clear_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    if programs(folder.path(), &["-DTOO_OLD"], &[]) {
+        expect(folder.path(), &["old"], &[], "it is too old\n");
+    }
+}
+
+#[test]
+fn the_library_registers_when_it_is_loaded_after_pytorch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    if programs(folder.path(), &[], &[]) {
+        let library = library().join("libdml_cuda_torch.so");
+        expect(folder.path(), &[&library.to_string_lossy()], &[], RIGHT);
+    }
+}
+
+#[test]
+fn the_library_registers_when_it_is_preloaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    if programs(folder.path(), &[], &[]) {
+        let preloaded = library().join("libdml_cuda_torch.so");
+        let found = format!("{}:{}", folder.path().display(), library().display());
+        let variables = [("LD_PRELOAD", &*preloaded.to_string_lossy()), ("LD_LIBRARY_PATH", &found)];
+        expect(folder.path(), &["registered"], &variables, RIGHT);
+    }
+}

@@ -1,0 +1,221 @@
+// Registers the kernels with the stand-in for libtorch, and calls them rightly and wrongly. Links neither.
+//   kernels TORCH               registers with the library TORCH
+//   kernels TORCH old           expects that it is too old
+//   kernels TORCH LIBRARY       loads LIBRARY, which registers
+//   kernels TORCH registered    expects that a preloaded library has registered
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "dml_cuda.h"
+
+using Kernel = void (*)(uint64_t*, uint64_t, uint64_t);
+struct Tensor;
+
+#define CHECK(condition)                                                            \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
+            std::exit(1);                                                           \
+        }                                                                           \
+    } while (0)
+
+static void* torch = nullptr;
+
+template <typename F>
+static F* function(const char* name) {
+    void* found = dlsym(torch, name);
+    CHECK(found != nullptr);
+    return reinterpret_cast<F*>(found);
+}
+
+static int live() { return function<int()>("stand_in_live")(); }
+static void refuse(int calls) { function<void(int)>("stand_in_refuse")(calls); }
+static Kernel kernel(const char* name) { return function<Kernel(const char*)>("stand_in_kernel")(name); }
+static void release(Tensor* tensor) { function<int32_t(Tensor*)>("aoti_torch_delete_tensor_object")(tensor); }
+static uint64_t again(Tensor* tensor) { return reinterpret_cast<uint64_t>(function<Tensor*(Tensor*)>("stand_in_again")(tensor)); }
+
+enum { UINT8 = 0, INT32 = 3, INT64 = 4, FLOAT32 = 6, CPU = 0, CUDA = 1 };
+
+static Tensor* tensor(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int32_t dtype, int32_t device = CPU) {
+    auto make = function<Tensor*(const int64_t*, const int64_t*, int64_t, int32_t, int32_t)>("stand_in_tensor");
+    return make(sizes.data(), strides.data(), static_cast<int64_t>(sizes.size()), dtype, device);
+}
+
+template <typename T>
+static T* data(Tensor* of) {
+    void* found = nullptr;
+    function<int32_t(Tensor*, void**)>("aoti_torch_get_data_ptr")(of, &found);
+    return static_cast<T*>(found);
+}
+
+// Registers; returns the message of the failure.
+static std::string registered(uint32_t status) {
+    DML_CUDA_ERROR* error = nullptr;
+    CHECK(dml_cuda_register_torch(&error) == status && dml_cuda_error_status(error) == status);
+    std::string message = error != nullptr ? dml_cuda_error_message(error) : "";
+    dml_cuda_destroy_error(error);
+    return message;
+}
+
+// Calls a kernel as PyTorch does: it owns the handles on the stack. Returns the result, or null for none.
+static Tensor* call(const char* name, Tensor* x, Tensor* lengths, int64_t dim) {
+    uint64_t stack[3] = {again(x), again(lengths), static_cast<uint64_t>(dim)};
+    const bool in_place = name[std::strlen(name) - 1] == '_';
+    kernel(name)(stack, 3, in_place ? 0 : 1);
+    return in_place ? nullptr : reinterpret_cast<Tensor*>(stack[0]);
+}
+
+// A call that must throw std::runtime_error, and leave no handle.
+static std::string thrown(const char* name, Tensor* x, Tensor* lengths, int64_t dim) {
+    const int before = live();
+    try {
+        call(name, x, lengths, dim);
+    } catch (const std::runtime_error& error) {
+        CHECK(live() == before);
+        return error.what();
+    }
+    CHECK(!"it must throw");
+    return "";
+}
+
+static const char* const COPIES[] = {"CPU reverse_subsequences", "CPU _reverse_subsequences"};
+static const char* const IN_PLACE[] = {"CPU reverse_subsequences_", "CPU _reverse_subsequences_"};
+
+static int version(Tensor* tensor) { return function<int(Tensor*)>("stand_in_version")(tensor); }
+static void mark(Tensor* tensor, int requires_grad, int inference) {
+    function<void(Tensor*, int, int)>("stand_in_mark")(tensor, requires_grad, inference);
+}
+
+static void check_calls() {
+    // [2, 3] in column-major order: the result has the same layout.
+    Tensor* x = tensor({2, 3}, {1, 2}, FLOAT32);
+    for (int k = 0; k < 6; ++k) data<float>(x)[k] = static_cast<float>(k);
+    Tensor* lengths = tensor({2, 1}, {1, 1}, INT64);
+    data<int64_t>(lengths)[0] = 2, data<int64_t>(lengths)[1] = 5;
+    const float required[] = {2, 5, 0, 3, 4, 1};
+    for (const char* name : COPIES) {
+        Tensor* result = call(name, x, lengths, -1);
+        int64_t* strides = nullptr;
+        function<int32_t(Tensor*, int64_t**)>("aoti_torch_get_strides")(result, &strides);
+        CHECK(strides[0] == 1 && strides[1] == 2);
+        CHECK(std::memcmp(data<float>(result), required, sizeof required) == 0);
+        release(result);
+    }
+    CHECK(version(x) == 0);
+    CHECK(call(IN_PLACE[0], x, lengths, 1) == nullptr);
+    CHECK(std::memcmp(data<float>(x), required, sizeof required) == 0);
+    CHECK(version(x) == 1);
+    CHECK(call(IN_PLACE[1], x, lengths, 1) == nullptr);
+    CHECK(data<float>(x)[1] == 1 && version(x) == 2);
+    mark(x, 0, 1);
+    CHECK(call(IN_PLACE[0], x, lengths, 1) == nullptr);
+    CHECK(data<float>(x)[1] == 5 && version(x) == 2);
+    Tensor* empty = tensor({0, 3}, {3, 1}, FLOAT32);
+    Tensor* none = tensor({0, 1}, {1, 1}, INT32);
+    Tensor* result = call(COPIES[0], empty, none, 1);
+    for (Tensor* made : {x, lengths, empty, none, result}) release(made);
+    CHECK(live() == 0);
+}
+
+static void check_failures() {
+    Tensor* x = tensor({2, 3}, {3, 1}, FLOAT32);
+    for (int k = 0; k < 6; ++k) data<float>(x)[k] = static_cast<float>(k);
+    Tensor* lengths = tensor({2, 1}, {1, 1}, INT32);
+    Tensor* negative = tensor({2, 1}, {1, 1}, INT64);
+    data<int64_t>(negative)[1] = -4;
+    Tensor* bytes = tensor({2, 1}, {1, 1}, UINT8);
+    Tensor* wide = tensor({3}, {1}, INT64);
+    Tensor* deep = tensor({1, 2, 1}, {2, 1, 1}, INT64);
+    Tensor* scalar = tensor({}, {}, INT64);
+    Tensor* elsewhere = tensor({2, 1}, {1, 1}, INT64, CUDA);
+    Tensor* expanded = tensor({2, 3}, {0, 1}, FLOAT32);
+    Tensor* many = tensor(std::vector<int64_t>(65, 1), std::vector<int64_t>(65, 1), FLOAT32);
+    struct Case {
+        Tensor *x, *lengths;
+        int64_t dim;
+        const char* words;
+    };
+    for (const Case& wrong : {
+             Case{x, lengths, 2, "dim is 2, must be from -2 to 1, of an x of 2 dimensions"},
+             Case{x, negative, 1, "lengths[1, 0] is -4, must be at least 0"},
+             Case{x, bytes, 1, "lengths has PyTorch's dtype number 0, must be int32, int64, uint32 or uint64"},
+             Case{x, wide, 1, "dimension 0 of lengths is 3, must be 1"},
+             Case{x, deep, 1, "lengths has 3 dimensions, must have at most 2, as x"},
+             Case{x, elsewhere, 1, "lengths is on cuda:0, must be on cpu, as x"},
+             Case{scalar, scalar, 0, "x has 0 dimensions, must have from 1 to 64"},
+             Case{many, scalar, 0, "x has 65 dimensions, must have from 1 to 64"},
+         }) {
+        for (const char* name : {COPIES[0], COPIES[1], "CPU reverse_subsequences_"}) {
+            const char* end = std::strrchr(name, '_') == name + std::strlen(name) - 1 ? "_: " : ": ";
+            CHECK(thrown(name, wrong.x, wrong.lengths, wrong.dim) == std::string("dml_cuda::reverse_subsequences") + end + wrong.words);
+        }
+    }
+    CHECK(thrown("CPU reverse_subsequences_", expanded, lengths, 1) ==
+          "dml_cuda::reverse_subsequences_: x has sizes [2, 3] and strides [0, 1], must place no two elements in the same memory");
+    mark(x, 1, 0);
+    CHECK(thrown(IN_PLACE[0], x, lengths, 1) ==
+          "dml_cuda::reverse_subsequences_: x requires a gradient, must not if it is reversed in place: use reverse_subsequences");
+    CHECK(version(x) == 0);
+    refuse(1);
+    CHECK(thrown(COPIES[0], x, lengths, 1) ==
+          "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_empty_strided failed; PyTorch has written why to its log");
+    // There is no libtorch_cuda.so here, and usually no GPU.
+    Tensor* gpu = tensor({2, 3}, {3, 1}, FLOAT32, CUDA);
+    CHECK(thrown("CUDA reverse_subsequences", gpu, elsewhere, 1).rfind("dml_cuda::reverse_subsequences: ", 0) == 0);
+    CHECK(thrown("CUDA reverse_subsequences_", gpu, elsewhere, 1).rfind("dml_cuda::reverse_subsequences_: ", 0) == 0);
+    for (int k = 0; k < 6; ++k) CHECK(data<float>(x)[k] == static_cast<float>(k));
+    for (Tensor* made : {x, lengths, negative, bytes, wide, deep, scalar, elsewhere, expanded, many, gpu}) release(made);
+    CHECK(live() == 0);
+}
+
+int main(int count, char** arguments) {
+    CHECK(count >= 2);
+    const std::string how = count > 2 ? arguments[2] : "";
+    if (how != "registered") {
+        CHECK(registered(DML_CUDA_STATUS_TORCH) ==
+              "PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered");
+    }
+    torch = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+    CHECK(torch != nullptr);
+    if (how == "old") {
+        CHECK(registered(DML_CUDA_STATUS_TORCH) == "this PyTorch has no aoti_torch_library_impl, must be PyTorch 2.8 or newer");
+        std::puts("it is too old");
+        return 0;
+    }
+    if (how.empty()) {
+        // Every step of the registration may fail. A later registration starts again.
+        for (const char* function : {"torch::Library", "aoti_torch_library_def"}) {
+            const char* schema = "_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor";
+            Tensor* library = nullptr;
+            if (std::strcmp(function, "torch::Library") == 0) {
+                refuse(1);
+            } else {
+                // Another copy of the library has defined an operator.
+                ::function<int32_t(const char*, const char*, uint32_t, Tensor**)>("aoti_torch_library_init_fragment")("dml_cuda", "", 0, &library);
+                CHECK(::function<int32_t(Tensor*, const char*)>("aoti_torch_library_def")(library, schema) == 0);
+            }
+            CHECK(registered(DML_CUDA_STATUS_TORCH).rfind(std::string("PyTorch's ") + function, 0) == 0);
+            CHECK(kernel(COPIES[0]) == nullptr);
+            if (library != nullptr) ::function<int32_t(Tensor*)>("aoti_torch_delete_library_object")(library);
+        }
+        CHECK(registered(DML_CUDA_STATUS_OK).empty());
+    } else if (how != "registered") {
+        CHECK(dlopen(how.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr);
+    }
+    CHECK(kernel(COPIES[0]) != nullptr);
+    CHECK(registered(DML_CUDA_STATUS_OK).empty());
+    auto schema = function<const char*(const char*)>("stand_in_schema");
+    CHECK(std::string(schema("reverse_subsequences_")) == "reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()");
+    for (int k = 0; k < 1000; ++k) {
+        check_calls();
+        check_failures();
+    }
+    std::puts("all calls are right");
+}

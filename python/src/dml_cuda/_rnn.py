@@ -1,0 +1,154 @@
+"""A bidirectional RNN over padded batches, whose lengths stay on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+_PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
+_KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
+_LENGTHS = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64)
+
+
+def _check_kind(rnn: Any) -> None:
+    if not isinstance(rnn, _KINDS):
+        kind = f"{type(rnn).__module__}.{type(rnn).__qualname__}"
+        raise TypeError(f"rnn is a {kind}, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN")
+    if type(rnn).forward not in [kind.forward for kind in _KINDS]:
+        raise TypeError(f"rnn is a {type(rnn).__qualname__} with a forward of its own, which would not run, must have PyTorch's")
+
+
+class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
+    """Runs a bidirectional ``torch.nn.LSTM``, ``GRU`` or ``RNN`` over padded sequences, in place of ``pack_padded_sequence``.
+
+    Each layer is two plain passes. The second reads its sequences reversed. The lengths stay on x's device, nothing waits for them, and
+    CUDA graphs can capture a call.
+
+    rnn: shares its weights, which keep their names in ``rnn.state_dict()``. On a GPU this module lays them out for single passes: a direct
+    call of rnn still works, but PyTorch then copies its weights in every call and warns.
+
+    Calls are ``module(x, lengths, hx=None)`` and return ``(output, h_n)``:
+
+    x: [T, B, F], or [B, T, F] if rnn is ``batch_first``. Padding may have any values, also NaN.
+    lengths: [B], integers on x's device, in any order. A length above T acts as T. A row of length 0 is all padding. A negative length is an
+    error on the CPU and acts as 0 on a GPU.
+    hx: the initial states as rnn takes them: h_0, for an LSTM (h_0, c_0). None is zeros.
+    output: as ``pad_packed_sequence`` returns it, in the length of x; zeros in the padding.
+    h_n: the states at the ends of the sequences, as rnn returns them; h_0 for a length of 0. There is no c_n.
+
+    >>> import torch, dml_cuda.torch
+    >>> rnn = dml_cuda.torch.BidirectionalRNN(torch.nn.GRU(3, 5, bidirectional=True))
+    >>> output, h_n = rnn(torch.randn(7, 2, 3), torch.tensor([7, 4]))
+    >>> output.shape, h_n.shape, output[4:, 1].any()
+    (torch.Size([7, 2, 10]), torch.Size([2, 2, 5]), tensor(False))
+    """
+
+    def __init__(self, rnn: torch.nn.RNNBase) -> None:
+        super().__init__()
+        _check_kind(rnn)
+        if not rnn.bidirectional:
+            raise ValueError("rnn.bidirectional is False, must be True")
+        self.rnn = rnn
+        self.flatten_parameters()
+
+    def flatten_parameters(self) -> None:
+        """Lays out the weights of each pass as one block, as cuDNN needs them. Does nothing for weights that cuDNN does not run.
+
+        Moving and copying this module does it too. Call it after rnn itself was moved, or after its own ``flatten_parameters``.
+        """
+        rnn, weights = self.rnn, [weight for of_pass in self.rnn.all_weights for weight in of_pass]
+        first = weights[0]
+        if (
+            not all(weight.is_cuda and weight.dtype == first.dtype for weight in weights)
+            or not torch.backends.cudnn.is_acceptable(first)
+            or not torch._use_cudnn_rnn_flatten_weight()
+            or len({weight.data_ptr() for weight in weights}) < len(weights)
+        ):
+            return
+        mode = torch.backends.cudnn.rnn.get_cudnn_mode(rnn.mode)
+        with torch.no_grad(), torch.cuda.device_of(first):
+            for of_pass in rnn.all_weights:
+                # One layer and one direction. The Parameters stay the same objects, with other memory.
+                torch._cudnn_rnn_flatten_weight(
+                    of_pass, len(of_pass), of_pass[0].shape[1], mode, rnn.hidden_size, rnn.proj_size, 1, False, False
+                )
+
+    def _apply(self, fn: Any, recurse: bool = True) -> BidirectionalRNN:
+        super()._apply(fn, recurse)
+        self.flatten_parameters()
+        return self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.flatten_parameters()
+
+    @torch.compiler.disable  # type: ignore[misc, untyped-decorator]
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor, hx: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        # Compiled, a pass would become a loop over all steps. PyTorch excludes its own RNNs for this reason.
+        from .torch import reverse_subsequences
+
+        rnn = self.rnn
+        _check_kind(rnn)  # quantize_dynamic replaces it
+        for key, hook in rnn._forward_pre_hooks.items():
+            # Pruning and weight_norm compute weights so. A hook may not change x.
+            changed = hook(rnn, (x,), {}) if key in rnn._forward_pre_hooks_with_kwargs else hook(rnn, (x,))
+            if changed is not None:
+                raise ValueError(f"{hook} of rnn changes its arguments, must not: give it to the BidirectionalRNN")
+        states = self._checked(x, lengths, hx)
+        weights, lengths = rnn.all_weights, lengths.to(torch.int64)
+        of_lanes = lengths[None, :, None]
+        x = (x.transpose(0, 1) if rnn.batch_first else x).contiguous()
+        steps, batch, _ = x.shape
+        padding = torch.arange(steps, device=x.device)[:, None, None] >= of_lanes
+        if torch.is_grad_enabled():
+            # In both directions padding comes last and cannot change an output. But a NaN there would reach the gradients of the weights.
+            x = torch.where(padding, x.new_zeros(()), x)
+        size = rnn.proj_size or rnn.hidden_size
+        if hx is None:
+            sizes = [size, rnn.hidden_size] if rnn.mode == "LSTM" else [size]
+            states = [x.new_zeros(1, batch, of_state).expand(len(weights), -1, -1) for of_state in sizes]
+
+        def run(k: int, x: torch.Tensor) -> torch.Tensor:
+            """Pass k, over one layer in one direction."""
+            initial = [state[k : k + 1] for state in states]
+            hx = initial if rnn.mode == "LSTM" else initial[0]
+            return _PASSES[rnn.mode](x, hx, weights[k], rnn.bias, 1, 0.0, rnn.training, False, False)[0]
+
+        last = (of_lanes.clamp(1, steps) - 1).expand(1, batch, size)
+        ends = []
+        for layer in range(rnn.num_layers):
+            if layer and rnn.dropout:
+                x = torch.nn.functional.dropout(x, rnn.dropout, rnn.training)
+            backward = run(2 * layer + 1, reverse_subsequences(x, of_lanes, 0))
+            x = torch.cat((run(2 * layer, x), reverse_subsequences(backward, of_lanes, 0)), 2).masked_fill_(padding, 0)
+            ends += [x[:, :, :size].gather(0, last), x[:1, :, size:]]
+        h_n = torch.cat(ends)
+        if hx is not None:
+            h_n = torch.where(of_lanes < 1, states[0].to(h_n.dtype), h_n)
+        return (x.transpose(0, 1) if rnn.batch_first else x), h_n
+
+    def _checked(self, x: Any, lengths: Any, hx: Any) -> list[torch.Tensor]:
+        """Checks the arguments, and returns the initial states: [h_0], for an LSTM [h_0, c_0]."""
+        rnn = self.rnn
+        for name, value in (("x", x), ("lengths", lengths)):
+            if not isinstance(value, torch.Tensor):
+                raise TypeError(f"{name} is a {type(value).__qualname__}, must be a tensor")
+        if x.dim() != 3 or 0 in x.shape[:2]:
+            layout = "[B, T, F]" if rnn.batch_first else "[T, B, F]"
+            raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T and B of at least 1")
+        batch = x.shape[0 if rnn.batch_first else 1]
+        if lengths.dtype not in _LENGTHS:
+            raise TypeError(f"lengths has dtype {lengths.dtype}, must be int64 or an integer type of at most 32 bits")
+        if list(lengths.shape) != [batch]:
+            raise ValueError(f"lengths has shape {list(lengths.shape)}, must have [{batch}], the batch size")
+        if lengths.device != x.device:
+            raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
+        if hx is None:
+            rnn.check_input(x, None)
+            return []
+        lstm = rnn.mode == "LSTM"
+        if not (isinstance(hx, (tuple, list)) and len(hx) == 2 if lstm else isinstance(hx, torch.Tensor)):
+            raise TypeError(f"hx is a {type(hx).__qualname__}, must be {'(h_0, c_0), as rnn is an LSTM' if lstm else 'the tensor h_0'}")
+        rnn.check_forward_args(x, hx, None)
+        return list(hx) if lstm else [hx]

@@ -1,0 +1,456 @@
+"""dml_cuda.torch.BidirectionalRNN, compared with pack_padded_sequence, on the CPU and on the GPU. Skipped, and counted, without PyTorch.
+The GPU part is skipped without a GPU, unless REQUIRE_CUDA=1."""
+
+import copy
+import doctest
+import itertools
+import os
+import pickle
+import sys
+import unittest
+import warnings
+
+try:
+    import torch
+
+    import dml_cuda.torch as dt
+except ImportError:
+    torch = None
+CUDA = torch is not None and torch.cuda.is_available()
+if os.environ.get("REQUIRE_CUDA") == "1" and not CUDA:
+    raise SystemExit("REQUIRE_CUDA=1, and there is no PyTorch with a GPU")
+DEVICES = ["cpu"] + (["cuda"] if CUDA else [])
+STEPS, BATCH, FEATURES, HIDDEN = 9, 5, 6, 8
+LENGTHS = [4, 9, 1, 7, 4]
+
+
+def kinds():
+    """Every module with its name: LSTM with and without projections, GRU, both RNNs."""
+    nn = torch.nn
+    return [
+        ("LSTM", nn.LSTM, {}),
+        ("LSTM, projected", nn.LSTM, {"proj_size": 3}),
+        ("GRU", nn.GRU, {}),
+        ("RNN", nn.RNN, {}),
+        ("RNN, relu", nn.RNN, {"nonlinearity": "relu"}),
+    ]
+
+
+def packed(rnn, x, lengths, hx=None):
+    """PyTorch's way. Its lengths must be from 1 to T, on the host."""
+    nn, lengths = torch.nn.utils.rnn, lengths.cpu()
+    batch_first, steps = rnn.batch_first, x.shape[1 if rnn.batch_first else 0]
+    output, states = rnn(nn.pack_padded_sequence(x, lengths, batch_first, enforce_sorted=False), hx)
+    output, _ = nn.pad_packed_sequence(output, batch_first, total_length=steps)
+    return output, states[0] if isinstance(rnn, torch.nn.LSTM) else states
+
+
+def states(rnn, batch, **options):
+    """Random initial states."""
+    layers, size = 2 * rnn.num_layers, rnn.proj_size or rnn.hidden_size
+    h_0 = torch.randn(layers, batch, size, **options)
+    return (h_0, torch.randn(layers, batch, rnn.hidden_size, **options)) if isinstance(rnn, torch.nn.LSTM) else h_0
+
+
+def leaves(*values):
+    """The tensors of arguments, flat."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif value is not None:
+            yield from leaves(*value)
+
+
+def gradients(found, parameters, weights):
+    """Of a sum of both outputs with random weights: every element has a gradient of its own."""
+    total = sum((value * weight).sum() for value, weight in zip(found, weights))
+    return torch.autograd.grad(total, parameters)
+
+
+@unittest.skipIf(torch is None, "no PyTorch")
+class BidirectionalRNN(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        # On the CPU PyTorch says that oneDNN runs no projections.
+        warnings.filterwarnings("ignore", "LSTM with projections")
+        # cuDNN's default for float32 has the precision of TF32.
+        before, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
+        self.addCleanup(setattr, torch.backends.cudnn, "allow_tf32", before)
+
+    def close(self, found, required, tolerance):
+        torch.testing.assert_close(found, required, rtol=tolerance, atol=tolerance)
+
+    def of_outputs(self, device):
+        """The tolerance of float32. On a GPU, of three layers of nn.RNN the outputs of packing differ by up to 1.4e-5."""
+        return 1e-5 if device == "cpu" else 2e-5
+
+    def of_gradients(self, device):
+        """The tolerance of gradients. On a GPU packed and plain passes sum them with different kernels."""
+        return 1e-5 if device == "cpu" else 1e-4
+
+    def test_outputs_states_and_gradients_equal_those_of_packing(self):
+        cases = 0
+        for device, (name, kind, options), layers, batch_first, (bias, with_states), half in itertools.product(
+            DEVICES, kinds(), (1, 2, 3), (False, True), ((True, False), (True, True), (False, True)), (False, True)
+        ):
+            with self.subTest(name, device=device, layers=layers, batch_first=batch_first, bias=bias, hx=with_states, half=half):
+                like = {"device": device, "dtype": torch.float16 if half else torch.float32}
+                rnn = kind(FEATURES, HIDDEN, layers, bias=bias, batch_first=batch_first, bidirectional=True, **like, **options)
+                module = dt.BidirectionalRNN(rnn)
+                x = torch.randn((BATCH, STEPS, FEATURES) if batch_first else (STEPS, BATCH, FEATURES), requires_grad=not half, **like)
+                hx = states(rnn, BATCH, requires_grad=not half, **like) if with_states else None
+                lengths = torch.tensor(LENGTHS, device=device)
+                with torch.no_grad():
+                    required = packed(rnn, x, lengths, hx)
+                    self.close(module(x, lengths, hx), required, 2e-3 if half else self.of_outputs(device))
+                if not half:
+                    found, required = module(x, lengths, hx), packed(rnn, x, lengths, hx)
+                    self.close(found, required, self.of_outputs(device))
+                    weights = [torch.randn_like(value) for value in required]
+                    of = [x, *leaves(hx), *rnn.parameters()]
+                    self.close(gradients(found, of, weights), gradients(required, of, weights), self.of_gradients(device))
+                cases += 1
+        self.assertEqual(cases, 5 * 3 * 2 * 3 * 2 * len(DEVICES))
+
+    def test_weights_that_hooks_compute(self):
+        from torch.nn.utils import prune, weight_norm
+
+        x, lengths = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
+        for change in (lambda rnn: prune.l1_unstructured(rnn, "weight_hh_l0", 0.5), lambda rnn: weight_norm(rnn, "weight_ih_l0_reverse")):
+            rnn = torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)
+            change(rnn)
+            module = dt.BidirectionalRNN(rnn)
+            optimizer = torch.optim.SGD(module.parameters(), 0.5)
+            for _ in range(3):
+                optimizer.zero_grad()
+                output = module(x, lengths)[0]
+                self.close(output, packed(rnn, x, lengths, None)[0], 1e-5)
+                output.square().sum().backward()
+                optimizer.step()
+        rnn.register_forward_pre_hook(lambda module, given: (given[0] + 1,))
+        with self.assertRaisesRegex(ValueError, "changes its arguments, must not"):
+            module(x, lengths)
+
+    def test_modules_that_would_not_run(self):
+        class Own(torch.nn.LSTM):
+            def forward(self, x, hx=None):
+                return super().forward(x + 1, hx)
+
+        with self.assertRaisesRegex(TypeError, "Own with a forward of its own"):
+            dt.BidirectionalRNN(Own(FEATURES, HIDDEN, bidirectional=True))
+        module = dt.BidirectionalRNN(torch.nn.LSTM(FEATURES, HIDDEN, bidirectional=True))
+        module.rnn = torch.nn.Linear(1, 1)
+        with self.assertRaisesRegex(TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM"):
+            module(torch.zeros(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS))
+
+    def test_lengths_of_0_and_above_the_size(self):
+        for device, (name, kind, options) in itertools.product(DEVICES, kinds()):
+            with self.subTest(name, device=device):
+                rnn = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device)
+                module, lengths = dt.BidirectionalRNN(rnn), torch.tensor([0, STEPS, 3, 0, STEPS + 4], device=device)
+                x, hx = torch.randn(STEPS, BATCH, FEATURES, device=device, requires_grad=True), states(rnn, BATCH, device=device, requires_grad=True)
+                output, h_n = module(x, lengths, hx)
+                some = torch.tensor([1, 2, 4], device=device)
+                of_some = [state[:, some].detach().requires_grad_() for state in leaves(hx)]
+                required = packed(rnn, x[:, some], lengths[some].clamp(max=STEPS), tuple(of_some) if rnn.mode == "LSTM" else of_some[0])
+                self.close((output[:, some], h_n[:, some]), required, 1e-5)
+                for row in (0, 3):
+                    self.assertFalse(output[:, row].any())
+                    self.assertTrue(torch.equal(h_n[:, row], hx[0][:, row] if rnn.mode == "LSTM" else hx[:, row]))
+                self.assertFalse(module(x, lengths)[1][:, [0, 3]].any())  # without hx the states are zeros
+                # The output of an empty row depends on nothing, and its state on h_0 alone.
+                weights = [torch.randn_like(output), torch.randn_like(h_n)]
+                of_weights = gradients((output, h_n), list(rnn.parameters()), weights)
+                of_required = gradients(required, list(rnn.parameters()), [weight[:, some] for weight in weights])
+                self.close(of_weights, of_required, self.of_gradients(device))
+                output, h_n = module(x, lengths, hx)
+                of_x, of_h, *of_c = gradients((output, h_n), [x, *leaves(hx)], weights)
+                for row in (0, 3):
+                    self.assertFalse(of_x[:, row].any() or any(state[:, row].any() for state in of_c))
+                    self.assertTrue(torch.equal(of_h[:, row], weights[1][:, row]))
+
+    def test_every_type_of_lengths(self):
+        rnn = torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)
+        for device in DEVICES:
+            module, x = dt.BidirectionalRNN(rnn.to(device)), torch.randn(STEPS, BATCH, FEATURES, device=device)
+            required = module(x, torch.tensor(LENGTHS, device=device))
+            for dtype in (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32):
+                found = module(x, torch.tensor(LENGTHS, device=device).to(dtype))
+                self.assertTrue(all(map(torch.equal, found, required)), dtype)
+
+    def test_padding_may_have_any_values(self):
+        lengths = torch.tensor([4, 9, 0, 7, 1])
+        padding = torch.arange(STEPS)[:, None] >= lengths
+        for device, (name, kind, options), value in itertools.product(DEVICES, kinds(), (float("nan"), float("inf"), 3e38)):
+            with self.subTest(name, device=device, value=value):
+                module = dt.BidirectionalRNN(kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device))
+                clean = torch.randn(STEPS, BATCH, FEATURES).masked_fill(padding[:, :, None], 0).to(device)
+                dirty = clean.masked_fill(padding[:, :, None].to(device), value).requires_grad_()
+                clean.requires_grad_()
+                on_device = lengths.to(device)
+                found, required = module(dirty, on_device), module(clean, on_device)
+                self.assertTrue(all(map(torch.equal, found, required)))
+                self.assertFalse(found[0][padding.to(device)].any())
+                weights = [torch.randn_like(part) for part in found]
+                of_dirty = gradients(found, [dirty, *module.parameters()], weights)
+                of_clean = gradients(required, [clean, *module.parameters()], weights)
+                self.assertTrue(all(part.isfinite().all() for part in of_dirty))
+                self.assertFalse(of_dirty[0][padding.to(device)].any())
+                self.close(of_dirty, of_clean, self.of_gradients(device))
+                with torch.no_grad():
+                    self.close(module(dirty, on_device), required, 1e-6)
+
+    def test_dropout_is_between_layers_in_training_only(self):
+        for device in DEVICES:
+            rnn = torch.nn.LSTM(FEATURES, HIDDEN, 3, dropout=0.5, bidirectional=True).to(device)
+            module, lengths = dt.BidirectionalRNN(rnn), torch.tensor(LENGTHS, device=device)
+            layers = [torch.nn.LSTM(FEATURES if k == 0 else 2 * HIDDEN, HIDDEN, bidirectional=True).to(device) for k in range(3)]
+            for k, layer in enumerate(layers):
+                layer.load_state_dict({name.replace(f"_l{k}", "_l0"): value for name, value in rnn.state_dict().items() if f"_l{k}" in name})
+            x = torch.randn(STEPS, BATCH, FEATURES, device=device)
+            with torch.no_grad():
+                torch.manual_seed(1)
+                found = module(x, lengths)
+                torch.manual_seed(1)
+                for k, layer in enumerate(layers):
+                    x_k = x if k == 0 else torch.nn.functional.dropout(x_k, 0.5)
+                    x_k, h_k = dt.BidirectionalRNN(layer)(x_k, lengths)
+                self.close((found[0], found[1][4:]), (x_k, h_k), 1e-6)
+                self.assertFalse(torch.equal(found[0], module(x, lengths)[0]))
+                module.eval()
+                self.close(module(x, lengths), packed(rnn, x, lengths), 1e-5)
+                rnn.train()  # the wrapped module's flag counts, as its dropout does
+                self.assertFalse(torch.equal(module(x, lengths)[0], module(x, lengths)[0]))
+
+    def test_the_weights_are_the_wrapped_modules(self):
+        for device in DEVICES:
+            rnn = torch.nn.GRU(FEATURES, HIDDEN, 2, bidirectional=True).to(device)
+            names, before = list(rnn.state_dict()), [id(weight) for weight in rnn.parameters()]
+            kept = copy.deepcopy(rnn.state_dict())
+            optimizer = torch.optim.SGD(rnn.parameters(), lr=0.1)
+            module, lengths = dt.BidirectionalRNN(rnn), torch.tensor(LENGTHS, device=device)
+            x = torch.randn(STEPS, BATCH, FEATURES, device=device)
+            self.assertEqual([id(weight) for weight in module.parameters()], before)
+            self.assertEqual((list(rnn.state_dict()), list(module.state_dict())), (names, [f"rnn.{name}" for name in names]))
+            self.close(rnn.state_dict(), kept, 0)
+            first = module(x, lengths)
+            first[0].sum().backward()
+            optimizer.step()
+            self.assertFalse(torch.equal(module(x, lengths)[0], first[0]))
+            for same in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+                self.assertFalse({weight.data_ptr() for weight in same.parameters()} & {weight.data_ptr() for weight in module.parameters()})
+                self.close(same(x, lengths), module(x, lengths), 1e-6)
+            rnn.load_state_dict(kept)
+            self.close(module(x, lengths), first, 1e-6)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch warns of the weights' layout on a GPU
+                self.close(packed(rnn, x, lengths), first, 1e-5)
+            # Other weights for one call.
+            zeros = {f"rnn.{name}": torch.zeros_like(value) for name, value in rnn.state_dict().items()}
+            self.assertFalse(torch.func.functional_call(module, zeros, (x, lengths))[0].any())
+            self.close(module(x, lengths), first, 1e-6)
+            with torch.no_grad():
+                self.close(module.double()(x.double(), lengths)[0].float(), first[0], 1e-5)
+            self.assertEqual([id(weight) for weight in module.parameters()], before)
+            self.assertEqual(module.to("cpu")(x.double().cpu(), lengths.cpu())[0].device.type, "cpu")
+
+    def test_compile_export_and_trace(self):
+        class Model(torch.nn.Module):
+            def __init__(self, rnn):
+                super().__init__()
+                self.rnn = rnn
+
+            def forward(self, x, lengths):
+                return self.rnn(x * 2, lengths)[0] + 1
+
+        class Plain(Model):
+            def forward(self, x, lengths):
+                return self.rnn(x * 2)[0] + lengths[:, None]
+
+        for device in DEVICES:
+            rnn = torch.nn.LSTM(FEATURES, HIDDEN, bidirectional=True).to(device).eval()
+            x, lengths = torch.randn(STEPS, BATCH, FEATURES, device=device), torch.tensor(LENGTHS, device=device)
+            plain, model = Plain(copy.deepcopy(rnn)).eval(), Model(dt.BidirectionalRNN(rnn)).eval()
+            required = model(x, lengths)
+            torch._dynamo.reset()
+            compiled = torch.compile(model, backend="aot_eager")
+            self.close(compiled(x, lengths), required, 1e-6)
+            self.close(compiled(x[:7], lengths), model(x[:7], lengths), 1e-6)
+            # What surrounds the module is compiled. With PyTorch's own RNNs nothing is.
+            graphs = [torch._dynamo.explain(one)(x, lengths).graph_count for one in (model, plain)]
+            self.assertEqual(graphs[0], 2)
+            self.assertGreaterEqual(*graphs)
+            with torch.no_grad():
+                self.close(torch.export.export(model, (x, lengths), strict=False).module()(x, lengths), required, 1e-6)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the checks of the arguments are not recorded
+                    traced = torch.jit.trace(model, (x, lengths))
+                for steps, batch in ((STEPS, BATCH), (7, 3), (20, 8)):
+                    other = torch.randn(steps, batch, FEATURES, device=device), torch.randint(0, steps + 3, (batch,), device=device)
+                    self.close(traced(*other), model(*other), 1e-6)
+
+    def test_errors_name_argument_found_and_required(self):
+        nn = torch.nn
+        for error, words, rnn in [
+            (TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN", nn.Linear(2, 3)),
+            (TypeError, "rnn is a torch.nn.modules.rnn.LSTMCell, must be", nn.LSTMCell(2, 3)),
+            (ValueError, "rnn.bidirectional is False, must be True", nn.GRU(2, 3)),
+        ]:
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                dt.BidirectionalRNN(rnn)
+        lstm, gru = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, bidirectional=True)) for kind in (nn.LSTM, nn.GRU))
+        first = dt.BidirectionalRNN(nn.GRU(FEATURES, HIDDEN, bidirectional=True, batch_first=True))
+        x, lengths, h_0 = torch.zeros(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.zeros(2, BATCH, HIDDEN)
+        for error, words, call in [
+            (TypeError, "x is a list, must be a tensor", lambda: lstm([1], lengths)),
+            (TypeError, "lengths is a list, must be a tensor", lambda: lstm(x, LENGTHS)),
+            (TypeError, "lengths has dtype torch.float32, must be int64 or an integer type of at most 32 bits", lambda: lstm(x, lengths.float())),
+            (TypeError, "lengths has dtype torch.uint64", lambda: lstm(x, lengths.to(torch.uint64))),
+            (ValueError, r"lengths has shape \[4\], must have \[5\], the batch size", lambda: lstm(x, lengths[:4])),
+            (ValueError, r"lengths has shape \[5\], must have \[9\], the batch size", lambda: first(x, lengths)),
+            (ValueError, r"lengths has shape \[5, 1\], must have \[5\]", lambda: lstm(x, lengths[:, None])),
+            (ValueError, r"lengths\[.*\] is -1, must be at least 0", lambda: lstm(x, torch.tensor([1, 2, -1, 3, 4]))),
+            (ValueError, "lengths is on meta, must be on cpu, as x is", lambda: lstm(x, lengths.to("meta"))),
+            (ValueError, r"x has shape \[9, 6\], must have three dimensions, \[T, B, F\]", lambda: lstm(x[:, 0], lengths)),
+            (ValueError, r"x has shape \[9, 6\], must have three dimensions, \[B, T, F\]", lambda: first(x[:, 0], lengths)),
+            (ValueError, r"x has shape \[0, 5, 6\], must have .* T and B of at least 1", lambda: lstm(x[:0], lengths)),
+            (ValueError, r"x has shape \[9, 0, 6\], must have .* T and B of at least 1", lambda: lstm(x[:, :0], lengths[:0])),
+            (RuntimeError, "Expected 6, got 5", lambda: lstm(x[:, :, :5], lengths)),
+            (ValueError, "torch.float64.*torch.float32", lambda: lstm(x.double(), lengths)),
+            (TypeError, r"hx is a Tensor, must be \(h_0, c_0\), as rnn is an LSTM", lambda: lstm(x, lengths, h_0)),
+            (TypeError, "hx is a tuple, must be the tensor h_0", lambda: gru(x, lengths, (h_0, h_0))),
+            (RuntimeError, r"Expected hidden size \(2, 5, 8\), got \[2, 5, 7\]", lambda: gru(x, lengths, h_0[:, :, :7])),
+            (RuntimeError, r"Expected hidden\[1\] size \(2, 5, 8\), got \[1, 5, 8\]", lambda: lstm(x, lengths, (h_0, h_0[:1]))),
+        ]:  # fmt: skip
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                call()
+
+    def test_docstrings_run(self):
+        result = doctest.testmod(sys.modules[dt.BidirectionalRNN.__module__])
+        self.assertEqual(result.failed, 0)
+        self.assertGreater(result.attempted, 3)
+
+
+@unittest.skipIf(not CUDA, "no PyTorch with a GPU")
+class OnAGpu(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def module(self, kind=None, dtype=None, layers=2, **options):
+        rnn = (kind or torch.nn.LSTM)(FEATURES, HIDDEN, layers, bidirectional=True, **options)
+        return dt.BidirectionalRNN(rnn.to("cuda", dtype or torch.float32))
+
+    def arguments(self, dtype=None):
+        return torch.randn(STEPS, BATCH, FEATURES, device="cuda", dtype=dtype), torch.tensor(LENGTHS, device="cuda")
+
+    def complaints(self, call):
+        """PyTorch's warnings that the weights are not one block for cuDNN."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        return [str(warning.message) for warning in caught if "contiguous chunk" in str(warning.message)]
+
+    def test_the_weights_are_one_block_for_cudnn(self):
+        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
+            for bias in (True, False):
+                with self.subTest(name, dtype=dtype, bias=bias):
+                    module, (x, lengths) = self.module(kind, dtype, bias=bias, **options), self.arguments(dtype)
+
+                    def train(module=module, x=x, lengths=lengths):
+                        module(x, lengths)[0].float().square().sum().backward()
+
+                    self.assertEqual(self.complaints(train), [])
+                    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+                    optimizer.step()
+                    module.load_state_dict(copy.deepcopy(module.state_dict()))
+                    self.assertEqual(self.complaints(train), [])
+                    for other in (module.cpu().cuda(), copy.deepcopy(module), pickle.loads(pickle.dumps(module)), module.bfloat16().to(dtype)):
+                        self.assertEqual(self.complaints(lambda other=other: other(x, lengths)), [])
+                    # The other layout: of the wrapped module itself. It shows that the check finds it.
+                    self.assertNotEqual(self.complaints(lambda: module.rnn(x)), [])
+                    module.rnn.flatten_parameters()
+                    self.assertEqual(self.complaints(lambda: module.rnn(x)), [])
+                    self.assertNotEqual(self.complaints(train), [])
+                    module.flatten_parameters()
+                    self.assertEqual(self.complaints(train), [])
+
+    def test_nothing_waits(self):
+        for (name, kind, options), with_states in itertools.product(kinds(), (False, True)):
+            with self.subTest(name, hx=with_states):
+                module, (x, lengths) = self.module(kind, dropout=0.5, **options), self.arguments()
+                hx = states(module.rnn, BATCH, device="cuda") if with_states else None
+                module(x, lengths, hx)[0].sum().backward()
+                torch.cuda.synchronize()
+                torch.cuda.set_sync_debug_mode("error")
+                try:
+                    module(x, lengths, hx)[0].sum().backward()
+                finally:
+                    torch.cuda.set_sync_debug_mode("default")
+
+    def test_gradients_need_training_mode_as_pytorchs_own_do(self):
+        module, (x, lengths) = self.module().eval(), self.arguments()
+        for output in (module(x, lengths)[0], module.rnn(x)[0]):
+            with self.assertRaisesRegex(RuntimeError, "training mode"):
+                output.sum().backward()
+
+    def test_a_negative_length_acts_as_0(self):
+        module, (x, lengths) = self.module(), self.arguments()
+        lengths[2] = 0
+        required = module(x, lengths)
+        lengths[2] = -3
+        self.assertTrue(all(map(torch.equal, module(x, lengths), required)))
+
+    def test_cuda_graphs(self):
+        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
+            with self.subTest(name, dtype=dtype), torch.no_grad():
+                module, (x, lengths) = self.module(kind, dtype, **options).eval(), self.arguments(dtype)
+                module(x, lengths)
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    found = module(x, lengths)
+                for _ in range(3):
+                    x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
+                    graph.replay()
+                    torch.testing.assert_close(found, module(x, lengths), rtol=0, atol=0)
+
+    def test_a_captured_training_step(self):
+        module, (x, lengths) = self.module(), self.arguments()
+        x.requires_grad_()
+
+        def step():
+            module.zero_grad(set_to_none=False)
+            x.grad = None
+            output, h_n = module(x, lengths)
+            (output.square().sum() + h_n.sum()).backward()
+            return [x.grad, *(weight.grad for weight in module.parameters())]
+
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = step()
+        for _ in range(3):
+            with torch.no_grad():
+                x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
+            graph.replay()
+            replayed = [value.clone() for value in found]
+            torch.testing.assert_close(replayed, [value.clone() for value in step()], rtol=1e-5, atol=1e-5)
+
+    def test_autocast(self):
+        module, (x, lengths) = self.module(), self.arguments()
+        for dtype in (torch.float16, torch.bfloat16):
+            with torch.autocast("cuda", dtype):
+                # PyTorch runs RNNs in float16 under both.
+                required = torch.nn.LSTM(FEATURES, HIDDEN).cuda()(x)[0].dtype
+                output, h_n = module(x, lengths, states(module.rnn, BATCH, device="cuda"))
+                output.float().sum().backward()
+            self.assertEqual((output.dtype, h_n.dtype), (required, required))
+            self.assertTrue(all(weight.grad.isfinite().all() for weight in module.parameters()))
+
+
+if __name__ == "__main__":
+    unittest.main()

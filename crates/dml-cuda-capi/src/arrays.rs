@@ -140,6 +140,7 @@ impl From<Error> for Failure {
             Error::Validation(errors) => errors.into(),
             Error::Compile(error) => error.into(),
             Error::Device(error) => error.into(),
+            Error::Dispatch(error) => error.into(),
             other => Self::new(DML_CUDA_STATUS_INTERNAL, other),
         }
     }

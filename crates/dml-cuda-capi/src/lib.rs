@@ -11,6 +11,7 @@
 //! | device | devices |
 //! | operator | validate, create, compile, dispatch, explain |
 //! | arrays | operators on the arrays of other libraries |
+//! | frameworks | what the operators for ONNX Runtime, PyTorch and JAX share |
 //! | onnxruntime | custom operators for ONNX Runtime: `RegisterCustomOps` |
 //! | torch | operators for PyTorch: `dml_cuda_register_torch` |
 //! | xla | handlers for XLA's foreign function interface, for JAX |
@@ -19,6 +20,7 @@
 
 pub mod arrays;
 pub mod device;
+mod frameworks;
 mod input;
 pub mod library;
 #[cfg(feature = "onnxruntime")]

@@ -84,7 +84,7 @@ pub(crate) fn text(text: &str) -> CString {
 /// A failure before it becomes a status and an error object.
 pub(crate) struct Failure {
     status: DML_CUDA_STATUS,
-    pub message: String,
+    message: String,
     violations: Vec<ValidationError>,
 }
 
@@ -101,9 +101,11 @@ impl Failure {
     pub fn is_of_caller(&self) -> bool {
         matches!(self.status, DML_CUDA_STATUS_INVALID_ARGUMENT | DML_CUDA_STATUS_VALIDATION | DML_CUDA_STATUS_BINDING)
     }
+}
 
-    pub fn message(&self) -> &str {
-        &self.message
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
     }
 }
 
@@ -141,11 +143,11 @@ impl From<dml::DispatchError> for Failure {
 }
 
 /// Runs a body that C called. Turns a panic into a failure.
-pub(crate) fn caught(body: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn caught<E: From<Failure>>(body: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Failure::new(DML_CUDA_STATUS_INTERNAL, format!("a fault of dml-cuda: {what}; please report it")))
+        Err(Failure::new(DML_CUDA_STATUS_INTERNAL, format!("a fault of dml-cuda: {what}; please report it")).into())
     })
 }
 

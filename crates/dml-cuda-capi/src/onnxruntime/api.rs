@@ -23,13 +23,6 @@ const SHAPES_BY_REFERENCE: u32 = 24;
 /// The most dimensions of a tensor.
 const MAX_RANK: usize = 32;
 
-/// The number of elements of a shape, below 2³².
-pub fn element_count(shape: &[i64]) -> std::result::Result<u32, String> {
-    let count = shape.iter().try_fold(1u64, |count, &size| count.checked_mul(u64::try_from(size).ok()?));
-    let fits = count.and_then(|count| u32::try_from(count).ok());
-    fits.ok_or_else(|| format!("the shape is {shape:?}, must have sizes of at least 0 and fewer than 2³² elements"))
-}
-
 /// A failure of this library, or a status of ONNX Runtime.
 pub enum Failure {
     Text(String),

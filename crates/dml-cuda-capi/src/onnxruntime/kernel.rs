@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dml::lowering::Lowered;
-use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, OperatorDesc};
+use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, Error, OperatorDesc};
 use ort_sys::OrtKernelContext;
 
 use super::api::{Ort, Result};
-use crate::input::compile_options;
+use crate::frameworks;
 
 /// Counters of this process: kernels that sessions created, their runs, and the runs in place.
 pub(crate) static KERNELS: AtomicU64 = AtomicU64::new(0);
@@ -31,7 +31,7 @@ impl Kernel {
         self.device.ordinal().is_none()
     }
 
-    /// Compiles an operator, or finds it in the cache, and dispatches it on the run's stream.
+    /// Runs an operator on the run's stream.
     ///
     /// # Safety
     ///
@@ -44,19 +44,15 @@ impl Kernel {
         output: Address,
         context: *mut OrtKernelContext,
     ) -> Result<()> {
-        // No kernel depends on the alignment of the lengths.
-        let input = inputs.first().copied();
-        let in_place = input == Some(output);
-        let options = compile_options(input.unwrap_or(0) | output, Some(in_place));
-        let operator = self.device.compile_lowered(lowered, options)?;
         let stream = if self.is_on_host() { std::ptr::null_mut() } else { self.ort.stream(context)? };
-        // SAFETY: the caller's promise; the stream is the run's; kernels stay loaded (`device::cuda_device`).
-        match unsafe { operator.dispatch_raw(inputs, output, stream) } {
+        // SAFETY: the caller's promise; the stream is the run's; `op` opens GPUs with `device::cuda_device`.
+        match unsafe { frameworks::dispatch(&self.device, lowered, inputs, output, stream) } {
             Ok(()) => {
+                let in_place = inputs.first() == Some(&output);
                 IN_PLACE_RUNS.fetch_add(u64::from(in_place), Ordering::Relaxed);
                 Ok(())
             }
-            Err(DispatchError::Binding(BindingError::Alignment { .. })) if self.is_on_host() => {
+            Err(Error::Dispatch(DispatchError::Binding(BindingError::Alignment { .. }))) if self.is_on_host() => {
                 // SAFETY: the caller's promise; the copies are tensors of the same sizes that only this call uses.
                 unsafe {
                     on_copies(&lowered.desc(), inputs, output, |inputs, output| {

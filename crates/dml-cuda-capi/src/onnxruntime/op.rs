@@ -14,6 +14,7 @@ use ort_sys::{
 use super::api::{Ort, Result, VERSION};
 use super::kernel::{Kernel, RUNS};
 use super::reverse::Reverse;
+use crate::status::caught;
 
 /// The kinds of operators.
 #[derive(Clone, Copy)]
@@ -142,10 +143,9 @@ impl Op {
 
 /// Runs a callback's body. Turns a failure or a panic into a status whose message begins with `name`.
 pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => OrtStatusPtr(null_mut()),
-        Ok(Err(failure)) => ort.status(&name(), failure),
-        Err(_) => ort.status(&name(), "a fault of the library; please report it".into()),
+    match caught(body) {
+        Ok(()) => OrtStatusPtr(null_mut()),
+        Err(failure) => ort.status(&name(), failure),
     }
 }
 

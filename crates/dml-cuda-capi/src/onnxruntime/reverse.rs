@@ -6,6 +6,7 @@ use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
 use super::api::Result;
 use super::kernel::Kernel;
+use crate::frameworks::{element_count, first_outside, in_arguments};
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
@@ -50,7 +51,7 @@ fn lower(
     length_type: TensorDataType,
 ) -> std::result::Result<LoweredReversal, String> {
     LoweredReversal::new(input, lengths, None, axis, width, length_type, 0).map_err(|error| {
-        error.to_string().replace("InputTensor", "input").replace("SequenceLengthsTensor", "sequence_lengths")
+        in_arguments(&error.to_string(), &[("InputTensor", "input"), ("SequenceLengthsTensor", "sequence_lengths")])
     })
 }
 
@@ -115,26 +116,22 @@ impl Reverse {
         kernel: &Kernel,
         reversal: &LoweredReversal,
     ) -> Result<()> {
-        let (signed, count) = kernel.ort.shape(lengths, |element_type, shape| {
-            Ok((element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 as i32, super::api::element_count(shape)?))
-        })?;
-        if !signed {
-            return Ok(());
-        }
         let most = match self {
             Self::Sequence { .. } => i64::from(reversal.axis_size()),
             Self::Subsequences { .. } => i64::MAX,
         };
-        let mut lengths = (0..count as usize).map(|k| {
-            // SAFETY: ONNX Runtime's int64 tensor has `count` elements on the host, aligned or not, and nobody writes it now.
-            (k, unsafe { (address as *const i64).add(k).read_unaligned() })
-        });
-        let Some((at, found)) = lengths.find(|(_, length)| !(0..=most).contains(length)) else { return Ok(()) };
+        let outside = kernel.ort.shape(lengths, |element_type, sizes| {
+            let signed = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 as i32;
+            let tensor = ForeignTensor { sizes, strides_in_bytes: None };
+            // SAFETY: ONNX Runtime's int64 tensor is packed and on the host, and nobody writes it now.
+            Ok(signed.then(|| unsafe { first_outside(0..=most, address, tensor, 8) }).flatten())
+        })?;
+        let Some((found, at)) = outside else { return Ok(()) };
         let (name, required) = match self {
             Self::Sequence { .. } => ("sequence_lens", format!("from 0 to {most}, the size of the time axis")),
             Self::Subsequences { .. } => ("sequence_lengths", "at least 0".to_owned()),
         };
-        Err(format!("{name}[{at}] is {found}, must be {required}").into())
+        Err(format!("{name}{at} is {found}, must be {required}").into())
     }
 }
 
@@ -151,7 +148,7 @@ fn reverse_strings(
     if !kernel.is_on_host() {
         return Err("strings are reversed on the CPU only".into());
     }
-    let count = super::api::element_count(shape)?;
+    let count = element_count(shape)?;
     let (bytes, offsets) = kernel.ort.strings(input, count as usize)?;
     let places: Vec<u32> = (0..count).collect();
     let mut reversed = vec![0u32; count as usize];

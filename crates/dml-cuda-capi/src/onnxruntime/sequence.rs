@@ -5,9 +5,10 @@ use dml::TensorDataType;
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
-use super::api::{element_count, Ort, Result};
+use super::api::{Ort, Result};
 use super::kernel::Kernel;
 use super::reverse::width;
+use crate::frameworks::element_count;
 
 /// The data type of a sequence, by ONNX's number.
 fn numeric(element_type: i32) -> std::result::Result<TensorDataType, String> {

@@ -1,13 +1,13 @@
 //! The kernels that PyTorch calls, on any thread. They turn failures into C++ exceptions.
 
 use std::ffi::{c_char, CString};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use super::api::{failure, Torch, Value};
 use super::reverse::attempt;
-use crate::status::text;
+use crate::frameworks::in_arguments;
+use crate::status::{caught, text};
 
 /// The PyTorch that the operators are registered with.
 pub static TORCH: OnceLock<Torch> = OnceLock::new();
@@ -87,23 +87,15 @@ unsafe fn run(stack: *mut Value, counts: [u64; 2], in_place: bool) -> *mut c_cha
         Some(torch) => unsafe { attempt(torch, stack, counts, in_place) },
         None => Err(failure("no PyTorch is registered")),
     };
-    let message = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => return null_mut(),
-        Ok(Err(failure)) => in_arguments(failure.message(), if in_place { "x" } else { "the result" }),
-        Err(_) => "a fault of the library; please report it".to_owned(),
-    };
-    let name = if in_place { "reverse_subsequences_" } else { "reverse_subsequences" };
-    text(&format!("dml_cuda::{name}: {message}")).into_raw()
-}
-
-/// A message with the names of the operator's arguments.
-fn in_arguments(message: &str, output: &str) -> String {
+    let Err(failure) = caught(body) else { return null_mut() };
     let names = [
         ("SequenceLengthsTensor", "lengths"),
         ("InputTensor", "x"),
-        ("OutputTensor", output),
+        ("OutputTensor", if in_place { "x" } else { "the result" }),
         ("axis is", "dim is"),
         ("ReverseSubsequencesDesc.", ""),
     ];
-    names.iter().fold(message.to_owned(), |message, (name, argument)| message.replace(name, argument))
+    let message = in_arguments(&failure.to_string(), &names);
+    let name = if in_place { "reverse_subsequences_" } else { "reverse_subsequences" };
+    text(&format!("dml_cuda::{name}: {message}")).into_raw()
 }

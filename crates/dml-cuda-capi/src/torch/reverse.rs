@@ -1,13 +1,13 @@
 //! A reversal of tensors.
 
-use dml::lowering::{Lowered, LoweredReversal};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal};
 use dml::{Address, Device, Error};
 
 use super::api::{failure, Handle, LengthType, Torch, Value};
 use super::layout::MAX_RANK;
 use super::tensor::{Description, Strides, Tensor};
 use crate::device::cuda_device;
-use crate::input::compile_options;
+use crate::frameworks::{dispatch, first_outside};
 use crate::status::Failure;
 
 /// Runs a kernel of `(Tensor x, Tensor lengths, int dim)`. A failure writes nothing, and leaves nothing on the stack.
@@ -94,17 +94,15 @@ impl<'a> Reversal<'a> {
         }
         let on_host = x.device_type == self.torch.on_cpu;
         let (device, stream) = if on_host {
-            self.check_lengths(of_lengths.get())?;
+            self.check_lengths(of_lanes)?;
             (Device::cpu(), std::ptr::null_mut())
         } else {
             (cuda_device(x.device_index as usize)?, self.torch.current_stream(x.device_index)?)
         };
-        let options = compile_options(addresses, Some(x.address == to));
-        let operator =
-            device.compile_lowered(&Lowered::Reversal(lowered), options).map_err(|error| self.words(error))?;
         // SAFETY: these are live tensors as `lowered` describes them, in memory of the device. Until the work on PyTorch's current stream
-        // is done, PyTorch's allocator gives their memory to work of that stream only. Kernels stay loaded (`device::cuda_device`).
-        Ok(unsafe { operator.dispatch_raw(&[x.address, lengths.address], to, stream) }?)
+        // is done, PyTorch's allocator gives their memory to work of that stream only.
+        unsafe { dispatch(&device, &Lowered::Reversal(lowered), &[x.address, lengths.address], to, stream) }
+            .map_err(|error| self.words(error))
     }
 
     /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.
@@ -120,43 +118,15 @@ impl<'a> Reversal<'a> {
     }
 
     /// Refuses negative lengths, which are on the host.
-    fn check_lengths(&self, strides: &[i64]) -> Result<(), Failure> {
-        let lengths = self.lengths;
+    fn check_lengths(&self, lengths: ForeignTensor<'_>) -> Result<(), Failure> {
+        let Description { address, width, .. } = *self.lengths;
         if !self.length_type.signed {
             return Ok(());
         }
         // SAFETY: PyTorch's tensor on the host has integers of this width at these places, and nobody writes them now.
-        match unsafe { first_negative(lengths.address, lengths.sizes, strides, lengths.width) } {
+        match unsafe { first_outside(0..=i64::MAX, address, lengths, width) } {
             None => Ok(()),
-            Some((found, mut at)) => {
-                at.reverse();
-                let at = if at.is_empty() { String::new() } else { format!("{at:?}") };
-                Err(Failure::argument(format!("lengths{at} is {found}, must be at least 0")))
-            }
+            Some((found, at)) => Err(Failure::argument(format!("lengths{at} is {found}, must be at least 0"))),
         }
     }
-}
-
-/// The first negative integer of a tensor in row-major order, and its indices, the last one first. `strides` are in bytes.
-///
-/// # Safety
-///
-/// The tensor has initialized integers of `width` bytes, 4 or 8, which nobody writes now.
-unsafe fn first_negative(address: Address, sizes: &[i64], strides: &[i64], width: usize) -> Option<(i64, Vec<i64>)> {
-    let (Some((&size, inner)), Some((&stride, strides))) = (sizes.split_first(), strides.split_first()) else {
-        let found = match width {
-            // SAFETY: the caller's promise.
-            4 => i64::from(unsafe { (address as *const i32).read_unaligned() }),
-            // SAFETY: the caller's promise.
-            _ => unsafe { (address as *const i64).read_unaligned() },
-        };
-        return (found < 0).then(|| (found, Vec::new()));
-    };
-    (0..size).find_map(|k| {
-        // SAFETY: the caller's promise, for a part of the tensor.
-        let (found, mut at) =
-            unsafe { first_negative(address.wrapping_add_signed(k * stride), inner, strides, width) }?;
-        at.push(k);
-        Some((found, at))
-    })
 }

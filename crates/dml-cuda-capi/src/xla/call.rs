@@ -8,7 +8,7 @@ use dml::lowering::{ForeignTensor, Lowered};
 use dml::{Address, Device, RawStream};
 
 use super::api::*;
-use crate::input::compile_options;
+use crate::frameworks;
 use crate::status::{caught, text, Failure as Words};
 
 /// Where the buffers are.
@@ -126,7 +126,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Compiles an operator, or finds it in the cache, and dispatches it: on the host, or on the call's stream.
+    /// Runs an operator: on the host, or on the call's stream.
     ///
     /// # Safety
     ///
@@ -137,13 +137,8 @@ impl<'a> Call<'a> {
             // XLA makes the context of the call's GPU current. With another one, the driver refuses the stream.
             Place::Gpu => (crate::device::cuda_device(Device::current_cuda_ordinal()?)?, self.stream()?),
         };
-        // No kernel depends on the alignment of the lengths.
-        let input = inputs.first().copied();
-        let options = compile_options(input.unwrap_or(0) | output, Some(input == Some(output)));
-        let operator = device.compile_lowered(lowered, options)?;
-        // SAFETY: the caller's promise. XLA keeps the buffers until the work on its stream is done, and lets nobody else write
-        // them. Kernels stay loaded (`device::cuda_device`).
-        Ok(unsafe { operator.dispatch_raw(inputs, output, stream) }?)
+        // SAFETY: the caller's promise. XLA keeps the buffers until the work on its stream is done, and lets nobody else write them.
+        Ok(unsafe { frameworks::dispatch(&device, lowered, inputs, output, stream) }?)
     }
 }
 
@@ -171,22 +166,13 @@ pub unsafe fn handle(
         }
     }
     let Some(api) = api.filter(|_| frame.stage == XLA_FFI_EXECUTION_STAGE_EXECUTE) else { return null_mut() };
-    let call = Call { frame, api };
-    let mut from_xla = None;
-    let outcome = caught(|| match work(&call) {
-        Ok(()) => Ok(()),
-        Err(Failure::Words(words)) => Err(words),
-        Err(Failure::Xla(error)) => {
-            from_xla = Some(error);
-            Ok(())
-        }
-    });
-    match (outcome, from_xla) {
-        (Ok(()), error) => error.map_or(null_mut(), NonNull::as_ptr),
-        (Err(words), _) => {
+    match caught(|| work(&Call { frame, api })) {
+        Ok(()) => null_mut(),
+        Err(Failure::Xla(error)) => error.as_ptr(),
+        Err(Failure::Words(words)) => {
             let code =
                 if words.is_of_caller() { XLA_FFI_ERROR_CODE_INVALID_ARGUMENT } else { XLA_FFI_ERROR_CODE_INTERNAL };
-            let message = text(&words.message);
+            let message = text(&words.to_string());
             let mut args = XLA_FFI_Error_Create_Args {
                 struct_size: size_of::<XLA_FFI_Error_Create_Args>(),
                 extension_start: null_mut(),

@@ -7,7 +7,10 @@ use dml::TensorDataType;
 
 use super::api::data_type::*;
 use super::call::{wrong, Buffer, Call, Place, Result};
+use crate::frameworks::{first_outside, in_arguments};
 use crate::status::Failure;
+
+const NAMES: &[(&str, &str)] = &[("InputTensor", "x"), ("SequenceLengthsTensor", "lengths")];
 
 /// The bytes of an element. Elements move as bytes.
 fn width(dtype: c_int) -> Option<usize> {
@@ -40,7 +43,7 @@ pub fn run(call: &Call<'_>, place: Place) -> Result<()> {
     };
     let addresses = x.address | output.address;
     let reversal = LoweredReversal::new(x.packed(), lengths.packed(), None, axis, width, length_type, addresses)
-        .map_err(|error| Failure::argument(in_arguments(&error.to_string())))?;
+        .map_err(|error| Failure::argument(in_arguments(&error.to_string(), NAMES)))?;
     if place == Place::Host {
         check(&lengths)?;
     }
@@ -51,29 +54,16 @@ pub fn run(call: &Call<'_>, place: Place) -> Result<()> {
     unsafe { call.dispatch(place, &Lowered::Reversal(reversal), &[x.address, lengths.address], output.address) }
 }
 
-/// An error of the lowering, with the names of the function's arguments.
-fn in_arguments(error: &str) -> String {
-    error.replace("InputTensor", "x").replace("SequenceLengthsTensor", "lengths")
-}
-
-/// Refuses negative lengths on the host. They pass on as unsigned numbers, as which they would be huge.
+/// Refuses negative lengths on the host.
 fn check(lengths: &Buffer<'_>) -> Result<()> {
-    let count: i64 = lengths.sizes.iter().product();
-    let read = |at: usize| match lengths.dtype {
-        // SAFETY: XLA's buffer on the host has `count` elements of its type, and nobody writes it now.
-        S32 => unsafe { (lengths.address as *const i32).add(at).read_unaligned() }.into(),
-        // SAFETY: as above.
-        S64 => unsafe { (lengths.address as *const i64).add(at).read_unaligned() },
-        _ => 0,
+    let width = match lengths.dtype {
+        S32 => 4,
+        S64 => 8,
+        _ => return Ok(()),
     };
-    let Some((at, found)) = (0..count as usize).map(|at| (at, read(at))).find(|&(_, length)| length < 0) else {
-        return Ok(());
-    };
-    let mut place = vec![0; lengths.sizes.len()];
-    let mut rest = at as i64;
-    for (index, size) in place.iter_mut().zip(lengths.sizes).rev() {
-        (*index, rest) = (rest % size, rest / size);
+    // SAFETY: XLA's buffer on the host has integers of this type, and nobody writes it now.
+    match unsafe { first_outside(0..=i64::MAX, lengths.address, lengths.packed(), width) } {
+        None => Ok(()),
+        Some((found, place)) => wrong(format!("lengths{place} is {found}, must be at least 0")),
     }
-    let place = if place.is_empty() { String::new() } else { format!("{place:?}") };
-    wrong(format!("lengths{place} is {found}, must be at least 0"))
 }

@@ -7,6 +7,7 @@ use dml::TensorDataType;
 
 use super::api::data_type::*;
 use super::call::{wrong, Call, Place, Result};
+use crate::frameworks::element_count;
 use crate::status::Failure;
 
 fn data_type(dtype: c_int) -> Option<TensorDataType> {
@@ -38,13 +39,7 @@ pub fn run(call: &Call<'_>, place: Place) -> Result<()> {
     if output.sizes.contains(&0) {
         return Ok(());
     }
-    let sizes = output.sizes;
-    let count = sizes.iter().try_fold(1u64, |count, &size| count.checked_mul(u64::try_from(size).ok()?));
-    let Some(count) = count.and_then(|count| u32::try_from(count).ok()) else {
-        return Err(
-            Failure::argument(format!("the result has shape {sizes:?}, must have fewer than 2³² elements")).into()
-        );
-    };
+    let count = element_count(output.sizes).map_err(Failure::argument)?;
     let sequence = LoweredSequence::packed(data_type, count, start, delta);
     // SAFETY: this is the call's buffer, packed, with so many elements.
     unsafe { call.dispatch(place, &Lowered::Sequence(sequence), &[], output.address) }

@@ -50,4 +50,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with jax.default_matmul_precision("highest"):  # by default, products of float32 on a GPU have fewer bits
+        main()

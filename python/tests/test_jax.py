@@ -1,5 +1,6 @@
 """dml_cuda.jax: results compared with NumPy's, transformations, partitions, errors. Skipped, and counted, without JAX. Tests run on
-JAX's default device: the GPU, if JAX has one. `test_jax_interface.py` compares structures with XLA's header."""
+JAX's default device: the GPU, if JAX has one, which REQUIRE_CUDA=1 asks for. `test_jax_interface.py` compares structures with XLA's header,
+and `test_jax_graph.py` shows that XLA records calls in CUDA graphs."""
 
 import doctest
 import importlib.util
@@ -29,6 +30,8 @@ try:
         from jax.experimental.shard_map import shard_map
 except ModuleNotFoundError:
     jax = None
+if os.environ.get("REQUIRE_CUDA") == "1" and (jax is None or jax.default_backend() == "cpu"):
+    raise SystemExit("REQUIRE_CUDA=1, and there is no JAX with a GPU")
 REVERSE, FILL = "dml_cuda_reverse_subsequences", "dml_cuda_fill_value_sequence"
 
 
@@ -67,15 +70,14 @@ class Jax(unittest.TestCase):
 
     def check_dtypes(self, names):
         random, cases = np.random.default_rng(0), 0
-        kinds = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int4"] + ["int64", "uint64"] * jax.config.jax_enable_x64
-        for name in filter(lambda name: hasattr(jnp, name), names):
+        length_kinds = ["int8", "uint8", "int16", "uint16", "int32", "uint32", jnp.int4] + ["int64", "uint64"] * jax.config.jax_enable_x64
+        for kind in (getattr(jnp, name).dtype for name in names if hasattr(jnp, name)):
             shapes = [((7,), 0), ((5, 3), 1), ((3, 4, 5), -3), ((2, 3, 4, 5), 2), ((1, 1), 0), ((2,) * 10, -4)]
             for shape, axis in shapes[cases // 3 % 2 :: 2]:
-                x = jnp.asarray(random.integers(0, 100, shape)).astype(name)
+                x = jnp.asarray(random.integers(0, 100, shape).astype(kind))
                 lengths = random.integers(0, 6, [1 if d == axis % len(shape) else n for d, n in enumerate(shape)])
-                lengths = jnp.asarray(lengths).astype(kinds[cases % len(kinds)])
-                required = model(np.asarray(x), np.asarray(lengths.astype("int32")), axis)
-                self.same(dj.reverse_subsequences(x, lengths, axis), required)
+                required = model(np.asarray(x), lengths, axis)
+                self.same(dj.reverse_subsequences(x, jnp.asarray(lengths.astype(length_kinds[cases % len(length_kinds)])), axis), required)
                 cases += 1
         return cases
 
@@ -221,8 +223,9 @@ class Partitions(unittest.TestCase):
     def setUp(self):
         devices = jax.devices() if len(jax.devices()) > 1 else jax.devices("cpu")
         self.mesh = Mesh(np.array(devices[:2]), ("d",))
-        self.x = jax.random.normal(jax.random.key(0), (4, 6, 8))
-        self.lengths = jnp.array([2, 5, 0, 6]).reshape(4, 1, 1)
+        # On the host, so that they are on no other device than the mesh's.
+        self.x = np.random.default_rng(0).standard_normal((4, 6, 8), np.float32)
+        self.lengths = np.array([2, 5, 0, 6], np.int32).reshape(4, 1, 1)
         self.required = np.asarray(gather(self.x, self.lengths, 1))
 
     def test_shard_map(self):
@@ -259,7 +262,6 @@ class Partitions(unittest.TestCase):
         self.assertNotRegex(text, "all-gather|all-to-all|collective-permute")
         gradient = jax.jit(jax.grad(lambda x, n: (dj.reverse_subsequences(x, n, 1) * x).sum()))(*arrays)
         np.testing.assert_array_equal(gradient, 2 * self.required)
-
 
     @unittest.skipIf(not hasattr(jax, "set_mesh"), "a JAX without set_mesh")
     def test_a_mesh_whose_partitions_are_types_and_one_that_is_partly_manual(self):

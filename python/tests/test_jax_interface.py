@@ -23,9 +23,17 @@ class Interface(unittest.TestCase):
     @unittest.skipIf(shutil.which("cc") is None, "no C compiler")
     def test_structures_and_numbers_are_those_of_xlas_header(self):
         source = API.read_text()
-        offsets = re.findall(r"^    (XLA_FFI_\w+)\.(\w+) = (\d+),$", source, re.M)
+        sizes = re.findall(r"^    (XLA_FFI_\w+) = (\d+),$", source, re.M)
+        offsets = re.findall(r"^    (XLA_FFI_\w+)\.(?:r#)?(\w+) = (\d+),$", source, re.M)
+        structures = dict(re.findall(r"^pub struct (XLA_FFI_\w+) \{\n((?:    .*\n)+)\}", source, re.M))
+        del structures["XLA_FFI_Error"]  # opaque
+        fields = {(name, field) for name, body in structures.items() for field in re.findall(r"^    pub (?:r#)?(\w+):", body, re.M)}
+        unread = {("XLA_FFI_Api", field) for field in ("internal_api", "XLA_FFI_Error_GetMessage", "XLA_FFI_Error_Destroy", "XLA_FFI_Handler_Register")}
+        self.assertEqual(({name for name, _ in sizes}, {(name, field) for name, field, _ in offsets}), (set(structures), fields - unread))
+        without_last_fields = set(re.findall(r"^/// Without its last fields?\.\n#\[repr\(C\)\]\npub struct (\w+)", source, re.M))
+        self.assertEqual(without_last_fields, {"XLA_FFI_Metadata", "XLA_FFI_Api", "XLA_FFI_CallFrame"})
         types = re.findall(r"^    pub const (\w+): c_int = (\d+);$", source, re.M)
-        self.assertEqual((len(offsets), len(types)), (46, 23))
+        self.assertEqual((len(sizes), len(offsets), len(types)), (14, 59, 23))
         numbers = [
             ("XLA_FFI_Extension_Metadata", "XLA_FFI_EXTENSION_METADATA"),
             ("XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE", "XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE"),
@@ -39,21 +47,25 @@ class Interface(unittest.TestCase):
         ]
         ours = dict(re.findall(r"^pub const (\w+): \w+ = (\d+);$", source, re.M))
         header = pathlib.Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
-        lines = [f"_Static_assert(offsetof(struct {name}, {field}) == {at}, \"{name}.{field}\");" for name, field, at in offsets]
+        # Its name since version 0.4.
+        base = "" if "XLA_FFI_Extension_Base;" in header else "#define XLA_FFI_Extension_Base XLA_FFI_InternalExtension"
+        compare = lambda name: ">=" if name in without_last_fields else "=="
+        lines = [base, *(f"_Static_assert(sizeof(struct {name}) {compare(name)} {size}, \"{name}\");" for name, size in sizes)]
+        lines += [f"_Static_assert(offsetof(struct {name}, {field}) == {at}, \"{name}.{field}\");" for name, field, at in offsets]
         lines += [f"_Static_assert(XLA_FFI_DataType_{name} == {number}, \"{name}\");" for name, number in types]
         lines += [f"_Static_assert({theirs} == {ours[name]}, \"{theirs}\");" for theirs, name in numbers]
         lines += [f"_Static_assert(XLA_FFI_API_MINOR >= {ours['XLA_FFI_API_MINOR']}, \"minor version\");"]
-        # The type of an extension comes after its size.
-        base = "XLA_FFI_Extension_Base" if "XLA_FFI_Extension_Base;" in header else "XLA_FFI_InternalExtension"
-        lines += [f"_Static_assert(offsetof({base}, type) == 8, \"type\");"]
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "layout.c")
             program.write_text("\n".join(["#include \"xla/ffi/api/c_api.h\"", *lines, "int main(void) { return 0; }"]))
             compile = ["cc", "-std=c11", "-fsyntax-only", "-I", jax.ffi.include_dir(), str(program)]
             done = subprocess.run(compile, capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            program.write_text(program.read_text().replace("stream) == 24", "stream) == 25"))
-            self.assertIn("XLA_FFI_Stream_Get_Args.stream", subprocess.run(compile, capture_output=True, text=True).stderr)
+            text = program.read_text()
+            for right, wrong in (("stream) == 24", "stream) == 25"), ("sizeof(struct XLA_FFI_Attrs) == 48", "sizeof(struct XLA_FFI_Attrs) == 56")):
+                self.assertEqual(text.count(right), 1)
+                program.write_text(text.replace(right, wrong))
+                self.assertIn("static assertion failed: \"XLA_FFI_", subprocess.run(compile, capture_output=True, text=True).stderr)
         version = [re.search(rf"XLA_FFI_API_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR")]
         print(f"JAX {jax.__version__}, jaxlib {jaxlib.__version__}, version {'.'.join(version)} of XLA's interface")
 

@@ -2,6 +2,7 @@
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::{offset_of, size_of};
 
 /// The major version of the interface that this library serves.
 pub const XLA_FFI_API_MAJOR: c_int = 0;
@@ -174,14 +175,42 @@ pub struct XLA_FFI_CallFrame {
     pub attrs: XLA_FFI_Attrs,
 }
 
-/// Where the fields of the structures are. `python/tests/test_jax_interface.py` reads this list, and compares it with XLA's header.
+/// The sizes of the structures. `python/tests/test_jax_interface.py` reads this list and the next, and compares them with XLA's header.
+macro_rules! sizes {
+    ($($structure:ident = $size:literal,)*) => {
+        const _: () = { $(assert!(size_of::<$structure>() == $size);)* };
+    };
+}
+
+sizes! {
+    XLA_FFI_Extension_Base = 24,
+    XLA_FFI_Api_Version = 24,
+    XLA_FFI_Metadata = 40,
+    XLA_FFI_Metadata_Extension = 32,
+    XLA_FFI_Error_Create_Args = 32,
+    XLA_FFI_Stream_Get_Args = 32,
+    XLA_FFI_Api = 88,
+    XLA_FFI_Buffer = 48,
+    XLA_FFI_ByteSpan = 16,
+    XLA_FFI_Scalar = 16,
+    XLA_FFI_Args = 40,
+    XLA_FFI_Rets = 40,
+    XLA_FFI_Attrs = 48,
+    XLA_FFI_CallFrame = 168,
+}
+
+/// Where the fields of the structures are.
 macro_rules! offsets {
     ($($structure:ident.$field:ident = $offset:literal,)*) => {
-        const _: () = { $(assert!(std::mem::offset_of!($structure, $field) == $offset);)* };
+        const _: () = { $(assert!(offset_of!($structure, $field) == $offset);)* };
     };
 }
 
 offsets! {
+    XLA_FFI_Extension_Base.struct_size = 0,
+    XLA_FFI_Extension_Base.r#type = 8,
+    XLA_FFI_Extension_Base.next = 16,
+    XLA_FFI_Metadata_Extension.extension_base = 0,
     XLA_FFI_Metadata_Extension.metadata = 24,
     XLA_FFI_Metadata.struct_size = 0,
     XLA_FFI_Metadata.api_version = 8,
@@ -199,9 +228,12 @@ offsets! {
     XLA_FFI_Stream_Get_Args.ctx = 16,
     XLA_FFI_Stream_Get_Args.stream = 24,
     XLA_FFI_Api.struct_size = 0,
+    XLA_FFI_Api.extension_start = 8,
     XLA_FFI_Api.api_version = 16,
     XLA_FFI_Api.XLA_FFI_Error_Create = 48,
     XLA_FFI_Api.XLA_FFI_Stream_Get = 80,
+    XLA_FFI_Buffer.struct_size = 0,
+    XLA_FFI_Buffer.extension_start = 8,
     XLA_FFI_Buffer.dtype = 16,
     XLA_FFI_Buffer.data = 24,
     XLA_FFI_Buffer.rank = 32,
@@ -210,12 +242,18 @@ offsets! {
     XLA_FFI_ByteSpan.len = 8,
     XLA_FFI_Scalar.dtype = 0,
     XLA_FFI_Scalar.value = 8,
+    XLA_FFI_Args.struct_size = 0,
+    XLA_FFI_Args.extension_start = 8,
     XLA_FFI_Args.size = 16,
     XLA_FFI_Args.types = 24,
     XLA_FFI_Args.args = 32,
+    XLA_FFI_Rets.struct_size = 0,
+    XLA_FFI_Rets.extension_start = 8,
     XLA_FFI_Rets.size = 16,
     XLA_FFI_Rets.types = 24,
     XLA_FFI_Rets.rets = 32,
+    XLA_FFI_Attrs.struct_size = 0,
+    XLA_FFI_Attrs.extension_start = 8,
     XLA_FFI_Attrs.size = 16,
     XLA_FFI_Attrs.types = 24,
     XLA_FFI_Attrs.names = 32,

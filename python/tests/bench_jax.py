@@ -5,6 +5,7 @@ python3 bench_jax.py FOLDER    a folder with libdml_cuda.so; without it, the ins
 """
 
 import ctypes
+import functools
 import math
 import os
 import pathlib
@@ -16,6 +17,8 @@ import time
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 HERE = pathlib.Path(__file__).resolve().parent
+CHAINS = 32, 128  # reversals in a program; the difference is without what a program costs
+INPUTS = 64
 SHAPES = [(64, 2048, 1024), (64, 512, 1024), (16384, 8192), (32, 128, 512)]
 
 
@@ -34,24 +37,28 @@ def gather(x, lengths, axis=1):
 
 
 def wall(call, most=0.15, rounds=5):
-    """Microseconds of a call, of many that are queued one after the other."""
-    jax.block_until_ready(call())
-    start = time.perf_counter()
-    for _ in range(3):
-        last = call()
-    jax.block_until_ready(last)
-    times, n = [], max(3, min(2000, int(most / rounds / ((time.perf_counter() - start) / 3))))
-    for _ in range(rounds):
+    """Microseconds of a call, of many that are queued one after the other. Each result is freed before the next call, which gets its memory."""
+
+    def seconds(n):
         start = time.perf_counter()
         for _ in range(n):
+            last = None  # noqa: F841
             last = call()
         jax.block_until_ready(last)
-        times.append((time.perf_counter() - start) / n * 1e6)
-    return statistics.median(times)
+        return (time.perf_counter() - start) / n
+
+    seconds(1)
+    n = max(3, min(2000, int(most / rounds / seconds(3))))
+    return statistics.median(seconds(n) for _ in range(rounds)) * 1e6
+
+
+def further(times):
+    """The time of a reversal, from those of programs with few and with many."""
+    return (times[1] - times[0]) / (CHAINS[1] - CHAINS[0])
 
 
 class Own:
-    """The library's own dispatch: a CUDA graph of as many reversals as there are inputs."""
+    """The library's own dispatch: a CUDA graph of reversals, each of the result of the one before."""
 
     def __init__(self):
         self.driver = ctypes.CDLL("libcuda.so.1")
@@ -73,28 +80,31 @@ class Own:
     def time(self, shape, width, lengths, n):
         strides = packed_strides(shape, width)
         size = strides[0] * shape[0]
-        memory = [self.made("cuMemAlloc_v2", ctypes.c_size_t(size)) for _ in range(2 * n)]
+        memory = [self.made("cuMemAlloc_v2", ctypes.c_size_t(size)) for _ in range(3)]  # the input, and two that take turns
         of_lengths = self.made("cuMemAlloc_v2", ctypes.c_size_t(lengths.nbytes))
         self.call("cuMemcpyHtoD_v2", of_lengths, ctypes.c_void_p(lengths.ctypes.data), ctypes.c_size_t(lengths.nbytes))
         for address in memory:
             self.call("cuMemsetD8_v2", address, 7, ctypes.c_size_t(size))
         ones = (1,) * (len(shape) - 1)
-        first, out = (lib.Array(address.value, shape, strides, width) for address in (memory[0], memory[n]))
+        first, out = (lib.Array(address.value, shape, strides, width) for address in memory[:2])
         compiled = lib.reversal(0, first, lib.Array(of_lengths.value, (shape[0], *ones), (4, *[4 for _ in ones]), 4), out, 1)
         stream, events = self.made("cuStreamCreate", 1), [self.made("cuEventCreate", 0) for _ in range(2)]
         self.call("cuStreamBeginCapture_v2", stream, 2)
-        for x, y in zip(memory, memory[n:]):
+        x = memory[0]
+        for k in range(n):
+            y = memory[1 + k % 2]
             compiled.dispatch(lib.Addresses(x.value, of_lengths.value), 2, y.value, stream.value)
+            x = y
         graph = self.made_from_capture(stream)
         times = []
-        for _ in range(7):
+        for _ in range(9):
             self.call("cuEventRecord", events[0], stream)
             self.call("cuGraphLaunch", graph, stream)
             self.call("cuEventRecord", events[1], stream)
             self.call("cuStreamSynchronize", stream)
             milliseconds = ctypes.c_float()
             self.call("cuEventElapsedTime", ctypes.byref(milliseconds), *events)
-            times.append(milliseconds.value * 1e3 / n)
+            times.append(milliseconds.value * 1e3)
         for address in (*memory, of_lengths):
             self.call("cuMemFree_v2", address)
         return statistics.median(times[1:])
@@ -124,11 +134,12 @@ class Goals:
 
 def programs_on_the_device(goals):
     own, random = Own(), np.random.default_rng(0)
-    print("| shape, a reversal along axis 1 | type | own, µs | dml_cuda.jax, µs | ratio | gather, µs | faster |\n| --- | --- | --- | --- | --- | --- | --- |")
+    print("| a reversal along axis 1, µs | type | a chain, own | a chain, jitted | ratio | of many inputs | gather | faster |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for shape in SHAPES:
         for dtype in ("uint8", "float16", "float32"):
             width = np.dtype(dtype).itemsize
-            n = max(4, min(64, 4_000_000_000 // (math.prod(shape) * width)))
+            n = max(4, min(INPUTS, 4_000_000_000 // (math.prod(shape) * width)))
             lengths = random.integers(0, shape[1] + 1, (shape[0],) + (1,) * (len(shape) - 1)).astype(np.int32)
             x = jax.random.bits(jax.random.key(0), shape, "uint8").astype(dtype)
             xs, on_gpu = [x + k for k in range(n)], jnp.asarray(lengths)
@@ -138,13 +149,18 @@ def programs_on_the_device(goals):
             assert all((a == b).all() for a, b in zip(found, required)), (shape, dtype)
             del found, required
             # In turns, so that a change of the clocks meets both.
-            rounds = [[wall(lambda call=call: call(xs, on_gpu), 0.05) / n for call in (ours, theirs)] for _ in range(3)]
+            rounds = [[wall(lambda call=call: call(xs, on_gpu), 0.1) / n for call in (ours, theirs)] for _ in range(5)]
             jitted, of_gather = (statistics.median(times) for times in zip(*rounds))
+            x = xs[0]
             del xs
-            alone = own.time(shape, width, lengths, n)
-            print(f"| {list(shape)} | {dtype} | {alone:.1f} | {jitted:.1f} | {jitted / alone:.3f} | {of_gather:.1f} | {of_gather / jitted:.2f} |", flush=True)
+            chains = [jax.jit(lambda x, n, count=count: functools.reduce(lambda y, _: dj.reverse_subsequences(y, n, 1), range(count), x)) for count in CHAINS]
+            assert all((chain(x, on_gpu) == x).all() for chain in chains)  # even numbers of reversals
+            chained = further([wall(lambda chain=chain: chain(x, on_gpu)) for chain in chains])
+            alone = further([own.time(shape, width, lengths, count) for count in CHAINS])
+            cells = f"{alone:.1f} | {chained:.1f} | {chained / alone:.3f} | {jitted:.1f} | {of_gather:.1f} | {of_gather / jitted:.2f}"
+            print(f"| {list(shape)} | {dtype} | {cells} |", flush=True)
             where = f"{list(shape)} {dtype}"
-            goals.add("the library's own dispatch", 1.02, jitted / alone, where)
+            goals.add("the library's own dispatch, in a chain", 1.02, chained / alone, where)
             blocks = len(shape) == 3 and width > 1  # whose speed is the kernels' own
             goals.add("a gather, float16 and float32 blocks" if blocks else "a gather", 1.03 if blocks else 1, jitted / of_gather, where)
 

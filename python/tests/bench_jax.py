@@ -17,8 +17,7 @@ import time
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 HERE = pathlib.Path(__file__).resolve().parent
-CHAINS = 32, 128  # reversals in a program; the difference is without what a program costs
-INPUTS = 64
+CHAIN, INPUTS = 64, 64  # reversals in a program: of each other's results, or of an input each
 SHAPES = [(64, 2048, 1024), (64, 512, 1024), (16384, 8192), (32, 128, 512)]
 
 
@@ -52,9 +51,18 @@ def wall(call, most=0.15, rounds=5):
     return statistics.median(seconds(n) for _ in range(rounds)) * 1e6
 
 
-def further(times):
-    """The time of a reversal, from those of programs with few and with many."""
-    return (times[1] - times[0]) / (CHAINS[1] - CHAINS[0])
+def on_the_device(call):
+    """Microseconds from the start of a reversal's kernel to the start of the next, as XLA's profiler has them."""
+    jax.block_until_ready(call())
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for _ in range(4):
+                jax.block_until_ready(call())
+        (profile,) = pathlib.Path(folder).glob("**/*.xplane.pb")
+        planes = jax.profiler.ProfileData.from_file(str(profile)).planes
+        starts = sorted(event.start_ns for plane in planes if "GPU" in plane.name for line in plane.lines for event in line.events if "reverse" in event.name)
+    assert len(starts) == 4 * CHAIN, f"the profile has {len(starts)} reversals"
+    return statistics.median(after - before for before, after in zip(starts, starts[1:])) / 1e3
 
 
 class Own:
@@ -134,7 +142,7 @@ class Goals:
 
 def programs_on_the_device(goals):
     own, random = Own(), np.random.default_rng(0)
-    print("| a reversal along axis 1, µs | type | a chain, own | a chain, jitted | ratio | of many inputs | gather | faster |")
+    print("| a reversal along axis 1, µs | type | a chain, own | the same, jitted | ratio | many inputs, jitted | gather | faster |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for shape in SHAPES:
         for dtype in ("uint8", "float16", "float32"):
@@ -153,10 +161,10 @@ def programs_on_the_device(goals):
             jitted, of_gather = (statistics.median(times) for times in zip(*rounds))
             x = xs[0]
             del xs
-            chains = [jax.jit(lambda x, n, count=count: functools.reduce(lambda y, _: dj.reverse_subsequences(y, n, 1), range(count), x)) for count in CHAINS]
-            assert all((chain(x, on_gpu) == x).all() for chain in chains)  # even numbers of reversals
-            chained = further([wall(lambda chain=chain: chain(x, on_gpu)) for chain in chains])
-            alone = further([own.time(shape, width, lengths, count) for count in CHAINS])
+            chain = jax.jit(lambda x, n: functools.reduce(lambda y, _: dj.reverse_subsequences(y, n, 1), range(CHAIN), x))
+            assert (chain(x, on_gpu) == x).all()  # an even number of reversals
+            chained = on_the_device(lambda: chain(x, on_gpu))
+            alone = own.time(shape, width, lengths, CHAIN) / CHAIN
             cells = f"{alone:.1f} | {chained:.1f} | {chained / alone:.3f} | {jitted:.1f} | {of_gather:.1f} | {of_gather / jitted:.2f}"
             print(f"| {list(shape)} | {dtype} | {cells} |", flush=True)
             where = f"{list(shape)} {dtype}"

@@ -13,6 +13,10 @@ const MAX_WIDTH: u32 = 8;
 /// Lanes of fewer bytes are copied all at once and then reversed, not copied one by one (benches/TUNING.md).
 const MIN_COPIED_BYTES: usize = 64;
 
+/// Lanes of at most so many elements are copied without a branch that depends on the length, which a CPU would often
+/// predict wrongly (benches/TUNING.md).
+const MAX_SELECTED: usize = 8;
+
 struct Tensors<'a> {
     /// `None` in place.
     input: Option<&'a [u8]>,
@@ -96,7 +100,9 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     let short = match inner {
         Inner::Block(..) => false,
         Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
-        Inner::Lane(_) => in_step == 1 && out_step == 1 && size * size_of::<T>() < MIN_COPIED_BYTES,
+        Inner::Lane(_) => {
+            in_step == 1 && out_step == 1 && size > MAX_SELECTED && size * size_of::<T>() < MIN_COPIED_BYTES
+        }
     };
     if short {
         copy_as_it_is(plan, input, out);
@@ -110,6 +116,13 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
                 out[to..to + block].copy_from_slice(&input[from..from + block]);
             }
         }),
+        Inner::Lane(outer) if in_step == 1 && out_step == 1 && size <= MAX_SELECTED => {
+            for_each(&outer, |[at_in, at_out, at_length]| {
+                let length = length(plan, lengths, at_length);
+                let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
+                out.iter_mut().enumerate().for_each(|(t, out)| *out = lane[source(t, length)]);
+            })
+        }
         Inner::Lane(outer) if in_step == 1 && out_step == 1 => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             let out = &mut out[at_out..at_out + size];

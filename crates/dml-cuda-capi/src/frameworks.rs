@@ -52,44 +52,39 @@ pub unsafe fn first_outside(
     lengths: ForeignTensor<'_>,
     width: usize,
 ) -> Option<(i64, String)> {
-    // SAFETY: the caller's promise.
-    let (found, mut at) = unsafe { search(&range, address, lengths, width) }?;
-    at.reverse();
-    Some((found, if at.is_empty() { String::new() } else { format!("{at:?}") }))
-}
-
-/// As [`first_outside`], with the indices, the last one first.
-///
-/// # Safety
-///
-/// As for [`first_outside`].
-unsafe fn search(
-    range: &RangeInclusive<i64>,
-    address: Address,
-    lengths: ForeignTensor<'_>,
-    width: usize,
-) -> Option<(i64, Vec<i64>)> {
-    let Some((&size, sizes)) = lengths.sizes.split_first() else {
+    let sizes = lengths.sizes;
+    if sizes.contains(&0) {
+        return None;
+    }
+    let mut packed = width as i64;
+    let mut steps: Vec<_> = sizes.iter().map(|&size| (0, size, 0)).collect(); // the index, the size, the stride
+    for (d, step) in steps.iter_mut().enumerate().rev() {
+        step.2 = lengths.strides_in_bytes.map_or(packed, |strides| strides[d]);
+        packed = packed.wrapping_mul(step.1);
+    }
+    let mut address = address;
+    loop {
         let found = match width {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise, at the indices of `steps`.
             4 => i64::from(unsafe { (address as *const i32).read_unaligned() }),
-            // SAFETY: the caller's promise.
+            // SAFETY: the same.
             _ => unsafe { (address as *const i64).read_unaligned() },
         };
-        return (!range.contains(&found)).then(|| (found, Vec::new()));
-    };
-    let (stride, strides_in_bytes) = match lengths.strides_in_bytes.and_then(<[i64]>::split_first) {
-        Some((&stride, strides)) => (stride, Some(strides)),
-        // It wraps for a tensor without elements only, of which nothing is read.
-        None => (sizes.iter().fold(width as i64, |bytes, &size| bytes.wrapping_mul(size)), None),
-    };
-    let inner = ForeignTensor { sizes, strides_in_bytes };
-    (0..size).find_map(|k| {
-        // SAFETY: the caller's promise, for a part of the tensor.
-        let (found, mut at) = unsafe { search(range, address.wrapping_add_signed(k * stride), inner, width) }?;
-        at.push(k);
-        Some((found, at))
-    })
+        if !range.contains(&found) {
+            let at: Vec<_> = steps.iter().map(|step| step.0).collect();
+            return Some((found, if at.is_empty() { String::new() } else { format!("{at:?}") }));
+        }
+        // To the next indices, the last one first. Behind the last length there are none.
+        steps.iter_mut().rev().find_map(|(at, size, stride)| {
+            *at += 1;
+            address = address.wrapping_add_signed(*stride);
+            let goes_on = *at < *size;
+            if !goes_on {
+                (*at, address) = (0, address.wrapping_add_signed(-(*stride * *size)));
+            }
+            goes_on.then_some(())
+        })?;
+    }
 }
 
 #[cfg(test)]

@@ -181,6 +181,33 @@ class Jax(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, REVERSE):
             jax.export.export(program)(*kinds)
 
+    def test_export_with_symbolic_sizes_and_lengths_of_the_host(self):
+        checks = [jax.export.DisabledSafetyCheck.custom_call(REVERSE)]
+        (size,) = jax.export.symbolic_shape("t")
+        x = jnp.arange(12.0).reshape(2, 6)
+        for lengths, required in ([[3], [9]], [[3], [6]]), (2, [[2], [2]]), (None, [[6], [6]]):
+            call = jax.jit(lambda x: dj.reverse_subsequences(x, x.shape[1] if lengths is None else lengths, 1))
+            exported = jax.export.export(call, disabled_checks=checks)(jax.ShapeDtypeStruct((2, size), np.float32))
+            np.testing.assert_array_equal(exported.call(x), model(np.asarray(x), required, 1))
+
+    def test_what_jax_takes_for_an_array(self):
+        class Parameter:
+            def __init__(self, value):
+                self.value = value
+
+            def __jax_array__(self):
+                return self.value
+
+        x, lengths = jnp.arange(12.0).reshape(3, 4), jnp.array([1, 4, 3])
+        required = model(np.asarray(x), lengths[:, None], 1)
+        for of_x, of_lengths in (np.asarray(x), lengths), (Parameter(x), Parameter(lengths)), (x, [1, 2**70, 3]):
+            found = dj.reverse_padded_sequence(of_x, of_lengths)
+            self.assertIsInstance(found, jax.Array)
+            np.testing.assert_array_equal(found, required)
+        weak = jnp.broadcast_to(jnp.asarray(2.0), (4,))
+        for call in (dj.reverse_subsequences, jax.jit(dj.reverse_subsequences, static_argnums=2), jax.grad(lambda x, n, d: dj.reverse_subsequences(x, n, d).sum())):
+            self.assertEqual((call(weak, 3, 0) * jnp.ones(4, jnp.bfloat16)).dtype, jnp.bfloat16, "x's weak type is lost")
+
     def test_in_place_without_a_copy(self):
         in_place = lambda x, n: dj.reverse_subsequences(x, n, 1, in_place=True)
         required = gather(self.x, self.lengths, 1)
@@ -288,10 +315,14 @@ class Errors(unittest.TestCase):
         traced = "is traced by JAX, must be a number of Python or NumPy: it is a part of the compiled program"
         huge = jax.ShapeDtypeStruct((1 << 16, 1 << 17), np.int8)
         for error, words, call in [
-            (TypeError, "x is a numpy.ndarray, must be an array of JAX", lambda: reverse(np.zeros(3), 1, 0)),
+            (TypeError, "x is a builtins.list, must be an array of JAX or NumPy", lambda: reverse([1, 2], 1, 0)),
+            (TypeError, "x is a numpy.ma.MaskedArray, must be an array of JAX or NumPy", lambda: reverse(np.ma.array([1, 2]), 1, 0)),
+            (TypeError, "in_place is a str, must be a bool", lambda: reverse(x, 1, 0, in_place="no")),
+            (TypeError, "lengths is a list, must be integers$", lambda: reverse(x, [[1], [1, 2], [3]], 1)),
+            (ValueError, r"lengths has shape \(\), must have \(3,\), the batch size", lambda: padded(x, 2)),
             (TypeError, "x is a .*ShapeDtypeStruct, must be an array of JAX", lambda: dml_cuda.reverse_subsequences(huge, 1, 0)),
             (TypeError, "x has dtype int4, must have one whose elements are whole bytes", lambda: reverse(x.astype("int4"), 1, 0)),
-            (TypeError, "x has dtype key<fry>, must have one whose elements are whole bytes", lambda: reverse(jax.random.split(jax.random.key(0)), 2, 0)),
+            (TypeError, "x has dtype key<fry>, must have one of numbers or bool: see jax.random.key_data for keys", lambda: reverse(jax.random.split(jax.random.key(0)), 2, 0)),
             (ValueError, "x has 0 dimensions, must have at least 1", lambda: reverse(x[0, 0], 1, 0)),
             (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: jax.jit(lambda x: reverse(x, 1, 2))(x)),
             (TypeError, "axis is a float, must be an integer", lambda: reverse(x, 1, 1.0)),

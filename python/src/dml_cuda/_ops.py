@@ -178,23 +178,25 @@ def _lengths(lengths: Any, x: View, axis: int) -> tuple[View, Any]:
     return found._replace(shape=target, strides=strides), holder
 
 
-def host_lengths(lengths: Any) -> npt.NDArray[Any]:
-    """Lengths on the host as unsigned integers of 4 or 8 bytes."""
+def host_lengths(lengths: Any, where: str = " on the host, as x is") -> npt.NDArray[Any]:
+    """Lengths on the host as unsigned integers of 4 or 8 bytes. `where` says in an error where they must be."""
     if type(lengths) is not np.ndarray:
         _check_kind(lengths)
     try:
         array = np.asarray(lengths)
     except Exception:
-        raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host, as x is") from None
+        raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers{where}") from None
     if lengths is None:
         raise TypeError("lengths is None, must be integers")
+    if array.dtype == object and all(type(item) is int for item in array.flat):
+        array = np.asarray(np.clip(array, -(2**63), 2**63 - 1), dtype=np.int64)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
     if array.dtype.kind == "i" and array.size and array.min() < 0:
         at = tuple(int(k) for k in np.argwhere(array < 0)[0])
         place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
         raise ValueError(f"{place} is {array[at]}, must be at least 0")
-    array = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32)
+    array = np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
     if not array.flags.aligned:
         array = array.copy()
     return array

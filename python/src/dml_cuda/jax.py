@@ -23,6 +23,7 @@ from ._arrays import packed_strides
 from ._ops import _ARGUMENTS, _axis, _fill_type, _shape, host_lengths
 from ._scalars import scalar_bits
 
+__all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 _OLDEST = (0, 6, 0)
 _INTERFACE = 0
 
@@ -98,7 +99,7 @@ _sharded.def_partition(_partition, _infer_sharding, sharding_rule=_sharding_rule
 
 
 _reverse_p = Primitive("dml_cuda_reverse_subsequences")
-_reverse_p.def_abstract_eval(lambda x, lengths, **_: x.update(weak_type=False))
+_reverse_p.def_abstract_eval(lambda x, lengths, **_: x)
 _reverse_p.def_impl(lambda x, lengths, *, call, **_: jaxpr_as_fun(call)(x, lengths)[0])
 mlir.register_lowering(_reverse_p, mlir.lower_fun(_reverse_p.impl, multiple_results=False))
 
@@ -134,26 +135,31 @@ def _vmap(arguments: Any, dimensions: Any, *, axis: int, in_place: bool, **_: An
 batching.primitive_batchers[_reverse_p] = _vmap
 
 
-def _check_array(x: Any, name: str) -> np.dtype:
+def _array(x: Any, name: str) -> tuple[Any, np.dtype[Any]]:
+    """An array of JAX, or what jax.numpy takes for one, and its dtype."""
+    if isinstance(x, np.ndarray) and not isinstance(x, np.ma.MaskedArray) or hasattr(type(x), "__jax_array__"):
+        x = jax.numpy.asarray(x)
     if not isinstance(x, jax.Array):
-        raise TypeError(f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be an array of JAX")
+        raise TypeError(f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be an array of JAX or NumPy")
     try:
         dtype = np.dtype(x.dtype)
-    except TypeError:  # such as random keys
-        dtype = None
+    except TypeError:
+        raise TypeError(f"{name} has dtype {x.dtype}, must have one of numbers or bool: see jax.random.key_data for keys") from None
     # int4 and similar types are packed on some devices.
-    if dtype is None or re.fullmatch(r"u?(int|float)[1-7](_.*)?", dtype.name):
+    if re.fullmatch(r"u?(int|float)[1-7](_.*)?", dtype.name):
         raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are whole bytes")
-    return dtype
+    return x, dtype
 
 
-def _lengths(lengths: Any, size: int) -> Any:
+def _lengths(lengths: Any, size: Any) -> Any:
     """The lengths as integers of 32 or 64 bits. Numbers of the host are checked now, and become a constant of the program."""
-    if isinstance(lengths, (list, tuple)) and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(lengths)):
+    has_arrays = isinstance(lengths, (list, tuple)) and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(lengths))
+    if has_arrays or hasattr(type(lengths), "__jax_array__"):
         lengths = jax.numpy.asarray(lengths)
     if not isinstance(lengths, jax.Array):
-        # A length above the axis size acts as it, also above what 32 bits hold.
-        return np.minimum(host_lengths(lengths), size).astype(np.uint32)
+        # A length above the axis size acts as it, also above what 32 bits hold. The size may be a symbol.
+        most = size if isinstance(size, int) else np.iinfo(np.uint32).max
+        return np.minimum(host_lengths(lengths, ""), most).astype(np.uint32)
     if not jax.numpy.issubdtype(lengths.dtype, np.integer):
         raise TypeError(f"lengths has dtype {lengths.dtype}, must have one of integers")
     return lengths if lengths.dtype.itemsize >= 4 else lengths.astype(np.int32)
@@ -172,7 +178,7 @@ def _validate(shape: tuple[int, ...], width: int, lengths: tuple[int, ...], axis
 def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
-    x: an array of JAX with 1 dimension or more, of any dtype whose elements are whole bytes.
+    x: an array of JAX or NumPy with 1 dimension or more, of any dtype whose elements are whole bytes.
     lengths: integers that broadcast to x's shape with 1 at the axis. A length above the axis size acts as the axis size. A negative
     length is an error on the CPU, and acts as the axis size on a GPU.
     in_place: writes the result over x inside of a compiled program. If the program needs x afterwards, or if x is an argument that is
@@ -183,7 +189,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
     Array([[3, 2, 1, 4],
            [6, 5, 7, 8]], dtype=int32)
     """
-    dtype = _check_array(x, "x")
+    x, dtype = _array(x, "x")
     if x.ndim == 0:
         raise ValueError("x has 0 dimensions, must have at least 1")
     front = _axis(axis, x.ndim)
@@ -195,6 +201,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
     lengths = lengths.reshape((1,) * missing + lengths.shape)
     if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:  # sizes of an exported program may be symbols
         _validate(x.shape, dtype.itemsize, lengths.shape, front)
+    if not isinstance(in_place, (bool, np.bool_)):
+        raise TypeError(f"in_place is a {type(in_place).__qualname__}, must be a bool")
     return _reverse(*_as_varying(x, lengths), front, bool(in_place))
 
 
@@ -219,7 +227,7 @@ def reverse_padded_sequence(
 ) -> Any:
     """Reverses every sequence of a padded batch. The padding stays where it is.
 
-    x: an array of JAX with a batch and a time axis. lengths: integers, one for each sequence.
+    x: an array of JAX or NumPy with a batch and a time axis. lengths: integers, one for each sequence.
     in_place: as in :func:`reverse_subsequences`.
 
     >>> import dml_cuda.jax, jax
@@ -227,7 +235,7 @@ def reverse_padded_sequence(
     Array([[2, 1, 0],
            [5, 4, 3]], dtype=int32)
     """
-    _check_array(x, "x")
+    x, _ = _array(x, "x")
     if x.ndim < 2:
         raise ValueError(f"x has {x.ndim} dimensions, must have at least 2: time and batch")
     batch, time = _axis(batch_axis, x.ndim, "batch_axis"), _axis(time_axis, x.ndim, "time_axis")

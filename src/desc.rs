@@ -110,6 +110,7 @@ pub struct ReverseSubsequencesDesc {
 
 /// A tensor of an operator, by the name of its field in the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TensorRole {
     /// `InputTensor`.
     Input,
@@ -217,6 +218,7 @@ macro_rules! descriptors {
 
         /// `DML_OPERATOR_DESC`: any operator of this crate.
         #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
         pub enum OperatorDesc {
             $(#[doc = concat!("`", $name, "`.")] $operator($desc),)*
         }
@@ -229,6 +231,7 @@ macro_rules! descriptors {
 
         /// `DML_OPERATOR_TYPE`: the operators of this crate.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum OperatorType {
             $(#[doc = concat!("`", $name, "`.")] $operator,)*
         }

@@ -154,6 +154,7 @@ impl Device {
 /// A GPU as the driver describes it.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Adapter {
     /// The argument with which [`Device::cuda`] opens it.
     pub ordinal: usize,

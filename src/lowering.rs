@@ -104,6 +104,7 @@ pub enum LoweringError {
 
 /// An operator on tensors of other libraries, with everything that its descriptor depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Lowered {
     /// REVERSE_SUBSEQUENCES.
     Reversal(LoweredReversal),

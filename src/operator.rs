@@ -116,6 +116,7 @@ impl CompileOptions {
 
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BindingProperties {
     /// Bytes of scratch memory: 0.
     pub temporary_resource_size: u64,

@@ -145,17 +145,17 @@ fn cmake_finds_the_versions_that_fit() {
         ("", true),
         (version, true),
         (&*exact, true),
-        ("0.1 EXACT", true),
+        ("0.2 EXACT", true),
         ("0.0.9", true),
         ("0.0.9 EXACT", false),
-        ("0.1.1", false),
-        ("0.1.1 EXACT", false),
+        ("0.2.1", false),
+        ("0.2.1 EXACT", false),
         ("1", false),
         (&*up_to, true),
         (&*below, false),
-        ("0.1...<0.2", true),
+        ("0.2...<0.3", true),
         ("0.0.1...0.0.9", false),
-        ("0.1.1...0.2", false),
+        ("0.2.1...0.3", false),
     ] {
         let project = format!(
             "cmake_minimum_required(VERSION 3.19)\nproject(asks NONE)\nfind_package(dml-cuda {asked} CONFIG QUIET)\n\

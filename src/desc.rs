@@ -24,6 +24,14 @@ impl TensorFlags {
 }
 
 /// `DML_BUFFER_TENSOR_DESC`: a tensor in a buffer. Its DimensionCount is `sizes.len()`.
+///
+/// ```
+/// use dml_cuda::{BufferTensorDesc, TensorDataType};
+/// let packed = BufferTensorDesc::packed(TensorDataType::Float16, &[2, 3]);
+/// assert_eq!(packed.total_tensor_size_in_bytes, 12);
+/// let transposed = BufferTensorDesc::strided(TensorDataType::Float16, &[3, 2], &[1, 3]);
+/// assert_eq!(transposed.minimum_size_in_bytes(), Some(12));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BufferTensorDesc {
     /// Type of the elements.

@@ -97,6 +97,7 @@ impl Failure {
         Self::new(DML_CUDA_STATUS_INVALID_ARGUMENT, message)
     }
 
+    #[cfg(unix)] // PyTorch reads it
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -18,6 +18,11 @@ const TARGET: &str = "compute_75";
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=kernels");
+    // Some unit tests need the repository's cases and recordings, which the published crate leaves out.
+    println!("cargo:rustc-check-cfg=cfg(in_repository)");
+    if Path::new("crates/dml-cuda-testing").is_dir() {
+        println!("cargo:rustc-cfg=in_repository");
+    }
     let kernels = kernels();
     for variable in ["NVCC", "CUDA_HOME", "CUDA_PATH", "PATH", "DML_CUDA_PREBUILT"] {
         println!("cargo:rerun-if-env-changed={variable}");

@@ -27,7 +27,9 @@ cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
 cargo build --release --quiet -p dml-cuda-capi -p dml-cuda-torch
 cp target/release/libdml_cuda.so target/release/libdml_cuda_torch.so "$out/"
-strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out"/*.so
+# The name that libdml_cuda_torch.so looks for.
+cp "$out/libdml_cuda.so" "$out/$(readelf -d "$out/libdml_cuda.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
+strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out"/*.so*
 
 cat > "$out/run-tests.sh" <<'RUN'
 #!/usr/bin/env bash

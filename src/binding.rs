@@ -40,6 +40,24 @@ impl From<&Buffer> for BufferBinding {
 
 /// An operator with its buffers: `IDMLBindingTable`. It keeps the buffers alive and can be dispatched any number of
 /// times.
+///
+/// ```
+/// use dml_cuda::{BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, ScalarUnion, TensorDataType};
+/// let device = Device::cpu();
+/// let operator = device.create_operator(FillValueSequenceDesc {
+///     output_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[4]),
+///     value_data_type: TensorDataType::UInt32,
+///     value_start: ScalarUnion::UInt32(5),
+///     value_delta: ScalarUnion::Int32(-1),
+/// })?;
+/// let buffer = device.create_buffer(32)?;
+/// let table = device.compile_operator(&operator)?.bind(&[], &BufferBinding::range(&buffer, 16, 16))?;
+/// let stream = device.create_stream()?;
+/// table.dispatch(&stream)?;
+/// stream.synchronize()?;
+/// assert_eq!(buffer.to_vec::<u32>()?, [0, 0, 0, 0, 5, 4, 3, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct BindingTable {
     operator: CompiledOperator,

@@ -48,6 +48,13 @@ impl Device {
 
 /// Memory of a device. Cheap to clone: clones share the memory. It lives as long as any clone, and as any
 /// [`BindingTable`](crate::BindingTable) made with one.
+///
+/// ```
+/// let buffer = dml_cuda::Device::cpu().create_buffer_from(&[1u32, 2, 3])?;
+/// buffer.write(4, &7u32.to_ne_bytes())?;
+/// assert_eq!(buffer.to_vec::<u32>()?, [1, 7, 3]);
+/// # Ok::<(), dml_cuda::BufferError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Buffer {
     device: Device,

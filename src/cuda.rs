@@ -9,7 +9,7 @@ pub(crate) mod select;
 mod target;
 mod tuning;
 
-#[cfg(test)]
+#[cfg(all(test, in_repository))]
 mod kernel_tests;
 
 pub use driver::Properties;

@@ -10,6 +10,12 @@ use half::f16;
 ///
 /// Unsupported types exist so that errors can name them. [`crate::feature_level`] lists which operator takes which
 /// type.
+///
+/// ```
+/// use dml_cuda::TensorDataType;
+/// assert_eq!("DML_TENSOR_DATA_TYPE_FLOAT16".parse(), Ok(TensorDataType::Float16));
+/// assert_eq!((TensorDataType::Float16.name(), TensorDataType::Float16.size_in_bits()), ("FLOAT16", 16));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the variants have DirectML's names
 pub enum TensorDataType {

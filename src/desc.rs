@@ -24,6 +24,14 @@ impl TensorFlags {
 }
 
 /// `DML_BUFFER_TENSOR_DESC`: a tensor in a buffer. Its DimensionCount is `sizes.len()`.
+///
+/// ```
+/// use dml_cuda::{BufferTensorDesc, TensorDataType};
+/// let packed = BufferTensorDesc::packed(TensorDataType::Float16, &[2, 3]);
+/// assert_eq!(packed.total_tensor_size_in_bytes, 12);
+/// let transposed = BufferTensorDesc::strided(TensorDataType::Float16, &[3, 2], &[1, 3]);
+/// assert_eq!(transposed.minimum_size_in_bytes(), Some(12));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BufferTensorDesc {
     /// Type of the elements.
@@ -110,6 +118,7 @@ pub struct ReverseSubsequencesDesc {
 
 /// A tensor of an operator, by the name of its field in the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TensorRole {
     /// `InputTensor`.
     Input,
@@ -217,6 +226,7 @@ macro_rules! descriptors {
 
         /// `DML_OPERATOR_DESC`: any operator of this crate.
         #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
         pub enum OperatorDesc {
             $(#[doc = concat!("`", $name, "`.")] $operator($desc),)*
         }
@@ -229,6 +239,7 @@ macro_rules! descriptors {
 
         /// `DML_OPERATOR_TYPE`: the operators of this crate.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum OperatorType {
             $(#[doc = concat!("`", $name, "`.")] $operator,)*
         }

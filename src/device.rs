@@ -11,6 +11,14 @@ use crate::error::DeviceError;
 use crate::feature_level::{tensor_support, FeatureLevel, TensorSupport};
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
+///
+/// ```
+/// use dml_cuda::{Device, FeatureLevel, OperatorType, TensorRole};
+/// let device = Device::cpu().with_feature_level(FeatureLevel::V2_1);
+/// assert_eq!(device.to_string(), "CPU");
+/// let lengths = device.check_tensor_support(OperatorType::ReverseSubsequences, TensorRole::SequenceLengths);
+/// assert_eq!(lengths.expect("this level has the operator").data_types, [dml_cuda::TensorDataType::UInt32]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Device {
     backend: Backend,
@@ -167,6 +175,7 @@ impl Device {
 /// A GPU as the driver describes it.
 #[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Adapter {
     /// The argument with which [`Device::cuda`] opens it.
     pub ordinal: usize,

@@ -48,6 +48,20 @@ impl CompiledOperator {
     ///    after;
     /// 3. `stream` is a live stream of the operator's device and of its primary context, or 0, 1 or 2;
     /// 4. this operator, or a clone of it, is alive.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dml_cuda::lowering::{Lowered, LoweredSequence};
+    /// use dml_cuda::{Address, CompileOptions, Device, TensorDataType};
+    /// let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::UInt8, 4, 9, 3));
+    /// let operator = Device::cpu().compile_lowered(&sequence, CompileOptions::default())?;
+    /// let mut output = [0u8; 4];
+    /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when the call returns.
+    /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr() as Address, std::ptr::null_mut())? };
+    /// assert_eq!(output, [9, 12, 15, 18]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub unsafe fn dispatch_raw(
         &self,
         inputs: &[Address],

@@ -8,6 +8,7 @@ use crate::validate::ValidationErrors;
 /// A call of the CUDA driver failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cuda: {verb} failed: {reason} (CUDA error {code}); {advice}")]
+#[non_exhaustive]
 pub struct CudaError {
     /// What was being done.
     pub verb: String,

@@ -14,6 +14,20 @@ use crate::registry::Plan;
 
 /// The plan of an operator: its merged dimensions, and the kernels that a dispatch chooses from. `Display` writes it
 /// for people; `dml-cuda --explain` prints that.
+///
+/// ```
+/// use dml_cuda::{BufferTensorDesc, Device, FillValueSequenceDesc, ScalarUnion, TensorDataType};
+/// let operator = Device::cpu().create_operator(FillValueSequenceDesc {
+///     output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[64, 1024]),
+///     value_data_type: TensorDataType::Float32,
+///     value_start: ScalarUnion::Float32(0.0),
+///     value_delta: ScalarUnion::Float32(0.5),
+/// })?;
+/// let explanation = operator.explain(&"h100".parse()?);
+/// assert_eq!((explanation.dimensions.len(), explanation.modes[0].bytes), (1, 64 * 1024 * 4));
+/// println!("{explanation}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {

@@ -13,6 +13,7 @@ use crate::desc::{OperatorType, TensorRole};
 /// `DML_FEATURE_LEVEL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)] // the variants have DirectML's names
+#[non_exhaustive]
 pub enum FeatureLevel {
     V1_0,
     V2_0,
@@ -88,6 +89,7 @@ impl FromStr for FeatureLevel {
 
 /// What one feature level supports for one tensor of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TensorSupport {
     /// How many dimensions the tensor may have.
     pub dimension_counts: RangeInclusive<usize>,

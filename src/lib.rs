@@ -76,10 +76,11 @@ pub use validate::{
     Caveat, DirectMlVersion, ParseDirectMlVersionError, Requirement, Rule, ValidationError, ValidationErrors,
 };
 
-// Unit tests use the integration tests' cases and oracles. Those name this crate `dml_cuda`.
-#[cfg(test)]
+// Unit tests use the integration tests' cases and oracles, which name this crate `dml_cuda`. The published crate has neither: build.rs sets
+// `in_repository` where they are.
+#[cfg(all(test, in_repository))]
 extern crate self as dml_cuda;
-#[cfg(test)]
+#[cfg(all(test, in_repository))]
 #[allow(dead_code)] // unit tests use only a part
 #[path = "../crates/dml-cuda-testing/src/lib.rs"]
 mod common;

@@ -103,7 +103,19 @@ pub enum LoweringError {
 }
 
 /// An operator on tensors of other libraries, with everything that its descriptor depends on.
+///
+/// ```
+/// use dml_cuda::lowering::{Lowered, LoweredSequence};
+/// use dml_cuda::{CompileOptions, Device, TensorDataType};
+/// let sequence = LoweredSequence::packed(TensorDataType::Float64, 3, 1f64.to_bits(), 0.5f64.to_bits());
+/// let operator = Device::cpu().compile_lowered(&Lowered::Sequence(sequence), CompileOptions::default())?;
+/// let mut output = [0f64; 3];
+/// operator.dispatch_on_host(&[], bytemuck::cast_slice_mut(&mut output))?;
+/// assert_eq!(output, [1.0, 1.5, 2.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Lowered {
     /// REVERSE_SUBSEQUENCES.
     Reversal(LoweredReversal),

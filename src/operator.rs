@@ -94,6 +94,21 @@ impl Operator {
 }
 
 /// What all dispatches of a compiled operator have in common. A dispatch that differs fails.
+///
+/// ```
+/// use dml_cuda::lowering::{ForeignTensor, LoweredReversal};
+/// use dml_cuda::{CompileOptions, Device, DispatchError, TensorDataType};
+/// let device = Device::cpu();
+/// let (input, lengths) = ([[1u8, 2, 3]], [[2u32]]);
+/// let tensor = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
+/// let desc = LoweredReversal::new(tensor(&[1, 3]), tensor(&[1, 1]), None, 1, 1, TensorDataType::UInt32, 0)?.desc();
+/// let options = CompileOptions { in_place: Some(true), ..CompileOptions::default() };
+/// let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
+/// let mut output = [[0u8; 3]];
+/// let copying = operator.dispatch_on_host(&[input.as_flattened(), bytemuck::cast_slice(&lengths)], output.as_flattened_mut());
+/// assert!(matches!(copying, Err(DispatchError::Binding(_)))); // it was compiled for in-place dispatches only
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CompileOptions {
     /// The guaranteed alignment, in bytes, of the first elements of the first input and of the output: a power of two,
@@ -116,6 +131,7 @@ impl CompileOptions {
 
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BindingProperties {
     /// Bytes of scratch memory: 0.
     pub temporary_resource_size: u64,

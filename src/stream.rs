@@ -89,6 +89,17 @@ impl Stream {
 }
 
 /// A point in the work of a stream, with the time at which it was reached. GPU only.
+///
+/// ```
+/// use dml_cuda::{Device, DeviceError};
+/// let device = Device::cuda(0).unwrap_or(Device::cpu());
+/// let stream = device.create_stream()?;
+/// match stream.record_event() {
+///     Ok(begin) => assert!(stream.record_event()?.milliseconds_since(&begin)? >= 0.0),
+///     Err(error) => assert_eq!(error, DeviceError::NoEvents), // the CPU device
+/// }
+/// # Ok::<(), DeviceError>(())
+/// ```
 #[derive(Debug)]
 pub struct Event {
     device: Device,

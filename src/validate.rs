@@ -19,6 +19,20 @@ pub use rules::{Requirement, Rule, ValidationError};
 pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 
 /// Every rule that a descriptor breaks, in the order of its fields; never empty.
+///
+/// ```
+/// use dml_cuda::{validate, BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, Requirement, Rule, ScalarUnion, TensorDataType};
+/// let desc = FillValueSequenceDesc {
+///     output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[2, 3]),
+///     value_data_type: TensorDataType::Int32,
+///     value_start: ScalarUnion::Int32(0),
+///     value_delta: ScalarUnion::Int32(1),
+/// };
+/// let broken = validate(&desc.into(), FeatureLevel::HIGHEST).unwrap_err();
+/// let error = &broken.errors()[0];
+/// assert_eq!((error.rule, error.rule.id()), (Rule::FillValueDataType, "fill.value_data_type"));
+/// assert_eq!(error.requirement, Requirement::MustBe("FLOAT32, the data type of OutputTensor".to_owned()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationErrors(Vec<ValidationError>);
 

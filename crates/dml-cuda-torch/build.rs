@@ -8,10 +8,15 @@ use std::{env, fs};
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR").expect("cargo sets it");
-    stand_in(&out, "torch_cpu", "");
+    stand_in(&out, "torch_cpu", "libtorch_cpu.so", "");
     let functions = ["register_torch", "error_message", "destroy_error"];
     let functions = functions.map(|name| format!("#[no_mangle] extern \"C\" fn dml_cuda_{name}() {{}}\n"));
-    stand_in(&out, "dml_cuda", &functions.concat());
+    // The C library's name, by its build.rs.
+    let compatible = match env!("CARGO_PKG_VERSION_MAJOR") {
+        "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
+        major => major,
+    };
+    stand_in(&out, "dml_cuda", &format!("libdml_cuda.so.{compatible}"), &functions.concat());
     for argument in [
         "-Wl,-soname,libdml_cuda_torch.so",
         "-Wl,-rpath,$ORIGIN",
@@ -26,14 +31,14 @@ fn main() {
 }
 
 /// Makes a library with rustc, which knows the linker of the target.
-fn stand_in(out: &str, name: &str, functions: &str) {
+fn stand_in(out: &str, name: &str, soname: &str, functions: &str) {
     let source = Path::new(out).join(format!("{name}.rs"));
     let panics = "#[panic_handler] fn panic(_: &core::panic::PanicInfo) -> ! { loop {} }\n";
     fs::write(&source, format!("#![no_std]\n{panics}{functions}")).expect("OUT_DIR is writable");
     let variable = |name| env::var(name).expect("cargo sets it");
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--crate-type=cdylib", "--edition=2021", "-Cpanic=abort", "--target", &variable("TARGET")]);
-    rustc.args([&format!("-Clink-arg=-Wl,-soname,lib{name}.so"), "--out-dir", out]).arg(&source);
+    rustc.args([&format!("-Clink-arg=-Wl,-soname,{soname}"), "--out-dir", out]).arg(&source);
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         rustc.arg(format!("-Clinker={linker}"));
     }

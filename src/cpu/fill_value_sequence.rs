@@ -111,7 +111,7 @@ pub(super) fn typed<T: bytemuck::Pod>(bytes: &mut [u8]) -> &mut [T] {
     bytemuck::cast_slice_mut(&mut bytes[..whole])
 }
 
-#[cfg(test)]
+#[cfg(all(test, in_repository))]
 mod tests {
     use super::fused;
     use crate::common::exact;

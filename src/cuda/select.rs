@@ -16,7 +16,7 @@ mod segments;
 mod strips;
 mod transposed;
 
-#[cfg(test)]
+#[cfg(all(test, in_repository))]
 mod golden_tests;
 
 use std::fmt;

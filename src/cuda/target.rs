@@ -8,6 +8,7 @@ use std::str::FromStr;
 ///
 /// Parsed from a name of [`GpuTarget::NAMED`], or from `shared=KIB,sm=COUNT[,clusters]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GpuTarget {
     /// Bytes of shared memory that a thread block can opt in to.
     pub shared_memory: u32,

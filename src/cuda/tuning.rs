@@ -166,7 +166,7 @@ pub mod transposed {
     pub const MIN_DIMENSION: u32 = 16;
 }
 
-#[cfg(test)]
+#[cfg(all(test, in_repository))]
 mod tests {
     use super::*;
 

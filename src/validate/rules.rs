@@ -91,6 +91,7 @@ pub enum Requirement {
 /// One broken rule: which one, where, what was found there, and what is required.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place} is {found}, {requirement} ({rule})")]
+#[non_exhaustive]
 pub struct ValidationError {
     /// The rule that is broken.
     pub rule: Rule,

@@ -84,7 +84,8 @@ fn library() -> BTreeMap<String, String> {
             continue;
         }
         let text = fs::read_to_string(&path).expect("text");
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        // Unit tests begin with `#[cfg(test)]`, or with `#[cfg(all(test, in_repository))]`.
+        let code = text.split(")]\nmod tests").next().unwrap_or_default();
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         modules.insert(name, lines.collect::<Vec<_>>().join("\n"));
     }

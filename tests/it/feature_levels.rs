@@ -55,6 +55,7 @@ fn desc(operator: OperatorType, role: TensorRole, data_type: TensorDataType, cou
             }
             .into()
         }
+        _ => panic!("{operator:?} has no descriptor here"),
     }
 }
 

@@ -136,7 +136,8 @@ fn scalar(union: DML_CUDA_SCALAR_UNION) -> ScalarUnion {
 pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<OperatorDesc, Failure> {
     // SAFETY: the caller's promise, here and below: `Desc` points to the descriptor of this operator type.
     let desc = unsafe { follow(pointer, "OperatorDesc") }?;
-    Ok(match operator_type(desc.Type)? {
+    let operator = operator_type(desc.Type)?;
+    Ok(match operator {
         OperatorType::FillValueSequence => {
             let place = "FillValueSequenceDesc";
             // SAFETY: as above.
@@ -164,6 +165,7 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
             }
             .into()
         }
+        _ => unreachable!("operator_type returned {operator:?}, which this function does not read"),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::output::write;
 use crate::status::{run, DML_CUDA_ERROR, DML_CUDA_STATUS};
 use crate::types::DML_CUDA_ONNXRUNTIME_COUNTERS;
 
-/// The library's version, such as `0.1.0`. The text is valid until the process ends.
+/// The library's version, such as `0.2.0`. The text is valid until the process ends.
 #[no_mangle]
 pub extern "C" fn dml_cuda_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

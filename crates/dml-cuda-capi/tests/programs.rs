@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{compile, library, root, run, text, CPP};
+use common::{built, compile, install, library, root, run, text, CPP};
 
 const C: [&str; 8] =
     ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
@@ -67,7 +67,7 @@ fn every_function_is_called_rightly_and_wrongly() {
 fn a_million_times_the_whole_chain_leaks_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("calls");
-    let archive = library().join("libdml_cuda.a");
+    let archive = built().join("libdml_cuda.a");
     let archive = archive.to_string_lossy();
     let sanitized = [&C[..], &[VERSION, "-fsanitize=address", "-g"]].concat();
     if compile("CC", &sanitized, "tests/c/calls.c", &[&archive, "-lpthread", "-ldl", "-lm"], &program) {
@@ -99,17 +99,75 @@ fn has(tool: &str) -> bool {
     found
 }
 
+/// A folder with the library, moved after it was installed.
+fn moved() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    install(&folder.path().join("before"));
+    std::fs::rename(folder.path().join("before"), folder.path().join("after")).expect("it can be moved");
+    folder
+}
+
+#[test]
+fn the_file_name_says_which_programs_can_use_the_library() {
+    let folder = moved();
+    let lib = folder.path().join("after/lib");
+    let version = env!("CARGO_PKG_VERSION");
+    let compatible = match env!("CARGO_PKG_VERSION_MAJOR") {
+        "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
+        major => major,
+    };
+    let link = |name: &str| std::fs::read_link(lib.join(name)).expect("a link").to_string_lossy().into_owned();
+    assert_eq!(link("libdml_cuda.so"), format!("libdml_cuda.so.{compatible}"));
+    assert_eq!(link(&format!("libdml_cuda.so.{compatible}")), format!("libdml_cuda.so.{version}"));
+    if !has("readelf") {
+        return;
+    }
+    let dynamic = |name: &str| {
+        let output = Command::new("readelf").arg("-dW").arg(lib.join(name)).output().expect("there");
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    assert!(dynamic("libdml_cuda.so").contains(&format!("soname: [libdml_cuda.so.{compatible}]")));
+    assert!(dynamic("libdml_cuda_torch.so").contains(&format!("Shared library: [libdml_cuda.so.{compatible}]")));
+}
+
+/// The exported symbols: `UPDATE_GOLDEN=1` writes them.
+#[test]
+fn the_library_exports_its_own_functions_only() {
+    if !has("nm") {
+        return;
+    }
+    let output = Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(library().join("libdml_cuda.so"))
+        .output()
+        .expect("there");
+    assert!(output.status.success(), "{}", text(&output));
+    let symbols = String::from_utf8(output.stdout).expect("text");
+    let mut symbols: Vec<&str> = symbols.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    symbols.sort_unstable();
+    let found = symbols.join("\n") + "\n";
+    let path = root().join("tests/golden/symbols.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &found).expect("written");
+    }
+    let golden = std::fs::read_to_string(&path).expect("the golden file is there");
+    assert_eq!(found, golden, "tests/golden/symbols.txt; CONTRIBUTING.md says which changes make which version");
+    let foreign = symbols.iter().find(|name| !name.starts_with("dml_cuda_") && **name != "RegisterCustomOps");
+    assert_eq!(foreign, None);
+}
+
 #[test]
 fn pkg_config_names_what_a_program_needs() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("reverse");
     if !has("pkg-config") || !has("cc") {
         return;
     }
-    library();
+    let folder = moved();
+    let program = folder.path().join("reverse");
+    let files = folder.path().join("after/lib/pkgconfig");
     let ask = |what: &str| {
         let output =
-            Command::new("pkg-config").args([what, "dml-cuda"]).env("PKG_CONFIG_PATH", root()).output().expect("there");
+            Command::new("pkg-config").args([what, "dml-cuda"]).env("PKG_CONFIG_PATH", &files).output().expect("there");
         assert!(output.status.success(), "{}", text(&output));
         String::from_utf8(output.stdout).expect("text")
     };
@@ -124,68 +182,67 @@ fn pkg_config_names_what_a_program_needs() {
         .output()
         .expect("there");
     assert!(output.status.success(), "{}", text(&output));
-    assert_eq!(text(&run(&program).output().expect("it starts")), "3 2 1 4 6 5 7 8 \n");
+    let output = Command::new(&program).env("LD_LIBRARY_PATH", folder.path().join("after/lib")).output();
+    assert_eq!(text(&output.expect("it starts")), "3 2 1 4 6 5 7 8 \n");
 }
 
 /// The version that `find_package(dml-cuda VERSION)` finds.
 #[test]
 fn cmake_finds_the_versions_that_fit() {
-    let folder = tempfile::tempdir().expect("a folder");
     if !has("cmake") {
         return;
     }
-    let file = root().join("cmake/dml-cuda-config-version.cmake");
-    let text_of_file = std::fs::read_to_string(file).expect("it is there");
-    assert!(text_of_file.contains(concat!("set(PACKAGE_VERSION \"", env!("CARGO_PKG_VERSION"), "\")")));
-    library();
-    let version = env!("CARGO_PKG_VERSION");
-    let exact = format!("{version} EXACT");
-    let (up_to, below) = (format!("0.0.1...{version}"), format!("0.0.1...<{version}"));
+    let folder = moved();
+    let source = folder.path().join("asks");
+    std::fs::create_dir(&source).expect("a folder");
+    assert_eq!(env!("CARGO_PKG_VERSION"), "0.2.0", "the table below is for this version");
     for (asked, found) in [
         ("", true),
-        (version, true),
-        (&*exact, true),
-        ("0.1 EXACT", true),
-        ("0.0.9", true),
-        ("0.0.9 EXACT", false),
-        ("0.1.1", false),
-        ("0.1.1 EXACT", false),
+        ("0.2.0", true),
+        ("0.2.0 EXACT", true),
+        ("0.2 EXACT", true),
+        ("0.2", true),
+        ("0.1", false),
+        ("0.1.9", false),
+        ("0", false),
+        ("0.1.9 EXACT", false),
+        ("0.2.1", false),
+        ("0.2.1 EXACT", false),
+        ("0.20", false),
         ("1", false),
-        (&*up_to, true),
-        (&*below, false),
-        ("0.1...<0.2", true),
-        ("0.0.1...0.0.9", false),
-        ("0.1.1...0.2", false),
+        ("0.1...0.2.0", true),
+        ("0.1...<0.2.0", false),
+        ("0.2...<0.3", true),
+        ("0.0.1...0.1.9", false),
+        ("0.2.1...0.3", false),
     ] {
         let project = format!(
             "cmake_minimum_required(VERSION 3.19)\nproject(asks NONE)\nfind_package(dml-cuda {asked} CONFIG QUIET)\n\
              if(dml-cuda_FOUND)\n  message(STATUS \"found <${{dml-cuda_VERSION}}>\")\nendif()\n"
         );
-        std::fs::write(folder.path().join("CMakeLists.txt"), project).expect("written");
+        std::fs::write(source.join("CMakeLists.txt"), project).expect("written");
         let output = Command::new("cmake")
             .arg("-S")
-            .arg(folder.path())
+            .arg(&source)
             .arg("-B")
             .arg(folder.path().join(asked.replace(['.', ' ', '<'], "_")))
-            .arg(format!("-Ddml-cuda_DIR={}", root().join("cmake").display()))
-            .arg(format!("-DDML_CUDA_LIBRARY_DIR={}", library().display()))
+            .arg(format!("-DCMAKE_PREFIX_PATH={}", folder.path().join("after").display()))
             .output()
             .expect("there");
         assert!(output.status.success(), "{}", text(&output));
-        assert_eq!(text(&output).contains(&format!("found <{version}>")), found, "{asked}: {}", text(&output));
+        assert_eq!(text(&output).contains("found <0.2.0>"), found, "{asked}: {}", text(&output));
     }
 }
 
 #[test]
 fn cmake_finds_the_library_from_a_project_elsewhere() {
-    let folder = tempfile::tempdir().expect("a folder");
     if !has("cmake") {
         return;
     }
-    library();
-    let source = folder.path().join("CMakeLists.txt");
-    std::fs::copy(root().join("tests/outside/CMakeLists.txt"), source).expect("copied");
-    let build = folder.path().join("build");
+    let folder = moved();
+    let (source, build) = (folder.path().join("source"), folder.path().join("build"));
+    std::fs::create_dir(&source).expect("a folder");
+    std::fs::copy(root().join("tests/outside/CMakeLists.txt"), source.join("CMakeLists.txt")).expect("copied");
     let cmake = |arguments: &[std::ffi::OsString]| {
         let output = Command::new("cmake").args(arguments).output().expect("there");
         assert!(output.status.success(), "{}", text(&output));
@@ -193,11 +250,10 @@ fn cmake_finds_the_library_from_a_project_elsewhere() {
     let define = |name: &str, value: &Path| std::ffi::OsString::from(format!("-D{name}={}", value.display()));
     cmake(&[
         "-S".into(),
-        folder.path().into(),
+        source.into(),
         "-B".into(),
         build.clone().into(),
-        define("dml-cuda_DIR", &root().join("cmake")),
-        define("DML_CUDA_LIBRARY_DIR", library()),
+        define("CMAKE_PREFIX_PATH", &folder.path().join("after")),
         define("EXAMPLE", &root().join("examples/reverse.c")),
     ]);
     cmake(&["--build".into(), build.clone().into()]);

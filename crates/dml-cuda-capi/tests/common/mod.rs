@@ -8,30 +8,38 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder of libdml_cuda.so and .a, and of libdml_cuda_torch.so. The first test that needs it builds it with cargo.
-pub fn library() -> &'static Path {
+/// The folder of what cargo builds, libdml_cuda.a among it. The first test that needs it builds it.
+pub fn built() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let target = root().join("../../target");
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or(target, PathBuf::from);
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
-            .args([
-                "build",
-                "--locked",
-                "--release",
-                "--quiet",
-                "-p",
-                "dml-cuda-capi",
-                "-p",
-                "dml-cuda-torch",
-                "--target-dir",
-            ])
+            .args(["build", "--locked", "--release", "--quiet", "-p", "dml-cuda-capi", "-p", "dml-cuda-torch"])
+            .arg("--target-dir")
             .arg(&target)
             .current_dir(root())
             .status();
         assert!(built.is_ok_and(|status| status.success()), "the library must build");
         target.join("release").canonicalize().expect("it was built")
+    })
+}
+
+/// Installs what was built to a folder, as users do.
+pub fn install(prefix: &Path) {
+    let script = root().join("../../scripts/install.sh");
+    let installed = Command::new("bash").arg(script).arg(prefix).arg(built()).status();
+    assert!(installed.is_ok_and(|status| status.success()), "scripts/install.sh {} must work", prefix.display());
+}
+
+/// The folder of the installed libdml_cuda.so and libdml_cuda_torch.so.
+pub fn library() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("installed-", env!("CARGO_CRATE_NAME")));
+        install(&prefix);
+        prefix.join("lib")
     })
 }
 

@@ -27,6 +27,7 @@ pub fn check(
     let required = match &case.desc {
         OperatorDesc::ReverseSubsequences(desc) => reversed(desc, lengths, |at, width| read(input, at, width))?,
         OperatorDesc::FillValueSequence(desc) => filled(desc),
+        desc => return Err(format!("{} has no check", desc.operator_type().name()).into()),
     };
     // What an earlier dispatch left there proves nothing.
     for (at, element) in required.iter().filter(|_| !case.in_place) {

@@ -33,6 +33,7 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
     Ok(match operator {
         OperatorType::FillValueSequence => fill_value_sequence(&desc)?.into(),
         OperatorType::ReverseSubsequences => reverse_subsequences(&desc)?.into(),
+        _ => return Err(type_node.error(format!("\"{name}\""), only)),
     })
 }
 
@@ -72,6 +73,7 @@ pub fn write(desc: &OperatorDesc) -> Value {
             "OutputTensor": write_tensor(&reverse.output_tensor),
             "Axis": reverse.axis,
         }),
+        _ => unreachable!("the runner neither reads nor makes {desc:?}"),
     };
     json!({ "type": desc.operator_type().name(), "desc": fields })
 }

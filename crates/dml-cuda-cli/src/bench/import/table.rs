@@ -74,7 +74,7 @@ pub fn read(path: &Path, suite: Option<&Manifest>) -> Result<Run, String> {
     Ok(run)
 }
 
-#[cfg(test)]
+#[cfg(all(test, in_repository))]
 mod tests {
     use super::*;
     use crate::bench::suite::{case_named, cold};

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what cargo has built: scripts/install.sh PREFIX [BUILT]. BUILT is target/release without it. Takes libdml_cuda.so with header, pkg-config
+# and CMake files, and libdml_cuda_torch.so and the runner if they are there. PREFIX can be moved afterwards.
+# RUNNER names a runner that this machine can start, if BUILT has that of another one.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+prefix=$1 built=${2:-target/release}
+capi=$root/crates/dml-cuda-capi
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$capi/Cargo.toml" | head -n 1)
+# What programs must be linked again for: 0.N, later the first number. build.rs gives the library the same name.
+case $version in 0.*) compatible=${version%.*} ;; *) compatible=${version%%.*} ;; esac
+
+lib=$prefix/lib
+install -D "$built/libdml_cuda.so" "$lib/libdml_cuda.so.$version"
+ln -sfn "libdml_cuda.so.$version" "$lib/libdml_cuda.so.$compatible"
+ln -sfn "libdml_cuda.so.$compatible" "$lib/libdml_cuda.so"
+install -D -m 644 "$capi/include/dml_cuda.h" "$prefix/include/dml_cuda.h"
+configure() {
+  mkdir -p "$2"
+  sed "s/@VERSION@/$version/; s/@COMPATIBLE@/$compatible/" "$capi/$1.in" > "$2/$(basename "$1")"
+}
+configure dml-cuda.pc "$lib/pkgconfig"
+configure cmake/dml-cuda-config.cmake "$lib/cmake/dml-cuda"
+configure cmake/dml-cuda-config-version.cmake "$lib/cmake/dml-cuda"
+if [ -f "$built/libdml_cuda_torch.so" ]; then
+  install -D "$built/libdml_cuda_torch.so" "$lib/libdml_cuda_torch.so"
+fi
+[ -f "$built/dml-cuda" ] || exit 0
+install -D "$built/dml-cuda" "$prefix/bin/dml-cuda"
+share=$prefix/share
+mkdir -p "$share"/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+runner=${RUNNER:-$built/dml-cuda}
+"$runner" man > "$share/man/man1/dml-cuda.1"
+"$runner" completions bash > "$share/bash-completion/completions/dml-cuda"
+"$runner" completions zsh > "$share/zsh/site-functions/_dml-cuda"
+"$runner" completions fish > "$share/fish/vendor_completions.d/dml-cuda.fish"

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Makes everything that is published in the folder OUT, from a clone of HEAD, and tries each file once: scripts/release.sh OUT.
+# scripts/check-release.sh OUT has the longer checks. Needs Debian's packages for amd64, and Rust. Uploads nothing.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+[ -z "$(ls "$out")" ] || { echo "$out has files, must be empty" >&2; exit 1; }
+step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
+
+step "tools"
+source "$root/scripts/release/tools.sh"
+
+step "a clone of HEAD"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+source=$root/target/publish-source
+rm -rf "$source" && git clone --quiet "$root" "$source"
+cd "$source"
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+DML_CUDA_COMMIT=$(git rev-parse --short HEAD)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+# No file names the machine's folders.
+RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$source=dml-cuda --remap-path-prefix=$tools=tools"
+export DML_CUDA_COMMIT SOURCE_DATE_EPOCH RUSTFLAGS DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
+
+step "licenses of the dependencies, and the bill of materials"
+sed -n 's/^allow = /accepted = /p' deny.toml > "$work/about.toml"
+printf 'ignore-dev-dependencies = true\nignore-build-dependencies = true\n' >> "$work/about.toml"
+# --offline: the texts that the crates ship, and no questions to others.
+cargo about generate --locked --offline --workspace --config "$work/about.toml" scripts/release/licenses.hbs -o python/LICENSE-THIRD-PARTY.txt
+cargo cyclonedx --quiet --format json --spec-version 1.5 --target all
+for name in dml-cuda-cli dml-cuda-capi; do
+  # Bills name the folder in which they were written.
+  sed "s|path+file://$source|path+file:///dml-cuda|g" "crates/$name/$name.cdx.json" > "$work/$name.cdx.json"
+done
+git clean --quiet --force -- '*.cdx.json'
+
+export RUSTC=$tools/bin/debian-rustc CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=0
+for machine in x86_64 aarch64; do
+  target=$machine-unknown-linux-gnu
+  step "wheel for $machine"
+  (cd python && maturin build --quiet --zig --release --locked --target "$target" --compatibility manylinux_2_17 \
+    --sbom-include "$work/dml-cuda-capi.cdx.json" --out "$out")
+
+  step "archive for $machine"
+  cargo zigbuild --quiet --locked --release --target "$target.2.17" -p dml-cuda-cli -p dml-cuda-capi -p dml-cuda-torch
+  name=dml-cuda-$version-$machine-linux
+  RUNNER=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/release"
+  # What Zig adds has debug information, with the machine's folders.
+  "debian-$machine-linux-gnu-strip" "$work/$name/bin/dml-cuda" "$work/$name/lib/libdml_cuda.so.$version" "$work/$name/lib/libdml_cuda_torch.so"
+  cp -r LICENSE python/LICENSE-THIRD-PARTY.txt README.md "$work/$name/"
+  cp -r models "$work/$name/share/"
+  mkdir "$work/$name/share/sbom" && cp "$work"/*.cdx.json "$work/$name/share/sbom/"
+  tar -C "$work" --sort=name --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" -cJf "$out/$name.tar.xz" "$name"
+done
+
+step "archive for Windows"
+target=x86_64-pc-windows-gnu
+RUSTC_BOOTSTRAP=1 CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc \
+  cargo build --quiet --locked --release --target "$target" -Zbuild-std -p dml-cuda-cli -p dml-cuda-capi
+name=dml-cuda-$version-x86_64-windows
+mkdir "$work/$name"
+cp "$CARGO_TARGET_DIR/$target/release"/{dml-cuda.exe,dml_cuda.dll} "$work/$name/"
+cp -r LICENSE python/LICENSE-THIRD-PARTY.txt README.md models crates/dml-cuda-capi/include/dml_cuda.h "$work"/*.cdx.json "$work/$name/"
+(cd "$work" && python3 -m zipfile -c "$out/$name.zip" "$name")
+unset RUSTC RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG
+
+step "crates: each builds from what is published"
+cargo package --quiet --locked -p dml-cuda -p dml-cuda-cli
+cargo package --quiet --manifest-path crates/dml-cuda-candle/Cargo.toml --allow-dirty \
+  --config "patch.crates-io.dml-cuda.path='$source'"
+cp "$CARGO_TARGET_DIR"/package/dml-cuda{,-cli,-candle}-"$version".crate "$out/"
+(cd "$out" && sha256sum -- * > SHA256SUMS)
+
+step "each file, tried once"
+"$root/scripts/release/smoke.sh" "$out"
+step "done"
+ls -l "$out"

@@ -1,0 +1,41 @@
+# Tools of release.sh and check-release.sh, sourced by them: $root is the repository. Installs what is missing
+# outside of the repository, because cargo walks through all that is in it.
+tools=${XDG_CACHE_HOME:-$HOME/.cache}/dml-cuda-release
+export PATH="$tools/bin:$PATH"
+for program in x86_64-w64-mingw32-gcc wine qemu-aarch64; do
+  command -v "$program" > /dev/null ||
+    { echo "there is no $program; Debian has it in gcc-mingw-w64-x86-64, wine and qemu-user" >&2; exit 1; }
+done
+if [ ! -x "$tools/bin/cargo-zigbuild" ]; then
+  python3 -m venv "$tools"
+  "$tools/bin/pip" install --quiet --disable-pip-version-check cargo-zigbuild==0.24.0 ziglang==0.14.1 maturin==1.16.0 cffi==2.* \
+    auditwheel==6.8.2 cmake==3.31.* "cyclonedx-python-lib[json-validation]==11.12.0"
+fi
+# Not optimized, cargo-about takes minutes to recognize the licenses.
+cargo_tool() {
+  [ -x "$tools/bin/$1" ] || CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 \
+    cargo install --quiet --locked --debug --root "$tools" "$1@$2" "${@:3}"
+}
+cargo_tool cargo-about 0.9.3 --features cli
+cargo_tool cargo-cyclonedx 0.5.9
+rm -rf "$tools/target"
+# A compiler with the standard library for aarch64, and with its sources for Windows. rustup's need a download of their own.
+debian=$tools/debian
+if [ ! -d "$debian/arm64" ]; then
+  "$root/scripts/release/debian-packages.sh" "$debian/amd64" amd64 rustc-web rust-web-src binutils-aarch64-linux-gnu
+  "$root/scripts/release/debian-packages.sh" "$debian/new" arm64 libstd-rust-web-dev python3-minimal libpython3-stdlib
+  cp -r "$debian/new/usr/lib/rustlib/aarch64-unknown-linux-gnu" "$debian/amd64/usr/lib/rustlib/"
+  mv "$debian/new" "$debian/arm64"
+fi
+# A Python for aarch64, which starts its workers in qemu too.
+printf '#!/bin/sh\nPYTHONHOME=%s exec qemu-aarch64 -0 %s %s "$@"\n' "$debian/arm64/usr" "$tools/bin/python-aarch64" \
+  "$debian/arm64/usr/bin/python3.11" > "$tools/bin/python-aarch64"
+chmod +x "$tools/bin/python-aarch64"
+# Programs for aarch64 find their libraries here.
+export QEMU_LD_PREFIX=$debian/arm64
+for program in rustc aarch64-linux-gnu-strip; do
+  printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$debian/amd64/usr/lib/x86_64-linux-gnu" "$debian/amd64/usr/bin/$program" \
+    > "$tools/bin/debian-$program"
+  chmod +x "$tools/bin/debian-$program"
+done
+ln -sf "$(command -v strip)" "$tools/bin/debian-x86_64-linux-gnu-strip"

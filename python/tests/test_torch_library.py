@@ -48,6 +48,18 @@ class Module(torch.nn.Module):
 program = torch.export.export(Module(), (torch.zeros(2, 3), torch.tensor([2, 3])))
 torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
 """
+# Without an operator of this library.
+PLAIN = """
+import sys, torch
+
+class Module(torch.nn.Module):
+    def forward(self, x):
+        return x.flip(1)
+
+program = torch.export.export(Module(), (torch.zeros(2, 3),))
+torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
+torch._inductor.aoti_load_package(sys.argv[1])(torch.zeros(2, 3))
+"""
 LOAD = """
 import os, sys, torch
 torch.ops.load_library(os.environ["DML_CUDA_TORCH_LIBRARY"])
@@ -98,10 +110,17 @@ class Library(unittest.TestCase):
 
     @unittest.skipIf(COMPILER is None, "no C++ compiler")
     def test_a_package_of_aotinductor(self):
-        # On the CPU: where CUDA was tried, PyTorch 2.11 could not load a package of a plain `flip` either (docs/pytorch.md).
         with tempfile.TemporaryDirectory() as folder:
-            self.python(EXPORT, f"{folder}/model.pt2", CUDA_VISIBLE_DEVICES="")
-            self.python(LOAD, f"{folder}/model.pt2", CUDA_VISIBLE_DEVICES="")
+            hidden = {"CUDA_VISIBLE_DEVICES": ""}  # docs/pytorch.md says what is known of packages for GPUs
+            self.python(EXPORT, f"{folder}/model.pt2", **hidden)
+            try:
+                self.python(LOAD, f"{folder}/model.pt2", **hidden)
+            except AssertionError:
+                try:
+                    self.python(PLAIN, f"{folder}/plain.pt2", **hidden)
+                except AssertionError:
+                    self.skipTest("this PyTorch loads no package of AOTInductor, not even of a plain flip")
+                raise
 
 
 if __name__ == "__main__":

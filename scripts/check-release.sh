@@ -2,9 +2,15 @@
 # The long checks of a folder that scripts/release.sh made: scripts/check-release.sh OUT [CHECK...]. Without names it runs all checks.
 # A check that fails does not stop the others. The chroots need root.
 set -uo pipefail
+unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)
-out=$(cd "$1" && pwd)
+[ $# -gt 0 ] && out=$(cd "$1" && pwd) && ls "$out"/*.whl > /dev/null ||
+  { echo "usage: scripts/check-release.sh OUT [CHECK...]; OUT has the files of scripts/release.sh" >&2; exit 2; }
 shift
+[ $# -gt 0 ] || set -- sbom chroots wheels crates windows aarch64
+for check in "$@"; do
+  [[ " sbom chroots wheels crates windows aarch64 " == *" $check "* ]] || { echo "there is no check $check" >&2; exit 2; }
+done
 source "$root/scripts/release/tools.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -85,7 +91,6 @@ crates() {
   done
 }
 
-[ $# -gt 0 ] || set -- sbom chroots wheels crates windows aarch64
 failed=()
 for check in "$@"; do
   printf '\n== %s (at %d s)\n' "$check" "$SECONDS"

@@ -2,6 +2,8 @@
 # Makes everything that is published in the folder OUT, from a clone of HEAD, and tries each file once: scripts/release.sh OUT.
 # scripts/check-release.sh OUT has the longer checks. Needs Debian's packages for amd64, and Rust. Uploads nothing.
 set -euo pipefail
+unset CDPATH
+[ $# = 1 ] || { echo "usage: scripts/release.sh OUT" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
@@ -21,14 +23,15 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # No file names the machine's folders.
-RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$source=dml-cuda --remap-path-prefix=$tools=tools"
-export DML_CUDA_COMMIT SOURCE_DATE_EPOCH RUSTFLAGS DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
+CARGO_ENCODED_RUSTFLAGS=$(printf -- '--remap-path-prefix=%s=%s\037' "${CARGO_HOME:-$HOME/.cargo}" cargo "$source" dml-cuda "$tools" tools)
+CARGO_ENCODED_RUSTFLAGS=${CARGO_ENCODED_RUSTFLAGS%?}
+export DML_CUDA_COMMIT SOURCE_DATE_EPOCH CARGO_ENCODED_RUSTFLAGS DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
 
 step "licenses of the dependencies, and the bill of materials"
-sed -n 's/^allow = /accepted = /p' deny.toml > "$work/about.toml"
-printf 'ignore-dev-dependencies = true\nignore-build-dependencies = true\n' >> "$work/about.toml"
-# --offline: the texts that the crates ship, and no questions to others.
-cargo about generate --locked --offline --workspace --config "$work/about.toml" scripts/release/licenses.hbs -o python/LICENSE-THIRD-PARTY.txt
+cargo metadata --locked --format-version 1 > "$work/metadata.json"
+python3 scripts/release/licenses.py "$work/metadata.json" "$debian/amd64/usr/share/doc/rust-web-src/copyright" \
+  "$tools"/lib/python3*/site-packages/ziglang/lib/libunwind/LICENSE.TXT /usr/share/doc/{mingw-w64-common,gcc-mingw-w64-base}/copyright \
+  > python/LICENSE-THIRD-PARTY.txt
 cargo cyclonedx --quiet --format json --spec-version 1.5 --target all
 for name in dml-cuda-cli dml-cuda-capi; do
   # Bills name the folder in which they were written.
@@ -63,8 +66,9 @@ name=dml-cuda-$version-x86_64-windows
 mkdir "$work/$name"
 cp "$CARGO_TARGET_DIR/$target/release"/{dml-cuda.exe,dml_cuda.dll} "$work/$name/"
 cp -r LICENSE python/LICENSE-THIRD-PARTY.txt README.md models crates/dml-cuda-capi/include/dml_cuda.h "$work"/*.cdx.json "$work/$name/"
+find "$work/$name" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
 (cd "$work" && python3 -m zipfile -c "$out/$name.zip" "$name")
-unset RUSTC RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG
+unset RUSTC CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG
 
 step "crates: each builds from what is published"
 cargo package --quiet --locked -p dml-cuda -p dml-cuda-cli

@@ -11,14 +11,10 @@ if [ ! -x "$tools/bin/cargo-zigbuild" ]; then
   "$tools/bin/pip" install --quiet --disable-pip-version-check cargo-zigbuild==0.24.0 ziglang==0.14.1 maturin==1.16.0 cffi==2.* \
     auditwheel==6.8.2 cmake==3.31.* "cyclonedx-python-lib[json-validation]==11.12.0"
 fi
-# Not optimized, cargo-about takes minutes to recognize the licenses.
-cargo_tool() {
-  [ -x "$tools/bin/$1" ] || CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 \
-    cargo install --quiet --locked --debug --root "$tools" "$1@$2" "${@:3}"
-}
-cargo_tool cargo-about 0.9.3 --features cli
-cargo_tool cargo-cyclonedx 0.5.9
-rm -rf "$tools/target"
+if [ ! -x "$tools/bin/cargo-cyclonedx" ]; then
+  CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" cargo-cyclonedx@0.5.9
+  rm -rf "$tools/target"
+fi
 # A compiler with the standard library for aarch64, and with its sources for Windows. rustup's need a download of their own.
 debian=$tools/debian
 if [ ! -d "$debian/arm64" ]; then

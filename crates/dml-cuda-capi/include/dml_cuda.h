@@ -436,12 +436,14 @@ DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
+#if !defined(_WIN32)
 /* Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of this process, for
    tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it is loaded.
 
    Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy of this library
    has registered the operators. */
 DML_CUDA_STATUS dml_cuda_register_torch(DML_CUDA_ERROR **error);
+#endif
 
 /* Returns the status of an error, or 0 for NULL. */
 DML_CUDA_STATUS dml_cuda_error_status(const DML_CUDA_ERROR *error);

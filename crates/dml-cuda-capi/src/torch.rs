@@ -26,6 +26,7 @@ use crate::status::{run, DML_CUDA_ERROR, DML_CUDA_STATUS};
 ///
 /// Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy of this library
 /// has registered the operators.
+#[cfg(not(windows))] // as the module; here for the header
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {
     // SAFETY: the header's contract.

@@ -178,3 +178,14 @@ fn completions_and_a_manual_page_are_printed() {
     }
     assert!(stdout(&run(&["man"])).contains(".TH dml-cuda 1"));
 }
+
+#[cfg(unix)]
+#[test]
+fn bash_completes_the_options_of_a_command() {
+    let script = format!(
+        "{}\nCOMP_WORDS=(dml-cuda bench --on) COMP_CWORD=2\n_dml__cuda dml-cuda --on bench\necho \"${{COMPREPLY[@]}}\"",
+        stdout(&run(&["completions", "bash"]))
+    );
+    let found = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash starts");
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "--only\n", "{}", String::from_utf8_lossy(&found.stderr));
+}

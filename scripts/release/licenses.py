@@ -27,19 +27,19 @@ def shipped(metadata):
 
 def main(metadata, *notices):
     packages = sorted(shipped(json.loads(pathlib.Path(metadata).read_text(encoding="utf-8"))), key=lambda package: (package["name"], package["version"]))
-    texts, bare = {}, []
+    texts, bare, known = {}, [], set()
+    parts = lambda package: set(re.split(r" OR | AND |/", package["license"]))
     for package in packages:
         name = f"{package['name']} {package['version']} ({package['license']})"
         folder = pathlib.Path(package["manifest_path"]).parent
         files = sorted(path for path in folder.iterdir() if path.is_file() and TEXTS.match(path.name) and path.suffix not in (".rs", ".html"))
         for path in files:
             texts.setdefault(path.read_text(encoding="utf-8", errors="replace").strip(), []).append(name)
-        if not files:
+        if files:
+            known |= parts(package)
+        else:
             bare.append((name, package))
     print("The libraries and programs of dml-cuda contain code of the Rust crates below, of Rust's standard library, and of the run-time libraries of compilers.")
-    parts = lambda package: set(re.split(r" OR | AND |/", package["license"]))
-    without = [package["id"] for _, package in bare]
-    known = set().union(*(parts(package) for package in packages if package["id"] not in without))
     for name, package in bare:
         if not known & parts(package):
             sys.exit(f"{name} ships no text of its license, and no other crate has that license")

@@ -29,8 +29,9 @@ printf '#!/bin/sh\nPYTHONHOME=%s exec qemu-aarch64 -0 %s %s "$@"\n' "$debian/arm
 chmod +x "$tools/bin/python-aarch64"
 # Programs for aarch64 find their libraries here.
 export QEMU_LD_PREFIX=$debian/arm64
+# Not for sh, which loses variables such as CARGO_BIN_EXE_dml-cuda.
 for program in rustc aarch64-linux-gnu-strip; do
-  printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$debian/amd64/usr/lib/x86_64-linux-gnu" "$debian/amd64/usr/bin/$program" \
+  printf '#!/bin/bash\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$debian/amd64/usr/lib/x86_64-linux-gnu" "$debian/amd64/usr/bin/$program" \
     > "$tools/bin/debian-$program"
   chmod +x "$tools/bin/debian-$program"
 done

@@ -10,7 +10,8 @@ use crate::plan::reverse_subsequences::{Axis, Dimension, Plan};
 /// Bytes of the widest element.
 const MAX_WIDTH: u32 = 8;
 
-/// Lanes of fewer bytes are copied all at once and then reversed, not copied one by one (benches/TUNING.md).
+/// Lanes of fewer bytes, but of more than `MAX_SELECTED` elements, are copied all at once and then reversed, not copied
+/// one by one (benches/TUNING.md).
 const MIN_COPIED_BYTES: usize = 64;
 
 /// Lanes of at most so many elements are copied without a branch that depends on the length, which a CPU would often

@@ -11,6 +11,9 @@ shift
 for check in "$@"; do
   [[ " sbom chroots wheels crates windows aarch64 " == *" $check "* ]] || { echo "there is no check $check" >&2; exit 2; }
 done
+mkdir -p "$root/target"
+exec 9> "$root/target/publish.lock"
+flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1; }
 source "$root/scripts/release/tools.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -36,7 +39,7 @@ chroots() {
     cp -r "$linux" "$work/$suite/opt/dml-cuda" && cp "$work/reverse" "$work/$suite/opt/"
     chroot "$work/$suite" /bin/sh -ec '
       cd /tmp
-      for model in /opt/dml-cuda/share/models/*.json; do
+      for model in /opt/dml-cuda/share/dml-cuda/models/*.json; do
         /opt/dml-cuda/bin/dml-cuda -a cpu "$model" > /dev/null || { echo "$model failed"; exit 1; }
       done
       test "$(LD_LIBRARY_PATH=/opt/dml-cuda/lib /opt/reverse)" = "3 2 1 4 6 5 7 8 "
@@ -61,7 +64,7 @@ wheels() {
 # The library's tests in an aarch64 build, for an hour at most.
 aarch64() {
   RUSTC=$tools/bin/debian-rustc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 timeout 3600 \
-    cargo-zigbuild test --locked --target aarch64-unknown-linux-gnu --no-fail-fast -p dml-cuda --lib --test it -- \
+    cargo-zigbuild test --locked --target aarch64-unknown-linux-gnu --no-fail-fast -p dml-cuda --tests -- \
     --skip on_the_host
 }
 

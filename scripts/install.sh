@@ -33,6 +33,9 @@ share=$prefix/share
 mkdir -p "$share"/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
 runner=${RUNNER:-$built/dml-cuda}
 "$runner" man > "$share/man/man1/dml-cuda.1"
+for command in $(sed -n 's/^dml.-cuda.-\(.*\)(1)$/\1/p' "$share/man/man1/dml-cuda.1"); do
+  "$runner" man "$command" > "$share/man/man1/dml-cuda-$command.1"
+done
 "$runner" completions bash > "$share/bash-completion/completions/dml-cuda"
 "$runner" completions zsh > "$share/zsh/site-functions/_dml-cuda"
 "$runner" completions fish > "$share/fish/vendor_completions.d/dml-cuda.fish"

@@ -6,8 +6,20 @@ unset CDPATH
 [ $# = 1 ] || { echo "usage: scripts/release.sh OUT" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
-out=$(cd "$1" && pwd)
-[ -z "$(ls "$out")" ] || { echo "$out has files, must be empty" >&2; exit 1; }
+published=$(cd "$1" && pwd)
+[ -z "$(ls -A "$published")" ] || { echo "$published has files, must be empty" >&2; exit 1; }
+mkdir -p "$root/target"
+exec 9> "$root/target/publish.lock"
+flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1; }
+[ -z "$(git -C "$root" status --porcelain)" ] || echo "warning: what is not committed is not released" >&2
+# What every archive has: the licenses and the page on installing at its top, and the rest in a folder.
+document() {
+  mkdir -p "$2"
+  cp LICENSE python/LICENSE-THIRD-PARTY.txt "$1/"
+  cp docs/install.md "$1/README.md"
+  cp -r models docs CHANGELOG.md "$2/"
+  mkdir "$2/sbom" && cp "$work"/*.cdx.json "$2/sbom/"
+}
 step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
 step "tools"
@@ -16,6 +28,8 @@ source "$root/scripts/release/tools.sh"
 step "a clone of HEAD"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+out=$work/out # OUT stays empty until all files are tried
+mkdir "$out"
 source=$root/target/publish-source
 rm -rf "$source" && git clone --quiet "$root" "$source"
 cd "$source"
@@ -33,10 +47,7 @@ python3 scripts/release/licenses.py "$work/metadata.json" "$debian/amd64/usr/sha
   "$tools"/lib/python3*/site-packages/ziglang/lib/libunwind/LICENSE.TXT /usr/share/doc/{mingw-w64-common,gcc-mingw-w64-base}/copyright \
   > python/LICENSE-THIRD-PARTY.txt
 cargo cyclonedx --quiet --format json --spec-version 1.5 --target all
-for name in dml-cuda-cli dml-cuda-capi; do
-  # Bills name the folder in which they were written.
-  sed "s|path+file://$source|path+file:///dml-cuda|g" "crates/$name/$name.cdx.json" > "$work/$name.cdx.json"
-done
+python3 scripts/release/bills.py "$source" "$work" crates/dml-cuda-{cli,capi,torch}/*.cdx.json
 git clean --quiet --force -- '*.cdx.json'
 
 export RUSTC=$tools/bin/debian-rustc CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=0
@@ -52,9 +63,7 @@ for machine in x86_64 aarch64; do
   RUNNER=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/release"
   # What Zig adds has debug information, with the machine's folders.
   "debian-$machine-linux-gnu-strip" "$work/$name/bin/dml-cuda" "$work/$name/lib/libdml_cuda.so.$version" "$work/$name/lib/libdml_cuda_torch.so"
-  cp -r LICENSE python/LICENSE-THIRD-PARTY.txt README.md "$work/$name/"
-  cp -r models "$work/$name/share/"
-  mkdir "$work/$name/share/sbom" && cp "$work"/*.cdx.json "$work/$name/share/sbom/"
+  document "$work/$name" "$work/$name/share/dml-cuda"
   tar -C "$work" --sort=name --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" -cJf "$out/$name.tar.xz" "$name"
 done
 
@@ -64,8 +73,11 @@ RUSTC_BOOTSTRAP=1 CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-g
   cargo build --quiet --locked --release --target "$target" -Zbuild-std -p dml-cuda-cli -p dml-cuda-capi
 name=dml-cuda-$version-x86_64-windows
 mkdir "$work/$name"
-cp "$CARGO_TARGET_DIR/$target/release"/{dml-cuda.exe,dml_cuda.dll} "$work/$name/"
-cp -r LICENSE python/LICENSE-THIRD-PARTY.txt README.md models crates/dml-cuda-capi/include/dml_cuda.h "$work"/*.cdx.json "$work/$name/"
+cp "$CARGO_TARGET_DIR/$target/release"/{dml-cuda.exe,dml_cuda.dll} crates/dml-cuda-capi/include/dml_cuda.h "$work/$name/"
+# An import library that Microsoft's linker and MinGW's read.
+sed '1i EXPORTS' crates/dml-cuda-capi/tests/golden/symbols.txt > "$work/dml_cuda.def"
+"$tools/bin/python" -m ziglang dlltool -m i386:x86-64 -D dml_cuda.dll -d "$work/dml_cuda.def" -l "$work/$name/dml_cuda.lib"
+document "$work/$name" "$work/$name"
 find "$work/$name" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
 (cd "$work" && python3 -m zipfile -c "$out/$name.zip" "$name")
 unset RUSTC CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG
@@ -79,5 +91,6 @@ cp "$CARGO_TARGET_DIR"/package/dml-cuda{,-cli,-candle}-"$version".crate "$out/"
 
 step "each file, tried once"
 "$root/scripts/release/smoke.sh" "$out"
+mv "$out"/* "$published/"
 step "done"
-ls -l "$out"
+ls -l "$published"

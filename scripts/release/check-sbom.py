@@ -17,6 +17,8 @@ for path in sys.argv[1:]:
     for component in bill["components"]:
         if not component.get("licenses"):
             sys.exit(f"{path}: {component['name']} has no license")
-    if found := re.search(r"path\+file://(?!/dml-cuda)[^\"]*", text):
+    if "serialNumber" not in bill:
+        sys.exit(f"{path} has no serial number")
+    if found := re.search(r"(?<!path\+)file:[^\"]*|path\+file://(?!/dml-cuda)[^\"]*", text):
         sys.exit(f"{path} names {found[0]}, must name no folder of a machine")
     print(f"{pathlib.Path(*pathlib.Path(path).parts[-2:])}: CycloneDX {bill['specVersion']}, {len(bill['components'])} components")

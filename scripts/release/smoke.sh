@@ -48,8 +48,8 @@ for archive in "$out"/*.tar.xz; do
   done
   ! grep -rlE "$HOME|$root|/tmp/" "$folder" || fail "these files name folders of this machine"
   case $archive in
-    *aarch64*) run "$folder/share/models" qemu-aarch64 "$folder/bin/dml-cuda" ;;
-    *) run "$folder/share/models" "$folder/bin/dml-cuda" ;;
+    *aarch64*) run "$folder/share/dml-cuda/models" qemu-aarch64 "$folder/bin/dml-cuda" ;;
+    *) run "$folder/share/dml-cuda/models" "$folder/bin/dml-cuda" ;;
   esac
 done
 # A program in C, after the folder was moved.
@@ -67,6 +67,6 @@ python3 -m zipfile -e "$out"/*-windows.zip .
 folder=$(basename "$out"/*-windows.zip .zip)
 source "$root/scripts/release/wine.sh" "$folder"
 run "$folder/models" wine "$folder/dml-cuda.exe"
-x86_64-w64-mingw32-gcc "$example" -I"$folder" "$folder/dml_cuda.dll" -o "$folder/reverse.exe"
+x86_64-w64-mingw32-gcc "$example" -I"$folder" "$folder/dml_cuda.lib" -o "$folder/reverse.exe"
 [ "$(wine "$folder/reverse.exe" | tr -d '\r')" = "3 2 1 4 6 5 7 8 " ] || fail "the program that uses dml_cuda.dll is wrong"
 wineserver -k || true # before its folder goes

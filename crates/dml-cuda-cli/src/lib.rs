@@ -1,6 +1,7 @@
 //! The runner `dml-cuda` as a library. [`main`] is the program. The fuzzer uses [`model`].
 
 mod bench;
+mod completions;
 #[doc(hidden)]
 pub mod model;
 mod options;
@@ -13,7 +14,6 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use dml_cuda::{Device, DeviceError, Explanation, Operator};
 use serde_json::json;
 
@@ -79,22 +79,14 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Roof { work, bytes, repeated: Repeated { iterations, repeat, adapter } } => {
             baseline::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
         }
-        Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Options::command(), "dml-cuda", &mut text);
-            // For a program with a hyphen, clap_complete 4.6 sets one name for bash and tests for another.
-            let text = String::from_utf8_lossy(&text).replace("dml__subcmd__cuda", "dml__cuda");
-            out::with(|out| out.write_all(text.as_bytes()))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Man => {
-            let mut text = Vec::new();
-            let page = clap_mangen::Man::new(Options::command()).render(&mut text);
-            page.map_err(|error| format!("the manual page: {error}"))?;
-            out::with(|out| out.write_all(&text))?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions { shell } => printed(completions::script(shell).as_bytes()),
+        Command::Man { command } => printed(&completions::page(command.as_deref())?),
     }
+}
+
+fn printed(text: &[u8]) -> Result<ExitCode, String> {
+    out::with(|out| out.write_all(text))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a model. It may come through a pipe, but not without end.

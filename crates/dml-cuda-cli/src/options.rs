@@ -415,8 +415,11 @@ pub enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page of this program, or of one of its commands
+    Man {
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
 }
 
 /// How often the hidden commands do their work, and where.

@@ -144,7 +144,7 @@ def _from_dlpack(x: Any, name: str) -> View:
         except TypeError:  # older than DLPack 1.0
             capsule = x.__dlpack__()
     except Exception as error:
-        raise ValueError(f"{name} gives no memory to DLPack, must: {shown(error)}") from error
+        raise ValueError(f"{name} gives no memory to DLPack, must: {type(error).__name__}: {error}") from error
     flags = 0
     if _has_name(capsule, b"dltensor_versioned"):
         address = _pointer_of(capsule, b"dltensor_versioned")

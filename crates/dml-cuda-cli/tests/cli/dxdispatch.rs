@@ -118,6 +118,7 @@ fn strict_keeps_its_promise_and_what_runs_there_runs_here() {
         } else if ran_there {
             match run(&[]) {
                 (true, here, _) => assert!(!same(&here, &there), "{name} is refused: {said}"),
+                (false, ..) if cfg!(windows) && name == "w_badname" => {}
                 (false, ..) => errors_here.push(name),
             }
         }

@@ -44,7 +44,7 @@ fn the_models_print_what_they_document() {
             assert!(dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"), "{dispatch}");
         }
     }
-    let written = fs::read(scratch.path().join("target/reverse_subsequences_output.npy")).expect("written");
+    let written = fs::read(scratch.path().join("reverse_subsequences_output.npy")).expect("written");
     assert!(written.starts_with(b"\x93NUMPY"));
     assert_eq!(&written[written.len() - 40..][..4], [0x00, 0xC2, 0x00, 0xC1]); // −3, −2.5
 }

@@ -173,10 +173,20 @@ fn format_json_prints_the_same_facts_as_json() {
 
 #[test]
 fn completions_and_a_manual_page_are_printed() {
-    for shell in ["bash", "zsh", "fish"] {
-        assert!(stdout(&run(&["completions", shell])).contains("dml-cuda"));
+    // The debug build checks that what it changes in clap's scripts is there.
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = stdout(&run(&["completions", shell]));
+        assert!(
+            script.contains("show_adapters") && !script.contains("pix_capture") && !script.contains("roof"),
+            "{script}"
+        );
     }
-    assert!(stdout(&run(&["man"])).contains(".TH dml-cuda 1"));
+    let page = stdout(&run(&["man"]));
+    assert!(page.contains(".TH dml-cuda 1"));
+    for (_, command) in page.lines().filter_map(|line| line.strip_suffix("(1)")?.split_once("cuda\\-")) {
+        assert!(stdout(&run(&["man", command])).contains(&format!(".TH dml-cuda-{command} 1")), "{command}");
+    }
+    assert_eq!(run(&["man", "nothing"]).status.code(), Some(1));
 }
 
 #[cfg(unix)]

@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::{json, Value};
 
-use super::{read, refused, run, text, well};
+#[cfg(unix)]
+use super::text;
+use super::{read, refused, run, well};
+#[cfg(unix)]
 use crate::runner;
 
 #[test]

@@ -72,7 +72,9 @@ assert loaded(x, lengths).tolist() == [[3, 1, 5], [11, 9, 7]], loaded(x, lengths
 @unittest.skipIf(TORCH is None or LIBRARY is None, "no PyTorch, or no DML_CUDA_TORCH_LIBRARY")
 class Library(unittest.TestCase):
     def python(self, code, *arguments, **variables):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]), **variables}
+        package = importlib.util.find_spec("dml_cuda")
+        found = pathlib.Path(package.origin).parents[1] if package and package.origin else TESTS.parent / "src"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(found), os.environ.get("PYTHONPATH", "")]), **variables}
         done = subprocess.run([sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, f"{code}\n{done.stdout}\n{done.stderr}")
         self.assertNotIn("libdml_cuda_torch.so:", done.stderr)
@@ -85,6 +87,7 @@ class Library(unittest.TestCase):
             with self.subTest(order):
                 self.python("\n".join(STEPS[step] for step in [*order, "use"]))
 
+    @unittest.skipIf(" " in str(LIBRARY), "LD_PRELOAD takes no spaces")
     def test_preloaded(self):
         preload = {"LD_PRELOAD": LIBRARY, "LD_LIBRARY_PATH": f"{TORCH / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
         for order in (["torch"], ["package"]):

@@ -12,13 +12,17 @@ mkdir -p "$root/target"
 exec 9> "$root/target/publish.lock"
 flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1; }
 [ -z "$(git -C "$root" status --porcelain)" ] || echo "warning: what is not committed is not released" >&2
-# What every archive has: the licenses and the page on installing at its top, and the rest in a folder.
+# What every archive has: document TOP FOLDER LIBRARY... The licenses and the page on installing are at its top, the rest is in TOP/FOLDER.
 document() {
-  mkdir -p "$2"
+  local library share=$1/$2
+  mkdir -p "$share"/{examples,sbom}
+  cp -r models docs CHANGELOG.md "$share/"
+  cp crates/dml-cuda-capi/examples/* crates/dml-cuda-torch/examples/* python/examples/* "$share/examples/"
+  for library in "${@:3}"; do cp "$work/$library.cdx.json" "$share/sbom/"; done
+  # Links to what only the source has become text.
+  sed -i -E 's/\[([^]]*)\]\(\.\.\/[^)]*\)/\1/g' "$share"/docs/*.md
+  sed -E "s|\]\(([a-z]+\.md)|]($2/docs/\1|g" "$share/docs/install.md" > "$1/README.md"
   cp LICENSE python/LICENSE-THIRD-PARTY.txt "$1/"
-  cp docs/install.md "$1/README.md"
-  cp -r models docs CHANGELOG.md "$2/"
-  mkdir "$2/sbom" && cp "$work"/*.cdx.json "$2/sbom/"
 }
 step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
@@ -63,7 +67,7 @@ for machine in x86_64 aarch64; do
   RUNNER=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/release"
   # What Zig adds has debug information, with the machine's folders.
   "debian-$machine-linux-gnu-strip" "$work/$name/bin/dml-cuda" "$work/$name/lib/libdml_cuda.so.$version" "$work/$name/lib/libdml_cuda_torch.so"
-  document "$work/$name" "$work/$name/share/dml-cuda"
+  document "$work/$name" share/dml-cuda dml-cuda-{cli,capi,torch}
   tar -C "$work" --sort=name --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" -cJf "$out/$name.tar.xz" "$name"
 done
 
@@ -75,9 +79,9 @@ name=dml-cuda-$version-x86_64-windows
 mkdir "$work/$name"
 cp "$CARGO_TARGET_DIR/$target/release"/{dml-cuda.exe,dml_cuda.dll} crates/dml-cuda-capi/include/dml_cuda.h "$work/$name/"
 # An import library that Microsoft's linker and MinGW's read.
-sed '1i EXPORTS' crates/dml-cuda-capi/tests/golden/symbols.txt > "$work/dml_cuda.def"
+{ echo EXPORTS; x86_64-w64-mingw32-nm "$CARGO_TARGET_DIR/$target/release/libdml_cuda.dll.a" | sed -n 's/.* T //p'; } > "$work/dml_cuda.def"
 "$tools/bin/python" -m ziglang dlltool -m i386:x86-64 -D dml_cuda.dll -d "$work/dml_cuda.def" -l "$work/$name/dml_cuda.lib"
-document "$work/$name" "$work/$name"
+document "$work/$name" . dml-cuda-{cli,capi}
 find "$work/$name" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
 (cd "$work" && python3 -m zipfile -c "$out/$name.zip" "$name")
 unset RUSTC CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG

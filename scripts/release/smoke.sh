@@ -46,6 +46,12 @@ for archive in "$out"/*.tar.xz; do
     newest=$(readelf -VW "$file" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
     [ "$(printf '%s\nGLIBC_2.17\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.17 ] || fail "$file needs $newest, must need GLIBC_2.17 at most"
   done
+  # shellcheck disable=SC2013
+  for page in "$folder"/README.md "$folder"/share/dml-cuda/docs/*.md; do
+    for link in $(grep -o '](\([^)#:]*\))' "$page" | tr -d '()]'); do
+      [ -e "$(dirname "$page")/$link" ] || fail "$page leads to $link, which is not there"
+    done
+  done
   ! grep -rlE "$HOME|$root|/tmp/" "$folder" || fail "these files name folders of this machine"
   case $archive in
     *aarch64*) run "$folder/share/dml-cuda/models" qemu-aarch64 "$folder/bin/dml-cuda" ;;
@@ -54,7 +60,7 @@ for archive in "$out"/*.tar.xz; do
 done
 # A program in C, after the folder was moved.
 mv dml-cuda-*-x86_64-linux moved
-example=$root/crates/dml-cuda-capi/examples/reverse.c
+example=$PWD/moved/share/dml-cuda/examples/reverse.c
 # shellcheck disable=SC2046
 cc "$example" -o reverse $(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --cflags --libs dml-cuda)
 [ "$(LD_LIBRARY_PATH=moved/lib ./reverse)" = "3 2 1 4 6 5 7 8 " ] || fail "the program built with pkg-config is wrong"

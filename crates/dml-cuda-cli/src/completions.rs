@@ -17,24 +17,23 @@ pub fn script(shell: Shell) -> String {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut shown, "dml-cuda", &mut text);
     let mut text = String::from_utf8_lossy(&text).into_owned();
+    // True in zsh if the first word is a command. Then it has its own options.
+    let a_command = format!("${{(M)words[2]:#({})}}", names.join("|"));
+    let no_command = format!(r#""not __fish_dml_cuda_using_subcommand {}""#, names.join(" "));
     for (from, to) in match shell {
         // For a program with a hyphen, clap_complete 4.6 sets one name and tests for another.
         Shell::Bash => vec![("dml__subcmd__cuda", "dml__cuda".to_owned())],
-        // Commands have their own options only if the first word is a command.
         Shell::Zsh => vec![
             (r#"":: :_dml-cuda_commands""#, r#"":command or model:{_dml-cuda_commands; _files}""#.to_owned()),
-            (r#""*::: :->dml-cuda""#, format!(r#"${{${{(M)words[2]:#({})}}:+"*::: :->dml-cuda"}}"#, names.join("|"))),
+            (r#""*::: :->dml-cuda""#, format!(r#"${{{a_command}:+"*::: :->dml-cuda"}}"#)),
+            ("\n    _arguments ", format!("\n    _arguments ${{{a_command}:+-A}} ${{{a_command}:+\"-*\"}} ")),
+            // With two colons there are no options behind the first of several files.
+            ("'*::", "'*:".to_owned()),
         ],
         Shell::Fish => vec![
             (r#"needs_command" -f"#, r#"needs_command""#.to_owned()),
-            (
-                r#""__fish_dml_cuda_needs_command" -s"#,
-                format!(r#""not __fish_dml_cuda_using_subcommand {}" -s"#, names.join(" ")),
-            ),
-            (
-                r#""__fish_dml_cuda_needs_command" -l"#,
-                format!(r#""not __fish_dml_cuda_using_subcommand {}" -l"#, names.join(" ")),
-            ),
+            (r#""__fish_dml_cuda_needs_command" -s"#, format!("{no_command} -s")),
+            (r#""__fish_dml_cuda_needs_command" -l"#, format!("{no_command} -l")),
         ],
         _ => vec![],
     } {
@@ -53,6 +52,7 @@ pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
         page = found.clone();
     }
     let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text).map_err(|error| format!("the manual page: {error}"))?;
+    let page = clap_mangen::Man::new(page).source(concat!("dml-cuda ", env!("CARGO_PKG_VERSION")));
+    page.render(&mut text).map_err(|error| format!("the manual page: {error}"))?;
     Ok(text)
 }

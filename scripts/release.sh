@@ -41,8 +41,12 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # No file names the machine's folders.
-CARGO_ENCODED_RUSTFLAGS=$(printf -- '--remap-path-prefix=%s=%s\037' "${CARGO_HOME:-$HOME/.cargo}" cargo "$source" dml-cuda "$tools" tools)
-CARGO_ENCODED_RUSTFLAGS=${CARGO_ENCODED_RUSTFLAGS%?}
+CARGO_ENCODED_RUSTFLAGS=
+remap() { CARGO_ENCODED_RUSTFLAGS+=${CARGO_ENCODED_RUSTFLAGS:+$'\037'}--remap-path-prefix=$1=$2; }
+cargo fetch --quiet --locked
+for folder in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do remap "$folder" crates; done
+remap "$source" dml-cuda
+remap "$tools" tools
 export DML_CUDA_COMMIT SOURCE_DATE_EPOCH CARGO_ENCODED_RUSTFLAGS DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
 
 step "licenses of the dependencies, and the bill of materials"

@@ -7,7 +7,7 @@ import unittest
 
 import dml_cuda
 import numpy as np
-from dml_cuda import _ops
+from dml_cuda import _descriptors, _ops
 
 try:
     import ml_dtypes
@@ -388,9 +388,10 @@ class Fill(unittest.TestCase):
 
 class Docs(unittest.TestCase):
     def test_docstrings_run(self):
-        result = doctest.testmod(_ops)
-        self.assertEqual(result.failed, 0)
-        self.assertGreater(result.attempted, 5)
+        for module in (_ops, _descriptors):
+            result = doctest.testmod(module)
+            self.assertEqual(result.failed, 0)
+            self.assertGreater(result.attempted, 5)
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ for archive in "$out"/*.tar.xz; do
   done
   # shellcheck disable=SC2013
   for page in "$folder"/README.md "$folder"/share/dml-cuda/docs/*.md; do
-    for link in $(grep -o '](\([^)#:]*\))' "$page" | tr -d '()]'); do
-      [ -e "$(dirname "$page")/$link" ] || fail "$page leads to $link, which is not there"
+    for link in $(grep -o '](\([^):]*\))' "$page" | tr -d '()]'); do
+      [ -e "$(dirname "$page")/${link%%#*}" ] || fail "$page leads to $link, which is not there"
     done
   done
   ! grep -rlE "$HOME|$root|/tmp/|index\.crates\.io" "$folder" || fail "these files name folders of this machine"

@@ -9,7 +9,7 @@ use crate::options::Options;
 pub fn script(shell: Shell) -> String {
     let all = Options::command();
     let commands: Vec<_> = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
-    let names: Vec<_> = commands.iter().map(Command::get_name).collect();
+    let names: Vec<_> = commands.iter().map(Command::get_name).chain(["help"]).collect();
     // Without the models: zsh would look for the commands behind them.
     let arguments = all.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional()).cloned();
     let mut shown =

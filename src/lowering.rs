@@ -40,28 +40,56 @@ impl ForeignTensor<'_> {
     }
 }
 
-/// Why tensors cannot be described. Tensors are called by DirectML's names.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// What a caller calls the tensors of a reversal and its axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The input.
+    pub input: &'static str,
+    /// The lengths.
+    pub lengths: &'static str,
+    /// The output.
+    pub output: &'static str,
+    /// The axis.
+    pub axis: &'static str,
+}
+
+impl Names {
+    /// DirectML's own, which [`LoweringError`] shows.
+    pub const DIRECTML: Self = Self {
+        input: TensorRole::Input.name(),
+        lengths: TensorRole::SequenceLengths.name(),
+        output: TensorRole::Output.name(),
+        axis: "axis",
+    };
+
+    fn of(&self, tensor: TensorRole) -> &'static str {
+        match tensor {
+            TensorRole::Input => self.input,
+            TensorRole::SequenceLengths => self.lengths,
+            TensorRole::Output => self.output,
+        }
+    }
+}
+
+/// Why tensors cannot be described.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoweringError {
     /// The axis is not one of the input's dimensions.
-    #[error("axis is {found}, must be {}", axes(*rank))]
     Axis {
         /// The axis given.
         found: i64,
         /// The input's dimensions.
         rank: usize,
     },
-    /// The lengths have more dimensions than the input.
-    #[error("{} has {found} dimensions, must have at most {required}, those of {}", TensorRole::SequenceLengths.name(), TensorRole::Input.name())]
-    Rank {
-        /// The lengths' dimensions.
-        found: usize,
-        /// The input's.
-        required: usize,
+    /// The lengths do not broadcast to the input's lanes.
+    Lengths {
+        /// Their shape.
+        found: Vec<i64>,
+        /// The input's shape with 1 at the axis.
+        required: Vec<i64>,
     },
     /// There are not as many strides as sizes.
-    #[error("{} has {found} strides, must have {required}, one for each dimension", .tensor.name())]
     Strides {
         /// Whose.
         tensor: TensorRole,
@@ -71,7 +99,6 @@ pub enum LoweringError {
         required: usize,
     },
     /// A size that is not possible.
-    #[error("dimension {dimension} of {} is {found}, must be {required}", .tensor.name())]
     Size {
         /// Whose.
         tensor: TensorRole,
@@ -83,7 +110,6 @@ pub enum LoweringError {
         required: String,
     },
     /// A stride that is not possible.
-    #[error("stride {dimension} of {} is {found} bytes, must be {required}", .tensor.name())]
     Stride {
         /// Whose.
         tensor: TensorRole,
@@ -95,12 +121,50 @@ pub enum LoweringError {
         required: String,
     },
     /// Too many dimensions, which do not fold into those of a descriptor.
-    #[error("{} has shape {shape:?}, must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths", TensorRole::Input.name())]
     Fold {
         /// The input's sizes.
         shape: Vec<i64>,
     },
 }
+
+impl LoweringError {
+    /// The message in the caller's words.
+    pub fn message(&self, names: &Names) -> String {
+        let Names { input, lengths, axis, .. } = *names;
+        match self {
+            Self::Axis { found, rank: 0 } => {
+                format!("{axis} is {found}, must be a dimension of {input}, which has none")
+            }
+            Self::Axis { found, rank } => {
+                let end = *rank as i64;
+                format!("{axis} is {found}, must be from {} to {}, of an {input} of {rank} dimensions", -end, end - 1)
+            }
+            Self::Lengths { found, required } => {
+                format!("{lengths} has shape {found:?}, must broadcast to {required:?}, {input}'s with 1 at {axis}")
+            }
+            Self::Strides { tensor, found, required } => {
+                format!("{} has {found} strides, must have {required}, one for each dimension", names.of(*tensor))
+            }
+            Self::Size { tensor, dimension, found, required } => {
+                format!("dimension {dimension} of {} is {found}, must be {required}", names.of(*tensor))
+            }
+            Self::Stride { tensor, dimension, found, required } => {
+                format!("stride {dimension} of {} is {found} bytes, must be {required}", names.of(*tensor))
+            }
+            Self::Fold { shape } => format!(
+                "{input} has shape {shape:?}, must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths"
+            ),
+        }
+    }
+}
+
+impl std::fmt::Display for LoweringError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message(&Names::DIRECTML))
+    }
+}
+
+impl std::error::Error for LoweringError {}
 
 /// An operator on tensors of other libraries, with everything that its descriptor depends on.
 ///
@@ -203,9 +267,15 @@ impl LoweredReversal {
             return Err(LoweringError::Axis { found: axis, rank });
         }
         let axis = from_front as usize;
-        let missing = rank
-            .checked_sub(lengths.sizes.len())
-            .ok_or(LoweringError::Rank { found: lengths.sizes.len(), required: rank })?;
+        let of_lanes = |d: usize| if d == axis { 1 } else { input.sizes[d] };
+        let missing = rank.checked_sub(lengths.sizes.len());
+        let broadcasts = |missing: &usize| {
+            lengths.sizes.iter().zip(*missing..).all(|(&found, d)| found == 1 || found == of_lanes(d))
+        };
+        let Some(missing) = missing.filter(broadcasts) else {
+            let required = (0..rank).map(of_lanes).collect();
+            return Err(LoweringError::Lengths { found: lengths.sizes.to_vec(), required });
+        };
 
         let mut bits = element_size as u64 | addresses | 8;
         for strides in [input.strides_in_bytes, output.strides_in_bytes].into_iter().flatten() {
@@ -228,11 +298,6 @@ impl LoweredReversal {
                 None => 0,
                 Some(k) => {
                     let of_lengths = lengths.sizes[k];
-                    if of_lengths != 1 && (is_axis || of_lengths != found) {
-                        let required = if is_axis || found == 1 { "1".to_owned() } else { format!("1 or {found}") };
-                        let (tensor, dimension) = (SequenceLengths, k);
-                        return Err(LoweringError::Size { tensor, dimension, found: of_lengths, required });
-                    }
                     let stride = lengths.stride(k, packed_lengths);
                     packed_lengths = packed_lengths.saturating_mul(of_lengths);
                     if of_lengths == 1 {
@@ -394,15 +459,6 @@ impl LoweredSequence {
             value_start: ScalarUnion::Bytes(self.start.to_le_bytes()),
             value_delta: ScalarUnion::Bytes(self.delta.to_le_bytes()),
         }
-    }
-}
-
-/// The axes of an input of `rank` dimensions, in words.
-fn axes(rank: usize) -> String {
-    let (input, end) = (TensorRole::Input.name(), rank as i64);
-    match rank {
-        0 => format!("a dimension of {input}, which has none"),
-        _ => format!("from {} to {}, of an {input} of {rank} dimensions", -end, end - 1),
     }
 }
 

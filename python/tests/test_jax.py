@@ -68,6 +68,50 @@ class Jax(unittest.TestCase):
         self.assertEqual((found.shape, found.dtype), (required.shape, required.dtype))
         self.assertEqual(found.tobytes(), required.tobytes())
 
+    def test_every_transform_as_a_gather(self):
+        """As test_torch_transforms.py. All numbers are small integers, so that both are exact."""
+        x, w = (jnp.asarray(np.random.default_rng(k).integers(-4, 5, (3, 5)), jnp.float32) for k in range(2))
+        lengths = jnp.array([[2], [5], [0]])
+        ways = {
+            "copying": lambda x: dj.reverse_subsequences(2 * x, lengths, 1),
+            "padded": lambda x: dj.reverse_padded_sequence(2 * x, lengths[:, 0]),
+            "in place": lambda x: dj.reverse_subsequences(2 * x, lengths, 1, in_place=True),
+        }
+        transforms = {
+            "value": lambda f: f(x),
+            "grad": lambda f: jax.grad(lambda x: (f(x) * w).sum())(x),
+            "vjp": lambda f: jax.vjp(f, x)[1](w)[0],
+            "jvp": lambda f: jax.jvp(f, (x,), (w,)),
+            "jacfwd": lambda f: jax.jacfwd(f)(x),
+            "jacrev": lambda f: jax.jacrev(f)(x),
+            "hessian": lambda f: jax.hessian(lambda x: (f(x) ** 3 * w).sum())(x),
+            "linearize": lambda f: jax.linearize(lambda x: f(x) * x, x)[1](w),
+            "linear_transpose": lambda f: jax.linear_transpose(f, x)(w),
+            "vmap": lambda f: jax.vmap(f)(jnp.stack([x, w])),
+            "vmap of grad": lambda f: jax.vmap(jax.grad(lambda x: (f(x) * w).sum()))(jnp.stack([x, w])),
+            "vmap of jvp": lambda f: jax.vmap(lambda x, w: jax.jvp(f, (x,), (w,)))(jnp.stack([x, w]), jnp.stack([w, x])),
+            "grad of vmap": lambda f: jax.grad(lambda xs: (jax.vmap(f)(xs) * w).sum())(jnp.stack([x, w])),
+            "jvp of grad": lambda f: jax.jvp(jax.grad(lambda x: (f(x) ** 2).sum()), (x,), (w,)),
+            "jvp of jvp": lambda f: jax.jvp(lambda x: jax.jvp(f, (x * x,), (w,))[1] * x, (x,), (w,)),
+            "checkpoint": lambda f: jax.grad(lambda x: (jax.checkpoint(f)(x) ** 2).sum())(x),
+            "scan": lambda f: jax.lax.scan(lambda x, _: (f(x), x), x, None, length=3),
+            "grad of scan": lambda f: jax.grad(lambda x: jax.lax.scan(lambda x, _: (f(x), None), x, None, length=3)[0].sum())(x),
+            "jvp of while_loop": lambda f: jax.jvp(lambda x: jax.lax.fori_loop(0, 3, lambda _, x: f(x), x), (x,), (w,)),
+            "cond": lambda f: jax.grad(lambda x: jax.lax.cond(x[0, 0] > 9, lambda x: x, f, x).sum())(x),
+            "map": lambda f: jax.lax.map(f, jnp.stack([x, w])),
+            "custom_jvp inside": lambda f: jax.jvp(jax.nn.relu, *(((v,)) for v in jax.jvp(f, (x,), (w,)))),
+            "eval_shape": lambda f: jnp.zeros(jax.eval_shape(f, x).shape),
+            "export": lambda f: jax.export.export(jax.jit(f), disabled_checks=[jax.export.DisabledSafetyCheck.custom_call(REVERSE)])(x).call(x),
+        }  # fmt: skip
+        plain = lambda x: gather(2 * x, lengths, 1)
+        for name, transform in transforms.items():
+            required = transform(plain)
+            for way, reverse in ways.items():
+                forms = [transform] if name == "export" else [transform, lambda f, of=transform: jax.jit(lambda: of(f))()]
+                for form in forms:
+                    with self.subTest(way, transform=name):
+                        jax.tree.map(np.testing.assert_array_equal, form(reverse), required)
+
     def check_dtypes(self, names):
         random, cases = np.random.default_rng(0), 0
         length_kinds = ["int8", "uint8", "int16", "uint16", "int32", "uint32", jnp.int4] + ["int64", "uint64"] * jax.config.jax_enable_x64

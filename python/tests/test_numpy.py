@@ -206,7 +206,7 @@ class Reverse(unittest.TestCase):
             (TypeError, "stream is 'foo', must be an integer, or have ptr or cuda_stream", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream="foo")),
             (TypeError, "stream is 1.0, must be an integer", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=1.0)),
             (ValueError, "stream is -1, must be from 0 to", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=-1)),
-            (ValueError, "stream is 5, must be None, as x is on the host", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=5)),
+            (ValueError, "stream is 5, must be None or 0, as x is on the host", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=5)),
             (ValueError, r"out has strides \(32, -8\), must have none below 0", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x[:, ::-1])),
             (ValueError, r"^out has shape \(2, 2\) and strides of \(16, 16\) bytes, must place no two elements in the same memory \(output", lambda: dml_cuda.reverse_subsequences(np.zeros((2, 2), complex), 1, 0, out=np.lib.stride_tricks.as_strided(wide.view(complex), (2, 2), (16, 16)))),
             (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, must lie apart \(binding.overlap\)$", lambda: dml_cuda.reverse_subsequences(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
@@ -275,6 +275,9 @@ class Dlpack(unittest.TestCase):
         for call in (lambda: dml_cuda.reverse_subsequences(Masked(), 1, 0), lambda: dml_cuda.fill_value_sequence(4, 0, 1, "f4", out=Masked())):
             with self.assertRaisesRegex(TypeError, "(x|out) has a mask, must have none"):
                 call()
+        Masked.__cuda_array_interface__ = {"shape": (4,)}
+        with self.assertRaisesRegex(TypeError, "x.__cuda_array_interface__ has no data, typestr, must have"):
+            dml_cuda.reverse_subsequences(Masked(), 1, 0)
 
 
 @unittest.skipIf(jax is None, "no JAX")
@@ -374,7 +377,7 @@ class Fill(unittest.TestCase):
             (ValueError, "device is 'cpu:', must be 'cpu'", lambda: fill(3, 0, 1, "int8", device="cpu:")),
             (ValueError, "device is 'cuda:', must be 'cpu'", lambda: fill(3, 0, 1, "int8", device="cuda:")),
             (TypeError, "stream is 'foo', must be an integer", lambda: fill(3, 0, 1, "int8", stream="foo")),
-            (ValueError, "stream is 5, must be None, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
+            (ValueError, "stream is 5, must be None or 0, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
             (TypeError, "strides is 2.0, must be a sequence of integers", lambda: fill(3, 0, 1, "int8", strides=2.0)),
             (TypeError, r"strides\[0\] is 1.0, must be an integer", lambda: fill(3, 0, 1, "int8", strides=[1.0])),
             (ValueError, r"strides is \(4294967296,\), must be numbers from 0 to 2\*\*32 - 1", lambda: fill(3, 0, 1, "int8", strides=[1 << 32])),

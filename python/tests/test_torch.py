@@ -4,8 +4,6 @@ REQUIRE_CUDA=1."""
 import doctest
 import os
 import random
-import subprocess
-import sys
 import unittest
 
 # JAX, which one test uses, would take three quarters of the GPU's memory.
@@ -19,13 +17,12 @@ try:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     import dml_cuda.torch as dt
+    from dml_cuda._operators import watched
 except ImportError:
     torch = None
 CUDA = torch is not None and torch.cuda.is_available()
 if os.environ.get("REQUIRE_CUDA") == "1" and not CUDA:
     raise SystemExit("REQUIRE_CUDA=1, and there is no PyTorch with a GPU")
-# Set by a test below.
-IN_PYTHON = os.environ.get("DML_CUDA_TEST_IN_PYTHON") == "1"
 DEVICES = ["cpu"] + (["cuda"] if CUDA else [])
 
 
@@ -96,21 +93,6 @@ class Torch(unittest.TestCase):
                 found = torch.ops.dml_cuda.reverse_subsequences(x, torch.tensor(1, device=device), random.randrange(rank))
                 self.assertEqual((found.shape, found.stride()), (x.shape, torch.empty_like(x).stride()), x.stride())
 
-    def test_the_operators_are_those_of_rust(self):
-        # With a PyTorch that is new enough, dml_cuda.torch must not fall back to Python without a word.
-        version = tuple(int(part) for part in torch.__version__.split(".")[:2])
-        self.assertEqual(dt._native, version >= (2, 8) and not IN_PYTHON)
-
-    @unittest.skipIf(IN_PYTHON, "this is that run")
-    def test_everything_with_operators_in_python(self):
-        # As with a PyTorch that is too old for those of Rust.
-        refused = "import dml_cuda._library as l; l.library.dml_cuda_register_torch = lambda error: 8"
-        code = f"{refused}; import unittest; unittest.main(module='test_torch')"
-        paths = [os.path.dirname(os.path.abspath(__file__)), *sys.path]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DML_CUDA_TEST_IN_PYTHON": "1"}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-
     def test_a_mode_sees_every_operator_and_its_errors_pass(self):
         class Refuses(TorchDispatchMode):
             def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -132,10 +114,8 @@ class Torch(unittest.TestCase):
             view = base.clone().t()
             dt.reverse_subsequences_(view, lengths.t(), 0)
             same(view.t(), required)
-            with self.assertRaisesRegex(ValueError, "output"):
+            with self.assertRaisesRegex(ValueError, "must place no two elements in the same memory"):
                 dt.reverse_subsequences_(base[0].expand(3, 40), torch.tensor(2, device=device), 1)
-            with self.assertRaisesRegex(ValueError, "x requires a gradient"):
-                dt.reverse_subsequences_(base.clone().requires_grad_(), lengths, 1)
 
     def test_padded_sequences(self):
         for device in DEVICES:
@@ -165,7 +145,6 @@ class Torch(unittest.TestCase):
             lengths = torch.tensor([[1], [2], [4]], device=device)
             torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences.default, (x.requires_grad_(), lengths, 1))
             torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences.default, (x.detach().t(), lengths.t(), 0))
-            torch.library.opcheck(torch.ops.dml_cuda._reverse_subsequences.default, (x.detach(), lengths, 1))
             torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences_.default, (x.detach().clone(), lengths, 1))
             torch.library.opcheck(torch.ops.dml_cuda.fill_value_sequence.default, ([3, 4], 1, 2, torch.int32, torch.device(device)))
 
@@ -198,9 +177,16 @@ class Torch(unittest.TestCase):
             reverse(x, lengths, 0)
             with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
                 product.sum().backward()
-            for tracked in (weights, weights * 1):
-                with self.assertRaisesRegex((RuntimeError, ValueError), "x requires a gradient, must not if it is reversed in place"):
-                    reverse(tracked, lengths, 0)
+            for refused in (weights, weights[:1].expand(4)):  # what copy_ refuses, in its words
+                with self.assertRaises(RuntimeError) as plain:
+                    refused.copy_(x)
+                with self.assertRaises(RuntimeError) as found:
+                    reverse(refused, lengths, 0)
+                self.assertEqual(str(found.exception), str(plain.exception))
+            part = weights * 1
+            reverse(part[1:], lengths, 0)
+            part.mul(x).sum().backward()
+            self.assertEqual(weights.grad.tolist(), [x[0], x[3], x[2], x[1]])
             with torch.no_grad():
                 reverse(weights, lengths, 0)
             with torch.inference_mode():
@@ -211,24 +197,112 @@ class Torch(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "modified by an inplace operation"):
             compiled(torch.randn(4, requires_grad=True), torch.arange(4.0)).sum().backward()
 
-    def test_traced_calls_have_a_gradient(self):
-        x, lengths, call = torch.randn(4), torch.tensor(3), lambda x, lengths: x + dt.reverse_subsequences(x, lengths, 0)
-        with torch.no_grad():
-            traced = [torch.jit.trace(call, (x, lengths)), torch.fx.experimental.proxy_tensor.make_fx(call)(x, lengths)]
-        for program in traced:
-            tracked = x.clone().requires_grad_()
-            (program(tracked, lengths) * torch.arange(4.0)).sum().backward()
-            self.assertEqual(tracked.grad.tolist(), [2, 2, 2, 6])
+    def test_what_watches_a_call(self):
+        """Each of these must see the operator, and nothing else may: the public operator costs more than a launch."""
+        x, lengths, seen = torch.randn(4), torch.tensor(3), []
+        note = lambda x, lengths=lengths: seen.append(watched(x, lengths))
+        note(x)
+        with torch.no_grad(), torch.inference_mode(), torch.autocast("cpu", torch.bfloat16), torch.profiler.profile():
+            note(x)
+        note(x.requires_grad_())  # a gradient has its rule without the dispatcher
+        self.assertEqual(seen, [False] * 3)
+        x = x.detach()
+        del seen[:]
 
-    def test_forward_mode(self):
-        x, lengths, tangent = torch.randn(4), torch.tensor(3), torch.arange(4.0)
-        reverse = lambda x: dt.reverse_subsequences(x, lengths, 0)
+        class Seen(TorchDispatchMode):
+            pass
+
+        with Seen():
+            note(x)
+        with torch.device("cpu"):
+            note(x)
         with torch.autograd.forward_ad.dual_level():
-            dual = torch.autograd.forward_ad.make_dual(x, tangent)
-            self.assertEqual(torch.autograd.forward_ad.unpack_dual(reverse(dual)).tangent.tolist(), [2, 1, 0, 3])
-        self.assertEqual(torch.func.jvp(reverse, (x,), (tangent,))[1].tolist(), [2, 1, 0, 3])
-        same(torch.func.jacfwd(reverse)(x), torch.func.jacrev(reverse)(x))
-        same(torch.func.hessian(lambda x: (reverse(x) ** 3).sum())(torch.ones(4)), 6 * torch.eye(4))
+            note(x)
+        for transform in (torch.func.grad, torch.vmap, torch.func.functionalize):
+            transform(lambda x: (note(x), x.sum())[1])(x)
+        torch.jit.trace(lambda x: (note(x), x)[1], (x,), check_trace=False)
+        for options in ({}, {"pre_dispatch": True}):
+            torch.fx.experimental.proxy_tensor.make_fx(lambda x: (note(x), x + 1)[1], **options)(x)
+        with torch._subclasses.FakeTensorMode() as mode:
+            fake = mode.from_tensor(x)
+        note(fake), note(torch.nn.Parameter(x)), note(x, mode.from_tensor(lengths))
+        self.assertEqual(seen, [True] * 12)
+        with torch.profiler.profile() as profile:
+            dt.reverse_subsequences(x, lengths, 0), dt.reverse_subsequences_(x, lengths, 0)
+        self.assertEqual(
+            [event.name for event in profile.events() if event.name.startswith("dml")], ["dml_cuda::_reverse_subsequences", "dml_cuda::_reverse_subsequences_"]
+        )
+
+    def test_compiled_in_place_allocates_nothing(self):
+        for device in DEVICES:
+            x, lengths = torch.randn(5, 6, device=device), torch.tensor([[3]], device=device)
+            compiled = torch.compile(lambda x, l: (dt.reverse_subsequences_(x, l, 1), None)[1], fullgraph=True)
+            compiled(x, lengths)
+            required = model(x, lengths, 1)
+            with torch.profiler.profile() as profile:
+                compiled(x, lengths)
+            same(x, required)
+            names = [event.name for event in profile.events()]
+            self.assertIn("dml_cuda::reverse_subsequences_", names)
+            self.assertFalse([name for name in names if "empty" in name or "copy" in name or "clone" in name], names)
+
+    def test_more_dimensions_than_a_descriptor_has(self):
+        random.seed(0)
+        for device in DEVICES:
+            for rank in (9, 12):
+                for _ in range(10):
+                    x = torch.randn((2,) * rank, device=device).permute(random.sample(range(rank), rank))
+                    dim, sizes = random.randrange(rank), [random.choice([1, 2]) for _ in range(rank)]
+                    sizes[dim] = 1
+                    lengths = torch.randint(0, 4, sizes, device=device)
+                    found = dt.reverse_subsequences(x, lengths, dim - rank)
+                    same(found, model(x, lengths, dim))
+                    self.assertEqual(found.stride(), torch.empty_like(x).stride())
+                    dt.reverse_subsequences_(x, lengths, dim)
+                    same(x, found)
+            x = torch.zeros((2,) * 10, device=device)
+            striped = torch.full((2, 1) * 5, -1, device=device)
+            if device == "cpu":
+                with self.assertRaisesRegex(ValueError, "is -1, must be at least 0"):
+                    dt.reverse_subsequences(x, striped, 9)
+
+    def test_lengths_and_fills_as_pytorchs_own_functions_take_them(self):
+        for device in DEVICES:
+            x = torch.randn(2, 3, device=device)
+            for lengths in (2, [[2], [1]], np.array([[3], [0]]), torch.tensor([[1], [3]], dtype=torch.uint8, device=device)):
+                required = model(x, torch.as_tensor(lengths, device=device), 1)
+                same(dt.reverse_subsequences(x, lengths, 1), required)
+                same(torch.compile(lambda x: dt.reverse_subsequences(x, lengths, 1), backend="aot_eager")(x), required)
+                same(dt.reverse_subsequences_(x.clone(), lengths, 1), required)
+            same(dt.reverse_padded_sequence(x, [2, 1], batch_first=True), model(x, torch.tensor([[2], [1]], device=device), 1))
+            meta = dt.reverse_subsequences(x.to("meta"), torch.tensor(2, device="meta"), 1)
+            self.assertEqual((meta.device.type, meta.shape), ("meta", x.shape))
+            with torch.device(device):
+                same(dt.fill_value_sequence(3, 1, 2), torch.tensor([1.0, 3, 5], device=device))
+        fill = lambda x: dt.fill_value_sequence((x.shape[0], 2), 0, 1) + dt.fill_value_sequence(x.shape[0], 5, 1, torch.int32)[:, None]
+        for rows in (3, 5):
+            x = torch.zeros(rows, 2)
+            required = torch.arange(2.0 * rows).reshape(rows, 2) + torch.arange(5, 5 + rows)[:, None]
+            same(torch.compile(fill, fullgraph=True, dynamic=True, backend="aot_eager")(x), required)
+
+        class Module(torch.nn.Module):
+            def forward(self, x):
+                return fill(x)
+
+        rows = torch.export.Dim("rows", min=2)
+        program = torch.export.export(Module(), (torch.zeros(3, 2),), dynamic_shapes=({0: rows},), strict=False)
+        same(program.module()(x), required)
+        with torch.device("meta"):
+            self.assertEqual(dt.fill_value_sequence((2, 3), 0, 1).device.type, "meta")
+        self.assertEqual(dt.fill_value_sequence(torch.Size([2]), 0, 1, device="meta").shape, (2,))
+        for words, arguments in (
+            ("start is a tensor: take its item", (3, torch.tensor(1), 1)),
+            ("delta is 'a', must be a number", (3, 1, "a")),
+            ("size is 2.5, must be an integer", (2.5, 1, 1)),
+            ("dtype is 'float32', must be", (2, 1, 1, "float32")),
+        ):
+            with self.assertRaisesRegex(TypeError, words):
+                dt.fill_value_sequence(*arguments)
 
     def test_compile_and_export(self):
         def function(x, lengths):
@@ -267,7 +341,17 @@ class Torch(unittest.TestCase):
                 (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: dt.reverse_subsequences(x, length.expand(4), 1)),
                 (ValueError, "x has 0 dimensions", lambda: dt.reverse_subsequences(x[0, 0], length, 0)),
                 (TypeError, "x is a list, must be a tensor", lambda: dt.reverse_subsequences([1], length, 0)),
-                (TypeError, "lengths is a int, must be a tensor", lambda: dt.reverse_subsequences(x, 1, 0)),
+                (TypeError, "dim is None, must be an integer", lambda: dt.reverse_subsequences(x, length, None)),
+                (TypeError, "dim is '1', must be an integer", lambda: dt.reverse_subsequences(x, length, "1")),
+                (TypeError, "dim is 1.0, must be an integer", lambda: dt.reverse_subsequences_(x, length, 1.0)),
+                (TypeError, "lengths has dtype torch.float32, must be", lambda: dt.reverse_subsequences(x, [1.5], 1)),
+                (TypeError, "lengths is 'a', must be a tensor, or integers", lambda: dt.reverse_subsequences(x, "a", 1)),
+                (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: dt.reverse_subsequences(x.to_sparse(), length, 1)),
+                (TypeError, "lengths has layout torch.sparse_coo", lambda: dt.reverse_subsequences(x, length.expand(3, 1).to_sparse(), 1)),
+                (TypeError, "x is quantized, must not be", lambda: dt.reverse_subsequences(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
+                (TypeError, "x is a nested tensor, must be dense: pad it", lambda: dt.reverse_subsequences(torch.nested.nested_tensor([x, x], layout=torch.jagged), length, 1)),
+                (TypeError, "x is a nested tensor, must be dense", lambda: dt.reverse_subsequences_(torch.nested.nested_tensor([x, x]), length, 1)),
+                (ValueError, "lengths is on meta, must be on", lambda: dt.reverse_subsequences(x, length.to("meta"), 1)),
             ]:  # fmt: skip
                 with self.subTest(words), self.assertRaisesRegex(error, words):
                     call()
@@ -277,12 +361,13 @@ class Torch(unittest.TestCase):
             dt.reverse_subsequences(torch.zeros(3, 4), torch.tensor(-3), 1)
         for device in DEVICES:
             memory, length = torch.zeros(20, device=device), torch.tensor(1, device=device)
-            with self.assertRaisesRegex(ValueError, "the range of out at pointer 0x.* overlaps that of x at pointer"):
-                dml_cuda.reverse_subsequences(memory[:10], length, 0, out=memory[5:15])
-            with self.assertRaisesRegex(ValueError, r"x has shape \[3, 20\] and strides \[0, 1\], must place no two elements in the same memory"):
+            memory.copy_(torch.arange(20))
+            dml_cuda.reverse_subsequences(memory[:10], 3, 0, out=memory[5:15])  # memory of both
+            self.assertEqual(memory[5:15].tolist(), [2, 1, 0, 3, 4, 5, 6, 7, 8, 9])
+            with self.assertRaisesRegex(ValueError, r"x has sizes \[3, 20\] and strides \[0, 1\], must place no two elements in the same memory"):
                 dt.reverse_subsequences_(memory.expand(3, 20), length, 1)
         if CUDA:
-            with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x is"):
+            with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x"):
                 dt.reverse_subsequences(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
 
     def test_docstrings_run(self):

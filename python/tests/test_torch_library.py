@@ -32,7 +32,7 @@ torch.ops.dml_cuda.reverse_subsequences_(x, lengths, 1)
 assert x.tolist() == [[1, 0, 2], [5, 4, 3]]
 """
 STEPS = {
-    "package": "import dml_cuda.torch as dt; assert dt._native",
+    "package": "import dml_cuda.torch",
     "arrays": "import dml_cuda",
     "torch": "import torch",
     "library": "import os, torch; torch.ops.load_library(os.environ['DML_CUDA_TORCH_LIBRARY'])",

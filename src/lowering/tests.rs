@@ -59,10 +59,15 @@ fn elements_move_as_the_largest_aligned_integers() {
 #[test]
 fn errors_name_what_does_not_fit() {
     let refused = |shape: &[i64], lengths: &[i64], axis| lower(shape, lengths, axis).expect_err("refused").to_string();
-    assert_eq!(refused(&[2, 3], &[3, 1], 1), "dimension 0 of SequenceLengthsTensor is 3, must be 1 or 2");
-    assert_eq!(refused(&[2, 3], &[2, 3], 1), "dimension 1 of SequenceLengthsTensor is 3, must be 1");
-    let rank = "SequenceLengthsTensor has 2 dimensions, must have at most 1, those of InputTensor";
-    assert_eq!(refused(&[2], &[1, 2], 0), rank);
+    for (shape, lengths, axis, required) in
+        [(&[2, 3][..], &[3, 1][..], 1, [2, 1].as_slice()), (&[2, 3], &[2, 3], 1, &[2, 1]), (&[2], &[1, 2], 0, &[1])]
+    {
+        let words = format!("has shape {lengths:?}, must broadcast to {required:?}, InputTensor's with 1 at axis");
+        assert_eq!(refused(shape, lengths, axis), format!("SequenceLengthsTensor {words}"));
+    }
+    let names = Names { input: "x", lengths: "lengths", output: "out", axis: "dim" };
+    let error = lower(&[2, 3], &[4], 1).expect_err("refused");
+    assert_eq!(error.message(&names), "lengths has shape [4], must broadcast to [2, 1], x's with 1 at dim");
     assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, must be below 2³²");
     assert_eq!(refused(&[2, -3], &[], 0), "dimension 1 of InputTensor is -3, must be at least 0");
     assert_eq!(refused(&[2], &[], 1), "axis is 1, must be from -1 to 0, of an InputTensor of 1 dimensions");

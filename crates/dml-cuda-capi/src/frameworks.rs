@@ -35,11 +35,6 @@ pub fn element_count(shape: &[i64]) -> Result<u32, String> {
     fits.ok_or_else(|| format!("the shape is {shape:?}, must have sizes of at least 0 and fewer than 2³² elements"))
 }
 
-/// A message about a descriptor, with the names that an operator's arguments have.
-pub fn in_arguments(message: &str, names: &[(&str, &str)]) -> String {
-    names.iter().fold(message.to_owned(), |message, (name, argument)| message.replace(name, argument))
-}
-
 /// The first length outside of a range in row-major order, and its place, such as `[1, 0]`. Signed lengths pass on as unsigned numbers,
 /// as which negative ones would be huge.
 ///

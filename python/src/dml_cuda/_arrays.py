@@ -57,6 +57,9 @@ def view(x: Any, name: str) -> View:
     if interface is not None:
         if interface.get("mask") is not None:
             raise TypeError(f"{name} has a mask, must have none: pass its data and its mask separately")
+        missing = [key for key in ("data", "shape", "typestr") if key not in interface]
+        if missing:
+            raise TypeError(f"{name}.__cuda_array_interface__ has no {', '.join(missing)}, must have")
         address, read_only = interface["data"]
         shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
         strides = interface.get("strides") or packed_strides(shape, dtype.itemsize)
@@ -197,7 +200,7 @@ def _handle(stream: Any) -> int:
 def no_stream(stream: Any, name: str) -> None:
     """Refuses a stream for a call on the host, which has no streams. Accepts 0."""
     if _handle(stream) != 0:
-        raise ValueError(f"stream is {shown(stream)}, must be None, as {name} is on the host")
+        raise ValueError(f"stream is {shown(stream)}, must be None or 0, as {name} is on the host")
 
 
 def empty_like(x: Any, name: str) -> Any:

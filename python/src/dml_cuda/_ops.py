@@ -74,7 +74,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     axis: a negative axis counts from the end.
     out: the array to write to, like x. Pass x to reverse in place. None allocates a new array of x's kind.
     stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and the legacy default
-    stream for others. Must be None if x is on the host.
+    stream for others. Must be None or 0 if x is on the host.
 
     Raises TypeError or ValueError. The message names the argument, its value, and what is required.
 
@@ -299,7 +299,7 @@ def fill_value_sequence(
     strides: the strides of the result, in elements. Gaps between elements are zeros.
     out: the array to write to, with this shape and dtype. Gaps between its elements do not change.
     device: ``cpu`` for a NumPy array, ``cuda`` or ``cuda:1`` for a CuPy array. Without CuPy, pass out.
-    stream: as in :func:`reverse_subsequences`. Must be None on the host.
+    stream: as in :func:`reverse_subsequences`. Must be None or 0 on the host.
 
     >>> import dml_cuda
     >>> dml_cuda.fill_value_sequence((2, 3), 10, -2, "uint8")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+from ._operators import reverse_subsequences
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
@@ -43,6 +45,10 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     >>> output.shape, h_n.shape, output[4:, 1].any()
     (torch.Size([7, 2, 10]), torch.Size([2, 2, 5]), tensor(False))
     """
+
+    if TYPE_CHECKING:
+
+        def __call__(self, x: torch.Tensor, lengths: torch.Tensor, hx: Any = None) -> tuple[torch.Tensor, torch.Tensor]: ...
 
     def __init__(self, rnn: torch.nn.RNNBase) -> None:
         super().__init__()
@@ -86,8 +92,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     @torch.compiler.disable  # type: ignore[misc, untyped-decorator]
     def forward(self, x: torch.Tensor, lengths: torch.Tensor, hx: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         # Compiled, a pass would become a loop over all steps. PyTorch excludes its own RNNs for this reason.
-        from .torch import reverse_subsequences
-
+        if isinstance(x, torch.fx.Proxy):  # one node in a graph, as PyTorch's own RNNs
+            return x.tracer.create_proxy("call_module", x.tracer.path_of_module(self), (x, lengths, hx), {})  # type: ignore[return-value]
         rnn = self.rnn
         _check_kind(rnn)  # quantize_dynamic replaces it
         for key, hook in rnn._forward_pre_hooks.items():
@@ -101,8 +107,9 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         x = (x.transpose(0, 1) if rnn.batch_first else x).contiguous()
         steps, batch, _ = x.shape
         padding = torch.arange(steps, device=x.device)[:, None, None] >= of_lanes
-        if torch.is_grad_enabled():
-            # In both directions padding comes last and cannot change an output. But a NaN there would reach the gradients of the weights.
+        if torch.is_grad_enabled() or torch._C._is_tracing():
+            # In both directions padding comes last and cannot change an output. But a NaN there would reach the gradients of the weights. A
+            # trace must not depend on whether gradients are on: PyTorch checks it without.
             x = torch.where(padding, x.new_zeros(()), x)
         size = rnn.proj_size or rnn.hidden_size
         if hx is None:
@@ -134,9 +141,9 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         for name, value in (("x", x), ("lengths", lengths)):
             if not isinstance(value, torch.Tensor):
                 raise TypeError(f"{name} is a {type(value).__qualname__}, must be a tensor")
-        if x.dim() != 3 or 0 in x.shape[:2]:
+        if x.dim() != 3 or x.shape[1 if rnn.batch_first else 0] == 0:
             layout = "[B, T, F]" if rnn.batch_first else "[T, B, F]"
-            raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T and B of at least 1")
+            raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T of at least 1")
         batch = x.shape[0 if rnn.batch_first else 1]
         if lengths.dtype not in _LENGTHS:
             raise TypeError(f"lengths has dtype {lengths.dtype}, must be int64 or an integer type of at most 32 bits")

@@ -1,12 +1,12 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
 use dml::{Address, TensorDataType};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
 use super::api::Result;
 use super::kernel::Kernel;
-use crate::frameworks::{element_count, first_outside, in_arguments};
+use crate::frameworks::{element_count, first_outside};
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
@@ -50,9 +50,8 @@ fn lower(
     width: usize,
     length_type: TensorDataType,
 ) -> std::result::Result<LoweredReversal, String> {
-    LoweredReversal::new(input, lengths, None, axis, width, length_type, 0).map_err(|error| {
-        in_arguments(&error.to_string(), &[("InputTensor", "input"), ("SequenceLengthsTensor", "sequence_lengths")])
-    })
+    const NAMES: Names = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
+    LoweredReversal::new(input, lengths, None, axis, width, length_type, 0).map_err(|error| error.message(&NAMES))
 }
 
 impl Reverse {

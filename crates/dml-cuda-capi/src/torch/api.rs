@@ -62,6 +62,7 @@ functions! {
         device_index = aoti_torch_get_device_index(Handle, *mut i32) -> Status;
         data = aoti_torch_get_data_ptr(Handle, *mut *mut c_void) -> Status;
         empty_strided = aoti_torch_empty_strided(i64, *const i64, *const i64, i32, i32, i32, *mut Handle) -> Status;
+        copy = aoti_torch_copy_(Handle, Handle, i32) -> Status;
         element_size = aoti_torch_dtype_element_size(i32) -> usize;
         device_cpu = aoti_torch_device_type_cpu() -> i32;
         device_cuda = aoti_torch_device_type_cuda() -> i32;

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 
 use super::api::{failure, Torch, Value};
 use super::reverse::attempt;
-use crate::frameworks::in_arguments;
 use crate::status::{caught, text};
 
 /// The PyTorch that the operators are registered with.
@@ -88,14 +87,6 @@ unsafe fn run(stack: *mut Value, counts: [u64; 2], in_place: bool) -> *mut c_cha
         None => Err(failure("no PyTorch is registered")),
     };
     let Err(failure) = caught(body) else { return null_mut() };
-    let names = [
-        ("SequenceLengthsTensor", "lengths"),
-        ("InputTensor", "x"),
-        ("OutputTensor", if in_place { "x" } else { "the result" }),
-        ("axis is", "dim is"),
-        ("ReverseSubsequencesDesc.", ""),
-    ];
-    let message = in_arguments(&failure.to_string(), &names);
     let name = if in_place { "reverse_subsequences_" } else { "reverse_subsequences" };
-    text(&format!("dml_cuda::{name}: {message}")).into_raw()
+    text(&format!("dml_cuda::{name}: {failure}")).into_raw()
 }

@@ -1,6 +1,6 @@
 //! A reversal of tensors.
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweringError, Names};
 use dml::{Address, Device, Error};
 
 use super::api::{failure, Handle, LengthType, Torch, Value};
@@ -9,6 +9,8 @@ use super::tensor::{Description, Strides, Tensor};
 use crate::device::cuda_device;
 use crate::frameworks::{dispatch, first_outside};
 use crate::status::Failure;
+
+const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };
 
 /// Runs a kernel of `(Tensor x, Tensor lengths, int dim)`. A failure writes nothing, and leaves nothing on the stack.
 ///
@@ -32,12 +34,19 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_pla
             let words = "x requires a gradient, must not if it is reversed in place: use reverse_subsequences";
             return Err(Failure::argument(words));
         }
-        reversal.run(of_x.strides, of_x.address)?;
+        match reversal.lower(of_x.strides, of_x.address)? {
+            Some(lowered) => reversal.run(lowered, of_x.address)?,
+            None => reversal.run_on_a_copy(&x, &lengths, &x)?,
+        }
         x.bump_version();
         return Ok(());
     }
     let (output, strides) = Tensor::empty_like(torch, &of_x)?;
-    reversal.run(&strides[..of_x.sizes.len()], output.address()?)?;
+    let to = output.address()?;
+    match reversal.lower(&strides[..of_x.sizes.len()], to)? {
+        Some(lowered) => reversal.run(lowered, to)?,
+        None => reversal.run_on_a_copy(&x, &lengths, &output)?,
+    }
     // SAFETY: the caller's promise: there is place for a value, and PyTorch owns it.
     unsafe { stack.write(output.into_handle() as Value) };
     Ok(())
@@ -58,9 +67,9 @@ impl<'a> Reversal<'a> {
         if rank == 0 || rank > MAX_RANK {
             return Err(Failure::argument(format!("x has {rank} dimensions, must have from 1 to {MAX_RANK}")));
         }
-        if of_lengths > rank {
+        if of_lengths > MAX_RANK {
             return Err(Failure::argument(format!(
-                "lengths has {of_lengths} dimensions, must have at most {rank}, as x"
+                "lengths has {of_lengths} dimensions, must have at most {MAX_RANK}"
             )));
         }
         // A CPU has no index, or any.
@@ -79,22 +88,29 @@ impl<'a> Reversal<'a> {
         Ok(Self { torch, x, lengths, length_type, dim })
     }
 
-    /// Reverses into the tensor at an address, whose strides are in elements.
-    fn run(&self, strides: &[i64], to: Address) -> Result<(), Failure> {
+    /// Describes a reversal into the tensor at an address, whose strides are in elements. `None` if the dimensions do not fold into those of
+    /// a descriptor.
+    fn lower(&self, strides: &[i64], to: Address) -> Result<Option<LoweredReversal>, Failure> {
         let (x, lengths, width) = (self.x, self.lengths, self.x.width);
-        let addresses = x.address | to;
         let (of_x, of_output) = (Strides::in_bytes(x.strides, width), Strides::in_bytes(strides, width));
         let of_lengths = Strides::in_bytes(lengths.strides, lengths.width);
         let (input, of_lanes) = (of_x.with(x.sizes), of_lengths.with(lengths.sizes));
-        let length_type = self.length_type.passed_as;
-        let lowered =
-            LoweredReversal::new(input, of_lanes, Some(of_output.get()), self.dim, width, length_type, addresses)?;
+        let (length_type, addresses) = (self.length_type.passed_as, x.address | to);
+        match LoweredReversal::new(input, of_lanes, Some(of_output.get()), self.dim, width, length_type, addresses) {
+            Ok(lowered) => Ok(Some(lowered)),
+            Err(LoweringError::Fold { .. }) => Ok(None),
+            Err(error) => Err(Failure::argument(error.message(&NAMES))),
+        }
+    }
+
+    fn run(&self, lowered: LoweredReversal, to: Address) -> Result<(), Failure> {
+        let (x, lengths) = (self.x, self.lengths);
         if x.sizes.contains(&0) {
             return Ok(());
         }
         let on_host = x.device_type == self.torch.on_cpu;
         let (device, stream) = if on_host {
-            self.check_lengths(of_lanes)?;
+            self.check_lengths(Strides::in_bytes(lengths.strides, lengths.width).with(lengths.sizes))?;
             (Device::cpu(), std::ptr::null_mut())
         } else {
             (cuda_device(x.device_index as usize)?, self.torch.current_stream(x.device_index)?)
@@ -105,11 +121,28 @@ impl<'a> Reversal<'a> {
             .map_err(|error| self.words(error))
     }
 
+    /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to `output`. Packed tensors fold into
+    /// three dimensions.
+    fn run_on_a_copy(&self, x: &Tensor<'_>, lengths: &Tensor<'_>, output: &Tensor<'_>) -> Result<(), Failure> {
+        let mut lanes = self.x.sizes.to_vec();
+        let rank = lanes.len() as i64;
+        lanes[(if self.dim < 0 { self.dim + rank } else { self.dim }) as usize] = 1; // `lower` has checked it
+        let packed_x = x.packed(self.x.sizes, self.x)?;
+        let packed_lengths = lengths.packed(&lanes, self.lengths)?;
+        let (of_x, of_lengths) = (packed_x.describe()?, packed_lengths.describe()?);
+        let (torch, length_type, dim) = (self.torch, self.length_type, self.dim);
+        let packed = Reversal { torch, x: &of_x, lengths: &of_lengths, length_type, dim };
+        let lowered = packed.lower(of_x.strides, of_x.address)?;
+        packed.run(lowered.ok_or_else(|| failure("packed tensors do not fold"))?, of_x.address)?;
+        output.copy(&packed_x)
+    }
+
     /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.
     fn words(&self, error: Error) -> Failure {
         let Error::Validation(errors) = &error else { return error.into() };
         if !errors.errors().iter().any(|error| error.rule.id().starts_with("output.")) {
-            return error.into();
+            let message = error.to_string().replace("ReverseSubsequencesDesc.", "");
+            return Failure::argument(message.replace("InputTensor", "x").replace("OutputTensor", "the result"));
         }
         let Description { sizes, strides, .. } = self.x;
         Failure::argument(format!(

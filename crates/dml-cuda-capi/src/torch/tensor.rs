@@ -103,14 +103,36 @@ impl<'a> Tensor<'a> {
 
     /// `torch.empty_like` of a tensor of at most [`MAX_RANK`] dimensions, and its strides in elements.
     pub fn empty_like(torch: &'a Torch, like: &Description<'_>) -> Result<(Self, [i64; MAX_RANK]), Failure> {
-        let (rank, sizes, strides) =
-            (like.sizes.len() as i64, like.sizes.as_ptr(), empty_like(like.sizes, like.strides));
+        let strides = empty_like(like.sizes, like.strides);
+        Ok((Self::empty(torch, like.sizes, &strides[..like.sizes.len()], like)?, strides))
+    }
+
+    /// A new tensor of a dtype and a device.
+    fn empty(torch: &'a Torch, sizes: &[i64], strides: &[i64], like: &Description<'_>) -> Result<Self, Failure> {
         let (dtype, device_type, device_index) = (like.dtype, like.device_type, like.device_index);
-        let (of_strides, make, mut handle) = (strides.as_ptr(), torch.cpu.empty_strided, null_mut());
+        let (make, mut handle) = (torch.cpu.empty_strided, null_mut());
+        let (rank, sizes, strides) = (sizes.len() as i64, sizes.as_ptr(), strides.as_ptr());
         // SAFETY: both arrays have `rank` numbers. The function writes a handle, which the caller owns.
-        let status = unsafe { make(rank, sizes, of_strides, dtype, device_type, device_index, &mut handle) };
+        let status = unsafe { make(rank, sizes, strides, dtype, device_type, device_index, &mut handle) };
         check(status, "aoti_torch_empty_strided")?;
-        Ok((Self { torch, handle }, strides))
+        Ok(Self { torch, handle })
+    }
+
+    /// A packed copy, broadcast to sizes.
+    pub fn packed(&self, sizes: &[i64], of_self: &Description<'_>) -> Result<Self, Failure> {
+        let mut strides = vec![1; sizes.len()];
+        for d in (1..sizes.len()).rev() {
+            strides[d - 1] = strides[d] * sizes[d];
+        }
+        let made = Self::empty(self.torch, sizes, &strides, of_self)?;
+        made.copy(self)?;
+        Ok(made)
+    }
+
+    /// `self.copy_(from)`.
+    pub fn copy(&self, from: &Tensor<'_>) -> Result<(), Failure> {
+        // SAFETY: both handles are live.
+        check(unsafe { (self.torch.cpu.copy)(self.handle, from.handle, 0) }, "aoti_torch_copy_")
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::ffi::c_int;
 
-use dml::lowering::{Lowered, LoweredReversal};
+use dml::lowering::{Lowered, LoweredReversal, Names};
 use dml::TensorDataType;
 
 use super::api::data_type::*;
 use super::call::{wrong, Buffer, Call, Place, Result};
-use crate::frameworks::{first_outside, in_arguments};
+use crate::frameworks::first_outside;
 use crate::status::Failure;
 
-const NAMES: &[(&str, &str)] = &[("InputTensor", "x"), ("SequenceLengthsTensor", "lengths")];
+const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
 
 /// The bytes of an element. Elements move as bytes.
 fn width(dtype: c_int) -> Option<usize> {
@@ -43,7 +43,7 @@ pub fn run(call: &Call<'_>, place: Place) -> Result<()> {
     };
     let addresses = x.address | output.address;
     let reversal = LoweredReversal::new(x.packed(), lengths.packed(), None, axis, width, length_type, addresses)
-        .map_err(|error| Failure::argument(in_arguments(&error.to_string(), NAMES)))?;
+        .map_err(|error| Failure::argument(error.message(&NAMES)))?;
     if place == Place::Host {
         check(&lengths)?;
     }

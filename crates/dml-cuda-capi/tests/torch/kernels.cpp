@@ -124,6 +124,30 @@ static void check_calls() {
     CHECK(live() == 0);
 }
 
+// Ten dimensions with a length for every second: no fewer than 8 describe them.
+static void check_many_dimensions() {
+    std::vector<int64_t> sizes(10, 2), strides(10), of_lengths(10, 1);
+    for (int d = 9, step = 1; d >= 0; --d, step *= 2) strides[d] = step;
+    for (int d = 0; d < 10; d += 2) of_lengths[d] = 2;
+    std::vector<int64_t> steps(10, 1);
+    for (int d = 8, step = 1; d >= 0; d -= 2, step *= 2) steps[d] = step;
+    for (int in_place = 0; in_place < 2; ++in_place) {
+        Tensor* x = tensor(sizes, strides, FLOAT32);
+        Tensor* lengths = tensor(of_lengths, steps, INT64);
+        for (int k = 0; k < 1024; ++k) data<float>(x)[k] = static_cast<float>(k);
+        for (int k = 0; k < 32; ++k) data<int64_t>(lengths)[k] = k % 3;
+        Tensor* result = in_place ? (call(IN_PLACE[0], x, lengths, -1), x) : call(COPIES[0], x, lengths, 9);
+        for (int k = 0; k < 1024; ++k) {
+            int at = 0;
+            for (int d = 0; d < 10; d += 2) at = 2 * at + (k >> (9 - d) & 1);
+            CHECK(data<float>(result)[k] == static_cast<float>(at % 3 == 2 ? k ^ 1 : k));
+        }
+        if (!in_place) release(result);
+        for (Tensor* made : {x, lengths}) release(made);
+        CHECK(live() == 0);
+    }
+}
+
 static void check_failures() {
     Tensor* x = tensor({2, 3}, {3, 1}, FLOAT32);
     for (int k = 0; k < 6; ++k) data<float>(x)[k] = static_cast<float>(k);
@@ -146,8 +170,8 @@ static void check_failures() {
              Case{x, lengths, 2, "dim is 2, must be from -2 to 1, of an x of 2 dimensions"},
              Case{x, negative, 1, "lengths[1, 0] is -4, must be at least 0"},
              Case{x, bytes, 1, "lengths has PyTorch's dtype number 0, must be int32, int64, uint32 or uint64"},
-             Case{x, wide, 1, "dimension 0 of lengths is 3, must be 1"},
-             Case{x, deep, 1, "lengths has 3 dimensions, must have at most 2, as x"},
+             Case{x, wide, 1, "lengths has shape [3], must broadcast to [2, 1], x's with 1 at dim"},
+             Case{x, deep, 1, "lengths has shape [1, 2, 1], must broadcast to [2, 1], x's with 1 at dim"},
              Case{x, elsewhere, 1, "lengths is on cuda:0, must be on cpu, as x"},
              Case{scalar, scalar, 0, "x has 0 dimensions, must have from 1 to 64"},
              Case{many, scalar, 0, "x has 65 dimensions, must have from 1 to 64"},
@@ -215,6 +239,7 @@ int main(int count, char** arguments) {
     CHECK(std::string(schema("reverse_subsequences_")) == "reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()");
     for (int k = 0; k < 1000; ++k) {
         check_calls();
+    check_many_dimensions();
         check_failures();
     }
     std::puts("all calls are right");

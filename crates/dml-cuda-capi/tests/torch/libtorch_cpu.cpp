@@ -125,6 +125,22 @@ int32_t aoti_torch_empty_strided(
     *made = stand_in_tensor(sizes, strides, rank, dtype, device_type);
     return 0;
 }
+// Broadcasts as Tensor.copy_ does.
+int32_t aoti_torch_copy_(Tensor* to, Tensor* from, int32_t) {
+    const auto &sizes = to->data->sizes, &of_from = from->data->sizes;
+    const size_t missing = sizes.size() - of_from.size(), size = width(to->data->dtype);
+    int64_t count = 1;
+    for (int64_t of_dim : sizes) count *= of_dim;
+    for (int64_t at = 0; at < count; ++at) {
+        int64_t rest = at, target = 0, source = 0;
+        for (size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) {
+            target += rest % sizes[d] * to->data->strides[d];
+            if (d >= missing && of_from[d - missing] != 1) source += rest % sizes[d] * from->data->strides[d - missing];
+        }
+        std::memcpy(&to->data->bytes[target * size], &from->data->bytes[source * size], size);
+    }
+    return 0;
+}
 size_t aoti_torch_dtype_element_size(int32_t dtype) { return static_cast<size_t>(width(dtype)); }
 int32_t aoti_torch_device_type_cpu() { return CPU; }
 int32_t aoti_torch_device_type_cuda() { return CUDA; }

@@ -1,0 +1,346 @@
+"""PyTorch's operators `dml_cuda::*`: what autograd, transforms, tracers and distributed tensors need to know of them.
+
+The kernels of the reversals are in Rust, and PyTorch calls them without Python. A reversal is linear, and its own transpose: its tangent is the
+same reversal of the tangent, its gradient the same reversal of the gradient. One rule at the autograd key says so, as PyTorch's generated code
+does for `flip`. Eager calls, transforms, traces, compiled and exported programs all take it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch.autograd import forward_ad
+from torch.library import Library
+from torch.overrides import handle_torch_function, has_torch_function_variadic
+
+from . import _library as _lib
+from ._scalars import scalar_bits, shown
+
+OLDEST = (2, 8)
+if tuple(int(part) for part in torch.__version__.split(".")[:2]) < OLDEST:
+    raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
+if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):  # libdml_cuda_torch.so may have registered the operators
+    _lib.check(_lib.library.dml_cuda_register_torch)
+
+_library = Library("dml_cuda", "FRAGMENT")
+_library.define(
+    "fill_value_sequence(SymInt[] size, Scalar start, Scalar delta, ScalarType dtype, Device device) -> Tensor",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+_ops = torch.ops.dml_cuda
+_reverse = _ops.reverse_subsequences.default
+_reverse_in_place = _ops.reverse_subsequences_.default
+fill = _ops.fill_value_sequence.default
+
+FILL_TYPES = {
+    torch.float32: "FLOAT32", torch.float16: "FLOAT16", torch.int8: "INT8", torch.int16: "INT16", torch.int32: "INT32",
+    torch.int64: "INT64", torch.uint8: "UINT8", torch.uint16: "UINT16", torch.uint32: "UINT32", torch.uint64: "UINT64",
+}  # fmt: skip
+_LENGTHS = frozenset((torch.int32, torch.uint32, torch.int64, torch.uint64))
+_NARROW_LENGTHS = frozenset((torch.int8, torch.uint8, torch.int16, torch.uint16))
+
+
+class _Reversal(torch.autograd.function._SingleLevelFunction):  # type: ignore[misc]
+    """A reversal at one level of autograd. torch.func has a level for each transform, and calls the operator at each."""
+
+    @staticmethod
+    def forward(ctx: Any, keyset: Any, with_gradient: bool, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+        ctx.dim = dim
+        ctx.save_for_backward(lengths)
+        if keyset is None:
+            return _unwatched(x, lengths, dim)  # type: ignore[no-any-return]
+        ctx.save_for_forward(lengths)
+        # PyTorch has turned gradients off for this function. The levels below need them.
+        with (
+            torch._C._AutoDispatchBelowAutograd(),
+            torch.set_grad_enabled(with_gradient),
+            forward_ad._set_fwd_grad_enabled(True),
+        ):
+            return _reverse.redispatch(keyset & torch._C._after_autograd_keyset, x, lengths, dim)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        (lengths,) = ctx.saved_tensors
+        return None, None, reverse_subsequences(gradient, lengths, ctx.dim), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, _keyset: None, _with_gradient: None, tangent: torch.Tensor, *_: None) -> torch.Tensor:
+        (lengths,) = ctx.saved_tensors
+        return reverse_subsequences(tangent, lengths, ctx.dim)
+
+
+def _follows(x: torch.Tensor) -> bool:
+    """Whether autograd follows what happens to x, by gradients or by tangents."""
+    if (x.requires_grad and _with_gradient()) or _in_transform():
+        return True
+    if x.layout is not torch.strided:
+        return False  # the operator refuses it
+    # Compiled programs enter levels of tangents only in C++. No mode sees this look.
+    with torch._C._DisableTorchDispatch():
+        return torch._VF._unpack_dual(x, level=0)[1] is not None
+
+
+def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+    if not _follows(x):
+        with torch._C._AutoDispatchBelowAutograd():
+            return _reverse.redispatch(keyset & torch._C._after_autograd_keyset, x, lengths, dim)
+    allowed = torch._C._functorch.get_single_level_autograd_function_allowed()
+    torch._C._functorch.set_single_level_autograd_function_allowed(True)
+    try:
+        return _Reversal.apply(keyset, torch.is_grad_enabled(), x, lengths, dim)
+    finally:
+        torch._C._functorch.set_single_level_autograd_function_allowed(allowed)
+
+
+def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
+    # Few transforms work on an exported program that has PyTorch's wrapper for operators in place.
+    if _follows(x) or torch.compiler.is_exporting():
+        x.copy_(_reverse(x, lengths, dim))
+        return
+    torch.autograd.graph.increment_version(x)  # a backward pass that saved x is then an error, also where x is only traced
+    with torch._C._AutoDispatchBelowADInplaceOrView():
+        _reverse_in_place.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, x, lengths, dim)
+
+
+_library.impl("reverse_subsequences", _autograd, "Autograd", with_keyset=True)
+_library.impl("reverse_subsequences_", _autograd_in_place, "Autograd", with_keyset=True)
+
+
+def _vmap(info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) -> tuple[torch.Tensor, int]:
+    if in_dims[0] is None:
+        x = x.expand(info.batch_size, *x.shape)
+    return _reverse(*_batched(in_dims, x, lengths, dim)), 0
+
+
+def _vmap_in_place(info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) -> tuple[None, None]:
+    if in_dims[0] is None:
+        raise ValueError("x is not batched by vmap, must be to be reversed in place with lengths that are")
+    _reverse_in_place(*_batched(in_dims, x, lengths, dim))
+    return None, None
+
+
+def _batched(in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) -> tuple[Any, Any, int]:
+    """The arguments with the batch in front. x stays a view."""
+    of_x, of_lengths, _ = in_dims
+    x = x if of_x is None else x.movedim(of_x, 0)
+    rank = x.dim() - 1
+    if of_lengths is not None:
+        lengths = lengths.movedim(of_lengths, 0)
+        lengths = lengths.reshape(lengths.shape[:1] + (1,) * (rank - lengths.dim() + 1) + lengths.shape[1:])
+    return x, lengths, dim + 1 if dim >= 0 else dim
+
+
+torch.library.register_vmap("dml_cuda::reverse_subsequences", _vmap, lib=_library)
+torch.library.register_vmap("dml_cuda::reverse_subsequences_", _vmap_in_place, lib=_library)
+
+
+def _reverse_fake(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+    _check_shapes(x, lengths, dim)
+    return torch.empty_like(x)
+
+
+def _check_shapes(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
+    """Checks what the kernels check, where sizes may be symbols."""
+    rank = x.dim()
+    if rank == 0:
+        raise ValueError("x has 0 dimensions, must have at least 1")
+    if not -rank <= dim < rank:
+        raise ValueError(f"dim is {dim}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+    as_lengths(x, lengths)
+    if lengths.device != x.device:
+        raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
+    missing, target = rank - lengths.dim(), list(x.shape)
+    target[dim] = 1
+    if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths.shape, target[missing:])):
+        raise ValueError(f"lengths has shape {list(lengths.shape)}, must broadcast to {target}, x's with 1 at dim")
+
+
+def _fill_fake(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.empty(size, dtype=dtype, device=device)
+
+
+def _fill(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    name = FILL_TYPES[dtype]
+    bits = [scalar_bits(value, name, what) for value, what in ((start, "start"), (delta, "delta"))]
+    output = torch.empty(size, dtype=dtype, device=device)
+    if output.numel() == 0 or output.is_meta:
+        return output
+    if output.device.type not in ("cpu", "cuda"):
+        raise ValueError(f"device is {output.device}, must be the CPU or a CUDA GPU")
+    ordinal = output.device.index if output.is_cuda else None
+    address, width = output.data_ptr(), dtype.itemsize
+    compiled = _lib.sequence(ordinal, (output.numel(),), (width,), width, address & 15 == 0, _lib.DATA_TYPES[name], *bits)
+    compiled.dispatch(None, 0, address, 0 if ordinal is None else torch._C._cuda_getCurrentRawStream(ordinal))
+    return output
+
+
+for _name, _fake in (("reverse_subsequences", _reverse_fake), ("reverse_subsequences_", _check_shapes)):
+    torch.library.register_fake(f"dml_cuda::{_name}", _fake, lib=_library)
+    torch.library.register_fake(f"dml_cuda::_{_name}", _fake, lib=_library)
+torch.library.register_fake("dml_cuda::fill_value_sequence", _fill_fake, lib=_library)
+# A fill has no tensor argument that could select the device.
+_library.impl("fill_value_sequence", _fill, "BackendSelect")
+
+# The same kernels where nothing watches a call, without the rule above, which takes more time than a launch.
+for _name in ("_reverse_subsequences", "_reverse_subsequences_"):
+    _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")
+_unwatched: Callable[..., Any] = _ops._reverse_subsequences.default._op
+_unwatched_in_place: Callable[..., Any] = _ops._reverse_subsequences_.default._op
+
+
+@functools.lru_cache(maxsize=1)
+def _register_sharding() -> None:
+    """For distributed tensors: sharded along any dimension but the axis, the lengths too where they have that dimension, else replicated."""
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.experimental import register_sharding
+
+    @register_sharding(_reverse)  # type: ignore[untyped-decorator]
+    def _placements(x: Any, lengths: Any, dim: int) -> list[tuple[list[Any], list[Any]]]:
+        found = [([Replicate()], [Replicate(), Replicate(), None])]
+        missing = x.ndim - len(lengths.shape)
+        for d in range(x.ndim):
+            if d != dim % x.ndim:
+                of_lengths = Shard(d - missing) if d >= missing and lengths.shape[d - missing] != 1 else Replicate()
+                found.append(([Shard(d)], [Shard(d), of_lengths, None]))
+        return found
+
+
+def _is_distributed(x: torch.Tensor) -> bool:
+    """Whether x is a DTensor, for which the operator then is ready."""
+    module = sys.modules.get("torch.distributed.tensor")
+    if module is None or not isinstance(x, module.DTensor):
+        return False
+    _register_sharding()
+    return True
+
+
+_is_compiling = torch.compiler.is_compiling
+_is_tracing = torch._C._is_tracing
+_modes = torch._C._len_torch_dispatch_stack
+_function_modes = torch._C._is_torch_function_mode_enabled
+_includes, _PRE_DISPATCH = torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch
+_in_transform = torch._C._are_functorch_transforms_active
+_with_gradient = torch.is_grad_enabled
+_Tensor = torch.Tensor
+
+
+def watched(x: torch.Tensor, lengths: torch.Tensor) -> bool:
+    """Whether a tangent, a transform, a mode, a tracer or a subclass of tensors has to see a call."""
+    return bool(
+        _is_compiling()
+        or type(x) is not _Tensor
+        or type(lengths) is not _Tensor
+        or _modes()
+        or _function_modes()
+        or _in_transform()
+        or forward_ad._current_level >= 0
+        or _is_tracing()
+        or _includes(_PRE_DISPATCH)
+    )
+
+
+def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor:
+    """Reverses the first ``length`` elements of every lane of x along a dimension, and copies the other elements.
+
+    x: a tensor with 1 dimension or more, any dtype and any strides, on the CPU or a GPU. The result keeps dense layouts such as
+    ``channels_last``.
+    lengths: integers that broadcast to x's shape with 1 at dim: a tensor on x's device, or Python numbers, which are copied there. A length
+    above the size acts as the size. A negative length is an error on the CPU and acts as the size on a GPU.
+    Works with autograd, ``torch.func``, ``torch.compile`` and ``torch.export``, as ``torch.flip`` does.
+
+    >>> import torch, dml_cuda.torch
+    >>> dml_cuda.torch.reverse_subsequences(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]), torch.tensor([[3], [2]]), 1)
+    tensor([[3, 2, 1, 4],
+            [6, 5, 7, 8]])
+    """
+    try:
+        if watched(x, lengths):
+            if has_torch_function_variadic(x, lengths):
+                return handle_torch_function(reverse_subsequences, (x, lengths), x, lengths, dim)
+            lengths = as_lengths(x, lengths)
+            if not _is_compiling():
+                _is_distributed(x)
+            return _reverse(x, lengths, dim)
+        if lengths.dtype not in _LENGTHS:
+            lengths = as_lengths(x, lengths)
+        if x.requires_grad and _with_gradient():
+            return _Reversal.apply(None, False, x, lengths, dim)
+        return _unwatched(x, lengths, dim)  # type: ignore[no-any-return]
+    except (AttributeError, RuntimeError) as error:
+        _raise(error, x, lengths, dim)
+
+
+def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor:
+    """Reverses x in place as :func:`reverse_subsequences` does, and returns x.
+
+    No two elements of x may share memory. Where autograd follows x, and inside of ``torch.func``'s transforms, this is
+    ``x.copy_(reverse_subsequences(x, lengths, dim))``, which takes a tensor and a copy more, and refuses what ``copy_`` refuses: a leaf that
+    requires a gradient, an expanded tensor.
+
+    >>> import torch, dml_cuda.torch
+    >>> x = torch.arange(5)
+    >>> dml_cuda.torch.reverse_subsequences_(x, torch.tensor([3]), 0)
+    tensor([2, 1, 0, 3, 4])
+    """
+    try:
+        if not (watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in _LENGTHS):
+            _unwatched_in_place(x, lengths, dim)
+            return x
+        if has_torch_function_variadic(x, lengths):
+            return handle_torch_function(reverse_subsequences_, (x, lengths), x, lengths, dim)
+        lengths = as_lengths(x, lengths)
+        if not _is_compiling() and (_in_transform() or _is_distributed(x)):
+            x.copy_(_reverse(x, lengths, dim))  # functionalize and DTensor accept no operators in place but PyTorch's own
+        else:
+            _reverse_in_place(x, lengths, dim)
+    except (AttributeError, RuntimeError) as error:
+        _raise(error, x, lengths, dim)
+    return x
+
+
+def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
+    """Lengths as a tensor of a dtype that the operators take."""
+    if not isinstance(lengths, _Tensor):
+        check_tensor(x, "x")
+        try:
+            lengths = torch.as_tensor(lengths, device=x.device)
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"lengths is {shown(lengths)}, must be a tensor, or integers") from None
+    dtype = lengths.dtype
+    if dtype in _LENGTHS:
+        return lengths
+    if dtype in _NARROW_LENGTHS:
+        return lengths.to(torch.int32)
+    raise TypeError(f"lengths has dtype {dtype}, must be int32, int64, uint32 or uint64")
+
+
+def check_tensor(x: Any, name: str) -> None:
+    if not isinstance(x, _Tensor):
+        raise TypeError(f"{name} is a {type(x).__qualname__}, must be a tensor")
+
+
+def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
+    """Raises an operator's error in the caller's words."""
+    check_tensor(x, "x")
+    if not isinstance(dim, (int, torch.SymInt)):
+        raise TypeError(f"dim is {shown(dim)}, must be an integer") from None
+    for name, tensor in (("x", x), ("lengths", lengths)):
+        if tensor.is_nested:
+            raise TypeError(f"{name} is a nested tensor, must be dense: pad it, and take the lengths of x.offsets().diff()") from None
+        if tensor.is_quantized:
+            raise TypeError(f"{name} is quantized, must not be: reverse its int_repr()") from None
+        if tensor.layout is not torch.strided:
+            raise TypeError(f"{name} has layout {tensor.layout}, must have torch.strided: see to_dense()") from None
+    words = str(error)
+    if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):
+        if "aoti_torch_empty_strided" in words:
+            torch.empty_like(x)  # PyTorch's own error
+        raise ValueError(words.partition(": ")[2]) from None
+    raise error
+
+
+for _function in (reverse_subsequences, reverse_subsequences_):
+    _function.__module__ = "dml_cuda.torch"

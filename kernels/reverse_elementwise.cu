@@ -102,26 +102,18 @@ __device__ __forceinline__ void copy_vector(const Reverse& r) {
 }
 
 // A thread makes a vector of the output, half a one of bytes, from elements that it gathers. The output's elements are adjacent in
-// memory. The thread computes the first position. It steps to the next ones, and computes a position only where a run along the
-// innermost dimension ends.
+// memory.
 template <class Unit>
 __device__ __forceinline__ void copy_vectors(const Reverse& r) {
     constexpr u32 W = sizeof(Unit), N = W == 1 ? 8 : 16 / W;
     const u64 first = global_thread() * N;
     if (first >= r.items) return;
-    const u32 n = static_cast<u32>(first), run = r.dims[0].size.divisor;
-    Position at_item = locate_unrolled(n, r);
-    u32 column = n - divide(n, r.dims[0].size) * run;
+    const u32 n = static_cast<u32>(first);
     u32 in[N], t[N];
     Length length[N];
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
-        if (k > 0 && ++column == run) {
-            column = 0;
-            at_item = locate_unrolled(n + k < r.items ? n + k : 0, r);
-        } else if (k > 0) {
-            step_to(at_item, 1, r.dims[0]);
-        }
+        const Position at_item = locate_unrolled(n + k < r.items ? n + k : 0, r);
         in[k] = at_item.in, t[k] = at_item.t;
         length[k] = load_length(at_item.length, r);
     }
@@ -143,8 +135,8 @@ template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
     if (r.form == GATHERED_VECTORS) {
         copy_vectors<Unit>(r);
-    } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {
-        copy_items<Unit, false, true>(r);
+    } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {  // in few dimensions
+        copy_items<Unit, true, true>(r);
     } else if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {
         copy_items<Unit, true, false>(r);
     } else {

@@ -15,7 +15,8 @@ use crate::layout::MAX_DIMENSIONS;
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let mut params = parameters(layout, UNIT)?;
-    params.form = if layout.in_place || layout.block().is_some() { SCATTERED } else { GATHERED };
+    let is_scattered = layout.in_place || layout.block().is_some() && params.rank <= UNROLLED_DIMENSIONS;
+    params.form = if is_scattered { SCATTERED } else { GATHERED };
     let (kernel, per_thread) = if layout.in_place {
         (&kernels::ELEMENTWISE_IN_PLACE, PAIRS_PER_THREAD)
     } else {

@@ -39,6 +39,9 @@ struct ReverseDim {
 };
 static_assert(sizeof(ReverseDim) == 32, "the host's ReverseDim");
 
+// How elementwise and small kernels copy (same in layout.rs).
+static constexpr u32 SCATTERED = 0, GATHERED = 1, GATHERED_VECTORS = 2;
+
 // The parameters of every kernel. Strides and offsets count the kernel's units: elements, or vectors of them. Small
 // kernels read only the first fields, which are in as few lines of the constant cache as possible.
 struct Reverse {
@@ -46,7 +49,7 @@ struct Reverse {
     const void* lengths;
     void* out;
     u32 items;   // work items of the grid; each kernel defines its item
-    u32 gather;  // small kernels: 1 to gather elements, 0 to scatter them
+    u32 form;    // elementwise and small kernels, copying
     u32 axis_size;
     u32 axis_in_stride;
     u32 axis_out_stride;

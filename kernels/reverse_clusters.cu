@@ -6,8 +6,8 @@
 //            strip 0       a cluster takes a strip (`strip_bytes` of every row), as one thread block does in
 //   row 0  | l0 l1 ... |   reverse_strips.cu, but with more rows than one thread block's shared memory can hold
 //   row 1  | l0 l1 ... |
-//   ...                    rows 0..63 belong to thread block 0 of the cluster, 64..127 to thread block 1, ...,
-//                          512..575 to thread block 0 again
+//   ...                    rows 0..31 belong to thread block 0 of the cluster, 32..63 to thread block 1, ...,
+//                          256..287 to thread block 0 again
 //
 // A thread block reads its rows of the input and stores each element into the shared memory of the thread block that
 // owns the row it goes to. When all thread blocks have done so, each writes its rows of the output. Every sector moves
@@ -20,10 +20,10 @@
 
 // The same numbers are in src/cuda/tuning.rs (clusters).
 static constexpr u32 CLUSTER = 8;            // thread blocks per cluster
-static constexpr u32 DEAL = 64;              // rows that are dealt to a thread block at a time
+static constexpr u32 DEAL = 32;              // rows that are dealt to a thread block at a time
 static constexpr u32 CLUSTER_THREADS = 512;  // threads per thread block
 
-static constexpr u32 CLUSTER_LOG = 3, DEAL_LOG = 6;
+static constexpr u32 CLUSTER_LOG = 3, DEAL_LOG = 5;
 static_assert(CLUSTER == 1 << CLUSTER_LOG && DEAL == 1 << DEAL_LOG, "powers of two");
 
 // Loads that a thread issues before it stores the first. Half as many if a vector has 16 elements.

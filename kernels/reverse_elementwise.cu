@@ -27,25 +27,33 @@ __device__ __forceinline__ Position position_of(u64 n, const Reverse& r) {
     return UNROLLED ? locate_unrolled(static_cast<u32>(n), r) : locate(static_cast<u32>(n), r);
 }
 
-// A thread's items are THREADS apart, so that their loads overlap.
-template <class Unit, bool UNROLLED>
+// A thread's items are THREADS apart, so that their loads overlap. Scattered, a unit goes from t to source(t, L), so that its load
+// need not wait for L.
+template <class Unit, bool UNROLLED, bool SCATTER>
 __device__ __forceinline__ void copy_items(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS_PER_THREAD) + threadIdx.x;
     Unit unit[ITEMS_PER_THREAD];
-    u32 target[ITEMS_PER_THREAD];
+    u32 lane[ITEMS_PER_THREAD], t[ITEMS_PER_THREAD];
+    Length length[ITEMS_PER_THREAD];
 #pragma unroll
     for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
         const u64 item = first + k * THREADS;
-        if (item < r.items) {
-            const Position at_item = position_of<UNROLLED>(item, r);
-            const u32 from = source(at_item.t, lane_length(at_item.length, r));
-            unit[k] = *at(static_cast<const Unit*>(r.in), at_item.in + from * r.axis_in_stride);
-            target[k] = at_item.out + at_item.t * r.axis_out_stride;
+        if (item >= r.items) continue;
+        const Position at_item = position_of<UNROLLED>(item, r);
+        lane[k] = at_item.out, t[k] = at_item.t;
+        u32 from = t[k];
+        if (SCATTER) {
+            length[k] = load_length(at_item.length, r);
+        } else {
+            from = source(t[k], lane_length(at_item.length, r));
         }
+        unit[k] = *at(static_cast<const Unit*>(r.in), at_item.in + from * r.axis_in_stride);
     }
 #pragma unroll
     for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
-        if (first + k * THREADS < r.items) *at(static_cast<Unit*>(r.out), target[k]) = unit[k];
+        if (first + k * THREADS >= r.items) continue;
+        const u32 to = SCATTER ? source(t[k], clamp_length(length[k], r)) : t[k];
+        *at(static_cast<Unit*>(r.out), lane[k] + to * r.axis_out_stride) = unit[k];
     }
 }
 
@@ -93,13 +101,46 @@ __device__ __forceinline__ void copy_vector(const Reverse& r) {
     *at(static_cast<uint4*>(r.out), at_item.out + to * r.axis_out_stride) = unit;
 }
 
+// A thread makes a vector of the output, half a one of bytes, from elements that it gathers. The output's elements are adjacent in
+// memory.
+template <class Unit>
+__device__ __forceinline__ void copy_vectors(const Reverse& r) {
+    constexpr u32 W = sizeof(Unit), N = W == 1 ? 8 : 16 / W;
+    const u64 first = global_thread() * N;
+    if (first >= r.items) return;
+    const u32 n = static_cast<u32>(first);
+    u32 in[N], t[N];
+    Length length[N];
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) {
+        const Position at_item = locate_unrolled(n + k < r.items ? n + k : 0, r);
+        in[k] = at_item.in, t[k] = at_item.t;
+        length[k] = load_length(at_item.length, r);
+    }
+    union {
+        Unit unit[16 / W];
+        uint4 vector;
+    } value;
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) {
+        const u32 from = source(t[k], clamp_length(length[k], r));
+        value.unit[k] = *at(static_cast<const Unit*>(r.in), in[k] + from * r.axis_in_stride);
+    }
+    u8* const out = reinterpret_cast<u8*>(static_cast<Unit*>(r.out) + first);
+    store_partial<W>(out, value.vector, 0, static_cast<int>(min(N, r.items - n) * W));
+}
+
 // For narrow units, computing positions takes a measurable share of the time (TUNING.md: UNROLLED_POSITIONS).
 template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
-    if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {
-        copy_items<Unit, true>(r);
+    if (r.form == GATHERED_VECTORS) {
+        copy_vectors<Unit>(r);
+    } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {  // in few dimensions
+        copy_items<Unit, true, true>(r);
+    } else if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {
+        copy_items<Unit, true, false>(r);
     } else {
-        copy_items<Unit, false>(r);
+        copy_items<Unit, false, false>(r);
     }
 }
 template <class Unit>
@@ -122,7 +163,7 @@ __device__ __forceinline__ void copy_small(const Reverse& r) {
     const Position at_item = locate_unrolled(n, r);
     const Unit* const in = at(static_cast<const Unit*>(r.in), at_item.in);
     Unit* const out = at(static_cast<Unit*>(r.out), at_item.out);
-    if (sizeof(Unit) < 16 && r.gather) {
+    if (sizeof(Unit) < 16 && r.form == GATHERED) {
         const u32 from = source(at_item.t, lane_length(at_item.length, r));
         *at(out, at_item.t * r.axis_out_stride) = *at(in, from * r.axis_in_stride);
         return;

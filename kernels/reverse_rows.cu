@@ -213,42 +213,34 @@ __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thre
     }
 }
 
-// Copying, a tile has up to two runs: the rows below the length, and those that stay.
+// Copying, a tile is staged from where it is in the input, so that its loads need not wait for the length. Then it has up to
+// two runs: the rows below the length, which are reversed and written where the length says, and those that stay.
 template <class Unit>
 __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
     const RowTile tile = this_tile(p);
-    const Bounds bounds = input_bounds(p.r);
-    const u32 length = lane_length(tile.block.length, p.r);
+    const Length loaded = load_length(tile.block.length, p.r);
     const u32 rows = min(p.rows_per_tile, p.r.axis_size - tile.row);
+    const int bytes = static_cast<int>(rows) * tile.bytes;
+    const u8* const from = static_cast<const u8*>(p.r.in) + static_cast<u64>(tile.block.in) * p.element_bytes +
+                           static_cast<u64>(tile.row) * p.r.axis_in_stride * p.element_bytes + tile.column;
+    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15), begin = RUN_SLACK_BEFORE * 16 + lead;
+    stage_run(smem + RUN_SLACK_BEFORE, from - lead, (lead + bytes + 15) / 16, whole_block(), input_bounds(p.r));
+    const u32 length = clamp_length(loaded, p.r);
     const u32 reversed = length > tile.row ? min(rows, length - tile.row) : 0;
-    const auto in = [&](u32 row) {
-        return static_cast<const u8*>(p.r.in) + static_cast<u64>(tile.block.in) * p.element_bytes +
-               static_cast<u64>(row) * p.r.axis_in_stride * p.element_bytes + tile.column;
-    };
-    const auto out = [&](u32 row) {
-        return static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes +
-               static_cast<u64>(row) * p.r.axis_out_stride * p.element_bytes + tile.column;
-    };
-    u32 at_vector = RUN_SLACK_BEFORE;
-    const auto stage = [&](const u8* from, int bytes) {
-        const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
-        const u32 count = bytes == 0 ? 0 : (lead + bytes + 15) / 16, begin = at_vector * 16 + lead;
-        stage_run(smem + at_vector, from - lead, count, whole_block(), bounds);
-        at_vector += count + RUN_SLACK_BEHIND;
-        return begin;
-    };
     const int reversed_bytes = static_cast<int>(reversed) * tile.bytes;
-    const int same_bytes = static_cast<int>(rows - reversed) * tile.bytes;
-    const u32 reversed_at = stage(in(length - tile.row - reversed), reversed_bytes);
-    const u32 same_at = stage(in(tile.row + reversed), same_bytes);
     __syncthreads();
     if (reversed > 1) {
         const ReverseInShared<Unit, false> reverse(p.row_bytes, threadIdx.x, THREADS);
-        reverse(reinterpret_cast<u8*>(smem) + reversed_at, reversed_bytes);
+        reverse(reinterpret_cast<u8*>(smem) + begin, reversed_bytes);
+        __syncthreads();
     }
-    __syncthreads();
-    write_run<sizeof(Unit)>(out(tile.row), reversed_at, reversed_bytes, threadIdx.x, THREADS);
-    write_run<sizeof(Unit)>(out(tile.row + reversed), same_at, same_bytes, threadIdx.x, THREADS);
+    const auto write = [&](u32 row, u32 at, int size) {
+        u8* const out = static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes +
+                        static_cast<u64>(row) * p.r.axis_out_stride * p.element_bytes + tile.column;
+        write_run<sizeof(Unit)>(out, begin + at, size, threadIdx.x, THREADS);
+    };
+    write(length - tile.row - reversed, 0, reversed_bytes);
+    write(tile.row + reversed, reversed_bytes, bytes - reversed_bytes);
 }
 
 // In place, a thread block takes a tile of the first half of a length and the rows that change places with it. Half of

@@ -22,6 +22,10 @@
 // lane's length.
 #include "strips.cuh"
 
+// The most threads of a thread block, copying (same in tuning.rs, strips). The host chooses how many: a thread block that fills a
+// multiprocessor's shared memory runs there alone.
+static constexpr u32 MOST_THREADS = 1024;
+
 // Elements that a thread loads from shared memory before it stores the first.
 static constexpr u32 WRITES_IN_FLIGHT = 8;
 
@@ -66,7 +70,7 @@ __device__ __forceinline__ void write_unaligned_words(const Strips& p, const Str
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
     const u32 log = log2_of(p.strip_bytes / sizeof(Word)), lanes = p.strip_bytes / W;
     const u32 first_lane = strip.n * lanes, end = min(lanes, p.row_lanes - first_lane);
-    const u32 first_row = threadIdx.x >> log, rows_at_once = THREADS >> log;
+    const u32 first_row = threadIdx.x >> log, rows_at_once = blockDim.x >> log;
     Element* row = at(static_cast<Element*>(p.r.out), strip.outer.out + first_lane) +
                    static_cast<u64>(first_row) * p.r.axis_out_stride;
     const u64 row_step = static_cast<u64>(rows_at_once) * p.r.axis_out_stride;
@@ -200,11 +204,14 @@ __device__ __forceinline__ void reverse_unaligned_strips(const Strips& p) {
     write_lane<Element>(p, strip, false);
 }
 
-REVERSE_ENTRY(Strips, reverse_strips_1, (copy_strips<u8, u32>))
-REVERSE_ENTRY(Strips, reverse_strips_2, (copy_strips<u16, u32>))
-REVERSE_ENTRY(Strips, reverse_strips_4, (copy_strips<u32, u32>))
-REVERSE_ENTRY(Strips, reverse_strips_8, (copy_strips<u64, u64>))
-REVERSE_ENTRY(Strips, reverse_unaligned_strips_4, copy_unaligned_strips<u32>)
+#define COPY_ENTRY(name, body) \
+    extern "C" __global__ void __launch_bounds__(MOST_THREADS) name(const __grid_constant__ Strips p) { body(p); }
+
+COPY_ENTRY(reverse_strips_1, (copy_strips<u8, u32>))
+COPY_ENTRY(reverse_strips_2, (copy_strips<u16, u32>))
+COPY_ENTRY(reverse_strips_4, (copy_strips<u32, u32>))
+COPY_ENTRY(reverse_strips_8, (copy_strips<u64, u64>))
+COPY_ENTRY(reverse_unaligned_strips_4, copy_unaligned_strips<u32>)
 REVERSE_ENTRY(Strips, reverse_strips_in_place_1, (reverse_strips<u8, u32>))
 REVERSE_ENTRY(Strips, reverse_strips_in_place_2, (reverse_strips<u16, u32>))
 REVERSE_ENTRY(Strips, reverse_strips_in_place_4, (reverse_strips<u32, u32>))

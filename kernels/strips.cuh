@@ -70,7 +70,7 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
     if (!is_whole(in, stride, p.strip_bytes / W, 16, p, strip)) return false;
     const u32 log = log2_of(p.strip_bytes / 16), row_vectors = 1u << log;
     const u32 column = threadIdx.x & (row_vectors - 1);
-    const u32 rows_at_once = THREADS >> log;
+    const u32 rows_at_once = blockDim.x >> log;
     u32 rows = p.r.axis_size;
     if (IN_PLACE) rows = longest_of<N>(strip.n * (p.strip_bytes / W) + column * N, p, strip);
     // One pass over all threads covers THREADS vectors, in whole rows. Copying, the place is computed from the row,
@@ -173,7 +173,7 @@ __device__ __forceinline__ Column<Element, Word> column_of(const Strips& p, cons
     c.words = 1u << log;
     c.column = threadIdx.x & (c.words - 1);
     c.first_row = threadIdx.x >> log;
-    c.rows_at_once = THREADS >> log;
+    c.rows_at_once = blockDim.x >> log;
     c.lane = (strip.n * c.words + c.column) * N;
     c.active = c.lane < p.row_lanes;
 #pragma unroll
@@ -228,7 +228,7 @@ __device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& st
     constexpr u32 W = sizeof(Element), N = 16 / W;
     const u32 log = p.strip_bytes < 16 ? 0 : log2_of(p.strip_bytes / 16), row_vectors = 1u << log;
     const u32 column = threadIdx.x & (row_vectors - 1);
-    const u32 rows_at_once = THREADS >> log;
+    const u32 rows_at_once = blockDim.x >> log;
     const u32 lane = strip.n * (p.strip_bytes / W) + column * N;
     const u32 end = min((strip.n + 1) * (p.strip_bytes / W), p.row_lanes);
     const u8* const in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), strip.outer.in + lane));

@@ -38,6 +38,12 @@ pub mod elementwise {
     pub const SMALL_UNITS: u64 = 1 << 18;
     /// The same for lanes side by side.
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
+    /// Middle-sized work: at most this many elements are gathered into vectors.
+    pub const MIDDLE_UNITS: u64 = 3 << 18;
+    /// The same for lanes side by side, in rows that are not whole words or in few strips.
+    pub const MIDDLE_UNITS_SIDE_BY_SIDE: u64 = 3 << 19;
+    /// Of contiguous lanes, only those up to this short or from this long on.
+    pub const MIDDLE_LANE_BYTES: [u64; 2] = [32, 4096];
 }
 
 pub mod segments {
@@ -54,8 +60,10 @@ pub mod segments {
     /// two does not double them.
     pub const GROUP_FIFTHS: u32 = 4;
 
-    /// Lanes of fewer bytes use the kernel for packed lanes, copying and in place.
+    /// Lanes of fewer bytes use the kernel for packed lanes, copying and in place. Copying, they also have fewer elements than
+    /// `PACKED_LANE`.
     pub const PACKED_LANE_BYTES: u64 = 512;
+    pub const PACKED_LANE: u32 = 128;
     pub const PACKED_LANE_BYTES_IN_PLACE: u64 = 900;
     /// Shorter lanes of 8-byte elements are swapped element by element in place.
     pub const MIN_WIDE_LANE_IN_PLACE: u32 = 16;
@@ -76,8 +84,7 @@ pub mod rows {
     /// The same where adjacent rows begin at different alignments.
     pub const MIN_UNALIKE_ROW_BYTES: u64 = 2048;
     /// Bytes of a tile; in place there are two.
-    pub const TILE_BYTES: u32 = 16 << 10;
-    pub const TILE_BYTES_IN_PLACE: u32 = 8 << 10;
+    pub const TILE_BYTES: u32 = 8 << 10;
     /// Vectors of shared memory before and behind a run, which unaligned reads reach (same in the kernel).
     pub const RUN_SLACK_BEFORE: u32 = 1;
     pub const RUN_SLACK_BEHIND: u32 = 2;
@@ -95,11 +102,13 @@ pub mod lanes {
     /// Shorter lanes consist mostly of their two ends.
     pub const MIN_LANE_BYTES: u64 = 32;
     /// Vectors per thread for lanes staged whole: copying, and in place from `LONG_LANE_BYTES_IN_PLACE` on. It is 1 if
-    /// all lanes together have at most `FEW_VECTORS` vectors.
+    /// all lanes together have at most `FEW_VECTORS` vectors; copying, 2 up to `MIDDLE_VECTORS`.
     pub const LANE_VECTORS: u32 = 4;
     pub const LANE_VECTORS_IN_PLACE: u32 = 8;
     pub const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
-    pub const FEW_VECTORS: u64 = 1 << 18;
+    pub const FEW_VECTORS: u64 = 1 << 17;
+    pub const FEW_VECTORS_IN_PLACE: u64 = 1 << 18;
+    pub const MIDDLE_VECTORS: u64 = 1 << 19;
     /// Lanes of more bytes are copied in tiles.
     pub const LONG_LANE_BYTES: u64 = 16 << 10;
     /// Lanes that need more shared memory are reversed in place in tiles.
@@ -117,15 +126,21 @@ pub mod strips {
     pub const MIN_NARROW_STRIP_BYTES: u32 = 4;
     /// Shorter rows are not cut into aligned strips.
     pub const MIN_ROW_BYTES: u64 = 32;
-    /// Shared memory per thread block with which several thread blocks fit on a multiprocessor of compute capability
-    /// 8.0 or 9.0.
-    pub const SHARED: u32 = 75 << 10;
+    /// In place, shared memory per thread block with which several thread blocks fit on a multiprocessor of compute
+    /// capability 8.0 or 9.0. Copying, the widest strip is faster, whatever its shared memory.
+    pub const SHARED_IN_PLACE: u32 = 75 << 10;
     /// The same for unaligned strips in place, of elements narrower than a word.
     pub const SHARED_NARROW_IN_PLACE: u32 = 36 << 10;
     /// With fewer thread blocks than this many quarters of the multiprocessors, strips are made narrower; copying and
     /// in place.
     pub const FEW_BLOCKS: u64 = 3;
     pub const FEW_BLOCKS_IN_PLACE: u64 = 2;
+    /// Copying, the most threads of a thread block (same in the kernel), the threads per multiprocessor that are wanted for
+    /// aligned and for unaligned strips, and the fewest vectors per thread.
+    pub const MOST_THREADS: u32 = 1024;
+    pub const THREADS_WANTED: u32 = 1024;
+    pub const THREADS_WANTED_UNALIGNED: u32 = 2048;
+    pub const MIN_VECTORS: u32 = 2;
 }
 
 pub mod clusters {
@@ -134,10 +149,10 @@ pub mod clusters {
     /// Thread blocks per cluster (the most that every GPU with clusters supports), rows dealt to a thread block at a
     /// time, and threads per thread block (constants of the kernel).
     pub const CLUSTER: u32 = 8;
-    pub const DEAL: u32 = 64;
+    pub const DEAL: u32 = 32;
     pub const CLUSTER_THREADS: u32 = 512;
-    /// Widths of a strip, widest first.
-    pub const STRIP_BYTES: [u32; 2] = [32, 16];
+    /// Widths of a strip, widest first. Those wider than a sector are faster only if two thread blocks fit on a multiprocessor.
+    pub const STRIP_BYTES: [u32; 3] = [64, 32, 16];
     /// The widest elements for which strips of 16 bytes are faster, copying and in place.
     pub const MAX_NARROW_WIDTH: u32 = 1;
     pub const MAX_NARROW_WIDTH_IN_PLACE: u32 = 4;
@@ -192,6 +207,7 @@ mod tests {
         assert_shared("reverse_rows.cu", "RUN_SLACK_BEHIND", rows::RUN_SLACK_BEHIND);
         assert_shared("reverse_lanes.cu", "VECTORS_PER_THREAD", lanes::VECTORS_PER_THREAD);
         assert_shared("reverse_lanes.cu", "TILES_PER_BLOCK", lanes::TILES_PER_BLOCK);
+        assert_shared("reverse_strips.cu", "MOST_THREADS", strips::MOST_THREADS);
         assert_shared("reverse_clusters.cu", "CLUSTER", clusters::CLUSTER);
         assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);
         assert_shared("reverse_clusters.cu", "CLUSTER_THREADS", clusters::CLUSTER_THREADS);

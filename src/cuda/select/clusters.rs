@@ -8,7 +8,7 @@ use super::{grid, reject, reject_at, strips, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
-use crate::cuda::tuning::VEC16;
+use crate::cuda::tuning::{SECTOR, VEC16};
 
 /// `Clusters` of the kernel file.
 #[repr(C)]
@@ -35,8 +35,8 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     if layout.axis.size < CLUSTER * DEAL {
         return reject("there are too few rows to give every thread block of a cluster work");
     }
-    if layout.row_bytes(row) < u64::from(STRIP_BYTES[0]) {
-        return reject_at("rows of lanes are shorter than {} bytes", STRIP_BYTES[0]);
+    if layout.row_bytes(row) < u64::from(SECTOR) {
+        return reject_at("rows of lanes are shorter than {} bytes", SECTOR);
     }
     if !layout.in_place && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16) {
         return reject("elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows");
@@ -45,15 +45,23 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     // Four elements more than a multiple of eight, so that neighbouring rows and lanes are in different banks.
     let pitch = u64::from(layout.width) * u64::from(rows + 4);
     let shared = |strip: u32| pitch * u64::from(strip / layout.width);
+    let outer = layout.outside_count();
+    let strips_of = |strip: u32| layout.row_bytes(row).div_ceil(u64::from(strip));
+    let fits = |strip: u32| {
+        let blocks = outer * strips_of(strip) * u64::from(CLUSTER);
+        let is_wide = strip > SECTOR;
+        let together = if is_wide { 2 } else { 1 };
+        shared(strip) * together <= u64::from(layout.target.shared_memory)
+            && (!is_wide || blocks > u64::from(layout.target.multiprocessors))
+    };
     let strip = STRIP_BYTES
         .into_iter()
-        .find(|&strip| shared(strip) <= u64::from(layout.target.shared_memory))
+        .find(|&strip| fits(strip))
         .ok_or("no strip of that many rows fits the shared memory of a cluster")?;
     if strip == VEC16 && layout.width > if layout.in_place { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH } {
         return reject_at("elements of that width are reversed faster one by one than in strips of {} bytes", strip);
     }
-    let strips = layout.row_bytes(row).div_ceil(u64::from(strip));
-    let outer = layout.outside_count();
+    let strips = strips_of(strip);
     let blocks = grid(outer * strips * u64::from(CLUSTER))?;
     let kernel = if layout.in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
     let launch = Launch {

@@ -1,7 +1,11 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
-use super::layout::{dim_in_units, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
-use super::{blocks, reject, RejectReason};
+use super::layout::{
+    dim_in_units, Layout, Reverse, ReverseDim, GATHERED, GATHERED_VECTORS, NOT_DIVIDED, NO_BLOCK, SCATTERED,
+};
+use super::packed_lanes::in_registers;
+use super::rows::rows;
+use super::{blocks, reject, strips, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
@@ -10,7 +14,9 @@ use crate::layout::MAX_DIMENSIONS;
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let params = parameters(layout, UNIT)?;
+    let mut params = parameters(layout, UNIT)?;
+    let is_scattered = layout.in_place || layout.block().is_some() && params.rank <= UNROLLED_DIMENSIONS;
+    params.form = if is_scattered { SCATTERED } else { GATHERED };
     let (kernel, per_thread) = if layout.in_place {
         (&kernels::ELEMENTWISE_IN_PLACE, PAIRS_PER_THREAD)
     } else {
@@ -19,6 +25,36 @@ pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), per_thread);
     Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
+}
+
+/// Middle-sized work, copying: a vector of adjacent elements of the output per thread, or half a vector of bytes.
+pub(super) fn vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    let mut params = parameters(layout, layout.width)?;
+    let (axis, items) = (&layout.axis, u64::from(params.items));
+    let lane = u64::from(axis.size) * u64::from(layout.width);
+    let is_slow = match layout.block() {
+        Some(_) => units::<VEC16>(layout).is_err() && rows(layout).is_err(),
+        None => {
+            let is_whole = layout.divides(axis.size, VEC16) || in_registers(layout).is_ok();
+            !is_whole && !(MIDDLE_LANE_BYTES[0]..MIDDLE_LANE_BYTES[1]).contains(&lane)
+        }
+    };
+    let most = match layout.row() {
+        Some(row) if strips::are_slow(layout, row) => MIDDLE_UNITS_SIDE_BY_SIDE,
+        None if layout.width < 8 && is_slow => MIDDLE_UNITS,
+        _ => 0,
+    };
+    let steps = |size: u32, stride: u32| u64::from(size - 1) * u64::from(stride);
+    let others = layout.dimensions.iter().map(|d| steps(d.size, d.out_stride));
+    let span = 1 + steps(axis.size, axis.out_stride) + others.sum::<u64>();
+    if params.rank > UNROLLED_DIMENSIONS || items > most || items != span {
+        return reject("there is too much work, or there are too many dimensions, or the output is not packed");
+    }
+    params.form = GATHERED_VECTORS;
+    let access = VEC16.min(8 * layout.width);
+    let entry = kernels::ELEMENTWISE.entry(layout.width_index());
+    let blocks = blocks(items, access / layout.width);
+    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: access, access, params }.erase())
 }
 
 /// Little work: one unit of 16 bytes per thread.
@@ -39,7 +75,7 @@ fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReas
         return reject("there is too much work, or there are too many dimensions");
     }
     // If scattered, neighbouring lanes would be written far apart.
-    params.gather = (layout.row().is_some() && !in_place).into();
+    params.form = if layout.row().is_some() && !in_place { GATHERED } else { SCATTERED };
     let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
     let entry = kernel.entry(unit.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), 1);

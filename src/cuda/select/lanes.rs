@@ -73,6 +73,8 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     }
     let per_thread = match layout.lane_count() * u64::from(vectors) {
         0..=FEW_VECTORS => 1,
+        ..=FEW_VECTORS_IN_PLACE if in_place => 1,
+        ..=MIDDLE_VECTORS if !in_place => 2,
         _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
         _ => LANE_VECTORS,
     };

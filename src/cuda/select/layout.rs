@@ -29,7 +29,7 @@ pub(super) struct Reverse {
     pub lengths: u64,
     pub out: u64,
     pub items: u32,
-    pub gather: u32,
+    pub form: u32,
     pub axis_size: u32,
     pub axis_in_stride: u32,
     pub axis_out_stride: u32,
@@ -39,6 +39,11 @@ pub(super) struct Reverse {
     pub rank: u32,
     pub reserved: u32,
 }
+
+/// How elementwise and small kernels copy (same in reverse.cuh).
+pub(super) const SCATTERED: u32 = 0;
+pub(super) const GATHERED: u32 = 1;
+pub(super) const GATHERED_VECTORS: u32 = 2;
 
 /// Declares a parameter structure whose first field `r` is a [`Reverse`], and its size in the kernel file.
 macro_rules! reverse_parameters {
@@ -163,7 +168,7 @@ impl<'a> Layout<'a> {
             lengths: 0,
             out: 0,
             items: items as u32,
-            gather: 0,
+            form: SCATTERED,
             axis_size: self.axis.size,
             axis_in_stride: self.axis.in_stride,
             axis_out_stride: self.axis.out_stride,

@@ -3,10 +3,10 @@
 use super::lanes::contiguous;
 use super::layout::{dim, Layout};
 use super::segments::staged;
-use super::{blocks, reject, RejectReason};
+use super::{blocks, reject, reject_at, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
-use crate::cuda::tuning::segments::{PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
+use crate::cuda::tuning::segments::{PACKED_LANE, PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
 use crate::cuda::tuning::{THREADS, VEC16};
 
 /// Threads of a warp.
@@ -47,6 +47,9 @@ pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReas
     } else {
         (&kernels::PACKED_LANES, PACKED_LANE_BYTES)
     };
+    if !layout.in_place && layout.axis.size >= PACKED_LANE {
+        return reject_at("lanes have {} elements or more", PACKED_LANE);
+    }
     let mut launch = staged(layout, family, most - 1)?;
     launch.entry = family.entry(layout.width_index());
     if layout.in_place {

@@ -17,6 +17,8 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     // Little work, whatever the layout.
     Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small_vectors),
     Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small_elements),
+    // Middle-sized work, whatever the layout.
+    Candidate { faster: false, ..Candidate::out_of_place("reverse_elementwise", elementwise::vectors) },
     // Contiguous blocks behind the axis, each with one length.
     Candidate::both("reverse_elementwise_16", "reverse_elementwise_in_place_16", elementwise::units::<16>),
     Candidate::both("reverse_rows", "reverse_rows_in_place", rows::rows),

@@ -127,10 +127,9 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
     }
     let row = u64::from(block.size) * u64::from(layout.width);
     let row = u32::try_from(row).map_err(|_| "a row has 4 GiB or more")?;
-    let tile = if layout.in_place { TILE_BYTES_IN_PLACE } else { TILE_BYTES };
-    let (rows_per_tile, parts_per_row) = match tile / row {
+    let (rows_per_tile, parts_per_row) = match TILE_BYTES / row {
         rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
-        _ => (1, row.div_ceil(tile)),
+        _ => (1, row.div_ceil(TILE_BYTES)),
     };
     if rows_per_tile == 1 && block.size < MIN_LONE_ROW {
         return reject_at("rows that are not adjacent have fewer than {} elements", MIN_LONE_ROW);
@@ -151,10 +150,10 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
         element_bytes: layout.width,
         reserved: 0,
     };
-    // A run may begin and end inside a vector. In place, there are two runs. Copying, a tile has up to two, but no more rows.
-    let vectors = rows_per_tile * tile_row_bytes / VEC16;
-    let staged = if layout.in_place { 2 * (vectors + 2) } else { vectors + 4 };
-    let shared = (RUN_SLACK_BEFORE + staged + 2 * RUN_SLACK_BEHIND) * VEC16;
+    // A run may begin and end inside a vector. In place, there are two runs.
+    let vectors = rows_per_tile * tile_row_bytes / VEC16 + 2;
+    let runs = if layout.in_place { 2 } else { 1 };
+    let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
     let family = if layout.in_place { &kernels::ROW_TILES_IN_PLACE } else { &kernels::ROW_TILES };
     let divides = |elements: u32| layout.divides(elements, UNIT);
     let all_divide = divides(block.size)

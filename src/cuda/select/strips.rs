@@ -29,6 +29,12 @@ pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
     u64::from(layout.axis.size) * u64::from(MIN_STRIP_BYTES) <= u64::from(layout.target.shared_memory)
 }
 
+/// Whether lanes side by side are in rows that are not whole words, or in few strips.
+pub(super) fn are_slow(layout: &Layout<'_>, row: &Dimension) -> bool {
+    let strips = layout.outside_count() * layout.row_bytes(row).div_ceil(MIN_STRIP_BYTES.into());
+    strips < FEW_BLOCKS * u64::from(layout.target.multiprocessors) / 4 || !layout.rows_divide(row, 4, 4)
+}
+
 /// Strips of rows of whole words.
 pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
@@ -43,14 +49,16 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     if layout.row_bytes(row) < MIN_ROW_BYTES {
         return reject_at("rows of lanes are shorter than {} bytes", MIN_ROW_BYTES);
     }
-    let (strip, blocks, params) = cut(layout, SHARED, row, layout.row_bytes(row))?;
+    let shared = if layout.in_place { SHARED_IN_PLACE } else { u32::MAX };
+    let (strip, blocks, params) = cut(layout, shared, row, layout.row_bytes(row))?;
     if strip < VEC16 {
         return reject_at("strips of that many rows are narrower than {} bytes", VEC16);
     }
     let kernel = if layout.in_place { &kernels::STRIPS_IN_PLACE } else { &kernels::STRIPS };
     let entry = kernel.entry(layout.width_index());
     let shared = layout.axis.size * strip;
-    Ok(Launch { entry, blocks, threads: THREADS, shared, alignment: word, access: word, params }.erase())
+    let threads = threads(layout, shared, blocks, THREADS_WANTED);
+    Ok(Launch { entry, blocks, threads, shared, alignment: word, access: word, params }.erase())
 }
 
 /// Strips of rows of any size at any alignment.
@@ -59,8 +67,11 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     if !layout.in_place && layout.width == 8 {
         return reject("elements of 8 bytes are copied faster one by one than in strips of unaligned rows");
     }
-    let narrow = layout.in_place && layout.width < 4;
-    let shared = if narrow { SHARED_NARROW_IN_PLACE } else { SHARED };
+    let shared = match layout.in_place {
+        true if layout.width < 4 => SHARED_NARROW_IN_PLACE,
+        true => SHARED_IN_PLACE,
+        false => u32::MAX,
+    };
     // Prefers one strip that is partly empty to two of which one is.
     let (strip, blocks, mut params) = cut(layout, shared, row, layout.row_bytes(row) * 2 - 1)?;
     params.unaligned = 1;
@@ -69,16 +80,28 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         (false, 4) => kernels::UNALIGNED_STRIPS.entry(0),
         (false, _) => kernels::STRIPS.entry(layout.width_index()),
     };
+    let shared = layout.axis.size * strip;
     let launch = Launch {
         entry,
         blocks,
-        threads: THREADS,
-        shared: layout.axis.size * strip,
+        threads: threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED),
+        shared,
         alignment: layout.width,
         access: if layout.in_place { layout.width } else { layout.width.max(4) },
         params,
     };
     Ok(launch.erase())
+}
+
+/// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.
+fn threads(layout: &Layout<'_>, shared: u32, blocks: u32, wanted: u32) -> u32 {
+    if layout.in_place {
+        return THREADS;
+    }
+    let fit = layout.target.shared_memory / shared;
+    let together = fit.min(blocks.div_ceil(layout.target.multiprocessors));
+    let threads = (wanted / together).min(shared / (VEC16 * MIN_VECTORS)).clamp(THREADS, MOST_THREADS);
+    1 << threads.ilog2()
 }
 
 /// Chooses the widest strip of at most `most` bytes that fits in the preferred shared memory, or else in all that the

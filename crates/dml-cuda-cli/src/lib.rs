@@ -10,7 +10,7 @@ mod run;
 mod schema;
 mod whole_file;
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -35,8 +35,6 @@ pub fn main() -> ExitCode {
         Some(command) => subcommand(command),
         None => run_model(&options),
     };
-    // Flush the output before printing an error.
-    let _ = std::io::stdout().flush();
     ended(outcome)
 }
 

@@ -2,6 +2,10 @@
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the reader of standard output has seen enough. The command goes on: it may have files to write.
+static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 
 /// Writes a line.
 pub fn line(text: Arguments<'_>) -> Result<(), String> {
@@ -10,12 +14,19 @@ pub fn line(text: Arguments<'_>) -> Result<(), String> {
 
 /// Calls `write` with standard output, buffered.
 pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+    if HAS_NO_READER.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
-        Ok(()) => Ok(()),
-        // The reader has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => Err(format!("writing to standard output failed: {error}")),
+    let written = write(&mut out).and_then(|()| out.flush());
+    // What is left in the buffer is not tried again.
+    drop(out.into_parts());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            HAS_NO_READER.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        other => other.map_err(|error| format!("writing to standard output failed: {error}")),
     }
 }
 

@@ -26,6 +26,33 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
 }
 
+/// A reader that has seen enough does not end a model: its files are written.
+#[test]
+fn a_model_runs_to_its_end_without_a_reader() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let values = serde_json::json!({ "valueCount": 100_000, "value": 7 });
+    let write = |name: &str| serde_json::json!({ "type": "writeFile", "resource": "A", "targetPath": name });
+    let print = serde_json::json!({ "type": "print", "resource": "A" });
+    let model = serde_json::json!({
+        "resources": { "A": { "initialValuesDataType": "UINT8", "initialValues": values } },
+        "dispatchables": {},
+        "commands": [write("first.bin"), print, print, write("last.bin")],
+    });
+    fs::write(folder.path().join("model.json"), model.to_string()).expect("written");
+    let line = "{ \"$0\" model.json -a cpu; echo $? > status; } | head -c 10";
+    let output = std::process::Command::new("sh")
+        .current_dir(folder.path())
+        .args(["-c", line])
+        .arg(runner().get_program())
+        .output()
+        .expect("sh starts");
+    assert_eq!((stderr(&output).as_str(), output.stdout.len()), ("", 10));
+    assert_eq!(fs::read_to_string(folder.path().join("status")).expect("a status").trim(), "0");
+    for name in ["first.bin", "last.bin"] {
+        assert_eq!(fs::read(folder.path().join(name)).expect("it was written").len(), 100_000, "{name}");
+    }
+}
+
 /// A standard error that is closed, full or has no reader does not change what a command does.
 #[test]
 fn closed_or_full_standard_streams_cause_no_panic() {

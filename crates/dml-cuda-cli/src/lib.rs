@@ -18,9 +18,9 @@ use dml_cuda::{Device, DeviceError, Explanation, Operator};
 use serde_json::json;
 
 use bench::{baseline, import, kernel, report, suite, timing};
-use model::{json, strict};
+use model::json;
 use options::{Command, Format, Options, Repeated, Versions};
-use out::{complain, say};
+use out::{complain, say, shown};
 use run::{events, execute, validate};
 
 /// Runs the command line and returns the exit code.
@@ -117,7 +117,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let found =
         options.input_path.as_ref().map(|folder| folder.join(path)).filter(|found| !path.exists() && found.exists());
     let path = found.as_deref().unwrap_or(path);
-    let in_file = |error: String| format!("{}: {error}", path.display());
+    let in_file = |error: String| format!("{}: {error}", shown(&path.to_string_lossy()));
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
         let where_to = "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
@@ -136,22 +136,20 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
     let level = options.feature_level;
     let folder = options.input_path.as_deref().or(path.parent()).unwrap_or(Path::new(""));
+    // Verdicts need only the dispatchables, but --strict looks at all.
+    let model = if options.strict || !(options.validate || options.explain) {
+        Some(model::read(&document, path, folder).map_err(in_file)?)
+    } else {
+        model::read_dispatchables(&document).map_err(in_file)?;
+        None
+    };
     if options.strict {
-        let source = strict::Source {
-            path,
-            text: without_mark.unwrap_or(&text),
-            has_byte_order_mark: without_mark.is_some(),
-            folder,
-            paths: [&options.input_path, &options.output_path]
-                .into_iter()
-                .flatten()
-                .map(|path| path.as_path())
-                .collect(),
-        };
-        for warning in strict::check(&document, &source).map_err(in_file)? {
-            complain!("WARNING: {}", in_file(warning));
+        if without_mark.is_some() {
+            document.refuse("line 1: the document begins with a byte order mark, must begin with its text".to_owned());
         }
+        refuse_paths(&document, path, options);
     }
+    tell_findings(&document, options.strict, in_file)?;
     if options.validate {
         return match &options.directml {
             None => validate::at_level(&document, level, options.format),
@@ -171,11 +169,39 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
             |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
         return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
     }
-    let model = model::read(&document, path, folder).map_err(in_file)?;
+    let Some(model) = model else { return Ok(ExitCode::SUCCESS) };
     drop(document);
+    drop(text);
     let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
     execute::Executor::run(model, &device, options)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// DxDispatch tells a model by its name's ending, and ends an option's value at the first space.
+fn refuse_paths(document: &json::Document, model: &Path, options: &Options) {
+    let has_space = |path: &Path| path.to_string_lossy().contains(' ');
+    if !model.to_string_lossy().ends_with(".json") || has_space(model) {
+        document.refuse(format!("the model's path is '{}', must end in .json and have no space", model.display()));
+    }
+    let others = [&options.input_path, &options.output_path].into_iter().flatten();
+    others.filter(|path| has_space(path)).for_each(|path| {
+        document.refuse(format!("a path is '{}', must have no space", path.display()));
+    });
+}
+
+/// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
+fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(String) -> String) -> Result<(), String> {
+    let findings = document.findings();
+    findings.warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
+    if !strict {
+        return Ok(());
+    }
+    if findings.refused.is_empty() {
+        findings.differing.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
+        return Ok(());
+    }
+    let lines: Vec<String> = findings.refused.iter().map(|refused| format!("\n  {refused}")).collect();
+    Err(in_file(format!("DxDispatch would not run this model as this runner does:{}", lines.concat())))
 }
 
 /// Prints the plan of each dispatchable, or the rules that it breaks.

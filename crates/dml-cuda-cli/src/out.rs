@@ -3,9 +3,30 @@
 use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// `eprintln!` that does not panic if standard error is closed or full.
+macro_rules! complain {
+    ($($argument:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($argument)*);
+    }};
+}
+pub(crate) use complain;
 
 /// Whether the reader of standard output has seen enough. The command goes on: it may have files to write.
 static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
+
+/// Text of a file or another program as it can be printed: no control characters, and not without end.
+pub fn shown(text: &str) -> String {
+    const MOST: usize = 200;
+    let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
+    let escaped = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().take(MOST).map(escaped).collect::<String>() + end
+}
 
 /// Writes a line.
 pub fn line(text: Arguments<'_>) -> Result<(), String> {
@@ -30,17 +51,29 @@ pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), 
     }
 }
 
+/// Tells what takes long, on standard error.
+pub struct Patience {
+    told: Instant,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { told: Instant::now() }
+    }
+}
+
+impl Patience {
+    /// Prints a line every two seconds.
+    pub fn tell(&mut self, what: impl FnOnce() -> String) {
+        if self.told.elapsed() >= Duration::from_secs(2) {
+            complain!("NOTE: {}", what());
+            self.told = Instant::now();
+        }
+    }
+}
+
 /// `println!` that returns its error.
 macro_rules! say {
     ($($argument:tt)*) => { crate::out::line(format_args!($($argument)*)) };
 }
 pub(crate) use say;
-
-/// `eprintln!` that does not panic if standard error is closed or full.
-macro_rules! complain {
-    ($($argument:tt)*) => {{
-        use std::io::Write;
-        let _ = writeln!(std::io::stderr(), $($argument)*);
-    }};
-}
-pub(crate) use complain;

@@ -5,6 +5,7 @@ mod check;
 pub mod compare;
 pub mod import;
 pub mod kernel;
+mod process;
 pub mod record;
 mod repeated;
 pub mod report;

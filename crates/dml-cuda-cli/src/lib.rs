@@ -10,7 +10,6 @@ mod run;
 mod schema;
 mod whole_file;
 
-use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -49,8 +48,9 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Suite { folder, tier, onnx } => suite::write(&folder, tier, onnx),
         // Without a folder the L2 is cold.
-        Command::Bench { folder, output, only, samples, runner, adapter, .. } => {
-            timing::run(&timing::Options { folder, to: output, only, samples, runner, adapter })
+        Command::Bench { folder, output, only, samples, runner, timeout, adapter, .. } => {
+            let timeout = std::time::Duration::from_secs(timeout.into());
+            timing::run(&timing::Options { folder, to: output, only, samples, runner, adapter, timeout })
         }
         Command::Import { from, suite, output, label, device, note } => {
             import::import(&from, suite.as_deref(), import::About { label, device, notes: note }, &output)
@@ -89,12 +89,7 @@ fn printed(text: &[u8]) -> Result<ExitCode, String> {
 
 /// Reads a model. It may come through a pipe, but not without end.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    const MOST: u64 = 256 << 20;
-    let mut text = Vec::new();
-    match std::fs::File::open(path)?.take(MOST + 1).read_to_end(&mut text)? as u64 {
-        ..=MOST => Ok(text),
-        _ => Err(std::io::Error::other("it is longer than 256 MiB; large data belongs in .npy files")),
-    }
+    whole_file::read(std::fs::File::open(path)?, "; large data belongs in .npy files")
 }
 
 fn run_model(options: &Options) -> Result<ExitCode, String> {

@@ -264,6 +264,9 @@ pub enum Command {
         /// DxDispatch, or a program with the same output, instead of this program
         #[arg(long)]
         runner: Option<PathBuf>,
+        /// Seconds that a case may take
+        #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+        timeout: u32,
         /// The runner's device
         #[arg(short, long)]
         adapter: Option<String>,

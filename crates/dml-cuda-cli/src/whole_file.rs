@@ -1,7 +1,7 @@
 //! Writes files completely or not at all, even if writing fails or a signal ends the process.
 
 use std::fs::{self, Metadata};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -11,6 +11,25 @@ use crate::schema;
 
 /// The temporary file next to the target.
 static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Reads to the end, which must come before 256 MiB.
+pub fn read(file: fs::File, hint: &str) -> io::Result<Vec<u8>> {
+    const MOST: u64 = 256 << 20;
+    let mut bytes = Vec::new();
+    match file.take(MOST + 1).read_to_end(&mut bytes)? as u64 {
+        ..=MOST => Ok(bytes),
+        _ => Err(io::Error::other(format!("it is longer than 256 MiB{hint}"))),
+    }
+}
+
+/// Reads a run, which is a regular file.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe without a writer would never end.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    read(fs::File::open(path)?, "")
+}
 
 /// Writes a file, or replaces the bytes of one. Follows links and keeps the file's mode. Refuses to replace a run or a suite's manifest.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {

@@ -35,6 +35,8 @@ pub struct Comparison {
     pub outputs: Vec<Outputs>,
     /// What is not compared, and why.
     pub not_compared: Vec<String>,
+    /// One for each run after the first: why nothing can be said of it.
+    pub other_machine: Vec<Option<String>>,
 }
 
 /// A run without its samples.
@@ -88,6 +90,8 @@ impl Comparison {
             runs.iter().map(|run| run.cases.iter().map(|timing| (timing.work.key(), timing)).collect()).collect();
         let failed_by_key: Vec<BTreeMap<Key, &Failed>> =
             runs.iter().map(|run| run.failed.iter().map(|failed| (failed.work.key(), failed)).collect()).collect();
+        let other_machine: Vec<Option<String>> =
+            runs.iter().skip(1).map(|run| other_machine(&runs[0], run, threshold)).collect();
         let mut not_compared = BTreeSet::new();
         let mut rows = Vec::new();
         for key in in_order(runs).into_iter().filter(|(mode, ..)| !mode.is_baseline()) {
@@ -100,8 +104,8 @@ impl Comparison {
                 timings.iter().zip(runs).map(|(timing, run)| timing.map(|timing| cell(timing, run))).collect();
             let mut changes = Vec::new();
             for (n, timing) in timings.iter().enumerate().skip(1) {
-                let change = match (timings[0], timing, &cells[0], &cells[n]) {
-                    (Some(a), Some(b), ..) if a.work.bytes != b.work.bytes => {
+                let change = match (timings[0], timing) {
+                    (Some(a), Some(b)) if a.work.bytes != b.work.bytes => {
                         not_compared.insert(format!(
                             "{} {} {}: {} bytes in '{}' and {} in '{}', which is other work",
                             first.case,
@@ -114,7 +118,7 @@ impl Comparison {
                         ));
                         None
                     }
-                    (Some(_), Some(_), ..)
+                    (Some(_), Some(_))
                         if first.mode == Mode::InPlace
                             && directml(&runs[0]).is_some() != directml(&runs[n]).is_some() =>
                     {
@@ -122,7 +126,13 @@ impl Comparison {
                             .insert("cases (in place): DirectML accepts them and returns wrong data".to_owned());
                         None
                     }
-                    (_, _, Some(a), Some(b)) => Some(change(a, b, threshold)),
+                    (Some(a), Some(b)) => {
+                        let mut change = change(a.samples.values(), b.samples.values(), threshold);
+                        if other_machine[n - 1].is_some() {
+                            change.status = Status::Unsure;
+                        }
+                        Some(change)
+                    }
                     _ => None,
                 };
                 changes.push(change);
@@ -148,7 +158,8 @@ impl Comparison {
         let groups = groups(&rows, runs.len());
         let outputs = runs.iter().skip(1).map(|run| Outputs::new(&runs[0], run)).collect();
         let runs = runs.iter().map(summary).collect();
-        Self { runs, rows, groups, threshold, outputs, not_compared: not_compared.into_iter().collect() }
+        let not_compared = not_compared.into_iter().collect();
+        Self { runs, rows, groups, threshold, outputs, not_compared, other_machine }
     }
 
     /// Why a guard against regressions must fail, a phrase for each reason.
@@ -189,6 +200,30 @@ impl Comparison {
         say(allow_missing, missing_outputs, ["output is not in both runs", "outputs are not in both runs"], allow);
         said
     }
+}
+
+/// Why the machine was not the same, if two runs of one program on one device have baselines that differ.
+fn other_machine(first: &Run, other: &Run, threshold: f64) -> Option<String> {
+    let program = |run: &Run| run.machine.tool.split([' ', ',']).next().unwrap_or_default().to_owned();
+    let (a, b) = (&first.machine, &other.machine);
+    if a.device.is_empty() || a.device != b.device || program(first) != program(other) || first.timing != other.timing {
+        return None;
+    }
+    let pairs = first.cases.iter().filter(|timing| timing.work.mode.is_baseline()).filter_map(|a| {
+        let b = other.cases.iter().find(|b| b.work.key() == a.work.key() && b.work.bytes == a.work.bytes)?;
+        Some((a, change(a.samples.values(), b.samples.values(), threshold)))
+    });
+    let differing: Vec<_> =
+        pairs.filter(|(_, change)| matches!(change.status, Status::Faster | Status::Slower)).collect();
+    let furthest = differing.iter().max_by(|(_, a), (_, b)| a.speed_up.ln().abs().total_cmp(&b.speed_up.ln().abs()))?;
+    Some(format!(
+        "the machine was not the same: {} baselines of '{}' and '{}' differ, {} by a factor of {:.2}; no case is compared",
+        differing.len(),
+        first.label,
+        other.label,
+        furthest.0.work.name(),
+        furthest.1.speed_up
+    ))
 }
 
 /// The cases of all runs: those of the first in its order, then what only others have.

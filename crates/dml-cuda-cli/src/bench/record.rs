@@ -108,7 +108,9 @@ impl Run {
     /// Reads and checks a run.
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: String| format!("{}: {error}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| failed(format!("the run cannot be read: {error}")))?;
+        let unreadable = |error: &dyn std::fmt::Display| failed(format!("the run cannot be read: {error}"));
+        let bytes = whole_file::read_regular(path).map_err(|error| unreadable(&error))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::bench::compare::{tell_apart, Comparison, Row};
 use crate::bench::record::{Failed, Run};
 use crate::options::Guard;
-use crate::out::{self, say};
+use crate::out::{self, complain, say};
 use crate::whole_file;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,6 +125,10 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
     if let Some(guard) = options.guard.as_ref().filter(|guard| guard.fail_on_slower) {
+        if let Some(why) = comparison.other_machine.iter().flatten().next() {
+            complain!("ERROR: --fail-on-slower: {why}");
+            return Ok(ExitCode::from(2));
+        }
         let regressions = comparison.regressions(guard.allow_different_outputs, guard.allow_missing);
         if !regressions.is_empty() {
             return Err(format!("--fail-on-slower: {}", regressions.join("; ")));

@@ -27,6 +27,8 @@ pub struct Options {
     /// DxDispatch, or what prints the same; this program else.
     pub runner: Option<PathBuf>,
     pub adapter: Option<String>,
+    /// How long a process may take.
+    pub timeout: std::time::Duration,
 }
 
 pub fn run(options: &Options) -> Result<ExitCode, String> {

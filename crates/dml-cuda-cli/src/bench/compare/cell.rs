@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::bench::record::{Run, Timing};
-use crate::bench::statistics::Quartiles;
+use crate::bench::statistics::{ratio, Quartiles, FEW};
 use crate::bench::suite::manifest::Mode;
 use crate::bench::suite::LARGE_BASELINE;
 
-/// Above this noise, (q75 − q25) / median, quartiles decide in place of medians. Taken for a noise that is not known.
-const UNSURE_NOISE: f64 = 0.10;
+/// Percent: the least threshold where a case has few values.
+const FEW_THRESHOLD: f64 = 10.0;
 
 /// Less work has no floor.
 const LEAST_FLOOR_BYTES: u64 = 8 << 20;
@@ -30,14 +30,14 @@ pub struct Cell {
     /// none, and for work that waits for its launch more than for memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_floor: Option<f64>,
-    #[serde(skip)]
-    pub quartiles: Quartiles,
 }
 
 #[derive(Clone, Copy, Serialize)]
 pub struct Change {
     /// The first run's time over this run's.
     pub speed_up: f64,
+    /// Holds the speed-up with at least 95 %.
+    pub interval: (f64, f64),
     pub status: Status,
 }
 
@@ -71,7 +71,6 @@ pub fn cell(timing: &Timing, run: &Run) -> Cell {
         gigabytes_per_second: timing.work.bytes as f64 / quartiles.median / 1e3,
         of_roof: baseline_microseconds(timing, run).map(|baseline| baseline / quartiles.median),
         of_floor: floor_microseconds(timing, run).map(|floor| floor / quartiles.median),
-        quartiles,
     }
 }
 
@@ -103,24 +102,16 @@ fn at_rate_of(baseline: &Timing, bytes: u64) -> f64 {
     Quartiles::of(baseline.samples.values()).median * bytes as f64 / baseline.work.bytes as f64
 }
 
-/// FASTER and SLOWER only where the difference is above the threshold and above both noises. From a noise of 10 % on, only where
-/// the middle halves of the samples do not overlap: what noise can explain is UNSURE.
-pub fn change(a: &Cell, b: &Cell, threshold: f64) -> Change {
-    let speed_up = a.median / b.median;
-    let noise = a.noise.unwrap_or(UNSURE_NOISE).max(b.noise.unwrap_or(UNSURE_NOISE));
-    let least = (1.0 + threshold / 100.0).ln().max(noise.min(UNSURE_NOISE));
-    let noisy = noise > UNSURE_NOISE;
-    let overlap = a.quartiles.lower <= b.quartiles.upper && b.quartiles.lower <= a.quartiles.upper;
-    let status = match speed_up.ln() {
-        ln if ln.abs() > least && !(noisy && overlap) => {
-            if ln > 0.0 {
-                Status::Faster
-            } else {
-                Status::Slower
-            }
-        }
-        _ if noisy => Status::Unsure,
-        _ => Status::Same,
+/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE.
+pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
+    let (speed_up, interval) = ratio(a, b);
+    let threshold = if a.len().min(b.len()) < FEW { threshold.max(FEW_THRESHOLD) } else { threshold };
+    let least = 1.0 + threshold / 100.0;
+    let status = match interval {
+        (low, _) if low > least => Status::Faster,
+        (_, high) if high < 1.0 / least => Status::Slower,
+        (low, high) if low >= 1.0 / least && high <= least => Status::Same,
+        _ => Status::Unsure,
     };
-    Change { speed_up, status }
+    Change { speed_up, interval, status }
 }

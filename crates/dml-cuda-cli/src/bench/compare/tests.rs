@@ -18,28 +18,55 @@ fn statuses(a: &[f64], b: &[f64]) -> Change {
     Comparison::new(&runs, 5.0).rows[0].changes[0].expect("both have it")
 }
 
+/// Thirty samples around a middle.
+fn around(middle: f64, spread: f64) -> Vec<f64> {
+    (0..30).map(|n| middle * (1.0 + spread * (f64::from(n * 7 % 30) / 29.0 - 0.5))).collect()
+}
+
 #[test]
-fn a_difference_is_one_above_noise_and_threshold_only() {
-    let (steady, noisy) = ([100.0, 100.0, 100.0], [92.0, 100.0, 108.0]);
-    assert_eq!(statuses(&steady, &[50.0; 3]).status, Status::Faster);
-    assert_eq!(statuses(&steady, &[50.0; 3]).speed_up, 2.0);
-    assert_eq!(statuses(&steady, &[200.0; 3]).status, Status::Slower);
-    assert_eq!(statuses(&steady, &[104.0; 3]).status, Status::Same);
-    assert_eq!(statuses(&steady, &[106.0; 3]).status, Status::Slower);
-    // A noise of 8 % hides 7 %, not 10 %.
-    assert_eq!(statuses(&noisy, &[107.0; 3]).status, Status::Same);
-    assert_eq!(statuses(&noisy, &[110.0; 3]).status, Status::Slower);
-    // Above 10 % the middle halves decide: 90 to 110 overlaps 105 to 115, and neither 10 nor 270 to 330.
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0, 110.0, 120.0]).status, Status::Unsure);
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0; 3]).status, Status::Unsure);
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[10.0; 3]).status, Status::Faster);
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[240.0, 300.0, 360.0]).status, Status::Slower);
-    // A long tail of slow samples explains nothing.
-    assert_eq!(statuses(&[90.0, 100.0, 1000.0], &[290.0, 300.0, 3000.0]).status, Status::Unsure);
-    assert_eq!(
-        statuses(&[90.0, 100.0, 100.0, 100.0, 1000.0], &[290.0, 300.0, 300.0, 900.0, 900.0]).status,
-        Status::Slower
-    );
+fn a_difference_is_one_only_beyond_the_threshold_and_the_interval() {
+    let steady = around(100.0, 0.01);
+    let status = |b: &[f64]| statuses(&steady, b).status;
+    assert_eq!(statuses(&[100.0; 30], &[50.0; 30]).speed_up, 2.0);
+    assert_eq!(status(&around(50.0, 0.01)), Status::Faster);
+    assert_eq!(status(&around(200.0, 0.01)), Status::Slower);
+    assert_eq!(status(&around(103.0, 0.01)), Status::Same);
+    assert_eq!(status(&around(107.0, 0.01)), Status::Slower);
+    // The interval reaches over the threshold.
+    assert_eq!(status(&around(105.0, 0.01)), Status::Unsure);
+    assert_eq!(status(&around(107.0, 0.4)), Status::Unsure);
+    assert_eq!(status(&around(200.0, 0.4)), Status::Slower);
+    // Ten samples with a noise of 246 % say nothing of a factor of 2.
+    let noisy = [10.0, 12.0, 15.0, 20.0, 45.0, 55.0, 130.0, 150.0, 160.0, 170.0];
+    assert_eq!(statuses(&noisy, &noisy.map(|sample| sample / 2.0)).status, Status::Unsure);
+    // Below seven values the threshold is 10 %, and their range counts.
+    assert_eq!(statuses(&[100.0], &[108.0]).status, Status::Same);
+    assert_eq!(statuses(&[100.0], &[112.0]).status, Status::Slower);
+    assert_eq!(statuses(&[95.0, 100.0, 105.0], &[108.0, 112.0, 116.0]).status, Status::Unsure);
+}
+
+/// Other work next to one of two runs of one program: every case is UNSURE, and the baselines say why.
+#[test]
+fn baselines_that_differ_say_that_the_machine_was_another() {
+    let on = |device: &str, factor: f64| {
+        let samples = |middle: f64| around(middle * factor, 0.01);
+        let cases = vec![
+            timing("x", Mode::Copy, 1 << 30, &samples(100.0)),
+            timing("512 MiB", Mode::BaselineOfCopies, 1 << 30, &samples(90.0)),
+        ];
+        let mut run = run(device, cases);
+        device.clone_into(&mut run.machine.device);
+        run
+    };
+    let compared = |a: Run, b: Run| {
+        let comparison = Comparison::new(&[a, b], 5.0);
+        (comparison.rows[0].changes[0].expect("both have it").status, comparison.other_machine[0].clone())
+    };
+    let (status, why) = compared(on("GPU", 2.0), on("GPU", 1.0));
+    assert_eq!(status, Status::Unsure);
+    assert!(why.is_some_and(|why| why.contains("1 baselines") && why.contains("by a factor of 2.00")));
+    assert_eq!(compared(on("GPU", 2.0), on("another GPU", 1.0)), (Status::Faster, None));
+    assert_eq!(compared(on("GPU", 1.02), on("GPU", 1.0)), (Status::Same, None));
 }
 
 #[test]

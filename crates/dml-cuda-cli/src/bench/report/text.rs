@@ -152,7 +152,8 @@ fn plural(count: usize) -> &'static str {
 
 /// Speed-ups by group, failed cases and equal bits, a sentence each.
 pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> =
+        comparison.other_machine.iter().flatten().map(|why| format!("WARNING: {why}")).collect();
     for n in 0..comparison.runs.len() {
         let failed = comparison.rows.iter().filter(|row| row.failures[n].is_some()).count();
         if failed > 0 {

@@ -2,20 +2,21 @@
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use serde::Deserialize;
 
 use super::Options;
 use crate::bench::import::{machine, read_log, Log, Transcript, DXDISPATCH_TIMING};
 use crate::bench::kernel;
+use crate::bench::process::{self, Ended};
 use crate::bench::record::Samples;
 use crate::bench::statistics::Quartiles;
 use crate::bench::suite::manifest::{Entry, Mode};
 
 /// An iteration on a CPU takes no longer than this, where it can be helped.
 const CPU_ITERATION_MILLISECONDS: f64 = 100.0;
-/// A case on a CPU takes no longer than this, but has 5 samples.
+/// A case on a CPU takes no longer than this, but has 7 samples.
 const CPU_CASE_MILLISECONDS: f64 = 2000.0;
 
 /// What ran.
@@ -156,7 +157,7 @@ impl<'a> Runner<'a> {
         Err(format!("{} ({})", cause.as_deref().unwrap_or("no error was printed"), output.status))
     }
 
-    fn start(&self, folder: &Path, arguments: &[String]) -> Result<Output, String> {
+    fn start(&self, folder: &Path, arguments: &[String]) -> Result<Ended, String> {
         let mut command = Command::new(&self.program);
         if !self.own {
             // DxDispatch's options end at the first space. Its folder may have one, its name has none.
@@ -167,11 +168,11 @@ impl<'a> Runner<'a> {
                 command.env("PATH", path);
             }
         }
-        command.current_dir(folder).args(arguments).stdin(Stdio::null());
+        command.current_dir(folder).args(arguments);
         if let Some(adapter) = &self.options.adapter {
             command.args(["-a", adapter]);
         }
-        command.output().map_err(|error| format!("{} cannot be started: {error}", self.program.display()))
+        process::run(&mut command, self.options.timeout)
     }
 
     /// Runs a model of the suite with another runner, which must succeed.
@@ -213,7 +214,7 @@ impl<'a> Runner<'a> {
             let first = first.iter().copied().fold(1e-4, f64::max);
             dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
             let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
-            iterations = iterations.min(most.max(5) + 1);
+            iterations = iterations.min(most.max(7) + 1);
         }
         let Printed { device, milliseconds, baseline } = once(iterations, dispatches)?;
         let hot = |milliseconds: &[f64]| milliseconds.iter().skip(1).map(|each| each * 1e3).collect::<Vec<f64>>();
@@ -293,7 +294,7 @@ fn printed(text: &[u8]) -> Result<Printed, String> {
 }
 
 /// What a program printed on both streams.
-fn both(output: &Output) -> Transcript {
+fn both(output: &Ended) -> Transcript {
     read_log(&[&output.stderr[..], b"\n", &output.stdout].concat())
 }
 

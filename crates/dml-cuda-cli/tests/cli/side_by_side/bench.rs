@@ -349,3 +349,22 @@ fn a_bench_that_fails_says_it_once_and_leaves_nothing() {
     well(folder.path(), &[&only[..], &["check.fill"]].concat());
     assert!(read(&folder.path().join("n.json"))["failed_outputs"].is_null(), "it went well the second time");
 }
+
+/// A program that hangs or prints without end ends its case, not the bench and not the machine.
+#[cfg(unix)]
+#[test]
+fn a_runner_has_a_limit_of_time_and_of_bytes() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = suite();
+    let program = folder.path().join("endless");
+    let script = "#!/bin/sh\ncase \"$1\" in -s | -S) exit 1 ;; *.int8.json) exec sleep 1000 ;; esac\nexec yes\n";
+    fs::write(&program, script).expect("written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let begun = std::time::Instant::now();
+    let arguments =
+        ["bench", "s", "-o", "x.json", "--runner", "./endless", "--only", "check.fill.int", "--timeout", "2"];
+    let said = text(&run(folder.path(), &arguments).stderr);
+    assert!(said.contains("WARNING: check.fill.int8: it took more than 2 s, the --timeout"), "{said}");
+    assert!(said.contains("WARNING: check.fill.int16: it printed more than 64 MiB"), "{said}");
+    assert!(begun.elapsed().as_secs() < 120, "{:?}", begun.elapsed());
+}

@@ -58,6 +58,22 @@ fn runs_that_are_none_are_said() {
     assert!(refused(folder.path(), &["bench", ".", "-o", "b.json"]).contains("the manifest of a suite cannot be read"));
 }
 
+/// What has no end, and what nobody writes, is no run.
+#[cfg(unix)]
+#[test]
+fn a_report_does_not_wait_for_what_is_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("link.json")).expect("linked");
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("fifo.json")).status();
+    assert!(made.expect("mkfifo runs").success());
+    for name in ["/dev/zero", "link.json", "fifo.json"] {
+        let said = refused(folder.path(), &["report", name]);
+        assert!(said.contains("the run cannot be read: it is not a regular file"), "{said}");
+    }
+    fs::File::create(folder.path().join("long.json")).expect("made").set_len((256 << 20) + 1).expect("a hole");
+    assert!(refused(folder.path(), &["report", "long.json"]).contains("it is longer than 256 MiB"));
+}
+
 /// A run with a case for each name, of these samples.
 fn made(label: &str, cases: &[(&str, &str, &[f64])]) -> Value {
     let case = |(case, data_type, samples): &(&str, &str, &[f64])| {
@@ -215,7 +231,7 @@ fn a_floor_is_of_512_mib_in_the_same_run_and_a_table_brings_its_baselines() {
 fn a_guard_fails_for_what_is_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, run: &Value| fs::write(folder.path().join(name), run.to_string()).expect("written");
-    let steady: &[f64] = &[100.0, 101.0, 99.0];
+    let steady: &[f64] = &[100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];
     let a = made("a", &[("x", "f32", steady), ("y", "f32", steady), ("z", "f32", steady)]);
     write("a.json", &a);
     let guard = |options: &[&str]| {
@@ -239,7 +255,7 @@ fn a_guard_fails_for_what_is_lost() {
     assert!(guard(&["--allow-missing"]).contains("1 output differs (--allow-different-outputs"));
     passes(&["--allow-different-outputs"]);
     // Three times slower is slower, however noisy.
-    let noisy = |factor: f64| [60.0, 80.0, 100.0, 140.0, 300.0].map(|sample| sample * factor);
+    let noisy = |factor: f64| [60.0, 80.0, 90.0, 100.0, 110.0, 120.0, 140.0].map(|sample| sample * factor);
     write("a.json", &made("a", &[("x", "f32", &noisy(1.0))]));
     write("b.json", &made("b", &[("x", "f32", &noisy(3.0))]));
     assert!(guard(&[]).contains("1 case is SLOWER"));

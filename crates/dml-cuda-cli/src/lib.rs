@@ -16,7 +16,8 @@ use std::process::ExitCode;
 use dml_cuda::{Device, DeviceError, Explanation, Operator};
 use serde_json::json;
 
-use bench::{baseline, import, kernel, report, suite, timing};
+use bench::runner::Asked;
+use bench::{baseline, kernel, report, suite, timing};
 use model::json;
 use options::{Command, Format, Options, Repeated, Versions};
 use out::{complain, say, shown};
@@ -46,35 +47,32 @@ fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
 
 fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
-        Command::Suite { folder, tier, onnx } => suite::write(&folder, tier, onnx),
-        // Without a folder the L2 is cold.
-        Command::Bench { folder, output, only, samples, runner, timeout, adapter, .. } => {
+        Command::Suite { folder, tier } => suite::write(&folder, tier),
+        Command::Bench {
+            output,
+            overwrite,
+            tier,
+            only,
+            samples,
+            timeout,
+            runner,
+            adapter,
+            cold_l2,
+            provider,
+            python,
+            library,
+        } => {
             let timeout = std::time::Duration::from_secs(timeout.into());
-            timing::run(&timing::Options { folder, to: output, only, samples, runner, adapter, timeout })
+            let asked = Asked { runner, adapter, cold_l2, provider, python, library, samples, timeout };
+            timing::run(timing::Options { to: output, overwrite, tier, only, asked })
         }
-        Command::Import { from, suite, output, label, device, note } => {
-            import::import(&from, suite.as_deref(), import::About { label, device, notes: note }, &output)
+        Command::Report { runs, threshold, guard, format, output, overwrite, label } => {
+            report::report(&report::Options { runs, labels: label, threshold, guard, format, to: output, overwrite })
         }
-        Command::Report { run, to } => report::report(&report::Options {
-            runs: vec![run],
-            labels: to.label,
-            threshold: 5.0,
-            guard: None,
-            format: to.format,
-            to: to.output,
-        }),
-        Command::Compare { runs, threshold, guard, to } => report::report(&report::Options {
-            runs,
-            labels: to.label,
-            threshold,
-            guard: Some(guard),
-            format: to.format,
-            to: to.output,
-        }),
         Command::Kernel { name, repeated: Repeated { iterations, repeat, adapter } } => {
             kernel::time(&name, iterations, repeat, &choose_device(adapter.as_deref())?)
         }
-        Command::Roof { work, bytes, repeated: Repeated { iterations, repeat, adapter } } => {
+        Command::Baseline { work, bytes, repeated: Repeated { iterations, repeat, adapter } } => {
             baseline::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
         }
         Command::Completions { shell } => printed(completions::script(shell).as_bytes()),
@@ -94,13 +92,13 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 fn run_model(options: &Options) -> Result<ExitCode, String> {
     for option in options.ignored.given() {
-        complain!("NOTE: {option} has no meaning here");
+        complain!("NOTE: --{option} has no meaning here");
     }
-    for more in &options.more_models {
-        complain!("NOTE: one model a run: {} is ignored", more.display());
+    for more in options.ignored_models() {
+        complain!("NOTE: one model a run: {} is ignored", shown(&more.to_string_lossy()));
     }
     if options.show_dependencies {
-        show_dependencies()?;
+        show_dependencies(options.format)?;
     }
     if options.show_adapters {
         show_adapters(options.format)?;
@@ -221,7 +219,7 @@ fn explain(
             text.push('\n');
             continue;
         }
-        text.push_str(&format!("Dispatchable '{name}'\n"));
+        text.push_str(&format!("Dispatchable '{}'\n", shown(&name)));
         let lines = explained.map_or_else(|error| error, |explanation| explanation.to_string());
         lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
     }
@@ -303,13 +301,19 @@ fn show_adapters(format: Format) -> Result<(), String> {
     say!("-Hardware: false")
 }
 
-fn show_dependencies() -> Result<(), String> {
-    say!("dml-cuda {}", env!("CARGO_PKG_VERSION"))?;
+fn show_dependencies(format: Format) -> Result<(), String> {
     let recorded: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
-    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
     let driver = match Device::cuda_status() {
         Ok(count) => format!("{count} GPUs"),
         Err(error) => error.to_string(),
     };
+    let version = env!("CARGO_PKG_VERSION");
+    if format == Format::Json {
+        return events::line(
+            &json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver }),
+        );
+    }
+    say!("dml-cuda {version}")?;
+    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
     say!("-CUDA driver: {driver}")
 }

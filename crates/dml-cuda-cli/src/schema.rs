@@ -1,4 +1,4 @@
-//! Documents that name the version of their schema: runs and manifests of suites.
+//! Documents that name the version of their schema: runs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// Fails if a document's schema is newer than this program knows.
+/// Fails if a document's schema is not the one that this program knows.
 pub fn check(text: &str, known: u32) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -14,7 +14,10 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     }
     match serde_json::from_str::<Versioned>(text) {
         Ok(Versioned { schema }) if schema > known => {
-            Err(format!("its schema is {schema}, must be at most {known}: a newer release of dml-cuda wrote it"))
+            Err(format!("its schema is {schema}, must be {known}: a newer release of dml-cuda wrote it"))
+        }
+        Ok(Versioned { schema }) if schema < known => {
+            Err(format!("its schema is {schema}, must be {known}: an older release of dml-cuda wrote it"))
         }
         Ok(_) => Ok(()),
         Err(error) => Err(format!("it is not JSON with a schema: {error}")),

@@ -207,7 +207,8 @@ impl FromStr for Versions {
 
     /// `1.8` is the recorded version 1.8.0.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let of_release = |version: &DirectMlVersion| version.to_string().starts_with(&format!("{text}."));
+        let of_release =
+            |version: &DirectMlVersion| text.contains('.') && version.to_string().starts_with(&format!("{text}."));
         match DirectMlVersion::recorded().find(of_release) {
             _ if text == "all" => Ok(Self::All),
             Some(version) => Ok(Self::One(version)),

@@ -24,9 +24,10 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let is_too_long = Arc::new(AtomicBool::new(false));
     let [stdout, stderr] = [child.stdout.take().map(boxed), child.stderr.take().map(boxed)]
         .map(|stream| reader(stream, is_too_long.clone()));
-    let status = wait(&mut child, limit, &is_too_long);
+    // A process that the program left behind may keep its streams.
+    let has_ended = || stdout.is_finished() && stderr.is_finished();
+    let status = wait(&mut child, limit, &is_too_long, has_ended)?;
     let bytes = |reader: std::thread::JoinHandle<Vec<u8>>| reader.join().unwrap_or_default();
-    let status = status?;
     Ok(Ended { status, stdout: bytes(stdout), stderr: bytes(stderr) })
 }
 
@@ -44,14 +45,20 @@ fn reader(stream: Option<Box<dyn Read + Send>>, is_too_long: Arc<AtomicBool>) ->
     })
 }
 
-fn wait(child: &mut Child, limit: Duration, is_too_long: &AtomicBool) -> Result<ExitStatus, String> {
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    is_too_long: &AtomicBool,
+    has_ended: impl Fn() -> bool,
+) -> Result<ExitStatus, String> {
     let begun = Instant::now();
     loop {
         if is_too_long.load(Ordering::Relaxed) {
             return Err(killed(child, format!("it printed more than {} MiB", MOST_BYTES >> 20)));
         }
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            return Ok(status);
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) if has_ended() => return Ok(status),
+            _ => {}
         }
         if begun.elapsed() >= limit {
             return Err(killed(child, format!("it took more than {} s, the --timeout", limit.as_secs())));

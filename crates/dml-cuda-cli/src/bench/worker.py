@@ -30,6 +30,7 @@ MEMORY = {"CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
 CHUNK = 1 << 22
 NEWER = "the model has opset "
+ELSEWHERE = "onnxruntime-gpu has cuda, onnxruntime-directml has dml"
 
 
 # The models.
@@ -120,9 +121,8 @@ def wrong_range(inputs, found):
             sums[0] = last
             sums = np.add.accumulate(sums, dtype=data_type)[int(begin > 0) :]
             is_sum, last = np.array_equal(sums, part), sums[-1]
-    if first and is_sum:
-        return None, "the kernel adds delta repeatedly, as ONNX's own function of Range does, so that its values drift"
-    return first, None
+    drifts = "the kernel adds delta repeatedly, as ONNX's own function of Range does, so that its values drift"
+    return (None, drifts) if first and is_sum else (first, None)
 
 
 def difference(differs, found, required, begin=0):
@@ -190,8 +190,7 @@ def ran(session):
 
 def run_case(case, settings):
     """The answer of a case: its output's bytes or its samples, or why there are none."""
-    inputs, model = make_inputs(case), make_model(case).SerializeToString()
-    before = library_runs(settings["library"])
+    inputs, model, before = make_inputs(case), make_model(case).SerializeToString(), library_runs(settings["library"])
     # Every byte of the output must be written.
     output = memory(output_shape(case), TYPES[case["type"]], 0xA5)
     try:
@@ -219,10 +218,11 @@ def run_case(case, settings):
     if case["check"]:
         return {"output": found.tobytes().hex()}
     binding = bind(session, values)
-    dispatches, samples = sample(lambda: session.run_with_iobinding(binding), binding.synchronize_outputs, case["dispatches"], settings["samples"])
+    run = lambda: session.run_with_iobinding(binding)
+    dispatches, samples = sample(run, binding.synchronize_outputs, case["dispatches"], settings["samples"])
     # DirectML's provider runs the node in a fused one, which has another name.
-    others = ", ".join(sorted(op for op, _ in nodes if op != case["op"] and not op.startswith("DmlFusedNode")))
-    notes = [text for text in (note, others and f"{others} ran, too") if text]
+    others = sorted(op for op, _ in nodes if op != case["op"] and not op.startswith("DmlFusedNode"))
+    notes = ([note] if note else []) + [f"{op} ran, too" for op in others]
     return {"timed": {"dispatches": dispatches, "samples": samples, "notes": notes}}
 
 
@@ -252,8 +252,7 @@ def hello(settings):
     known, asked = ort.get_available_providers(), PROVIDERS.get(settings["provider"].lower(), settings["provider"])
     provider = next((name for name in known if name.lower() == asked.lower()), None)
     if provider is None:
-        has = "onnxruntime-gpu has cuda, onnxruntime-directml has dml"
-        raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {has}")
+        raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {ELSEWHERE}")
     settings["provider"] = provider
     tool = f"ONNX Runtime {ort.__version__} {provider.replace('ExecutionProvider', '').replace('Dml', 'DirectML')}"
     if settings["library"]:
@@ -286,11 +285,8 @@ def main():
     settings = None
     for line in sys.stdin:
         try:
-            if settings is None:
-                settings = json.loads(line)
-                answer = hello(settings)
-            else:
-                answer = run_case(json.loads(line), settings)
+            question = json.loads(line)
+            answer = run_case(question, settings) if settings else hello(settings := question)
         # Whatever it is, the case has no time.
         except Exception as error:
             answer = {"failed": reason(error)}

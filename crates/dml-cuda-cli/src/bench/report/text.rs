@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, Table, TableStyle};
+use serde::Serialize;
 
 use crate::bench::compare::{letter, Cell, Comparison, Mean, Row, RunSummary};
 use crate::bench::work::Mode;
@@ -224,64 +225,66 @@ pub fn outputs(comparison: &Comparison) -> Vec<String> {
 /// One line for each case and run.
 pub fn csv(comparison: &Comparison) -> Result<String, String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |error: csv::Error| error.to_string();
-    let header = [
-        "case",
-        "type",
-        "mode",
-        "bytes",
-        "run",
-        "dispatches",
-        "samples",
-        "microseconds",
-        "noise",
-        "gigabytes_per_second",
-        "of_baseline",
-        "speed_up_over_first",
-        "status",
-        "of_floor",
-        "failed",
-        "speed_up_low",
-        "speed_up_high",
-    ];
-    writer.write_record(header).map_err(failed)?;
     for row in &comparison.rows {
         for (n, cell) in row.cells.iter().enumerate() {
-            let cause = row.causes[n].as_deref();
-            if cell.is_none() && cause.is_none() {
-                continue;
-            }
             let change = n.checked_sub(1).and_then(|n| row.changes[n]);
-            let number = |value: Option<f64>| match value {
-                Some(value) if value >= 1e12 => format!("{value:e}"),
-                Some(value) => format!("{value:.4}"),
-                None => String::new(),
+            let of_cell = |figure: fn(&Cell) -> String| cell.as_ref().map(figure);
+            let record = Record {
+                case: no_formula(&row.case),
+                data_type: no_formula(&row.data_type),
+                mode: row.mode.name(),
+                bytes: row.bytes,
+                run: no_formula(&comparison.runs[n].label),
+                dispatches: of_cell(|cell| cell.dispatches.to_string()),
+                samples: of_cell(|cell| cell.samples.to_string()),
+                microseconds: of_cell(|cell| number(cell.median)),
+                noise: cell.as_ref().and_then(|cell| cell.noise).map(number),
+                gigabytes_per_second: of_cell(|cell| significant(cell.gigabytes_per_second, 4).replace(',', "")),
+                of_baseline: cell.as_ref().and_then(|cell| cell.of_baseline).map(number),
+                speed_up_over_first: change.map(|change| number(change.speed_up)),
+                status: change.map(|change| change.status.name()),
+                of_floor: cell.as_ref().and_then(|cell| cell.of_floor).map(number),
+                failed: row.causes[n].as_deref(),
+                speed_up_low: change.map(|change| number(change.interval.0)),
+                speed_up_high: change.map(|change| number(change.interval.1)),
             };
-            let of_cell = |figure: fn(&Cell) -> String| cell.as_ref().map(figure).unwrap_or_default();
-            let record = [
-                no_formula(&row.case),
-                no_formula(&row.data_type),
-                row.mode.name().to_owned(),
-                row.bytes.to_string(),
-                no_formula(&comparison.runs[n].label),
-                of_cell(|cell| cell.dispatches.to_string()),
-                of_cell(|cell| cell.samples.to_string()),
-                number(cell.as_ref().map(|cell| cell.median)),
-                number(cell.as_ref().and_then(|cell| cell.noise)),
-                of_cell(|cell| significant(cell.gigabytes_per_second, 4).replace(',', "")),
-                number(cell.as_ref().and_then(|cell| cell.of_baseline)),
-                number(change.map(|change| change.speed_up)),
-                change.map(|change| change.status.name().to_owned()).unwrap_or_default(),
-                number(cell.as_ref().and_then(|cell| cell.of_floor)),
-                cause.unwrap_or_default().to_owned(),
-                number(change.map(|change| change.interval.0)),
-                number(change.map(|change| change.interval.1)),
-            ];
-            writer.write_record(record).map_err(failed)?;
+            if cell.is_some() || record.failed.is_some() {
+                writer.serialize(record).map_err(|error| error.to_string())?;
+            }
         }
     }
     let bytes = writer.into_inner().map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+/// The columns.
+#[derive(Serialize)]
+struct Record<'a> {
+    case: String,
+    #[serde(rename = "type")]
+    data_type: String,
+    mode: &'static str,
+    bytes: u64,
+    run: String,
+    dispatches: Option<String>,
+    samples: Option<String>,
+    microseconds: Option<String>,
+    noise: Option<String>,
+    gigabytes_per_second: Option<String>,
+    of_baseline: Option<String>,
+    speed_up_over_first: Option<String>,
+    status: Option<&'static str>,
+    of_floor: Option<String>,
+    failed: Option<&'a str>,
+    speed_up_low: Option<String>,
+    speed_up_high: Option<String>,
+}
+
+fn number(value: f64) -> String {
+    if value >= 1e12 {
+        return format!("{value:e}");
+    }
+    format!("{value:.4}")
 }
 
 /// Text that a spreadsheet does not run.

@@ -26,6 +26,7 @@ pub struct OnnxRuntime {
     folder: tempfile::TempDir,
     process: Option<Worker>,
     hello: Hello,
+    device: Option<Device>,
 }
 
 /// What the worker says of itself.
@@ -84,7 +85,7 @@ impl OnnxRuntime {
             python = std::path::absolute(&python).map_err(|error| format!("{}: {error}", python.display()))?;
         }
         let hello = Hello::default();
-        let mut runner = Self { python, asked, settings, folder, process: None, hello };
+        let mut runner = Self { python, asked, settings, folder, process: None, hello, device: None };
         runner.hello = match runner.ask(None)? {
             Said::Hello(hello) => hello,
             Said::Failed(why) => return Err(why),
@@ -157,7 +158,13 @@ impl OnnxRuntime {
         }
     }
 
-    fn device(&self) -> Device {
+    /// Described once, after the first case: an idle GPU lowers its clocks.
+    fn device(&mut self) -> Device {
+        let described = self.device.take().unwrap_or_else(|| self.described());
+        self.device.insert(described).clone()
+    }
+
+    fn described(&self) -> Device {
         let id = self.settings["device_id"].to_string();
         let memory = if self.hello.in_device_memory { "the device's" } else { "the host's" };
         let timing = format!(

@@ -76,12 +76,12 @@ impl Own {
             return printed(&String::from_utf8_lossy(&ended.stdout));
         }
         let said = String::from_utf8_lossy(&ended.stderr);
-        let errors = said.lines().filter_map(|line| line.strip_prefix("ERROR: "));
-        Err(format!("{} ({})", shown(errors.last().unwrap_or("no error was printed")), ended.status))
+        let error = said.lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
+        Err(format!("{} ({})", shown(error.unwrap_or("no error was printed")), ended.status))
     }
 
     fn arguments(&self, job: &Job) -> Vec<String> {
-        let words = match &job.task {
+        match &job.task {
             Task::Baseline(bytes) => {
                 let work = match job.work.mode {
                     Mode::BaselineOfCopies => "copy",
@@ -92,8 +92,7 @@ impl Own {
             }
             Task::Time(_) if self.asked.cold_l2 => vec!["kernel".to_owned(), job.name.clone()],
             _ => vec![format!("{}.json", job.name), "--format".to_owned(), "json".to_owned()],
-        };
-        words
+        }
     }
 
     /// The device of all cases, described once.

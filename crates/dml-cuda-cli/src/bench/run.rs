@@ -77,6 +77,8 @@ pub enum Outcome {
     Each(Vec<f64>),
     /// Medians of several iterations. Their samples are unknown.
     Medians(Vec<f64>),
+    /// What a small model wrote, in hexadecimal digits.
+    Bytes(String),
     /// The case failed: the cause, in one line.
     Error(String),
     /// The device is known to be wrong here: why, in one line.
@@ -87,14 +89,14 @@ impl Outcome {
     pub fn samples(&self) -> &[f64] {
         match self {
             Self::Each(samples) | Self::Medians(samples) => samples,
-            Self::Error(_) | Self::NotCompared(_) => &[],
+            _ => &[],
         }
     }
 
     /// Why there are no samples.
     pub fn cause(&self) -> Option<String> {
         match self {
-            Self::Each(_) | Self::Medians(_) => None,
+            Self::Each(_) | Self::Medians(_) | Self::Bytes(_) => None,
             Self::Error(why) => Some(format!("failed: {why}")),
             Self::NotCompared(why) => Some(format!("not compared: {why}")),
         }
@@ -108,21 +110,10 @@ impl Outcome {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Output {
     #[serde(flatten)]
-    pub written: Written,
+    pub written: Outcome,
     /// DirectML is known to compute other bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expected_to_differ: bool,
-}
-
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
-#[serde(rename_all = "snake_case")]
-pub enum Written {
-    /// Hexadecimal digits.
-    Bytes(String),
-    /// The cause of a failure, in one line.
-    Error(String),
-    /// The device is known to be wrong here.
-    NotCompared(String),
 }
 
 impl Run {
@@ -174,8 +165,13 @@ impl Run {
     }
 
     pub fn failures(&self) -> usize {
-        let outputs = self.outputs.values().filter(|output| matches!(output.written, Written::Error(_)));
-        self.cases.iter().filter(|timed| timed.outcome.is_failure()).count() + outputs.count()
+        self.outcomes().filter(|outcome| outcome.is_failure()).count()
+    }
+
+    /// Those of cases, then those of outputs.
+    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        let outputs = self.outputs.values().map(|output| &output.written);
+        self.cases.iter().map(|timed| &timed.outcome).chain(outputs)
     }
 
     pub fn to_json(&self) -> Result<String, String> {

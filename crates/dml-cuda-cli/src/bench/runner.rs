@@ -40,22 +40,19 @@ pub struct Device {
 
 pub struct Answer {
     pub device: Device,
-    pub found: Found,
+    /// Nothing if the runner cannot be asked for this, which a note tells: that is no failure.
+    pub outcome: Option<Outcome>,
+    /// Dispatches of a sample.
+    pub dispatches: u32,
     /// Microseconds of the case's own baseline.
     pub baseline: Option<f64>,
     pub notes: Vec<String>,
 }
 
-pub enum Found {
-    Timed {
-        outcome: Outcome,
-        dispatches: u32,
-    },
-    Output(Vec<u8>),
-    /// The runner cannot be asked for this: a note, no failure.
-    Refused(String),
-    /// The runner is known to be wrong here.
-    NotCompared(String),
+impl Answer {
+    fn new(device: Device, outcome: Outcome, dispatches: u32) -> Self {
+        Self { device, outcome: Some(outcome), dispatches, baseline: None, notes: Vec::new() }
+    }
 }
 
 pub trait Runner {
@@ -104,9 +101,10 @@ fn folder(job: &Job) -> Result<tempfile::TempDir, String> {
 }
 
 /// The bytes that a small model wrote into its folder.
-fn output(folder: &Path, job: &Job) -> Result<Vec<u8>, String> {
+fn output(folder: &Path, job: &Job) -> Result<Outcome, String> {
     let name = format!("{}.bin", job.name);
-    std::fs::read(folder.join(&name)).map_err(|error| format!("it wrote no file {name}: {error}"))
+    let bytes = std::fs::read(folder.join(&name)).map_err(|error| format!("it wrote no file {name}: {error}"))?;
+    Ok(Outcome::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
 /// Runs a program in a folder, with an adapter.

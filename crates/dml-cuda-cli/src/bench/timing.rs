@@ -6,10 +6,9 @@ use std::process::ExitCode;
 
 use super::machine;
 use super::progress::Progress;
-use super::run::{Outcome, Output, Run, Timed, Written, SCHEMA};
-use super::runner::{self, Answer, Asked, Device, Found};
+use super::run::{Outcome, Output, Run, Timed, SCHEMA};
+use super::runner::{self, Answer, Asked, Device};
 use super::suite::{Job, Tier};
-use super::work::Work;
 use crate::out::{self, complain, say};
 use crate::whole_file;
 
@@ -69,9 +68,10 @@ fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
     if !has_figures(run) {
         return Err("nothing was timed: every case failed".to_owned());
     }
-    let (cases, failed) =
-        (run.cases.iter().filter(|timed| !timed.outcome.samples().is_empty()).count(), run.failures());
-    let outputs = run.outputs.values().filter(|output| matches!(output.written, Written::Bytes(_))).count();
+    let count = |is_wanted: fn(&&Outcome) -> bool| run.outcomes().filter(is_wanted).count();
+    let cases = count(|outcome| !outcome.samples().is_empty());
+    let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
+    let failed = run.failures();
     if file.is_stdout() {
         let text = run.to_json()?;
         out::with(|out| out.write_all(text.as_bytes()))?;
@@ -86,50 +86,32 @@ fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
 }
 
 fn has_figures(run: &Run) -> bool {
-    let is_written = |output: &Output| matches!(output.written, Written::Bytes(_));
-    run.cases.iter().any(|timed| !timed.outcome.samples().is_empty()) || run.outputs.values().any(is_written)
+    run.outcomes().any(|outcome| matches!(outcome, Outcome::Each(_) | Outcome::Medians(_) | Outcome::Bytes(_)))
 }
 
 /// Puts an answer into the run.
 fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
-    let expected_to_differ = job.is_expected_to_differ();
-    let mut work = job.work.clone();
-    let mut case = |work: Work, outcome, baseline| run.cases.push(Timed { work, outcome, baseline });
-    let written = match answer {
-        Ok(Answer { found, baseline, notes, .. }) => {
-            let written = match found {
-                Found::Timed { outcome, dispatches } => {
-                    work.dispatches = dispatches;
-                    case(work, outcome, baseline);
-                    None
-                }
-                Found::Output(bytes) => Some(Written::Bytes(hexadecimal(&bytes))),
-                Found::NotCompared(why) if job.is_output() => Some(Written::NotCompared(why)),
-                Found::NotCompared(why) => {
-                    case(work, Outcome::NotCompared(why), None);
-                    None
-                }
-                Found::Refused(why) => {
-                    run.notes.push(format!("{}: {why}", job.name));
-                    run.planned -= 1;
-                    None
-                }
-            };
-            notes.into_iter().filter(|note| !note.is_empty()).for_each(|note| {
+    let (mut work, mut baseline) = (job.work.clone(), None);
+    let outcome = match answer {
+        Ok(answer) => {
+            (work.dispatches, baseline) = (answer.dispatches, answer.baseline);
+            let notes = answer.notes.into_iter().filter(|note| !note.is_empty());
+            notes.for_each(|note| {
                 if !run.notes.contains(&note) {
                     run.notes.push(note);
                 }
             });
-            written
+            answer.outcome
         }
-        Err(error) if job.is_output() => Some(Written::Error(error)),
-        Err(error) => {
-            case(work, Outcome::Error(error), None);
-            None
-        }
+        Err(error) => Some(Outcome::Error(error)),
     };
-    if let Some(written) = written {
-        run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
+    match outcome {
+        None => run.planned -= 1,
+        Some(written) if job.is_output() => {
+            let expected_to_differ = job.is_expected_to_differ();
+            run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
+        }
+        Some(outcome) => run.cases.push(Timed { work, outcome, baseline }),
     }
 }
 
@@ -147,10 +129,6 @@ fn set_device(run: &mut Run, found: &Device) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("it ran on {}, must run on {} as the cases before it", found.name, run.machine.device))
-}
-
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The file of a run, and the bytes that this process wrote there.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::bench::run::{Run, Written};
+use crate::bench::run::{Outcome, Run};
 
 /// The outputs of the first run and of another.
 #[derive(Default, Serialize)]
@@ -32,20 +32,20 @@ impl Outputs {
         for (name, b) in &other.outputs {
             let a = first.outputs.get(name);
             match (a.map(|a| &a.written), &b.written) {
-                (Some(Written::Bytes(a)), Written::Bytes(b)) if a == b => found.equal += 1,
-                (Some(Written::Bytes(_)), Written::Bytes(_)) => {
+                (Some(Outcome::Bytes(a)), Outcome::Bytes(b)) if a == b => found.equal += 1,
+                (Some(Outcome::Bytes(_)), Outcome::Bytes(_)) => {
                     let expected = b.expected_to_differ && is_directml;
                     (if expected { &mut found.expected } else { &mut found.different }).push(name.clone());
                 }
-                (Some(Written::NotCompared(why)), _) | (_, Written::NotCompared(why)) => {
+                (Some(Outcome::NotCompared(why)), _) | (_, Outcome::NotCompared(why)) => {
                     found.not_compared.insert(name.clone(), why.clone());
                 }
-                (a, Written::Error(error)) => {
+                (a, Outcome::Error(error)) => {
                     found.failed.insert(name.clone(), error.clone());
-                    found.newly_failed += usize::from(!matches!(a, Some(Written::Error(_))));
+                    found.newly_failed += usize::from(!matches!(a, Some(Outcome::Error(_))));
                 }
-                (Some(Written::Error(_)), _) => {}
-                (None, Written::Bytes(_)) => found.missing += 1,
+                (None, _) => found.missing += 1,
+                _ => {}
             }
         }
         let is_alone = |name: &&String| !other.outputs.contains_key(*name);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::bench::run::{Outcome, Output, Written};
+use crate::bench::run::{Outcome, Output};
 use crate::bench::work::Work;
 
 fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
@@ -9,7 +9,7 @@ fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
 }
 
 fn output(bytes: &str, expected_to_differ: bool) -> Output {
-    Output { written: Written::Bytes(bytes.to_owned()), expected_to_differ }
+    Output { written: Outcome::Bytes(bytes.to_owned()), expected_to_differ }
 }
 
 fn run(label: &str, cases: Vec<Timed>) -> Run {
@@ -156,7 +156,7 @@ fn outputs_differ_as_expected_only_from_directmls() {
     let mut wrong = of("ONNX Runtime 1.24.4 DirectML", "00", false);
     wrong.outputs.insert(
         "o".to_owned(),
-        Output { written: Written::NotCompared("wrong".to_owned()), expected_to_differ: false },
+        Output { written: Outcome::NotCompared("wrong".to_owned()), expected_to_differ: false },
     );
     let mut case = timing("x", Mode::Copy, 8, &[1.0]);
     case.outcome = Outcome::NotCompared("wrong".to_owned());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::transcript::{self, Times, Transcript};
-use super::{Answer, Asked, Device, Found, Runner};
+use super::{Answer, Asked, Device, Runner};
 use crate::bench::suite::{self, Job, Tier, Wanted};
 
 const TIMING: &str = "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
@@ -105,11 +105,8 @@ impl Runner for DxDispatch {
                 times.extend(printed.times);
             }
         }
-        let found = match job.is_output() {
-            true => Found::Output(super::output(folder.path(), job)?),
-            false => Found::Timed { outcome: times.outcome()?, dispatches: job.work.dispatches },
-        };
-        Ok(Answer { device: self.device(device)?, found, baseline: None, notes: Vec::new() })
+        let outcome = if job.is_output() { super::output(folder.path(), job)? } else { times.outcome()? };
+        Ok(Answer::new(self.device(device)?, outcome, job.work.dispatches))
     }
 }
 

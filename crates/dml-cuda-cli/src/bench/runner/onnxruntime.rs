@@ -8,7 +8,7 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use super::{Answer, Asked, Device, Found, Runner};
+use super::{Answer, Asked, Device, Runner};
 use crate::bench::run::Outcome;
 use crate::bench::suite::{Job, Task, Tier, Wanted};
 use crate::bench::{machine, onnx};
@@ -45,6 +45,9 @@ enum Said {
     Hello(Hello),
     Failed(String),
     Refused(String),
+    /// The worker does not know it: this runner does.
+    #[serde(skip)]
+    NotCompared(String),
     /// Hexadecimal digits.
     Output(String),
     Timed {
@@ -220,31 +223,26 @@ impl Runner for OnnxRuntime {
         let said = match self.ask(Some(&question)) {
             Ok(Said::Failed(why)) | Err(why) if self.is_directml() && model.has_features() => {
                 let about = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
-                return Ok(Answer {
-                    device: self.device(),
-                    found: Found::NotCompared(format!("{about}: {}", shown(&why))),
-                    baseline: None,
-                    notes,
-                });
+                Said::NotCompared(format!("{about}: {}", shown(&why)))
             }
             said => said?,
         };
-        let found = match said {
+        let mut dispatches = 1;
+        let outcome = match said {
             Said::Failed(why) => return Err(shown(&why)),
-            Said::Refused(why) => Found::Refused(shown(&why)),
-            Said::Output(digits) => Found::Output(bytes(&digits)?),
-            Said::Timed { dispatches, samples, notes: found } => {
-                notes.extend(found.iter().map(|note| format!("{}: {}", job.name, shown(note))));
-                Found::Timed { outcome: Outcome::Each(samples), dispatches }
+            Said::Refused(why) => {
+                notes.push(format!("{}: {}", job.name, shown(&why)));
+                None
+            }
+            Said::NotCompared(why) => Some(Outcome::NotCompared(why)),
+            Said::Output(digits) => Some(Outcome::Bytes(digits)),
+            Said::Timed { dispatches: found, samples, notes: more } => {
+                dispatches = found;
+                notes.extend(more.iter().map(|note| format!("{}: {}", job.name, shown(note))));
+                Some(Outcome::Each(samples))
             }
             Said::Hello(_) => return Err("the worker answered a question that nobody asked".to_owned()),
         };
-        Ok(Answer { device: self.device(), found, baseline: None, notes })
+        Ok(Answer { device: self.device(), outcome, dispatches, baseline: None, notes })
     }
-}
-
-fn bytes(digits: &str) -> Result<Vec<u8>, String> {
-    let pairs = digits.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    pairs.map(byte).collect::<Option<_>>().ok_or_else(|| "the worker's output is not hexadecimal".to_owned())
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::{Answer, Asked, Device, Found, Runner};
+use super::{Answer, Asked, Device, Runner};
 use crate::bench::kernel;
 use crate::bench::machine;
 use crate::bench::run::Outcome;
@@ -149,8 +149,8 @@ impl Runner for Own {
         let arguments = self.arguments(job);
         if job.is_output() {
             let device = self.call(folder.path(), &arguments)?.device;
-            let found = Found::Output(super::output(folder.path(), job)?);
-            return Ok(Answer { device: self.described(device), found, baseline: None, notes: Vec::new() });
+            let outcome = super::output(folder.path(), job)?;
+            return Ok(Answer::new(self.described(device), outcome, 1));
         }
         let once = |iterations: u32, dispatches: u32| {
             let repeated = ["-i".to_owned(), iterations.to_string(), "-r".to_owned(), dispatches.to_string()];
@@ -167,8 +167,8 @@ impl Runner for Own {
         let Printed { device, milliseconds, baseline } = once(iterations, dispatches)?;
         let hot = |milliseconds: &[f64]| milliseconds.iter().skip(1).map(|each| each * 1e3).collect::<Vec<f64>>();
         let baseline = baseline.map(|milliseconds| Quartiles::of(&hot(&milliseconds)).median);
-        let found = Found::Timed { outcome: Outcome::Each(hot(&milliseconds)), dispatches };
-        Ok(Answer { device: self.described(device), found, baseline, notes: Vec::new() })
+        let outcome = Outcome::Each(hot(&milliseconds));
+        Ok(Answer { baseline, ..Answer::new(self.described(device), outcome, dispatches) })
     }
 }
 

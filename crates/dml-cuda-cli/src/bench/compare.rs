@@ -146,6 +146,14 @@ impl Comparison {
                 .extend(causes.map(|(timed, cause)| format!("{} of '{}': {cause}", timed.work.name(), run.label)));
         }
         not_compared.extend(missing(runs, &rows));
+        for run in runs.iter().skip(1) {
+            if baselines(&runs[0], run, threshold).is_some_and(|shared| shared.is_empty()) {
+                let (a, b) = (&runs[0].label, &run.label);
+                not_compared.insert(format!(
+                    "'{a}' and '{b}' share no baseline: nothing tells whether the machine was the same"
+                ));
+            }
+        }
         for run in runs.iter().filter(|run| !run.suite.is_empty() && !runs[0].suite.is_empty()) {
             if run.suite != runs[0].suite {
                 let (a, b) = (&runs[0], run);
@@ -206,24 +214,26 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
     in_place.then(|| "cases (in place): DirectML accepts them and returns wrong data".to_owned())
 }
 
-/// Why the machine was not the same, if two runs of one program on one device have baselines that differ.
-fn other_machine(first: &Run, other: &Run, threshold: f64) -> Option<String> {
+/// The baselines that two runs share, and how they changed. `None` if the runs are not of one program on one device.
+fn baselines<'a>(first: &'a Run, other: &Run, threshold: f64) -> Option<Vec<(&'a Timed, Change)>> {
     let program = |run: &Run| run.machine.tool.split([' ', ',']).next().unwrap_or_default().to_owned();
     let (a, b) = (&first.machine, &other.machine);
     if a.device.is_empty() || a.device != b.device || program(first) != program(other) || first.timing != other.timing {
         return None;
     }
-    let baselines = |run: &'_ Run| -> Vec<Timed> {
-        let of_baselines = |timed: &&Timed| timed.work.mode.is_baseline() && !timed.outcome.samples().is_empty();
-        run.cases.iter().filter(of_baselines).cloned().collect()
-    };
-    let (first_baselines, others) = (baselines(first), baselines(other));
-    let pairs = first_baselines.iter().filter_map(|a| {
-        let b = others.iter().find(|b| b.work.key() == a.work.key() && b.work.bytes == a.work.bytes)?;
+    let is_baseline = |timed: &&Timed| timed.work.mode.is_baseline() && !timed.outcome.samples().is_empty();
+    let pairs = first.cases.iter().filter(is_baseline).filter_map(|a| {
+        let is_same = |b: &&Timed| b.work.key() == a.work.key() && b.work.bytes == a.work.bytes;
+        let b = other.cases.iter().filter(is_baseline).find(is_same)?;
         Some((a, change(a.outcome.samples(), b.outcome.samples(), threshold)))
     });
-    let differing: Vec<_> =
-        pairs.filter(|(_, change)| matches!(change.status, Status::Faster | Status::Slower)).collect();
+    Some(pairs.collect())
+}
+
+/// Why the machine was not the same, if baselines of two runs differ.
+fn other_machine(first: &Run, other: &Run, threshold: f64) -> Option<String> {
+    let mut differing = baselines(first, other, threshold)?;
+    differing.retain(|(_, change)| matches!(change.status, Status::Faster | Status::Slower));
     let distance = |(_, change): &(&Timed, Change)| change.speed_up.ln().abs();
     let furthest = differing.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     Some(format!(

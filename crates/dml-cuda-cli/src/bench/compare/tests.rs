@@ -71,6 +71,10 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
     assert!(why.is_some_and(|why| why.contains("1 baselines") && why.contains("by a factor of 2.00")));
     assert_eq!(compared(on("GPU", 2.0), on("another GPU", 1.0)), (Status::Faster, None));
     assert_eq!(compared(on("GPU", 1.02), on("GPU", 1.0)), (Status::Same, None));
+    let mut without = on("GPU", 1.0);
+    without.cases.truncate(1);
+    let said = Comparison::new(&[on("GPU", 1.0), without], 5.0).not_compared;
+    assert!(said.iter().any(|why| why.contains("share no baseline: nothing tells whether the machine was the same")));
 }
 
 #[test]

@@ -21,10 +21,10 @@ if ! look --screenshot="$folder/blank.png" about:blank || [ ! -s "$folder/blank.
   exit 0
 fi
 look --dump-dom "file://$page" > "$folder/dom"
-for part in '<h2>What ran</h2>' '<h2>How near the roof</h2>' '<h2>All cases</h2>' '<circle' '<td class="number">'; do
+for part in '<h2>Groups of cases</h2>' '<h2>What ran</h2>' '<h2>All cases</h2>' '<rect' '<td class="number">'; do
   grep -q "$part" "$folder/dom" || { echo "the page in the browser has no $part" >&2; exit 1; }
 done
-for size in 1000,2400 390,2400; do
+for size in 1200,2400 400,2400; do
   look --hide-scrollbars --window-size="$size" --screenshot="$folder/blank.png" about:blank
   look --hide-scrollbars --window-size="$size" --screenshot="$folder/page.png" "file://$page"
   blank=$(stat -c %s "$folder/blank.png") shown=$(stat -c %s "$folder/page.png")

@@ -49,7 +49,7 @@ exit $failed
 RUN
 cat > "$out/run-bench.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs the benches and writes cold.json to the given folder, or to the current one. Continues an interrupted run.
+# Runs the benches and writes cold.json, a new file, to the given folder or the current one.
 set -eu
 bundle=$(cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2086

@@ -2,7 +2,6 @@
 """Writes the tables of benches/README.md and benches/TUNING.md, between `<!-- table: NAME -->` and `<!-- end -->`, from benches/record.
 `--check` only compares."""
 
-import csv
 import json
 import re
 import statistics
@@ -13,8 +12,8 @@ BENCHES = Path(__file__).resolve().parent.parent / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
 # Runs of `dml-cuda bench --cold-l2`: one of all cases, and one of the cases whose kernels changed since.
 COLD = [H200 / "2026-11-23-cold.json", H200 / "2026-11-23-cold-rows-of-bytes.json"]
-TORCH = H200 / "torch-compile-2026-11-21.csv"
-# Runs of run_onnx.py without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
+TORCH = H200 / "torch-compile-2026-11-21.json"
+# Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
 
 TYPES = ("u8", "f16", "f32", "i64")
@@ -36,34 +35,19 @@ SMALL = (
 )
 
 
-def rows(path):
-    """The rows of a CSV, notes left out."""
-    with open(path, newline="", encoding="utf-8") as file:
-        yield from csv.DictReader(line for line in file if not line.startswith("#"))
-
-
-def read(path, *newer):
+def read(*files):
     """Of each case, type and mode: microseconds, the floor's and the baseline's, each None where it is not known. A newer run replaces
     cases."""
-    if path.suffix == ".csv":
-        number = lambda text: float(text) if text else None
-        cases = {}
-        for row in rows(path):
-            time, plain = float(row["microseconds"]), number(row.get("plain_over_time"))
-            # Packed fills had their own baseline for a floor.
-            floor = number(row.get("floor_microseconds"))
-            cases[row["case"], row["type"], row["mode"]] = time, floor, floor if plain is None else plain * time
-        return cases
     cases, rates = {}, {}
-    run = [case for file in (path, *newer) for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]
-    median = lambda case: statistics.median(next(iter(case["samples"].values())))
+    run = [case for file in files for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]
+    run = [{**case, "median": statistics.median(case.get("each") or case["medians"])} for case in run if "each" in case or "medians" in case]
     for case in run:
         if case["case"] == "512 MiB":
-            rates[case["mode"]] = case["bytes"] / median(case)
+            rates[case["mode"]] = case["bytes"] / case["median"]
     for case in run:
-        rate = rates.get("roof of fills" if case["mode"] == "fill" else "roof of copies")
+        rate = rates.get("baseline of fills" if case["mode"] == "fill" else "baseline of copies")
         floor = case["bytes"] / rate if rate else None
-        cases[case["case"], case["type"], case["mode"]] = median(case), floor, case.get("roof")
+        cases[case["case"], case["type"], case["mode"]] = case["median"], floor, case.get("baseline")
     return cases
 
 

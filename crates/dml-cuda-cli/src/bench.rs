@@ -1,13 +1,21 @@
-//! A folder of models: writing and timing it, reading other tools' times, and comparing runs.
+//! Cases are timed by a runner's process into a run. A report shows one run or several.
 
 pub mod baseline;
+mod cases;
 mod check;
-pub mod compare;
-pub mod import;
+mod checks;
+mod compare;
 pub mod kernel;
-pub mod record;
+mod machine;
+mod models;
+mod onnx;
+mod process;
+mod progress;
 mod repeated;
 pub mod report;
+mod run;
+pub mod runner;
 mod statistics;
 pub mod suite;
 pub mod timing;
+mod work;

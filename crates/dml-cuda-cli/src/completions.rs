@@ -1,46 +1,35 @@
 //! The completions of shells and the manual pages, both from [`Options`].
 
-use clap::{Command, CommandFactory};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
+use dml_cuda::DirectMlVersion;
 
 use crate::options::Options;
 
-/// A script for `shell`. It shows no hidden options, and files where a command or a model can stand.
+/// A script for `shell`, as clap_complete writes it, without hidden options and commands.
 pub fn script(shell: Shell) -> String {
     let all = Options::command();
-    let commands: Vec<_> = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
-    let names: Vec<_> = commands.iter().map(Command::get_name).chain(["help"]).collect();
-    // Without the models: zsh would look for the commands behind them.
-    let arguments = all.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional()).cloned();
-    let mut shown =
-        Command::new("dml-cuda").version(env!("CARGO_PKG_VERSION")).args(arguments).subcommands(commands.clone());
+    let commands = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let arguments = all.get_arguments().filter(|arg| !arg.is_hide_set()).cloned().map(closed_list);
+    let mut visible = Command::new("dml-cuda").version(env!("CARGO_PKG_VERSION")).args(arguments).subcommands(commands);
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut shown, "dml-cuda", &mut text);
-    let mut text = String::from_utf8_lossy(&text).into_owned();
-    // True in zsh if the first word is a command. Then it has its own options.
-    let a_command = format!("${{(M)words[2]:#({})}}", names.join("|"));
-    let no_command = format!(r#""not __fish_dml_cuda_using_subcommand {}""#, names.join(" "));
-    for (from, to) in match shell {
-        // For a program with a hyphen, clap_complete 4.6 sets one name and tests for another.
-        Shell::Bash => vec![("dml__subcmd__cuda", "dml__cuda".to_owned())],
-        Shell::Zsh => vec![
-            (r#"":: :_dml-cuda_commands""#, r#"":command or model:{_dml-cuda_commands; _files}""#.to_owned()),
-            (r#""*::: :->dml-cuda""#, format!(r#"${{{a_command}:+"*::: :->dml-cuda"}}"#)),
-            ("\n    _arguments ", format!("\n    _arguments ${{{a_command}:+-A}} ${{{a_command}:+\"-*\"}} ")),
-            // With two colons there are no options behind the first of several files.
-            ("'*::", "'*:".to_owned()),
-        ],
-        Shell::Fish => vec![
-            (r#"needs_command" -f"#, r#"needs_command""#.to_owned()),
-            (r#""__fish_dml_cuda_needs_command" -s"#, format!("{no_command} -s")),
-            (r#""__fish_dml_cuda_needs_command" -l"#, format!("{no_command} -l")),
-        ],
-        _ => vec![],
-    } {
-        debug_assert!(text.contains(from), "{from}");
-        text = text.replace(from, &to);
-    }
-    text
+    clap_complete::generate(shell, &mut visible, "dml-cuda", &mut text);
+    // For a program with a hyphen, clap_complete 4.6 sets one name in bash and tests for another.
+    String::from_utf8_lossy(&text).replace("dml__subcmd__cuda", "dml__cuda")
+}
+
+/// Options that take one of a few names, or something else that only their parsers know.
+fn closed_list(arg: Arg) -> Arg {
+    let values: Vec<String> = match arg.get_id().as_str() {
+        "target" => ["t4", "l4", "a100", "h100", "b200"].map(str::to_owned).to_vec(),
+        "directml" => {
+            let recorded = DirectMlVersion::recorded().map(|version| version.to_string());
+            recorded.chain(["all".to_owned()]).collect()
+        }
+        _ => return arg,
+    };
+    arg.value_parser(PossibleValuesParser::new(values))
 }
 
 /// The page of the program, or of one of its commands.
@@ -54,5 +43,23 @@ pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
     let page = clap_mangen::Man::new(page).source(concat!("dml-cuda ", env!("CARGO_PKG_VERSION")));
     page.render(&mut text).map_err(|error| format!("the manual page: {error}"))?;
+    text.extend_from_slice(SECTIONS.as_bytes());
     Ok(text)
 }
+
+/// What clap does not know.
+const SECTIONS: &str = r".SH EXIT STATUS
+0 if all went well. 1 if a model, a case or a file failed, or with \-\-validate a dispatchable is rejected. 2 if the options cannot be parsed,
+or with report \-\-fail\-on\-slower if the machine was not the same.
+.SH EXAMPLES
+.nf
+dml\-cuda model.json
+dml\-cuda \-\-validate \-\-directml all model.json
+dml\-cuda bench \-o linux.json
+dml\-cuda.exe bench \-\-runner dxdispatch.exe \-o windows.json
+dml\-cuda report windows.json linux.json \-o report.html
+.fi
+.SH FILES
+MODEL.json: a model of DxDispatch. RUN.json: a run that bench writes and report reads. A model reads the files of its sourcePath members, and
+writes those of its targetPath members.
+";

@@ -10,17 +10,17 @@ mod run;
 mod schema;
 mod whole_file;
 
-use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use dml_cuda::{Device, DeviceError, Explanation, Operator};
 use serde_json::json;
 
-use bench::{baseline, import, kernel, report, suite, timing};
-use model::{json, strict};
+use bench::runner::Asked;
+use bench::{baseline, kernel, report, suite, timing};
+use model::json;
 use options::{Command, Format, Options, Repeated, Versions};
-use out::{complain, say};
+use out::{complain, say, shown};
 use run::{events, execute, validate};
 
 /// Runs the command line and returns the exit code.
@@ -35,8 +35,6 @@ pub fn main() -> ExitCode {
         Some(command) => subcommand(command),
         None => run_model(&options),
     };
-    // Flush the output before printing an error.
-    let _ = std::io::stdout().flush();
     ended(outcome)
 }
 
@@ -49,34 +47,32 @@ fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
 
 fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
-        Command::Suite { folder, tier, onnx } => suite::write(&folder, tier, onnx),
-        // Without a folder the L2 is cold.
-        Command::Bench { folder, output, only, samples, runner, adapter, .. } => {
-            timing::run(&timing::Options { folder, to: output, only, samples, runner, adapter })
+        Command::Suite { folder, tier } => suite::write(&folder, tier),
+        Command::Bench {
+            output,
+            overwrite,
+            tier,
+            only,
+            samples,
+            timeout,
+            runner,
+            adapter,
+            cold_l2,
+            provider,
+            python,
+            library,
+        } => {
+            let timeout = std::time::Duration::from_secs(timeout.into());
+            let asked = Asked { runner, adapter, cold_l2, provider, python, library, samples, timeout };
+            timing::run(timing::Options { to: output, overwrite, tier, only, asked })
         }
-        Command::Import { from, suite, output, label, device, note } => {
-            import::import(&from, suite.as_deref(), import::About { label, device, notes: note }, &output)
+        Command::Report { runs, threshold, guard, format, output, overwrite, label } => {
+            report::report(&report::Options { runs, labels: label, threshold, guard, format, to: output, overwrite })
         }
-        Command::Report { run, to } => report::report(&report::Options {
-            runs: vec![run],
-            labels: to.label,
-            threshold: 5.0,
-            guard: None,
-            format: to.format,
-            to: to.output,
-        }),
-        Command::Compare { runs, threshold, guard, to } => report::report(&report::Options {
-            runs,
-            labels: to.label,
-            threshold,
-            guard: Some(guard),
-            format: to.format,
-            to: to.output,
-        }),
         Command::Kernel { name, repeated: Repeated { iterations, repeat, adapter } } => {
             kernel::time(&name, iterations, repeat, &choose_device(adapter.as_deref())?)
         }
-        Command::Roof { work, bytes, repeated: Repeated { iterations, repeat, adapter } } => {
+        Command::Baseline { work, bytes, repeated: Repeated { iterations, repeat, adapter } } => {
             baseline::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
         }
         Command::Completions { shell } => printed(completions::script(shell).as_bytes()),
@@ -91,23 +87,18 @@ fn printed(text: &[u8]) -> Result<ExitCode, String> {
 
 /// Reads a model. It may come through a pipe, but not without end.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    const MOST: u64 = 256 << 20;
-    let mut text = Vec::new();
-    match std::fs::File::open(path)?.take(MOST + 1).read_to_end(&mut text)? as u64 {
-        ..=MOST => Ok(text),
-        _ => Err(std::io::Error::other("it is longer than 256 MiB; large data belongs in .npy files")),
-    }
+    whole_file::read(std::fs::File::open(path)?, "; large data belongs in .npy files")
 }
 
 fn run_model(options: &Options) -> Result<ExitCode, String> {
     for option in options.ignored.given() {
-        complain!("NOTE: {option} has no meaning here");
+        complain!("NOTE: --{option} has no meaning here");
     }
-    for more in &options.more_models {
-        complain!("NOTE: one model a run: {} is ignored", more.display());
+    for more in options.ignored_models() {
+        complain!("NOTE: one model a run: {} is ignored", shown(&more.to_string_lossy()));
     }
     if options.show_dependencies {
-        show_dependencies()?;
+        show_dependencies(options.format)?;
     }
     if options.show_adapters {
         show_adapters(options.format)?;
@@ -119,7 +110,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let found =
         options.input_path.as_ref().map(|folder| folder.join(path)).filter(|found| !path.exists() && found.exists());
     let path = found.as_deref().unwrap_or(path);
-    let in_file = |error: String| format!("{}: {error}", path.display());
+    let in_file = |error: String| format!("{}: {error}", shown(&path.to_string_lossy()));
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
         let where_to = "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
@@ -138,22 +129,20 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
     let level = options.feature_level;
     let folder = options.input_path.as_deref().or(path.parent()).unwrap_or(Path::new(""));
+    // Verdicts need only the dispatchables, but --strict looks at all.
+    let model = if options.strict || !(options.validate || options.explain) {
+        Some(model::read(&document, path, folder).map_err(in_file)?)
+    } else {
+        model::read_dispatchables(&document).map_err(in_file)?;
+        None
+    };
     if options.strict {
-        let source = strict::Source {
-            path,
-            text: without_mark.unwrap_or(&text),
-            has_byte_order_mark: without_mark.is_some(),
-            folder,
-            paths: [&options.input_path, &options.output_path]
-                .into_iter()
-                .flatten()
-                .map(|path| path.as_path())
-                .collect(),
-        };
-        for warning in strict::check(&document, &source).map_err(in_file)? {
-            complain!("WARNING: {}", in_file(warning));
+        if without_mark.is_some() {
+            document.refuse("line 1: the document begins with a byte order mark, must begin with its text".to_owned());
         }
+        refuse_paths(&document, path, options);
     }
+    tell_findings(&document, options.strict, in_file)?;
     if options.validate {
         return match &options.directml {
             None => validate::at_level(&document, level, options.format),
@@ -173,11 +162,39 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
             |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
         return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
     }
-    let model = model::read(&document, path, folder).map_err(in_file)?;
+    let Some(model) = model else { return Ok(ExitCode::SUCCESS) };
     drop(document);
+    drop(text);
     let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
     execute::Executor::run(model, &device, options)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// DxDispatch tells a model by its name's ending, and ends an option's value at the first space.
+fn refuse_paths(document: &json::Document, model: &Path, options: &Options) {
+    let has_space = |path: &Path| path.to_string_lossy().contains(' ');
+    if !model.to_string_lossy().ends_with(".json") || has_space(model) {
+        document.refuse(format!("the model's path is '{}', must end in .json and have no space", model.display()));
+    }
+    let others = [&options.input_path, &options.output_path].into_iter().flatten();
+    others.filter(|path| has_space(path)).for_each(|path| {
+        document.refuse(format!("a path is '{}', must have no space", path.display()));
+    });
+}
+
+/// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
+fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(String) -> String) -> Result<(), String> {
+    let findings = document.findings();
+    findings.warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
+    if !strict {
+        return Ok(());
+    }
+    if findings.refused.is_empty() {
+        findings.differing.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
+        return Ok(());
+    }
+    let lines: Vec<String> = findings.refused.iter().map(|refused| format!("\n  {refused}")).collect();
+    Err(in_file(format!("DxDispatch would not run this model as this runner does:{}", lines.concat())))
 }
 
 /// Prints the plan of each dispatchable, or the rules that it breaks.
@@ -202,7 +219,7 @@ fn explain(
             text.push('\n');
             continue;
         }
-        text.push_str(&format!("Dispatchable '{name}'\n"));
+        text.push_str(&format!("Dispatchable '{}'\n", shown(&name)));
         let lines = explained.map_or_else(|error| error, |explanation| explanation.to_string());
         lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
     }
@@ -284,13 +301,19 @@ fn show_adapters(format: Format) -> Result<(), String> {
     say!("-Hardware: false")
 }
 
-fn show_dependencies() -> Result<(), String> {
-    say!("dml-cuda {}", env!("CARGO_PKG_VERSION"))?;
+fn show_dependencies(format: Format) -> Result<(), String> {
     let recorded: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
-    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
     let driver = match Device::cuda_status() {
         Ok(count) => format!("{count} GPUs"),
         Err(error) => error.to_string(),
     };
+    let version = env!("CARGO_PKG_VERSION");
+    if format == Format::Json {
+        return events::line(
+            &json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver }),
+        );
+    }
+    say!("dml-cuda {version}")?;
+    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
     say!("-CUDA driver: {driver}")
 }

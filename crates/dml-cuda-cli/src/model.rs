@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod dispatchable;
+pub mod initial;
 pub mod json;
 pub mod npy;
 pub mod resource;
@@ -52,8 +53,8 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiled_as_graph, bindings })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
-    let commands = root.require("commands")?.elements()?;
-    let commands = commands.iter().map(|node| {
+    let command_nodes = root.require("commands")?.elements()?;
+    let commands = command_nodes.iter().map(|node| {
         let command = command::read(node, &has_resource, &has_dispatchable)?;
         Ok((command, node.compact()))
     });
@@ -64,10 +65,14 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
         bound || commands.iter().any(|(command, _)| command.uses(name))
     };
     let resources = resource_nodes.iter().filter(|(name, node)| !resource::is_deferred(node) || is_used(name));
-    let resources = resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder)?)));
+    let outputs: HashSet<&str> = commands.iter().filter_map(|(command, _)| command.output()).collect();
+    let resources =
+        resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
     let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
     let files = resources.iter().filter_map(|(_, resource)| resource.file.clone()).chain([path.to_owned()]).collect();
-    Ok(Model { resources, dispatchables, commands, files })
+    let model = Model { resources, dispatchables, commands, files };
+    strict::check(&model, &command_nodes)?;
+    Ok(model)
 }
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.

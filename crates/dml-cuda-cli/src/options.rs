@@ -5,8 +5,7 @@ mod ignored;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::builder::BoolishValueParser;
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
 use crate::bench::{report, suite};
@@ -32,7 +31,7 @@ pub struct Options {
 
     /// The model, in DxDispatch's spelling
     #[arg(short = 'm', long = "model", value_name = "MODEL.json")]
-    pub model: Option<PathBuf>,
+    pub model: Vec<PathBuf>,
 
     /// DxDispatch runs the first model
     #[arg(hide = true)]
@@ -129,16 +128,8 @@ pub struct Options {
 impl Options {
     /// Reads the command line. An error suggests the command that a mistyped word may mean.
     pub fn read() -> Result<Self, clap::Error> {
-        // DxDispatch takes `--disable_gpu_timeout=false`.
-        let command = Self::command().mut_args(|arg| match arg.get_action() {
-            ArgAction::SetTrue if arg.is_hide_set() => {
-                let arg = arg.action(ArgAction::Set).num_args(0..=1).require_equals(true);
-                arg.value_parser(BoolishValueParser::new()).default_value("false").default_missing_value("true")
-            }
-            _ => arg,
-        });
         let said = || mistyped(words());
-        let matches = command.try_get_matches().map_err(|error| match said() {
+        let matches = Self::command().try_get_matches().map_err(|error| match said() {
             Some(said) if error.use_stderr() => usage(said),
             _ => error,
         })?;
@@ -151,7 +142,13 @@ impl Options {
 
     /// The model to run.
     pub fn model_path(&self) -> Option<&Path> {
-        self.model.as_deref().or(self.positional_model.as_deref())
+        self.model.first().or(self.positional_model.as_ref()).map(PathBuf::as_path)
+    }
+
+    /// Models behind the first one, which do not run.
+    pub fn ignored_models(&self) -> impl Iterator<Item = &PathBuf> {
+        let positional = self.positional_model.iter().chain(&self.more_models);
+        self.model.iter().chain(positional).skip(1)
     }
 }
 
@@ -208,10 +205,14 @@ pub enum Versions {
 impl FromStr for Versions {
     type Err = ParseDirectMlVersionError;
 
+    /// `1.8` is the recorded version 1.8.0.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "all" => Ok(Self::All),
-            version => version.parse().map(Self::One),
+        let of_release =
+            |version: &DirectMlVersion| text.contains('.') && version.to_string().starts_with(&format!("{text}."));
+        match DirectMlVersion::recorded().find(of_release) {
+            _ if text == "all" => Ok(Self::All),
+            Some(version) => Ok(Self::One(version)),
+            None => text.parse().map(Self::One),
         }
     }
 }
@@ -233,79 +234,73 @@ fn count(text: &str) -> Result<u32, std::num::ParseIntError> {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Write a folder of models that this runner and DxDispatch time, case by case
-    Suite {
-        /// A new folder
-        folder: PathBuf,
-        #[arg(long, value_enum, default_value_t = suite::Tier::Standard)]
-        tier: suite::Tier,
-        /// Add run_onnx.py, which times the same work as ONNX models with ONNX Runtime
-        #[arg(long)]
-        onnx: bool,
-    },
-    /// Time a suite; goes on where it was interrupted
+    /// Time cases, and write a run
     Bench {
-        /// The suite's folder
-        #[arg(required_unless_present = "cold_l2")]
-        folder: Option<PathBuf>,
-        /// The run that is written
+        /// The run that is written; `-` is standard output
         #[arg(short, long = "output", value_name = "RUN.json")]
         output: PathBuf,
-        /// Only models whose names hold this
+        /// Replace an older run
+        #[arg(long)]
+        overwrite: bool,
+        /// How large the tensors are
+        #[arg(long, value_enum, default_value_t = suite::Tier::Standard)]
+        tier: suite::Tier,
+        /// Only cases whose names hold this
         #[arg(long)]
         only: Option<String>,
-        /// Time every case there is, on a GPU, with random data and a cold L2, next to the plainest work on the same memory, and check
-        /// the results; takes no suite
-        #[arg(long, conflicts_with_all = ["folder", "runner"])]
-        cold_l2: bool,
         /// Samples of a case
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
         samples: u32,
-        /// DxDispatch, or a program with the same output, instead of this program
-        #[arg(long)]
+        /// Seconds that a case may take
+        #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+        timeout: u32,
+        /// What runs the cases: DxDispatch, a program with the same output, or `onnxruntime` [default: this program]
+        #[arg(long, value_name = "PROGRAM")]
         runner: Option<PathBuf>,
-        /// The runner's device
+        /// The runner's device: part of a name, or a number
         #[arg(short, long)]
         adapter: Option<String>,
+        /// On a GPU, time all cases with random data and a cold L2, each next to its own baseline, and check the results
+        #[arg(long, conflicts_with_all = ["runner", "tier"])]
+        cold_l2: bool,
+        /// With --runner onnxruntime: cuda, cpu, dml, or the name of an execution provider
+        #[arg(long)]
+        provider: Option<String>,
+        /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
+        #[arg(long, value_name = "PROGRAM")]
+        python: Option<PathBuf>,
+        /// With --runner onnxruntime: libdml_cuda.so, whose kernels replace ONNX Runtime's
+        #[arg(long)]
+        library: Option<PathBuf>,
     },
-    /// Make a run from DxDispatch's logs, or from a CSV of case, type, mode, microseconds, and bytes
-    Import {
-        /// A folder of logs, a log, or a .csv
-        from: PathBuf,
-        /// The suite's folder
-        #[arg(long)]
-        suite: Option<PathBuf>,
-        /// The run to write
-        #[arg(short, long = "output", value_name = "RUN.json")]
-        output: PathBuf,
-        /// The run's name in reports
-        #[arg(long)]
-        label: Option<String>,
-        /// The device, if the files do not name it
-        #[arg(long)]
-        device: Option<String>,
-        /// A note for readers of the run
-        #[arg(long)]
-        note: Vec<String>,
-    },
-    /// Report on one run
+    /// Show a run, or compare runs with the first one
     Report {
-        #[arg(value_name = "RUN.json")]
-        run: PathBuf,
-        #[command(flatten)]
-        to: ReportTo,
-    },
-    /// Compare runs with the first one
-    Compare {
-        #[arg(value_name = "RUN.json", num_args = 2.., required = true)]
+        #[arg(value_name = "RUN.json", num_args = 1.., required = true)]
         runs: Vec<PathBuf>,
         /// Differences below this many percent count as SAME
         #[arg(long, default_value_t = 5.0, value_parser = percent)]
         threshold: f64,
         #[command(flatten)]
         guard: Guard,
-        #[command(flatten)]
-        to: ReportTo,
+        /// [default: by the extension of --output, else a table]
+        #[arg(long, value_enum)]
+        format: Option<report::Format>,
+        /// The file to write, instead of standard output
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+        /// Replace an older report
+        #[arg(long)]
+        overwrite: bool,
+        /// A run's name in the report, in the order of the runs
+        #[arg(long)]
+        label: Vec<String>,
+    },
+    /// Write the models of `bench` into a folder, to look at or to run with other tools
+    Suite {
+        /// A new folder
+        folder: PathBuf,
+        #[arg(long, value_enum, default_value_t = suite::Tier::Standard)]
+        tier: suite::Tier,
     },
     /// Time one of the cases of `bench --cold-l2`
     #[command(hide = true)]
@@ -316,7 +311,7 @@ pub enum Command {
     },
     /// Time a plain copy or fill of so many bytes
     #[command(hide = true)]
-    Roof {
+    Baseline {
         #[arg(value_enum)]
         work: Plain,
         bytes: u64,
@@ -349,7 +344,8 @@ pub struct Repeated {
 /// For pipelines that guard against regressions.
 #[derive(clap::Args)]
 pub struct Guard {
-    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run
+    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run; exit
+    /// 2 if the machine was not the same
     #[arg(long)]
     pub fail_on_slower: bool,
     /// With --fail-on-slower, allow different outputs
@@ -365,17 +361,4 @@ fn percent(text: &str) -> Result<f64, String> {
         Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
         _ => Err("must be a percentage of 0 or more".to_owned()),
     }
-}
-
-#[derive(clap::Args)]
-pub struct ReportTo {
-    /// [default: by the extension of --output, else a table]
-    #[arg(long, value_enum)]
-    pub format: Option<report::Format>,
-    /// The file to write, instead of standard output
-    #[arg(short, long)]
-    pub output: Option<PathBuf>,
-    /// A run's name in the report, in the order of the runs
-    #[arg(long)]
-    pub label: Vec<String>,
 }

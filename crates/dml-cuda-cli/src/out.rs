@@ -2,28 +2,8 @@
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
-
-/// Writes a line.
-pub fn line(text: Arguments<'_>) -> Result<(), String> {
-    with(|out| writeln!(out, "{text}"))
-}
-
-/// Calls `write` with standard output, buffered.
-pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
-        Ok(()) => Ok(()),
-        // The reader has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => Err(format!("writing to standard output failed: {error}")),
-    }
-}
-
-/// `println!` that returns its error.
-macro_rules! say {
-    ($($argument:tt)*) => { crate::out::line(format_args!($($argument)*)) };
-}
-pub(crate) use say;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// `eprintln!` that does not panic if standard error is closed or full.
 macro_rules! complain {
@@ -33,3 +13,67 @@ macro_rules! complain {
     }};
 }
 pub(crate) use complain;
+
+/// Whether the reader of standard output has seen enough. The command goes on: it may have files to write.
+static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
+
+/// Text of a file or another program as it can be printed: no control characters, and not without end.
+pub fn shown(text: &str) -> String {
+    const MOST: usize = 200;
+    let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
+    let escaped = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().take(MOST).map(escaped).collect::<String>() + end
+}
+
+/// Writes a line.
+pub fn line(text: Arguments<'_>) -> Result<(), String> {
+    with(|out| writeln!(out, "{text}"))
+}
+
+/// Calls `write` with standard output, buffered.
+pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+    if HAS_NO_READER.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written = write(&mut out).and_then(|()| out.flush());
+    // What is left in the buffer is not tried again.
+    drop(out.into_parts());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            HAS_NO_READER.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        other => other.map_err(|error| format!("writing to standard output failed: {error}")),
+    }
+}
+
+/// Tells what takes long, on standard error.
+pub struct Patience {
+    told: Instant,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { told: Instant::now() }
+    }
+}
+
+impl Patience {
+    /// Prints a line every two seconds.
+    pub fn tell(&mut self, what: impl FnOnce() -> String) {
+        if self.told.elapsed() >= Duration::from_secs(2) {
+            complain!("NOTE: {}", what());
+            self.told = Instant::now();
+        }
+    }
+}
+
+/// `println!` that returns its error.
+macro_rules! say {
+    ($($argument:tt)*) => { crate::out::line(format_args!($($argument)*)) };
+}
+pub(crate) use say;

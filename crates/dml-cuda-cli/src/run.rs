@@ -2,5 +2,6 @@
 
 pub mod events;
 pub mod execute;
+mod memory;
 pub mod samples;
 pub mod validate;

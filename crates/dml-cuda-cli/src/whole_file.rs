@@ -1,62 +1,94 @@
 //! Writes files completely or not at all, even if writing fails or a signal ends the process.
 
 use std::fs::{self, Metadata};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tempfile::NamedTempFile;
 
+use crate::bench::report;
 use crate::schema;
 
 /// The temporary file next to the target.
 static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Writes a file, or replaces the bytes of one. Follows links and keeps the file's mode. Refuses to replace a run or a suite's manifest.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    write_over(path, bytes, no_record)
-}
-
-/// Writes a run or a suite's manifest. May replace an older version of it.
-pub fn write_record(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    write_over(path, bytes, |_| Ok(()))
-}
-
-/// Writes a report. May replace an older report: a file with the beginning and the other mark of one of the formats.
-pub fn write_report(path: &Path, bytes: &[u8], marks: &[(&str, &str)]) -> Result<(), String> {
-    write_over(path, bytes, |target| {
-        no_record(target)?;
-        let there = fs::read(target).map_err(|error| error.to_string())?;
-        let there = String::from_utf8_lossy(&there);
-        if there.is_empty() || marks.iter().any(|(begin, within)| there.starts_with(begin) && there.contains(within)) {
-            return Ok(());
-        }
-        Err("it is not a report, and a report replaces only reports; choose another name".to_owned())
-    })
-}
-
-fn no_record(target: &Path) -> Result<(), String> {
-    if schema::is_in(target) {
-        return Err(
-            "it is a run or the manifest of a suite, which nothing else may replace; choose another name".to_owned()
-        );
+/// Reads to the end, which must come before 256 MiB.
+pub fn read(file: fs::File, hint: &str) -> io::Result<Vec<u8>> {
+    const MOST: u64 = 256 << 20;
+    let mut bytes = Vec::new();
+    match file.take(MOST + 1).read_to_end(&mut bytes)? as u64 {
+        ..=MOST => Ok(bytes),
+        _ => Err(io::Error::other(format!("it is longer than 256 MiB{hint}"))),
     }
-    Ok(())
 }
 
-fn write_over(path: &Path, bytes: &[u8], may_replace: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
-    let target = linked(path)?;
-    let replaced = match fs::metadata(&target) {
-        Ok(metadata) if !metadata.is_file() => return Err("it is not a regular file".to_owned()),
-        Ok(metadata) if metadata.permissions().readonly() => return Err("it is read-only".to_owned()),
-        Ok(metadata) => {
-            may_replace(&target)?;
-            Some(metadata)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.to_string()),
-    };
+/// Reads a run, which is a regular file.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    // Opening a pipe without a writer would never end.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    read(fs::File::open(path)?, "")
+}
+
+/// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's mode. Refuses to replace a run.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let (target, replaced) = target(path)?;
+    if replaced.is_some() && schema::is_in(&target) {
+        return Err("it is a run, which only --overwrite replaces; choose another name".to_owned());
+    }
+    if let Some(folder) = target.parent() {
+        fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    }
     replace(&target, replaced, bytes).map_err(|error| error.to_string())
+}
+
+/// Writes a run or a report, a new file or over an older one.
+pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), String> {
+    let (target, replaced) = may_write_result(path, overwrite)?;
+    replace(&target, replaced, bytes).map_err(|error| error.to_string())
+}
+
+/// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
+pub fn may_write_result(path: &Path, overwrite: bool) -> Result<(PathBuf, Option<Metadata>), String> {
+    let (target, replaced) = target(path)?;
+    if !folder(&target).is_dir() {
+        return Err(format!("the folder {} is not there", folder(&target).display()));
+    }
+    match &replaced {
+        Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),
+        Some(_) if !schema::is_in(&target) && !is_report(&target) => {
+            Err("it is neither a run nor a report, which is all that --overwrite replaces".to_owned())
+        }
+        _ => Ok((target, replaced)),
+    }
+}
+
+/// The file behind links, and what is there.
+fn target(path: &Path) -> Result<(PathBuf, Option<Metadata>), String> {
+    let target = linked(path)?;
+    match fs::metadata(&target) {
+        Ok(metadata) if !metadata.is_file() => Err("it is not a regular file".to_owned()),
+        Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
+        Ok(metadata) => Ok((target, Some(metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((target, None)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Whether a file is empty, or has the beginning and the other mark of a report.
+fn is_report(target: &Path) -> bool {
+    let Ok(there) = read_regular(target) else { return false };
+    let there = String::from_utf8_lossy(&there);
+    there.is_empty() || report::MARKS.iter().any(|(begin, within)| there.starts_with(begin) && there.contains(within))
+}
+
+fn folder(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// The path itself, or the target of a link.
@@ -70,13 +102,8 @@ fn linked(path: &Path) -> Result<PathBuf, String> {
 }
 
 fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(folder)?;
     remove_on_signals();
-    let mut file = begin(folder)?;
+    let mut file = begin(folder(target))?;
     let written = file.write_all(bytes).and_then(|()| match replaced {
         Some(metadata) => file.as_file().set_permissions(metadata.permissions()),
         None => Ok(()),

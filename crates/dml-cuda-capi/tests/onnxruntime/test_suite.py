@@ -1,8 +1,6 @@
-"""run_onnx.py of `dml-cuda suite --onnx`: it times nothing that is wrong, runs elsewhere or is not replaced, and loses no file."""
+"""The worker of `dml-cuda bench --runner onnxruntime`: it times nothing that is wrong, runs elsewhere or is not replaced."""
 
-import contextlib
 import importlib.util
-import io
 import json
 import os
 import subprocess
@@ -16,19 +14,19 @@ import numpy as np
 import onnx
 from common import LIBRARY, reverse
 
-SCRIPT = Path(__file__).resolve().parents[4] / "crates/dml-cuda-cli/src/bench/suite/run_onnx.py"
+SCRIPT = Path(__file__).resolve().parents[4] / "crates/dml-cuda-cli/src/bench/worker.py"
 
 
 def load(path):
-    spec = importlib.util.spec_from_file_location("run_onnx", path)
+    spec = importlib.util.spec_from_file_location("worker", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-run_onnx = load(SCRIPT)
+worker = load(SCRIPT)
 
-WORK = {"bytes": 4096, "dispatches": 2, "check": False}
+WORK = {"dispatches": 2, "check": False, "optional": False}
 SETTINGS = {"provider": "CPUExecutionProvider", "library": None, "device_id": 0, "samples": 2}
 
 
@@ -54,7 +52,7 @@ class LengthsOfEveryFeature:
 
     def run_with_iobinding(self, binding):
         self.session.run_with_iobinding(binding)
-        case, inputs = self.case, run_onnx.make_inputs(self.case)
+        case, inputs = self.case, worker.make_inputs(self.case)
         shape = list(case["shape"])
         shape[case["time_axis"]] = 1
         lengths = np.zeros(int(np.prod(shape)), np.int64)
@@ -64,162 +62,103 @@ class LengthsOfEveryFeature:
 
 class Outputs(unittest.TestCase):
     def test_lengths_read_as_those_of_every_feature_are_seen(self):
-        real = run_onnx.make_session
+        real = worker.make_session
         for time, shape in [(1, [8, 32, 6]), (0, [32, 8, 6]), (1, [8, 32, 1]), (0, [32, 8, 1])]:
             case = reversal(shape, time)
             stand_in = lambda *arguments, case=case: LengthsOfEveryFeature(real(*arguments), case)
-            with self.subTest(shape=shape), mock.patch.object(run_onnx, "make_session", stand_in):
-                answer = run_onnx.run_case(case, SETTINGS)
+            with self.subTest(shape=shape), mock.patch.object(worker, "make_session", stand_in):
+                answer = worker.run_case(case, SETTINGS)
                 if shape[2] == 1:
-                    self.assertEqual(len(answer["samples"]), 2)
+                    self.assertEqual(len(answer["timed"]["samples"]), 2)
                 else:
                     self.assertRegex(answer["failed"], r"^the output is wrong: element \[.*\] is .*, must be .*; \d+ of these 1536 elements differ$")
-            self.assertEqual(len(run_onnx.run_case(case, SETTINGS)["samples"]), 2)
+            self.assertEqual(len(worker.run_case(case, SETTINGS)["timed"]["samples"]), 2)
 
     def test_ranges_are_exact_to_a_unit_or_the_running_sum(self):
-        with mock.patch.object(run_onnx, "CHUNK", 64):
+        with mock.patch.object(worker, "CHUNK", 64):
             for data_type in ("float32", "float64"):
                 start, delta = (np.array(value, data_type) for value in (-3.7, 0.1))
                 inputs = {"start": start, "delta": delta}
                 exact = (np.float64(start) + np.arange(1000) * np.float64(delta)).astype(data_type)
-                self.assertEqual(run_onnx.wrong_range(inputs, exact), (None, None))
+                self.assertEqual(worker.wrong_range(inputs, exact), (None, None))
                 # A kernel without a fused multiply-add rounds twice.
                 twice = start + np.arange(1000).astype(data_type) * delta
-                self.assertEqual(run_onnx.wrong_range(inputs, twice), (None, None))
+                self.assertEqual(worker.wrong_range(inputs, twice), (None, None))
                 off = exact.copy()
                 off[700] *= 1 + 3 * np.finfo(data_type).eps
-                self.assertIn("element [700] is", run_onnx.wrong_range(inputs, off)[0])
+                self.assertIn("element [700] is", worker.wrong_range(inputs, off)[0])
                 off[700] = np.nan
-                self.assertIn("element [700] is nan", run_onnx.wrong_range(inputs, off)[0])
+                self.assertIn("element [700] is nan", worker.wrong_range(inputs, off)[0])
                 steps = np.full(1000, delta)
                 steps[0] = start
                 sums = np.add.accumulate(steps, dtype=data_type)
-                self.assertIn("adds delta repeatedly", run_onnx.wrong_range(inputs, sums)[1])
+                self.assertIn("adds delta repeatedly", worker.wrong_range(inputs, sums)[1])
                 sums[-1] = np.nextafter(sums[-1], np.array(np.inf, data_type))
-                self.assertIn("the output is wrong", run_onnx.wrong_range(inputs, sums)[0])
+                self.assertIn("the output is wrong", worker.wrong_range(inputs, sums)[0])
             inputs = {"start": np.array(-32767, np.int16), "delta": np.array(1, np.int16)}
             numbers = np.arange(-32767, 0, dtype=np.int16)
-            self.assertEqual(run_onnx.wrong_range(inputs, numbers), (None, None))
+            self.assertEqual(worker.wrong_range(inputs, numbers), (None, None))
             numbers[20000] += 1
-            self.assertIn("element [20000] is -12766, must be -12767", run_onnx.wrong_range(inputs, numbers)[0])
+            self.assertIn("element [20000] is -12766, must be -12767", worker.wrong_range(inputs, numbers)[0])
 
     def test_a_kernel_of_another_provider_or_owner_is_not_timed(self):
-        case, real = reversal([8, 32], 1), run_onnx.make_session
-        self.assertIn("samples", run_onnx.run_case(case, {**SETTINGS, "library": LIBRARY}))
+        case, real = reversal([8, 32], 1), worker.make_session
+        self.assertIn("timed", worker.run_case(case, {**SETTINGS, "library": LIBRARY}))
         without = lambda model, settings, *profile: real(model, {**settings, "library": None}, *profile)
-        with mock.patch.object(run_onnx, "make_session", without), self.assertRaisesRegex(RuntimeError, "ONNX Runtime's own kernel ran"):
-            run_onnx.run_case(case, {**SETTINGS, "library": LIBRARY})
+        with mock.patch.object(worker, "make_session", without), self.assertRaisesRegex(RuntimeError, "ONNX Runtime's own kernel ran"):
+            worker.run_case(case, {**SETTINGS, "library": LIBRARY})
         on_cpu = lambda model, settings, *profile: real(model, SETTINGS, *profile)
-        with mock.patch.object(run_onnx, "make_session", on_cpu), self.assertRaisesRegex(RuntimeError, "ReverseSequence on CPUExecutionProvider"):
-            run_onnx.run_case(case, {**SETTINGS, "provider": "AnotherExecutionProvider"})
+        with mock.patch.object(worker, "make_session", on_cpu), self.assertRaisesRegex(RuntimeError, "ReverseSequence on CPUExecutionProvider"):
+            worker.run_case(case, {**SETTINGS, "provider": "AnotherExecutionProvider"})
 
     def test_the_models_are_onnx(self):
         for case in (reversal([9, 6, 5], 0), filling("i64", 5, 3, 70)):
-            onnx.checker.check_model(run_onnx.make_model(case), full_check=True)
+            onnx.checker.check_model(worker.make_model(case), full_check=True)
 
 
-class Runs(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        cases = [reversal([4, 8], 1), reversal([8, 4, 3], 0), filling("f64", 0.5, 0.25, 50, optional=True)]
-        models = {"cases": cases, "checks": [filling("i32", 1, 1, 3, name="check.range")]}
-        (self.folder / "manifest.json").write_text(json.dumps({"schema": 1, "id": "quick 1", "onnx": models}))
-        self.script(SCRIPT.read_text(encoding="utf-8"))
+class Answers(unittest.TestCase):
+    """A process answers the settings, then each case, with one line of JSON."""
 
-    def script(self, text):
-        (self.folder / "run_onnx.py").write_text(text, encoding="utf-8")
+    def ask(self, *questions, settings={}, text=None):
+        asked = [{"provider": "cpu", "library": None, "device_id": 0, "samples": 2, **settings}, *questions]
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "worker.py").write_text(text or SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
+            lines = "".join(json.dumps(question) + "\n" for question in asked)
+            found = subprocess.run([sys.executable, "worker.py"], cwd=folder, input=lines, stdout=subprocess.PIPE, text=True)
+        return found.returncode, [json.loads(line) for line in found.stdout.splitlines()]
 
-    def run_it(self, *arguments, code=0):
-        """What it prints. The process that runs the models is another one."""
-        printed, previous = io.StringIO(), os.getcwd()
-        os.chdir(self.folder)
-        try:
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-                found = load(self.folder / "run_onnx.py").main(["--provider", "cpu", "--samples", "2", *arguments])
-        except SystemExit as error:
-            found = error.code
-        finally:
-            os.chdir(previous)
-        if isinstance(found, str):
-            found, printed = 1, io.StringIO(found)
-        self.assertEqual(found or 0, code, printed.getvalue())
-        return printed.getvalue()
-
-    def read(self, name="run.json"):
-        return json.loads((self.folder / name).read_text())
-
-    def test_a_run_is_continued_and_nothing_else_is_replaced(self):
-        self.run_it("-o", "run.json", "--only", "4x8")
-        first = self.read()["cases"]
-        self.assertEqual([case["case"] for case in first], ["reverse_4x8_1"])
-        self.assertIn("3 cases, 1 outputs, 0 failed", self.run_it("-o", "run.json"))
-        self.assertEqual(self.read()["cases"][0], first[0])
-        self.assertEqual(self.read()["outputs"], {"check.range": "010000000200000003000000"})
-        self.assertIn("nothing left to time", self.run_it("-o", "run.json"))
-        self.assertIn("with dml-cuda", self.run_it("-o", "run.json", "--library", LIBRARY, code=1))
-        other = {"schema": 1, "machine": {"tool": "another tool"}}
-        for content in (json.dumps(other), json.dumps([1]), "a letter", ""):
-            (self.folder / "kept.json").write_text(content)
-            self.assertIn("is not replaced; choose another name", self.run_it("-o", "kept.json", code=1))
-            self.assertEqual((self.folder / "kept.json").read_text(), content)
-        self.assertIn("cannot be written", self.run_it("-o", "run.json/none.json", code=1))
-        self.assertEqual(sorted(os.listdir(self.folder)), ["kept.json", "manifest.json", "run.json", "run_onnx.py"])
-        self.run_it("--save-models", "models")
-        self.assertIn("cannot be written", self.run_it("--save-models", "models", code=1))
-
-    def test_a_crash_and_a_failure_are_rows_and_are_tried_again(self):
+    def broken(self, how):
         begin = "def make_session(model, settings, profile=None):\n"
-        breaks = begin + "    if b'reverse_4' in model: os._exit(3)\n    if b'range' in model: raise ValueError('no\\nkernel')\n"
-        self.script(SCRIPT.read_text(encoding="utf-8").replace(begin, breaks))
-        self.assertIn("1 cases, 0 outputs, 2 failed", self.run_it("-o", "run.json", code=1))
-        run = self.read()
-        self.assertEqual([(case["case"], case["error"]) for case in run["failed"]], [("reverse_4x8_1", "the process that ran it ended with exit code 3")])
-        self.assertEqual(run["failed_outputs"], {"check.range": "no kernel"})
-        self.assertIn("range_f64: no kernel", run["notes"])
-        self.script(SCRIPT.read_text(encoding="utf-8"))
-        self.assertIn("3 cases, 1 outputs, 0 failed", self.run_it("-o", "run.json"))
-        run = self.read()
-        self.assertEqual((run["failed"], run["failed_outputs"], len(run["notes"])), ([], {}, 1))
+        return SCRIPT.read_text(encoding="utf-8").replace(begin, begin + f"    {how}\n")
+
+    def test_each_question_has_one_answer(self):
+        cases = [reversal([4, 8], 1), filling("f64", 0.5, 0.25, 50), filling("i32", 1, 1, 3, check=True)]
+        code, (hello, reversed_, filled, output) = self.ask(*cases, settings={"library": LIBRARY})
+        self.assertEqual((code, hello["hello"]["provider"]), (0, "CPUExecutionProvider"))
+        self.assertIn(" with dml-cuda ", hello["hello"]["tool"])
+        self.assertEqual([len(answer["timed"]["samples"]) for answer in (reversed_, filled)], [2, 2])
+        self.assertEqual(output, {"output": "010000000200000003000000"})
+
+    def test_a_crash_and_a_failure_are_answers(self):
+        text = self.broken("if b'reverse_4' in model: raise ValueError('no\\nkernel')")
+        _, (_, failed, right) = self.ask(reversal([4, 8], 1), reversal([8, 4, 3], 0), text=text)
+        self.assertEqual((failed, "timed" in right), ({"failed": "no kernel"}, True))
+        _, (_, refused) = self.ask(reversal([4, 8], 1, optional=True), text=text)
+        self.assertEqual(refused, {"refused": "no kernel"})
+        code, answers = self.ask(reversal([4, 8], 1), text=self.broken("os._exit(3)"))
+        self.assertEqual((code, len(answers)), (3, 1))
 
     def test_what_is_missing_is_named(self):
-        self.assertIn("has no CUDAExecutionProvider, only", self.run_it("--provider", "cuda", "-o", "run.json", code=1))
-        self.assertIn("none.so is not a file", self.run_it("--library", "none.so", "-o", "run.json", code=1))
-        self.assertIn("is not the library of dml-cuda", self.run_it("--library", "manifest.json", "-o", "run.json", code=1))
-        self.assertIn("--only none is in the name of no model", self.run_it("--only", "none", "-o", "run.json", code=1))
-        self.assertIn("needs --provider and -o", self.run_it(code=2))
-        self.assertIn("--samples at least 1", self.run_it("--samples", "0", "-o", "run.json", code=2))
-        self.assertIn("argument --samples: invalid int value: 'x'", self.run_it("--samples", "x", "-o", "run.json", code=2))
-        (self.folder / "manifest.json").write_text("{}")
-        self.assertIn("`dml-cuda suite --onnx` writes them", self.run_it("-o", "run.json", code=1))
-        with mock.patch.dict(sys.modules, {"onnxruntime": None}):
-            self.assertIn("this script needs onnx, numpy, and onnxruntime", self.run_it("-o", "run.json", code=1))
-            self.assertIn("usage: ", self.run_it("--help"))
-        (self.folder / "manifest.json").write_text('{"schema": 2}')
-        self.assertIn("its schema is 2, must be at most 1", self.run_it("-o", "run.json", code=1))
-        self.assertFalse((self.folder / "run.json").exists())
+        failed = lambda **more: self.ask(**more)[1][0]["failed"]
+        self.assertIn("has no CUDAExecutionProvider, only", failed(settings={"provider": "cuda"}))
+        self.assertIn("is not the library of dml-cuda", failed(settings={"library": os.path.abspath(__file__)}))
+        text = SCRIPT.read_text(encoding="utf-8").replace("import onnxruntime as ort", "import no_onnxruntime as ort")
+        self.assertIn("--python must be a Python with onnx, numpy, and onnxruntime", failed(text=text))
 
-    @unittest.skipIf(os.name == "nt", "POSIX's devices and shell")
-    def test_devices_and_closed_pipes(self):
-        for device in ("/dev/zero", "/dev/full"):
-            self.assertIn("is not a regular file", self.run_it("-o", device, code=1))
-        # A warning and a summary that nobody reads end no run.
-        begin = "def make_session(model, settings, profile=None):\n"
-        self.script(SCRIPT.read_text(encoding="utf-8").replace(begin, begin + "    if b'reverse_4' in model: raise ValueError\n"))
-        for arguments in ("--provider CPU --samples 2 -o run.json", "--help"):
-            command = f"{{ {sys.executable} run_onnx.py {arguments}; echo $? >&3; }} 3>&2 2>&1 | true"
-            found = subprocess.run(["sh", "-c", command], cwd=self.folder, stderr=subprocess.PIPE, text=True)
-            self.assertEqual(found.stderr, "0\n")
-        run = self.read()
-        self.assertEqual((len(run["cases"]), len(run["failed"]), len(run["outputs"])), (2, 1, 1))
-
-    def test_a_model_of_a_newer_opset_is_a_note(self):
-        begin = "def make_session(model, settings, profile=None):\n"
+    def test_a_model_of_a_newer_opset_is_refused(self):
         error = "ONNX Runtime only *guarantees* support. Opset 25 is under development and support for this is limited. current official support till opset 21"
-        self.script(SCRIPT.read_text(encoding="utf-8").replace(begin, begin + f"    if b'range' in model: raise RuntimeError('{error}')\n"))
-        self.assertIn("2 cases, 0 outputs, 0 failed", self.run_it("-o", "run.json"))
-        self.assertIn("check.range: the model has opset 25, ONNX Runtime ", str(self.read()["notes"]))
+        _, (_, answer) = self.ask(reversal([4, 8], 1), text=self.broken(f"raise RuntimeError('{error}')"))
+        self.assertIn("the model has opset 25, ONNX Runtime ", answer["refused"])
 
 
 if __name__ == "__main__":

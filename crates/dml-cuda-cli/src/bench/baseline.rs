@@ -27,7 +27,7 @@ pub fn time(
     events::line(&events::device(device, true))?;
     let samples = sample_new(plain, bytes, iterations, repeat, device);
     let samples = samples.map_err(|error| format!("timing a plain {plain:?}: {error}"))?;
-    events::line(&events::dispatched("roof", &samples, repeat))?;
+    events::line(&events::dispatched("baseline", &samples, repeat))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,8 +2,8 @@
 
 use dml_cuda::{Buffer, BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc};
 
+use super::cases::Case;
 use super::repeated::Result;
-use super::suite::cases::Case;
 
 /// Elements of a reversal that are looked at.
 const PLACES: u64 = 64;

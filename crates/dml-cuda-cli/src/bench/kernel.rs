@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use dml_cuda::{Buffer, BufferBinding, Device};
 
+use super::cases::Case;
 use super::repeated::{sample, Dispatches, Result, Way};
-use super::suite::{case_named, cases::Case};
+use super::suite::case_named;
 use super::{baseline, check};
 use crate::run::events;
 use crate::run::samples::Samples;

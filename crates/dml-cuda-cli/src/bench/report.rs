@@ -1,23 +1,22 @@
-//! `dml-cuda report` and `dml-cuda compare`: runs as a table, Markdown, CSV, JSON, a page, a figure, or Google Benchmark's JSON.
+//! `dml-cuda report`: one run, or several next to the first, as a table, Markdown, CSV, JSON, a page or a figure.
 
 mod chart;
-mod lines;
 mod page;
-mod scale;
-mod svg;
 mod text;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use serde_json::json;
 
-use crate::bench::compare::{tell_apart, Comparison, Row};
-use crate::bench::record::{Failed, Run};
+use super::compare::{letter, tell_apart, Cell, Change, Comparison, Row};
+use super::run::Run;
 use crate::options::Guard;
-use crate::out::{self, say};
+use crate::out::{self, complain, say, shown};
 use crate::whole_file;
+
+/// More runs than this are no comparison that a person reads.
+const MOST_RUNS: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -29,12 +28,10 @@ pub enum Format {
     Csv,
     /// All figures
     Json,
-    /// One page with figures, for a browser
+    /// One page with a chart, for a browser
     Html,
-    /// The figure of how near each case is to a plain copy or fill
+    /// The chart alone
     Svg,
-    /// Google Benchmark's, of one run
-    Gbench,
 }
 
 impl Format {
@@ -53,27 +50,33 @@ impl Format {
 }
 
 /// How a report of each format begins, and what else is in it.
-const MARKS: [(&str, &str); 7] = [
-    ("A: ", "of roof"),
-    ("- **A: ", "of roof"),
-    ("case,type,mode,bytes,run,", "of_roof"),
+pub const MARKS: [(&str, &str); 6] = [
+    ("A: ", "of baseline"),
+    ("- **A: ", "of baseline"),
+    ("case,type,mode,bytes,run,", "of_baseline"),
     ("{\n  \"runs\": [", "\"not_compared\": ["),
-    ("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>", "of roof"),
-    ("<svg class=\"chart", "</svg>"),
-    ("{\n  \"benchmarks\": [", "\"library_build_type\": \"release\""),
+    (
+        "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"dml-cuda\">",
+        "</html>",
+    ),
+    ("<svg class=\"dml-cuda\"", "</svg>"),
 ];
 
 pub struct Options {
     pub runs: Vec<PathBuf>,
     pub labels: Vec<String>,
     pub threshold: f64,
-    pub guard: Option<Guard>,
+    pub guard: Guard,
     pub format: Option<Format>,
     pub to: Option<PathBuf>,
+    pub overwrite: bool,
 }
 
 /// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Options) -> Result<ExitCode, String> {
+    if options.runs.len() > MOST_RUNS {
+        return Err(format!("there are {} runs, must be at most {MOST_RUNS}", options.runs.len()));
+    }
     let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     if options.labels.len() > runs.len() {
         return Err(format!(
@@ -84,7 +87,9 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
     }
     runs.iter_mut().zip(&options.labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
-    let format = match (options.format, &options.to) {
+    printable(&mut runs);
+    let to = options.to.as_deref().filter(|path| *path != Path::new("-"));
+    let format = match (options.format, to) {
         (Some(format), _) => format,
         (None, Some(path)) if path.extension().is_some() => Format::of(path).ok_or_else(|| {
             format!("the name of {} has no ending of a format, must be .txt, .md, .csv, .json, .html or .svg, or give --format", path.display())
@@ -92,17 +97,10 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         (None, _) => Format::Table,
     };
     let comparison = Comparison::new(&runs, options.threshold);
-    let is_shared = |row: &Row| row.changes.iter().any(Option::is_some) || row.failures.iter().any(Option::is_some);
-    if runs.len() > 1 && !comparison.rows.iter().any(is_shared) {
-        let lines = text::conclusions_of(&comparison);
-        let outputs = match comparison.outputs.iter().any(|outputs| outputs.shared() > 0) {
-            true => format!("; they share outputs: {}", lines.join("; ")),
-            false => String::new(),
-        };
-        return Err(format!("the runs share no case, must be of the same suite{outputs}"));
-    }
-    if comparison.rows.is_empty() {
-        return Err("the runs have no case to report".to_owned());
+    let shares_cases = |row: &Row| row.changes.iter().any(Option::is_some) || row.causes.iter().any(Option::is_some);
+    let shares_outputs = comparison.outputs.iter().any(|outputs| outputs.shared() > 0);
+    if runs.len() > 1 && !shares_outputs && !comparison.rows.iter().any(shares_cases) {
+        return Err("the runs share no case and no output, must be of the same cases".to_owned());
     }
     let written = match format {
         Format::Table => text::table(&comparison),
@@ -110,78 +108,100 @@ pub fn report(options: &Options) -> Result<ExitCode, String> {
         Format::Csv => text::csv(&comparison)?,
         Format::Json => serde_json::to_string_pretty(&comparison).map_err(|error| error.to_string())? + "\n",
         Format::Html => page::page(&comparison, &runs),
-        Format::Svg => svg::standing_alone(&chart::of_roof(&comparison).wide),
-        Format::Gbench => match runs.as_slice() {
-            [run] => google_benchmark(run),
-            _ => return Err("gbench is of one run, must be asked of `report`".to_owned()),
-        },
+        Format::Svg => chart::standing_alone(&chart::groups(&comparison)),
     };
-    match &options.to {
+    match to {
         Some(path) => {
-            whole_file::write_report(path, written.as_bytes(), &MARKS)
+            whole_file::write_result(path, written.as_bytes(), options.overwrite)
                 .map_err(|error| format!("{}: {error}", path.display()))?;
             say!("Report written to '{}'", path.display())?;
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
-    if let Some(guard) = options.guard.as_ref().filter(|guard| guard.fail_on_slower) {
-        let regressions = comparison.regressions(guard.allow_different_outputs, guard.allow_missing);
-        if !regressions.is_empty() {
-            return Err(format!("--fail-on-slower: {}", regressions.join("; ")));
-        }
+    if !options.guard.fail_on_slower {
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    if let Some(why) = comparison.other_machine.iter().flatten().next() {
+        complain!("ERROR: --fail-on-slower: {why}");
+        return Ok(ExitCode::from(2));
+    }
+    let regressions = comparison.regressions(options.guard.allow_different_outputs, options.guard.allow_missing);
+    match regressions.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(format!("--fail-on-slower: {}", regressions.join("; "))),
+    }
 }
 
-/// What Google Benchmark's tools read: each sample is a repetition.
-fn google_benchmark(run: &Run) -> String {
-    let machine = &run.machine;
-    let mut benchmarks = Vec::new();
-    for timing in &run.cases {
-        let name = format!("{}/{}/{}", timing.work.case, timing.work.data_type, timing.work.mode.name());
-        let samples = timing.samples.values();
-        for (repetition, microseconds) in samples.iter().enumerate() {
-            benchmarks.push(json!({
-                "name": name,
-                "run_name": name,
-                "run_type": "iteration",
-                "repetitions": samples.len(),
-                "repetition_index": repetition,
-                "threads": 1,
-                "iterations": timing.work.dispatches,
-                "real_time": microseconds,
-                "cpu_time": microseconds,
-                "time_unit": "us",
-                "bytes_per_second": timing.work.bytes as f64 / microseconds * 1e6,
-            }));
-        }
+/// Text of runs may come from anywhere: it is cut, and has no control characters.
+fn printable(runs: &mut [Run]) {
+    for run in runs {
+        let machine = &mut run.machine;
+        let fields = [&mut machine.tool, &mut machine.commit, &mut machine.device, &mut machine.driver];
+        let more = [&mut machine.clocks, &mut machine.host, &mut machine.operating_system, &mut machine.date];
+        let rest = [&mut machine.command, &mut run.label, &mut run.timing, &mut run.suite];
+        let works = run.cases.iter_mut().flat_map(|timed| [&mut timed.work.case, &mut timed.work.data_type]);
+        let all = fields.into_iter().chain(more).chain(rest).chain(&mut run.notes).chain(works);
+        all.for_each(|text| *text = shown(text));
     }
-    for Failed { work, error } in &run.failed {
-        let name = format!("{}/{}/{}", work.case, work.data_type, work.mode.name());
-        benchmarks.push(json!({
-            "name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0, "threads": 1,
-            "error_occurred": true, "error_message": error,
-            "iterations": 0, "real_time": 0.0, "cpu_time": 0.0, "time_unit": "us",
-        }));
+}
+
+/// The columns of a case after its name, type, mode and bytes: those of each run, then what compares another run with the first.
+fn header(comparison: &Comparison) -> Vec<String> {
+    let count = comparison.runs.len();
+    let named = |run: usize, column: &str| match count {
+        1 => column.to_owned(),
+        _ => format!("{} {column}", letter(run)),
+    };
+    let of_runs = (0..count).flat_map(|run| ["µs", "noise", "GB/s", "of baseline"].map(|column| named(run, column)));
+    let of_changes =
+        (1..count).flat_map(|run| [format!("A / {}", letter(run)), "95 %".to_owned(), letter(run).to_string()]);
+    ["case", "type", "mode", "bytes"].map(str::to_owned).into_iter().chain(of_runs).chain(of_changes).collect()
+}
+
+fn of_row(row: &Row) -> Vec<String> {
+    let mut cells = vec![row.case.clone(), row.data_type.clone(), row.mode.name().to_owned(), bytes(row.bytes)];
+    for (cell, cause) in row.cells.iter().zip(&row.causes) {
+        cells.extend(of_cell(cell.as_ref(), cause.as_deref()));
     }
-    let context = json!({
-        "date": machine.date,
-        "host_name": machine.host,
-        "executable": machine.tool,
-        "device": machine.device,
-        "driver": machine.driver,
-        "library_build_type": "release",
-    });
-    format!("{:#}\n", json!({ "context": context, "benchmarks": benchmarks }))
+    row.changes.iter().for_each(|change| cells.extend(of_change(change.as_ref())));
+    cells
+}
+
+fn of_cell(cell: Option<&Cell>, cause: Option<&str>) -> [String; 4] {
+    let Some(cell) = cell else {
+        let why = cause.and_then(|cause| cause.split(':').next()).unwrap_or_default();
+        return [why.to_owned(), String::new(), String::new(), String::new()];
+    };
+    [
+        significant(cell.median, if cell.median < 1.0 { 3 } else { 4 }),
+        cell.noise.map_or_else(|| "?".to_owned(), percent),
+        significant(cell.gigabytes_per_second, 3),
+        cell.of_baseline.map(percent).unwrap_or_default(),
+    ]
+}
+
+fn of_change(change: Option<&Change>) -> [String; 3] {
+    let Some(change) = change else { return Default::default() };
+    [significant(change.speed_up, 3), interval(change.interval), change.status.name().to_owned()]
+}
+
+fn interval((low, high): (f64, f64)) -> String {
+    format!("{} to {}", significant(low, 3), significant(high, 3))
 }
 
 /// Percent without decimals.
 fn percent(fraction: f64) -> String {
-    format!("{:.0} %", fraction * 100.0)
+    match fraction * 100.0 {
+        value if value < 1e5 => format!("{value:.0} %"),
+        value => format!("{value:.0e} %"),
+    }
 }
 
-/// A positive number with so many significant digits, or all of its whole part, in groups of three.
+/// A positive number with so many significant digits, or all of its whole part, in groups of three. Very large and small ones as 1e308.
 fn significant(value: f64, digits: usize) -> String {
+    if !(1e-6..1e12).contains(&value) && value != 0.0 {
+        return format!("{value:.0e}");
+    }
     // In this form the exponent is that of the rounded number.
     let scientific = format!("{value:.*e}", digits - 1);
     let exponent: i32 = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
@@ -197,40 +217,17 @@ fn significant(value: f64, digits: usize) -> String {
     grouped + fraction
 }
 
-/// A factor of 1 or more, in two digits and zeros.
-fn factor(value: f64) -> String {
-    significant(format!("{value:.1e}").parse().unwrap_or(value), 2)
-}
-
-/// Four significant digits, and at most nanoseconds.
-fn microseconds(value: f64) -> String {
-    significant(value, if value < 1.0 { 3 } else { 4 })
-}
-
-/// GB/s.
-fn rate(value: f64) -> String {
-    significant(value, 3)
-}
-
 /// KiB, MiB or GiB.
 fn bytes(value: u64) -> String {
-    match value {
-        0..1024 => format!("{value} B"),
-        1024..1_048_576 => format!("{:.4} KiB", Short(value as f64 / 1024.0)),
-        1_048_576..1_073_741_824 => format!("{:.4} MiB", Short(value as f64 / 1_048_576.0)),
-        _ => format!("{:.4} GiB", Short(value as f64 / 1_073_741_824.0)),
-    }
-}
-
-/// A number in three digits or all before the point.
-struct Short(f64);
-
-impl std::fmt::Display for Short {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let decimals = if self.0 < 10.0 { 2 } else { usize::from(self.0 < 100.0) };
-        let text = format!("{:.decimals$}", self.0);
-        f.write_str(if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
-    }
+    let (divisor, unit) = match value {
+        0..1024 => return format!("{value} B"),
+        1024..1_048_576 => (1024.0, "KiB"),
+        1_048_576..1_073_741_824 => (1_048_576.0, "MiB"),
+        _ => (1_073_741_824.0, "GiB"),
+    };
+    let text = significant(value as f64 / divisor, 3);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
 }
 
 #[cfg(test)]
@@ -239,13 +236,16 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
+        let times = [0.8312, 2.127, 9.9996, 163.701, 16370.0, 1234567.8];
         assert_eq!(
-            [0.8312, 2.127, 9.9996, 163.701, 16370.0, 1234567.8].map(microseconds),
+            times.map(|value| significant(value, if value < 1.0 { 3 } else { 4 })),
             ["0.831", "2.127", "10.00", "163.7", "16,370", "1,234,568"]
         );
-        assert_eq!([0.0951, 0.95, 2.0, 45.25, 4473.2].map(rate), ["0.0951", "0.950", "2.00", "45.2", "4,473"]);
-        assert_eq!([1.004, 3.97, 9.96, 27.4, 213.0, 21_345.0].map(factor), ["1.0", "4.0", "10", "27", "210", "21,000"]);
+        assert_eq!(
+            [0.0951, 0.95, 45.25, 1e308].map(|value| significant(value, 3)),
+            ["0.0951", "0.950", "45.2", "1e308"]
+        );
         assert_eq!([512, 4096, 5 << 19, 3 << 29].map(bytes), ["512 B", "4 KiB", "2.5 MiB", "1.5 GiB"]);
-        assert_eq!(percent(0.947), "95 %");
+        assert_eq!([0.947, 1e300].map(percent), ["95 %", "1e302 %"]);
     }
 }

@@ -1,10 +1,4 @@
-//! `dml-cuda suite`: a folder of models that this runner and DxDispatch time, case by case.
-
-pub mod cases;
-pub mod checks;
-pub mod manifest;
-mod models;
-mod onnx;
+//! The cases of a bench, and `dml-cuda suite`, which writes them as models.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,15 +8,17 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use dml_cuda::{BufferTensorDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
 
+use super::cases::{self, Case};
+use super::work::{Mode, Work};
+use super::{checks, models, onnx};
 use crate::model::npy;
 use crate::out::say;
-use crate::schema;
-use crate::whole_file;
-use cases::Case;
-use manifest::{Entry, Manifest, Mode, Work};
 
 /// Bytes of the plain work by whose rate floors are computed.
 pub const LARGE_BASELINE: u64 = 512 << 20;
+
+/// Sizes of the plain copies and fills that the cases are compared with.
+const BASELINES: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, LARGE_BASELINE, 1 << 30];
 
 /// How large the tensors of a suite may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,12 +32,10 @@ pub enum Tier {
 }
 
 impl Tier {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Standard => "standard",
-            Self::Full => "full",
-        }
+    /// Tier and release, which tell the cases.
+    pub fn id(self) -> String {
+        let name = self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        format!("{name} {}", env!("CARGO_PKG_VERSION"))
     }
 
     fn most_bytes(self) -> u64 {
@@ -53,162 +47,143 @@ impl Tier {
     }
 }
 
-/// The script that times the ONNX models.
-const RUN_ONNX: &str = "run_onnx.py";
+/// One case for a runner. Its model and its dispatchable have its name.
+pub struct Job {
+    pub name: String,
+    pub work: Work,
+    pub task: Task,
+}
 
-/// Sizes of the plain copies and fills that the cases are compared with.
-const BASELINES: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30];
+pub enum Task {
+    /// Time a case.
+    Time(Box<Case>),
+    /// Time a plain copy or fill of so many bytes.
+    Baseline(u64),
+    /// Write the output of a small operator.
+    Output {
+        desc: OperatorDesc,
+        length: fn(u32, u32) -> u32,
+        expected_to_differ: bool,
+    },
+    Onnx(onnx::Model),
+}
 
-/// Writes a suite's folder, a new one or over an older suite.
-pub fn write(folder: &Path, tier: Tier, with_onnx: bool) -> Result<ExitCode, String> {
-    match older(folder)? {
-        Some(manifest) => remove(folder, &manifest)?,
-        None => fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?,
+impl Job {
+    pub fn of_case(case: Case) -> Self {
+        let bytes = case.floor_bytes(&case.lengths());
+        let (data_type, mode) = (case.data_type().to_owned(), case.mode());
+        let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
+        Self { name: file_name(&case), work, task: Task::Time(Box::new(case)) }
     }
-    // An interrupted call leaves a suite of no cases, which the next call may replace.
-    save_manifest(folder, &Manifest::new(tier.name(), Vec::new()))?;
-    let save = |name: &str, bytes: &[u8]| {
-        let path = folder.join(name);
-        whole_file::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    let save_model = |name: &str, model: &serde_json::Value| {
-        let text = serde_json::to_string_pretty(model).map_err(|error| error.to_string())?;
-        save(&format!("{name}.json"), text.as_bytes())
-    };
 
-    let (mut entries, mut written) = (Vec::new(), BTreeSet::new());
-    for case in cases::all().iter().filter(|case| belongs(case, tier)) {
-        let name = file_name(case);
-        let lengths = case.lengths();
-        let lengths_file = match &case.desc {
-            OperatorDesc::ReverseSubsequences(reverse) => Some(lengths_name(reverse)),
-            _ => None,
-        };
-        if let Some(file) = lengths_file.as_ref().filter(|file| written.insert((*file).clone())) {
-            let shape = [lengths.len() as u64];
-            save(file, &npy::write(TensorDataType::UInt32, &shape, bytemuck::cast_slice(&lengths))?)?;
+    /// Whether its output is compared instead of its time.
+    pub fn is_output(&self) -> bool {
+        match &self.task {
+            Task::Output { .. } => true,
+            Task::Onnx(model) => model.check,
+            _ => false,
         }
-        save_model(&name, &models::timed(&name, &case.desc, case.in_place, lengths_file.as_deref()))?;
-        entries.push(entry(case, &lengths));
     }
-    for size in BASELINES.into_iter().filter(|&size| size <= tier.most_bytes()) {
-        let [copy, fill] = baselines(size);
-        save_model(&copy.name, &models::copy(&copy.name, size))?;
-        entries.extend([copy, fill]);
+
+    pub fn is_expected_to_differ(&self) -> bool {
+        matches!(self.task, Task::Output { expected_to_differ: true, .. })
     }
-    let mut manifest = Manifest::new(tier.name(), entries);
-    for (name, desc) in checks::checks() {
-        save_model(&name, &models::check(&name, &desc, checks::lengths_that_fit))?;
-        manifest.checks.push(name);
+
+    /// The model and the files that it reads: names and bytes.
+    pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
+        let mut files = Vec::new();
+        let model = match &self.task {
+            Task::Time(case) => {
+                let lengths = match &case.desc {
+                    OperatorDesc::ReverseSubsequences(desc) => Some(lengths_name(desc)),
+                    _ => None,
+                };
+                if let Some(name) = &lengths {
+                    let lengths = case.lengths();
+                    let bytes = bytemuck::cast_slice(&lengths);
+                    files.push((name.clone(), npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?));
+                }
+                models::timed(&self.name, &case.desc, case.in_place, lengths.as_deref())
+            }
+            Task::Baseline(bytes) if self.work.mode.is_directmls() => models::copy(&self.name, *bytes),
+            Task::Output { desc, length, .. } => models::check(&self.name, desc, *length),
+            Task::Baseline(_) | Task::Onnx(_) => return Ok(files),
+        };
+        let text = serde_json::to_string_pretty(&model).map_err(|error| error.to_string())?;
+        files.push((format!("{}.json", self.name), text.into_bytes()));
+        Ok(files)
     }
-    for (name, desc) in checks::over_long() {
-        save_model(&name, &models::check(&name, &desc, checks::counted_lengths))?;
-        manifest.over_long.push(name);
-    }
-    manifest.lengths = written.into_iter().collect();
-    if with_onnx {
-        manifest.onnx = Some(onnx::models(tier));
-        save(RUN_ONNX, include_bytes!("suite/run_onnx.py"))?;
-    }
-    save("run.sh", script(include_str!("suite/run.sh"), &manifest, "\n").as_bytes())?;
-    save("run.ps1", script(include_str!("suite/run.ps1"), &manifest, "\r\n").as_bytes())?;
-    save_manifest(folder, &manifest)?;
-    let (cases, checks) = (manifest.cases.len(), manifest.outputs().count());
-    say!("Suite '{}' written to '{}': {cases} models to time, {checks} to compare", manifest.id, folder.display())?;
-    if let Some(onnx) = &manifest.onnx {
-        let (cases, checks) = (onnx.cases.len(), onnx.checks.len());
-        say!("{} makes {cases} ONNX models to time, {checks} to compare", folder.join(RUN_ONNX).display())?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn save_manifest(folder: &Path, manifest: &Manifest) -> Result<(), String> {
-    let text = serde_json::to_string_pretty(manifest).map_err(|error| error.to_string())?;
-    let path = folder.join("manifest.json");
-    whole_file::write_record(&path, text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))
+/// Tells by the name of a case or of its model whether it is asked for. Others cost nothing: to count bytes takes long.
+pub type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+
+pub fn is_wanted(case: &Case, wanted: Wanted) -> bool {
+    wanted(&file_name(case)) || wanted(&case.name)
 }
 
-/// What is timed with a cold L2, of the names that are wanted: every case, of any size and at odd addresses too. No folder holds it.
-pub fn cold(wanted: impl Fn(&str) -> bool) -> Manifest {
-    let cases = cases::all().into_iter().filter(|case| wanted(&file_name(case)) || wanted(&case.name));
-    let cases = cases.map(|case| entry(&case, &case.lengths()));
-    let baselines = baselines(LARGE_BASELINE).into_iter().filter(|entry| wanted(&entry.name));
-    let mut entries: Vec<Entry> = cases.chain(baselines).collect();
+/// The cases of a tier, baselines, then small models whose outputs are compared.
+pub fn jobs(tier: Tier, wanted: Wanted) -> Vec<Job> {
+    let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, wanted));
+    let cases = cases.map(Job::of_case);
+    let baselines = BASELINES.into_iter().filter(|&size| size <= tier.most_bytes()).flat_map(baselines);
+    let of = |(name, desc): (String, OperatorDesc), length, expected_to_differ| {
+        let work = Work { case: name.clone(), data_type: String::new(), mode: Mode::Copy, bytes: 1, dispatches: 1 };
+        Job { name, work, task: Task::Output { desc, length, expected_to_differ } }
+    };
+    let checks = checks::checks().into_iter().map(|check| of(check, checks::lengths_that_fit, false));
+    let over_long = checks::over_long().into_iter().map(|check| of(check, checks::counted_lengths, true));
+    let others = baselines.chain(checks).chain(over_long);
+    cases.chain(others.filter(|job| wanted(&job.name) || wanted(&job.work.case))).collect()
+}
+
+/// Every case, of any size and at odd addresses too, for a cold L2.
+pub fn cold_jobs(wanted: Wanted) -> Vec<Job> {
+    let cases = cases::all().into_iter().filter(|case| is_wanted(case, wanted)).map(Job::of_case);
+    let baselines = baselines(LARGE_BASELINE).into_iter().filter(|job| wanted(&job.name));
+    let mut jobs: Vec<Job> = cases.chain(baselines).collect();
     // Queued one by one, a launch alone would be timed with its way to the GPU.
-    entries.iter_mut().for_each(|entry| entry.work.dispatches = entry.work.dispatches.max(10));
-    Manifest::new("cold", entries)
+    jobs.iter_mut().for_each(|job| job.work.dispatches = job.work.dispatches.max(10));
+    jobs
 }
 
-/// The case that a name of `cold` means.
+/// The case of a name.
 pub fn case_named(name: &str) -> Option<Case> {
     cases::all().into_iter().find(|case| file_name(case) == name)
 }
 
-fn entry(case: &Case, lengths: &[u32]) -> Entry {
-    let mode = match case.mode() {
-        "fill" => Mode::Fill,
-        "copy" => Mode::Copy,
-        _ => Mode::InPlace,
-    };
-    let (bytes, data_type) = (case.floor_bytes(lengths), case.data_type().to_owned());
-    let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
-    Entry { name: file_name(case), work }
-}
-
 /// A copy and a fill of memory of that size.
-fn baselines(size: u64) -> [Entry; 2] {
+fn baselines(size: u64) -> [Job; 2] {
     [(Mode::BaselineOfCopies, 2 * size), (Mode::BaselineOfFills, size)].map(|(mode, bytes)| {
         let (case, data_type) = (format!("{} MiB", size >> 20), "u32".to_owned());
         let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
-        Entry { name, work: Work { case, data_type, mode, bytes, dispatches: dispatches(bytes) } }
+        let work = Work { case, data_type, mode, bytes, dispatches: dispatches(bytes) };
+        Job { name, work, task: Task::Baseline(size) }
     })
 }
 
-/// The suite that a folder holds; none where the folder is new or empty.
-fn older(folder: &Path) -> Result<Option<Manifest>, String> {
-    let named = folder.display();
-    let metadata = match fs::metadata(folder) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let ending = folder.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-            return match ending.as_deref() {
-                Some("json" | "csv" | "html" | "htm" | "md" | "svg" | "txt" | "npy" | "bin" | "log") => {
-                    Err(format!("{named} has a file's name, must be a folder"))
-                }
-                _ => Ok(None),
-            };
-        }
-        Err(error) => return Err(format!("{named}: {error}")),
-    };
-    if !metadata.is_dir() {
-        return Err(format!("{named} is a file, must be a folder"));
+/// Writes the models of a tier into a new folder.
+pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    if folder.exists() && fs::read_dir(folder).map_err(failed)?.next().is_some() {
+        return Err(format!("{} is not empty, must be new", folder.display()));
     }
-    if fs::read_dir(folder).map_err(|error| format!("{named}: {error}"))?.next().is_none() {
-        return Ok(None);
-    }
-    Manifest::read(folder)
-        .map(Some)
-        .map_err(|error| format!("{named} is not empty, must be new, or hold a suite ({error})"))
-}
-
-/// Removes the files that the manifest of an older suite names, and nothing else.
-fn remove(folder: &Path, manifest: &Manifest) -> Result<(), String> {
-    let models = manifest.cases.iter().map(|entry| &entry.name).chain(manifest.outputs());
-    let script = manifest.onnx.as_ref().map(|_| RUN_ONNX.to_owned());
-    let files = models.map(|name| format!("{name}.json")).chain(manifest.lengths.iter().cloned()).chain(script);
-    // A name that leads elsewhere is none of a suite's.
-    for file in files.filter(|file| !file.contains(['/', '\\', ':']) && file != "manifest.json") {
-        let path = folder.join(file);
-        let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        if is_file && !schema::is_in(&path) {
-            fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut written = BTreeSet::new();
+    for job in jobs(tier, &|_| true) {
+        for (name, bytes) in job.files()? {
+            if written.insert(name.clone()) {
+                fs::write(folder.join(&name), bytes).map_err(failed)?;
+            }
         }
     }
-    Ok(())
+    let models = written.iter().filter(|name| name.ends_with(".json")).count();
+    say!("Suite '{}' written to '{}': {models} models", tier.id(), folder.display())?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Direct3D binds at multiples of 16 bytes, so that misaligned cases cannot be asked there.
-fn belongs(case: &Case, tier: Tier) -> bool {
+/// Direct3D binds at multiples of 16 bytes, so that no suite has misaligned cases.
+pub fn belongs(case: &Case, tier: Tier) -> bool {
     let bytes = |tensor: &BufferTensorDesc| tensor.total_tensor_size_in_bytes;
     let largest = match &case.desc {
         OperatorDesc::ReverseSubsequences(reverse) => bytes(&reverse.input_tensor).max(bytes(&reverse.output_tensor)),
@@ -231,7 +206,7 @@ fn file_name(case: &Case) -> String {
     let name = format!("{words} {}", sizes.replace(", ", "x")).replace('*', "n").replace('^', "p");
     let words = name.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.skip_while(|word| *word == operator).collect();
-    format!("{operator}.{}.{}.{}", words.join("_"), case.data_type(), case.mode().replace(' ', "_"))
+    format!("{operator}.{}.{}.{}", words.join("_"), case.data_type(), case.mode().name().replace(' ', "_"))
 }
 
 /// `lengths.16384x1.8192.npy`, by the sizes of their tensor and the axis size.
@@ -246,11 +221,47 @@ fn lengths_name(desc: &ReverseSubsequencesDesc) -> String {
     format!("lengths.{}.{}.npy", sizes.join("x"), desc.input_tensor.sizes[desc.axis as usize])
 }
 
-/// A script with the models put in: names of those that DirectML runs, with their dispatches, and of those to compare.
-fn script(template: &str, manifest: &Manifest, newline: &str) -> String {
-    let timed = manifest.cases.iter().filter(|entry| entry.work.mode.is_directmls());
-    let timed: Vec<String> = timed.map(|entry| format!("{} {}", entry.name, entry.work.dispatches)).collect();
-    let outputs: Vec<&str> = manifest.outputs().map(String::as_str).collect();
-    let text = template.replace("@TIMED@", &timed.join("\n")).replace("@OUTPUTS@", &outputs.join("\n"));
-    text.replace('\n', newline)
+#[cfg(all(test, in_repository))]
+mod tests {
+    use super::*;
+    use crate::bench::run::Run;
+
+    /// Runs with a cold L2 are compared with what an older bench recorded.
+    #[test]
+    fn an_older_record_has_the_cases_of_a_cold_run() {
+        let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record/nvidia-h200/2026-11-22.json");
+        let record = Run::read(Path::new(record)).expect("a run");
+        let cold = cold_jobs(&|_| true);
+        let is_missing = |work: &Work| {
+            let same = |other: &Work| other.key() == work.key() && other.bytes == work.bytes;
+            !cold.iter().any(|job| same(&job.work))
+        };
+        let missing = record.cases.iter().map(|timed| &timed.work).filter(|work| is_missing(work)).map(Work::name);
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new());
+        assert_eq!(cold.len(), record.cases.len() + 2, "and a copy and a fill of 512 MiB");
+        for job in &cold[..record.cases.len()] {
+            let case = case_named(&job.name).expect("a case");
+            let named = (case.name.as_str(), case.data_type(), case.mode());
+            assert_eq!(named, (job.work.case.as_str(), job.work.data_type.as_str(), job.work.mode));
+        }
+    }
+
+    /// A row of a comparison is equal work: ONNX's lengths take 8 bytes each, but count as the suite's 4.
+    #[test]
+    fn onnx_models_do_the_work_of_the_suites_models() {
+        let (jobs, models) = (jobs(Tier::Quick, &|_| true), onnx::jobs(Tier::Quick, &|_| true));
+        let mut shared = 0;
+        for model in models.iter().filter(|job| !job.is_output()) {
+            if let Some(job) = jobs.iter().find(|job| job.work.key() == model.work.key()) {
+                assert_eq!((&job.work.bytes, &job.name), (&model.work.bytes, &model.name));
+                shared += 1;
+            }
+        }
+        let outputs = models.iter().filter(|job| job.is_output()).count();
+        assert_eq!((shared, models.len() - outputs, outputs), (17, 32, 36));
+        let has_features = |job: &&Job| matches!(&job.task, Task::Onnx(model) if model.has_features());
+        let twins = models.iter().filter(|job| job.work.case.starts_with("one feature"));
+        assert!(twins.clone().count() == 5 && !twins.clone().any(|job| has_features(&job)));
+        assert!(models.iter().filter(has_features).count() > 12);
+    }
 }

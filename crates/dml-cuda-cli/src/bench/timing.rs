@@ -1,119 +1,175 @@
-//! `dml-cuda bench`: times a suite, model by model, each in a process of its own, with this runner or with DxDispatch.
-
-mod agreement;
-mod child;
-mod progress;
+//! `dml-cuda bench`: times cases, each in a process of its own, and writes the run case by case.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::bench::import::hexadecimal;
-use crate::bench::record::{Failed, Timing};
-use crate::bench::suite::cold;
-use crate::bench::suite::manifest::{Entry, Manifest, Work};
-use crate::out::{complain, say};
-use agreement::{begin, check_device};
-use child::{Runner, Timed};
-use progress::Progress;
+use super::machine;
+use super::progress::Progress;
+use super::run::{Outcome, Output, Run, Timed, SCHEMA};
+use super::runner::{self, Answer, Asked, Device};
+use super::suite::{Job, Tier};
+use crate::out::{self, complain, say};
+use crate::whole_file;
 
 pub struct Options {
-    /// A suite; where there is none, this program's cases are timed with a cold L2.
-    pub folder: Option<PathBuf>,
+    /// `-` is standard output.
     pub to: PathBuf,
+    pub overwrite: bool,
+    pub tier: Tier,
     /// Cases whose names hold this.
     pub only: Option<String>,
-    pub samples: u32,
-    /// DxDispatch, or what prints the same; this program else.
-    pub runner: Option<PathBuf>,
-    pub adapter: Option<String>,
+    pub asked: Asked,
 }
 
-pub fn run(options: &Options) -> Result<ExitCode, String> {
-    let wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
-    let suite = options.folder.as_deref().map(Manifest::read).transpose()?;
-    let runner = Runner::new(options)?;
-    let manifest = suite.unwrap_or_else(|| cold(wanted));
-    // A suite's names are those of files. Reports have those of cases.
-    let is_wanted = |entry: &Entry| wanted(&entry.name) || wanted(&entry.work.case);
-    let entries: Vec<&Entry> =
-        manifest.cases.iter().filter(|entry| is_wanted(entry) && runner.runs(entry.work.mode)).collect();
-    let checks: Vec<&String> = manifest.outputs().filter(|name| wanted(name)).collect();
-    if entries.is_empty() && checks.is_empty() {
-        let only = options.only.as_deref().unwrap_or_default();
-        return Err(format!("--only '{only}' is in the name of no model that this runner times"));
-    }
-    let (mut run, mut file) = begin(options, &manifest, &runner)?;
-    // What failed is tried again.
-    let has = |entry: &Entry| run.cases.iter().any(|timing| timing.work.key() == entry.work.key());
-    let jobs: Vec<(&String, Option<&Entry>)> = entries
-        .into_iter()
-        .filter(|entry| !has(entry))
-        .map(|entry| (&entry.name, Some(entry)))
-        .chain(checks.into_iter().filter(|name| !run.outputs.contains_key(*name)).map(|name| (name, None)))
-        .collect();
-    let to = options.to.display();
+pub fn run(options: Options) -> Result<ExitCode, String> {
+    let Options { to, overwrite, tier, only, asked } = options;
+    let mut file = RunFile::new(&to, overwrite)?;
+    let samples = asked.samples;
+    let mut runner = runner::start(asked)?;
+    let jobs = runner.jobs(tier, &|name| only.as_ref().is_none_or(|only| name.contains(only.as_str())));
     if jobs.is_empty() {
-        let (cases, outputs) = (run.cases.len(), run.outputs.len());
-        say!("Run '{}' in '{to}': nothing left to time, {cases} cases and {outputs} outputs are there", run.label)?;
-        return Ok(ExitCode::SUCCESS);
+        let only = only.unwrap_or_default();
+        return Err(format!("--only '{only}' is in the name of no case that this runner times"));
     }
+    let mut machine = machine::host();
+    (machine.tool, machine.commit) = (runner.tool(), runner.commit());
+    let suite = runner.suite(tier);
+    let mut run = Run { schema: SCHEMA, suite, machine, samples, planned: jobs.len(), ..Run::default() };
     let mut progress = Progress::new(jobs.len());
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
-    for (name, entry) in jobs {
-        progress.begins(name);
-        let outcome = match entry {
-            Some(entry) => {
-                runner.time(entry, options.samples).map(|Timed { device, dispatches, samples, baseline }| {
-                    let work = Work { dispatches, ..entry.work.clone() };
-                    (device, Outcome::Case(Timing { work, samples, baseline }))
-                })
-            }
-            None => runner.output(name).map(|(device, output)| (device, Outcome::Output(hexadecimal(&output)))),
-        };
-        run.failed.retain(|failed| entry.is_none_or(|entry| failed.work.key() != entry.work.key()));
-        run.failed_outputs.remove(name);
-        match outcome {
-            Ok((device, outcome)) => {
-                check_device(&mut run, device, options)?;
-                match outcome {
-                    Outcome::Case(timing) => run.cases.push(timing),
-                    Outcome::Output(digits) => drop(run.outputs.insert(name.clone(), digits)),
-                }
-            }
-            Err(error) => {
-                let times = failures.entry(error.clone()).or_default();
-                *times += 1;
-                // The same error of every model is said once.
-                if *times == 1 {
-                    progress.warn(&format!("{name}: {error}"));
-                }
-                match entry {
-                    Some(entry) => run.failed.push(Failed { work: entry.work.clone(), error }),
-                    None => drop(run.failed_outputs.insert(name.clone(), error)),
-                }
+    for job in &jobs {
+        progress.begins(&job.name);
+        let answer = runner.answer(job).and_then(|answer| {
+            set_device(&mut run, &answer.device)?;
+            Ok(answer)
+        });
+        if let Err(error) = &answer {
+            let times = failures.entry(error.clone()).or_default();
+            *times += 1;
+            // The same error of several cases is printed once.
+            if *times == 1 {
+                progress.warn(&format!("{}: {error}", job.name));
             }
         }
-        // A run of which nothing is known is no file.
-        if !run.cases.is_empty() || !run.outputs.is_empty() {
-            file.write(&run)?;
-        }
+        add(&mut run, job, answer);
+        file.write(&run)?;
         progress.ends();
     }
     progress.clear();
     for (error, times) in failures.iter().filter(|(_, times)| **times > 1) {
-        complain!("WARNING: {} more models failed in the same way: {error}", times - 1);
+        complain!("WARNING: {} more cases failed in the same way: {error}", times - 1);
     }
-    if run.cases.is_empty() && run.outputs.is_empty() {
-        return Err("nothing was timed: every model failed".to_owned());
+    drop(runner);
+    ended(&run, &file)
+}
+
+fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
+    if !has_figures(run) {
+        return Err("nothing was timed: every case failed".to_owned());
     }
-    let (cases, outputs, failed) = (run.cases.len(), run.outputs.len(), failures.values().sum::<usize>());
-    say!("Run '{}' written to '{to}': {cases} cases, {outputs} outputs, {failed} failed", run.label)?;
+    let count = |is_wanted: fn(&&Outcome) -> bool| run.outcomes().filter(is_wanted).count();
+    let cases = count(|outcome| !outcome.samples().is_empty());
+    let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
+    let failed = run.failures();
+    if file.is_stdout() {
+        let text = run.to_json()?;
+        out::with(|out| out.write_all(text.as_bytes()))?;
+    } else {
+        say!(
+            "Run '{}' written to '{}': {cases} cases, {outputs} outputs, {failed} failed",
+            run.label,
+            file.path.display()
+        )?;
+    }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a model leaves in the run.
-enum Outcome {
-    Case(Timing),
-    Output(String),
+fn has_figures(run: &Run) -> bool {
+    run.outcomes().any(|outcome| matches!(outcome, Outcome::Each(_) | Outcome::Medians(_) | Outcome::Bytes(_)))
+}
+
+/// Puts an answer into the run.
+fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
+    let (mut work, mut baseline) = (job.work.clone(), None);
+    let outcome = match answer {
+        Ok(answer) => {
+            (work.dispatches, baseline) = (answer.dispatches, answer.baseline);
+            let notes = answer.notes.into_iter().filter(|note| !note.is_empty());
+            notes.for_each(|note| {
+                if !run.notes.contains(&note) {
+                    run.notes.push(note);
+                }
+            });
+            answer.outcome
+        }
+        Err(error) => Some(Outcome::Error(error)),
+    };
+    match outcome {
+        None => run.planned -= 1,
+        Some(written) if job.is_output() => {
+            let expected_to_differ = job.is_expected_to_differ();
+            run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
+        }
+        Some(outcome) => run.cases.push(Timed { work, outcome, baseline }),
+    }
+}
+
+/// All cases must run on one device.
+fn set_device(run: &mut Run, found: &Device) -> Result<(), String> {
+    let machine = &mut run.machine;
+    if machine.device.is_empty() {
+        run.label = format!("{} on {}", machine.tool, found.name);
+        machine.device.clone_from(&found.name);
+        machine.driver.clone_from(&found.driver);
+        machine.clocks.clone_from(&found.clocks);
+        run.timing.clone_from(&found.timing);
+    }
+    if run.machine.device == found.name {
+        return Ok(());
+    }
+    Err(format!("it ran on {}, must run on {} as the cases before it", found.name, run.machine.device))
+}
+
+/// The file of a run, and the bytes that this process wrote there.
+struct RunFile<'a> {
+    path: &'a Path,
+    overwrite: bool,
+    written: Option<String>,
+}
+
+impl<'a> RunFile<'a> {
+    fn new(path: &'a Path, overwrite: bool) -> Result<Self, String> {
+        let file = Self { path, overwrite, written: None };
+        if !file.is_stdout() {
+            whole_file::may_write_result(path, overwrite).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        Ok(file)
+    }
+
+    fn is_stdout(&self) -> bool {
+        self.path == Path::new("-")
+    }
+
+    /// Writes the run, unless another process has written there, or nothing is known yet.
+    fn write(&mut self, run: &Run) -> Result<(), String> {
+        if self.is_stdout() || !has_figures(run) {
+            return Ok(());
+        }
+        let failed = |error: String| format!("{}: {error}", self.path.display());
+        let text = run.to_json()?;
+        match &self.written {
+            None => whole_file::write_result(self.path, text.as_bytes(), self.overwrite).map_err(failed)?,
+            Some(written) if std::fs::read_to_string(self.path).is_ok_and(|there| there == *written) => {
+                whole_file::write_result(self.path, text.as_bytes(), true).map_err(failed)?;
+            }
+            Some(_) => {
+                return Err(failed(
+                    "another process changed it, must be written by one bench at a time; it stays".to_owned(),
+                ))
+            }
+        }
+        self.written = Some(text);
+        Ok(())
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use dml_cuda::TensorDataType;
+
 use super::json::{Node, Result};
 use super::resource::is_image;
 
@@ -19,6 +21,14 @@ pub fn binds(bindings: &Bindings, resource: &str) -> bool {
 }
 
 impl Command {
+    /// The resource that a dispatch writes, if the command binds it.
+    pub fn output(&self) -> Option<&str> {
+        match self {
+            Self::Dispatch { bindings, .. } => bindings.get("OutputTensor").map(|source| source.resource.as_str()),
+            _ => None,
+        }
+    }
+
     pub fn uses(&self, name: &str) -> bool {
         match self {
             Self::Dispatch { bindings, .. } => binds(bindings, name),
@@ -36,6 +46,14 @@ pub struct Source {
     pub element_size: Option<u64>,
 }
 
+impl Source {
+    /// The byte of the resource at which the range begins.
+    pub fn offset_in_bytes(&self, data_type: Option<TensorDataType>) -> Option<u64> {
+        let of_type = data_type.map(|data_type| u64::from(data_type.size_in_bits() / 8));
+        self.offset.checked_mul(self.element_size.or(of_type).unwrap_or(1))
+    }
+}
+
 /// Reads a command.
 pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn Fn(&str) -> bool) -> Result<Command> {
     let known = |member: &str, exists: &dyn Fn(&str) -> bool, what: &str| -> Result<String> {
@@ -44,9 +62,11 @@ pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn F
         if exists(text) {
             Ok(text.to_owned())
         } else {
-            Err(name.error(format!("\"{text}\""), format!("the name of a {what} of this model")))
+            Err(name.error(name.kind(), format!("the name of a {what} of this model")))
         }
     };
+    node.check_names(&MEMBERS)?;
+    refuse_thread_groups(node)?;
     let type_node = node.require("type")?;
     match type_node.string()?.to_ascii_lowercase().as_str() {
         "dispatch" => Ok(Command::Dispatch {
@@ -60,19 +80,38 @@ pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn F
         "writefile" => Ok(Command::WriteFile {
             resource: known("resource", resources, "resource")?,
             target_path: target_path(&node.require("targetPath")?)?,
-            dimensions: node
-                .get_or("dimensions", Vec::new(), |node| node.elements()?.iter().map(|n| n.u32()).collect())?,
+            dimensions: node.optional_list("dimensions")?.unwrap_or_default(),
         }),
-        other => Err(type_node.error(format!("\"{other}\""), "dispatch, print or writeFile")),
+        _ => Err(type_node.error(type_node.kind(), "dispatch, print or writeFile")),
     }
+}
+
+/// The members of all commands.
+const MEMBERS: [&str; 8] =
+    ["type", "dispatchable", "bindings", "threadGroupCount", "resource", "verbose", "targetPath", "dimensions"];
+
+/// Only shaders have thread groups, but DxDispatch reads them of every command.
+fn refuse_thread_groups(node: &Node) -> Result<()> {
+    let Some(groups) = node.member("threadGroupCount")? else { return Ok(()) };
+    let is_count = |node: &Node| node.u32().is_ok();
+    if !groups.elements().is_ok_and(|groups| groups.len() == 3 && groups.iter().all(is_count)) {
+        groups.refuse(groups.kind(), "an array of 3 integers");
+    }
+    Ok(())
 }
 
 fn target_path(node: &Node) -> Result<String> {
     match node.string()? {
         path if is_image(path) => {
-            Err(node.error(format!("\"{path}\", an image"), "another file: this runner writes no images"))
+            Err(node.error(format!("{}, an image", node.kind()), "another file: this runner writes no images"))
         }
-        path => Ok(path.to_owned()),
+        path => {
+            // `C:` names a drive. DxDispatch does not fail if it cannot write.
+            if path.contains(['<', '>', '|', '?', '*']) || path.chars().skip(2).any(|character| character == ':') {
+                node.differs(node.kind(), "a name that Windows takes, without <, >, |, ?, * and :");
+            }
+            Ok(path.to_owned())
+        }
     }
 }
 
@@ -83,24 +122,58 @@ pub fn bindings(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Binding
 }
 
 fn binding(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Source> {
-    if node.value.as_array().is_some() {
+    if node.is_array() {
         // DxDispatch accepts a list at every bind point. The bind points of these operators take one resource.
         return match node.elements()?.as_slice() {
             [one] => binding(one, resources),
             many => Err(node.error(format!("a list of {}", many.len()), "one resource")),
         };
     }
-    let name = if node.value.as_object().is_some() { node.require("name")? } else { node.clone() };
+    let name = if node.is_object() { node.require("name")? } else { node.clone() };
     let resource = name.string()?;
     if !resources(resource) {
-        return Err(name.error(format!("\"{resource}\""), "the name of a resource of this model"));
+        return Err(name.error(name.kind(), "the name of a resource of this model"));
     }
     let mut source = Source { resource: resource.to_owned(), offset: 0, element_size: None };
-    if node.value.as_object().is_some() {
-        source.offset = node.get_or("elementOffset", 0, |node| node.u64())?;
-        let optional = |name: &str| node.get(name)?.map(|node| node.u64()).transpose();
-        optional("elementCount")?;
-        source.element_size = optional("elementSizeInBytes")?.filter(|&size| size > 0);
+    if node.is_object() {
+        node.check_names(&[
+            "name",
+            "elementOffset",
+            "elementCount",
+            "elementSizeInBytes",
+            "format",
+            "counter",
+            "counterOffsetBytes",
+        ])?;
+        source.offset = node.optional_u64("elementOffset")?.unwrap_or(0);
+        node.optional_u64("elementCount")?;
+        source.element_size = node.optional_u64("elementSizeInBytes")?.filter(|&size| size > 0);
+        refuse_shader_members(node, resources)?;
     }
     Ok(source)
+}
+
+/// Members for shaders, which DxDispatch reads of every binding.
+fn refuse_shader_members(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<()> {
+    if let Some(offset) = node.member("counterOffsetBytes")?.filter(|offset| offset.u64().is_err()) {
+        offset.refuse(offset.kind(), "an integer of 0 or more");
+    }
+    if let Some(format) = node.member("format")?.filter(|format| !format.string().is_ok_and(is_dxgi_format)) {
+        format.refuse(format.kind(), "the name of a DXGI_FORMAT");
+    }
+    if let Some(counter) = node.member("counter")?.filter(|counter| !counter.string().is_ok_and(resources)) {
+        counter.refuse(counter.kind(), "the name of a resource");
+    }
+    Ok(())
+}
+
+/// Whether a name has the form of those of uncompressed formats: channels with their bits, then a kind.
+fn is_dxgi_format(name: &str) -> bool {
+    let name = name.strip_prefix("DXGI_FORMAT_").unwrap_or(name);
+    let Some((channels, kind)) = name.split_once('_') else { return name == "UNKNOWN" };
+    let channels_fit = channels.split_inclusive(|c: char| c.is_ascii_digit()).all(|part| {
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        letters.len() <= 1 && letters.bytes().all(|letter| b"RGBADXE".contains(&letter))
+    });
+    channels_fit && matches!(kind, "TYPELESS" | "FLOAT" | "UNORM" | "UNORM_SRGB" | "UINT" | "SNORM" | "SINT")
 }

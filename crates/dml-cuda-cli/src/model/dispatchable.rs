@@ -12,10 +12,16 @@ use super::value;
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {
-    let type_node = match node.get("type")? {
-        Some(found) => found,
-        None => node.get("Type")?.map_or_else(|| node.require("type"), Ok)?,
-    };
+    let (lower, upper) = (node.get("type")?, node.get("Type")?);
+    match (&lower, &upper) {
+        (None, _) => node.refuse("without \"type\"", "an object that has it, in lower case"),
+        (Some(lower), Some(upper)) if lower.kind() != upper.kind() => {
+            upper.refuse(upper.kind(), "the same as \"type\", or left out");
+        }
+        _ => {}
+    }
+    let type_node = lower.or(upper).map_or_else(|| node.require("type"), Ok)?;
+    refuse_options(node)?;
     let name = type_node.string()?;
     let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
     let Some(operator) = OperatorType::from_name(name) else {
@@ -23,22 +29,57 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
             "hlsl" => type_node.error("\"hlsl\", a compute shader", only),
             "onnx" => type_node.error("\"onnx\", an ONNX model", only),
             "dmlserializedgraph" => type_node.error(format!("\"{name}\", a serialized graph"), only),
-            _ => type_node.error(format!("\"{name}\""), only),
+            _ => type_node.error(type_node.kind(), only),
         });
     };
-    let desc = match node.get("desc")? {
-        Some(desc) => desc,
-        None => node.get("Desc")?.unwrap_or_else(|| node.clone()),
+    let apart = match node.get("desc")? {
+        Some(desc) => Some(desc),
+        None => node.get("Desc")?,
     };
+    // Members of the descriptor may be next to the type.
+    let around: &[&str] = if apart.is_some() { &[] } else { &MEMBERS };
+    if apart.is_some() {
+        node.check_names(&MEMBERS)?;
+    }
+    let desc = apart.unwrap_or_else(|| node.clone());
     Ok(match operator {
-        OperatorType::FillValueSequence => fill_value_sequence(&desc)?.into(),
-        OperatorType::ReverseSubsequences => reverse_subsequences(&desc)?.into(),
-        _ => return Err(type_node.error(format!("\"{name}\""), only)),
+        OperatorType::FillValueSequence => fill_value_sequence(&desc, around)?.into(),
+        OperatorType::ReverseSubsequences => reverse_subsequences(&desc, around)?.into(),
+        _ => return Err(type_node.error(type_node.kind(), only)),
     })
 }
 
-fn fill_value_sequence(desc: &Node) -> Result<FillValueSequenceDesc> {
-    desc.check_case(&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"])?;
+const MEMBERS: [&str; 7] = ["type", "Type", "desc", "Desc", "bindings", "executionFlags", "dmlCompileType"];
+
+/// What DxDispatch refuses of the members that change nothing here.
+fn refuse_options(node: &Node) -> Result<()> {
+    const FLAGS: [&str; 4] =
+        ["NONE", "ALLOW_HALF_PRECISION_COMPUTATION", "DISABLE_META_COMMANDS", "DESCRIPTORS_VOLATILE"];
+    if let Some(flags) = node.member("executionFlags")? {
+        let refuse = |flag: &Node| {
+            let name = flag.string().unwrap_or_default();
+            if !FLAGS.contains(&name.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(name)) {
+                flag.refuse(flag.kind(), format!("{} or {}", FLAGS[..3].join(", "), FLAGS[3]));
+            }
+        };
+        match flags.elements() {
+            Ok(each) => each.iter().for_each(refuse),
+            Err(_) => refuse(&flags),
+        }
+    }
+    if let Some(mode) = node.member("dmlCompileType")?.filter(|mode| mode.kind() != "\"DmlCompileOp\"") {
+        // DxDispatch was recorded to crash in the other mode.
+        mode.refuse(mode.kind(), "\"DmlCompileOp\", or left out");
+    }
+    if let Some(bindings) = node.get("bindings")? {
+        let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
+        bindings.refuse("given", required);
+    }
+    Ok(())
+}
+
+fn fill_value_sequence(desc: &Node, around: &[&str]) -> Result<FillValueSequenceDesc> {
+    desc.check_names(&[&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"], around].concat())?;
     let value_data_type = data_type(&desc.require("ValueDataType")?)?;
     Ok(FillValueSequenceDesc {
         output_tensor: tensor(&desc.require("OutputTensor")?)?,
@@ -48,8 +89,8 @@ fn fill_value_sequence(desc: &Node) -> Result<FillValueSequenceDesc> {
     })
 }
 
-fn reverse_subsequences(desc: &Node) -> Result<ReverseSubsequencesDesc> {
-    desc.check_case(&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"])?;
+fn reverse_subsequences(desc: &Node, around: &[&str]) -> Result<ReverseSubsequencesDesc> {
+    desc.check_names(&[&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"], around].concat())?;
     Ok(ReverseSubsequencesDesc {
         input_tensor: tensor(&desc.require("InputTensor")?)?,
         sequence_lengths_tensor: tensor(&desc.require("SequenceLengthsTensor")?)?,
@@ -81,7 +122,7 @@ pub fn write(desc: &OperatorDesc) -> Value {
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
 pub fn data_type(node: &Node) -> Result<TensorDataType> {
     let name = node.string()?;
-    name.parse().map_err(|_| node.error(format!("\"{name}\""), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
+    name.parse().map_err(|_| node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
 }
 
 /// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes. Validation reports a
@@ -90,11 +131,17 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     if let Some(tensor_type) = node.get("Type")? {
         let name = tensor_type.string()?;
         if !matches!(name, "DML_TENSOR_TYPE_BUFFER" | "BUFFER") {
-            return Err(tensor_type.error(format!("\"{name}\""), "DML_TENSOR_TYPE_BUFFER"));
+            return Err(tensor_type.error(tensor_type.kind(), "DML_TENSOR_TYPE_BUFFER"));
         }
     }
-    let desc = node.get("Desc")?.unwrap_or_else(|| node.clone());
-    desc.check_case(&[
+    let apart = node.get("Desc")?;
+    if apart.is_some() {
+        node.check_names(&["Type", "Desc"])?;
+    }
+    let desc = apart.unwrap_or_else(|| node.clone());
+    desc.check_names(&[
+        "Type",
+        "Desc",
         "DataType",
         "Flags",
         "DimensionCount",
@@ -103,44 +150,37 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
         "TotalTensorSizeInBytes",
         "GuaranteedBaseOffsetAlignment",
     ])?;
-    let sizes_node = desc.require("Sizes")?;
-    let sizes = numbers(&sizes_node)?;
-    if let Some(count) = desc.get("DimensionCount")? {
-        let found = count.u32()?;
-        if found as usize != sizes.len() {
-            return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));
-        }
+    desc.require("Sizes")?;
+    let sizes = desc.optional_list("Sizes")?.unwrap_or_default();
+    let count = desc.optional_u32("DimensionCount")?.filter(|count| *count as usize != sizes.len());
+    if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")?) {
+        return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));
     }
-    let strides =
-        desc.get("Strides")?.map(|strides| numbers(&strides)).transpose()?.filter(|strides| !strides.is_empty());
+    let strides = desc.optional_list("Strides")?.filter(|strides| !strides.is_empty());
     let data_type = data_type(&desc.require("DataType")?)?;
     let mut tensor = match &strides {
         Some(strides) => BufferTensorDesc::strided(data_type, &sizes, strides),
         None => BufferTensorDesc::packed(data_type, &sizes),
     };
-    if let Some(total) = desc.get("TotalTensorSizeInBytes")? {
-        tensor.total_tensor_size_in_bytes = total.u64()?;
+    if let Some(total) = desc.optional_u64("TotalTensorSizeInBytes")? {
+        tensor.total_tensor_size_in_bytes = total;
     }
-    tensor.guaranteed_base_offset_alignment = desc.get_or("GuaranteedBaseOffsetAlignment", 0, |node| node.u32())?;
+    tensor.guaranteed_base_offset_alignment = desc.optional_u32("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
     tensor.flags = desc.get_or("Flags", TensorFlags::None, flags)?;
     Ok(tensor)
 }
 
 /// One flag, or a list of them.
 fn flags(node: &Node) -> Result<TensorFlags> {
-    if node.value.as_array().is_some() {
+    if node.is_array() {
         let flags = node.elements()?.iter().map(flags).collect::<Result<Vec<_>>>()?;
         return Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None));
     }
     match node.string()? {
         "DML_TENSOR_FLAG_NONE" | "NONE" => Ok(TensorFlags::None),
         "DML_TENSOR_FLAG_OWNED_BY_DML" | "OWNED_BY_DML" => Ok(TensorFlags::OwnedByDml),
-        other => Err(node.error(format!("\"{other}\""), "DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML")),
+        _ => Err(node.error(node.kind(), "DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML")),
     }
-}
-
-fn numbers(node: &Node) -> Result<Vec<u32>> {
-    node.elements()?.iter().map(|element| element.u32()).collect()
 }
 
 /// A tensor as DxDispatch writes it.

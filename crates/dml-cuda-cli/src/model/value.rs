@@ -4,10 +4,14 @@ use dml_cuda::{ScalarUnion, TensorDataType};
 use half::f16;
 
 use super::json::{Node, Result};
+use crate::out::shown;
 
 /// The bytes of one element, little endian.
 pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
     use TensorDataType as T;
+    if let Some(digits) = node.digits() {
+        refuse_number(node, digits, data_type);
+    }
     Ok(match data_type {
         T::Float16 => {
             let value = truncated(node.float()? as f32);
@@ -28,6 +32,27 @@ pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> 
             integer(node, data_type)?.to_le_bytes()[..width as usize].to_vec()
         }
     })
+}
+
+/// Records numbers of a type that DxDispatch refuses.
+fn refuse_number(node: &Node, digits: &str, data_type: TensorDataType) {
+    use TensorDataType as T;
+    let is_unsigned = matches!(data_type, T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64);
+    if is_unsigned && digits.starts_with('-') {
+        return node.refuse(shown(digits), format!("0 or more, because its type is {data_type}"));
+    }
+    if !data_type.is_float() {
+        return;
+    }
+    let value: f64 = digits.parse().unwrap_or(f64::NAN);
+    // DxDispatch takes an integer of 64 bits for a float only if a double holds it. Longer ones are doubles to it.
+    let of_64_bits = |integer: &i128| (i64::MIN.into()..=u64::MAX.into()).contains(integer);
+    let integer = digits.parse::<i128>().ok().filter(of_64_bits);
+    if !value.is_finite() {
+        node.refuse(shown(digits), "a number that a double can hold");
+    } else if integer.is_some_and(|integer| value as i128 != integer) {
+        node.refuse(digits, "an integer that a double holds exactly, or a number with a fraction");
+    }
 }
 
 /// A FLOAT16 without the bits that do not fit, as DxDispatch makes it: 0.1 is 0.0999756. Infinity from 65536 on.
@@ -73,7 +98,10 @@ fn integer(node: &Node, data_type: TensorDataType) -> Result<i128> {
 /// members, such as `{"UInt16": 15360}`.
 pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
     use TensorDataType as T;
-    if node.value.as_object().is_none() {
+    if !node.is_object() {
+        if node.is_text() {
+            node.refuse(node.kind(), "a number");
+        }
         let bytes = match data_type {
             T::UInt4 | T::Int4 => vec![integer(node, data_type)? as u8 & 15],
             _ => element_bytes(node, data_type)?,
@@ -81,6 +109,10 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
         return Ok(ScalarUnion::Bytes(padded(&bytes)));
     }
     let members = node.members()?;
+    let own = if data_type == T::Float16 { "UInt16" } else { data_type.name() };
+    if !members.iter().any(|(name, _)| name.eq_ignore_ascii_case(own)) {
+        node.refuse("an object without the type's member", format!("one of {data_type}"));
+    }
     let [(name, value)] = members.as_slice() else {
         return Err(
             node.error(format!("an object of {} members", members.len()), "an object of one member of the union")

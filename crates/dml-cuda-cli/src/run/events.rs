@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 use super::samples::{report, Samples};
 use crate::model::value::print_element;
 use crate::options::{Format, Options};
-use crate::out::{self, say};
+use crate::out::{self, say, shown};
 
 /// Writes an object as one line.
 pub fn line(event: &Value) -> Result<(), String> {
@@ -43,12 +43,16 @@ pub fn cuda_version(properties: &dml_cuda::Properties) -> String {
 
 /// A dispatch and its samples.
 pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
+    // No dispatches take no time. DxDispatch divides by their number, and prints `inf`.
+    let finite = |samples: &[f64]| -> Vec<f64> {
+        samples.iter().map(|sample| if sample.is_finite() { *sample } else { 0.0 }).collect()
+    };
     json!({
         "event": "dispatch",
         "dispatchable": name,
         "dispatches": repeat,
-        "cpu_milliseconds": samples.cpu,
-        "gpu_milliseconds": samples.gpu,
+        "cpu_milliseconds": finite(&samples.cpu),
+        "gpu_milliseconds": finite(&samples.gpu),
     })
 }
 
@@ -115,7 +119,7 @@ impl<'a> Printer<'a> {
             return line(&json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds }));
         }
         if self.options.timing_verbosity >= 1 {
-            say!("Initialize '{name}': {milliseconds:.4} ms")?;
+            say!("Initialize '{}': {milliseconds:.4} ms", shown(name))?;
         }
         Ok(())
     }
@@ -148,7 +152,7 @@ impl<'a> Printer<'a> {
         }
         let index_width = elements.len().to_string().len();
         out::with(|out| {
-            write!(out, "Resource '{name}':{}", if verbose { "\n" } else { " " })?;
+            write!(out, "Resource '{}':{}", shown(name), if verbose { "\n" } else { " " })?;
             for (n, element) in elements.enumerate() {
                 let text = print_element(element, data_type);
                 if verbose {
@@ -166,7 +170,7 @@ impl<'a> Printer<'a> {
         if self.is_json() {
             return line(&json!({ "event": "write", "resource": name, "path": path }));
         }
-        say!("Resource '{name}' written to '{path}'")
+        say!("Resource '{}' written to '{}'", shown(name), shown(path))
     }
 
     /// Printed before each command, with `--print_commands`.

@@ -10,13 +10,16 @@ use dml_cuda::{
 };
 
 use super::events::Printer;
+use super::memory;
 use super::samples::Samples;
 use crate::model::command::{Bindings, Command, Source};
+use crate::model::initial::Values;
 use crate::model::npy;
 use crate::model::resource::{self, Resource};
-use crate::model::strict::values;
+use crate::model::strict;
 use crate::model::Model;
 use crate::options::Options;
+use crate::out::{shown, Patience};
 use crate::whole_file;
 
 type Result<T> = std::result::Result<T, String>;
@@ -62,13 +65,21 @@ impl<'a> Executor<'a> {
             printer.initialized(&name, started.elapsed().as_secs_f64() * 1e3)?;
             operators.insert(name, (compiled, dispatchable.bindings));
         }
+        memory::check(&model.resources, device)?;
+        let mut patience = Patience::default();
         let mut resources = HashMap::new();
         for (name, mut resource) in model.resources {
-            let failed = |error: dml_cuda::BufferError| format!("resource '{name}': {error}");
+            let failed = |error: dml_cuda::BufferError| format!("resource '{}': {error}", shown(&name));
             let buffer = device.create_buffer(resource.size_in_bytes).map_err(failed)?;
-            let initial = std::mem::take(&mut resource.initial_values);
-            buffer.write(resource.initial_values_offset, &initial).map_err(failed)?;
-            resources.insert(name, Placed { buffer, resource, initial_length: initial.len() as u64 });
+            let values = std::mem::replace(&mut resource.initial_values, Values::Bytes(Vec::new()));
+            let (mut at, end) = (resource.initial_values_offset, values.length());
+            values.write(|part| {
+                buffer.write(at, part).map_err(failed)?;
+                at += part.len() as u64;
+                patience.tell(|| format!("filling resource '{}': {} of {end} bytes", shown(&name), at));
+                Ok::<(), String>(())
+            })?;
+            resources.insert(name, Placed { buffer, resource, initial_length: end });
         }
         let stream = device.create_stream().map_err(|error| error.to_string())?;
         let executor = Self { options, printer, stream, resources, operators, files_read: model.files };
@@ -127,7 +138,7 @@ impl<'a> Executor<'a> {
             if !bytes.is_empty() {
                 lengths.buffer.read(lengths.offset, &mut bytes).map_err(|error| error.to_string())?;
             }
-            if let Some((found, required)) = values::long_lengths(&bytes, desc) {
+            if let Some((found, required)) = strict::long_lengths(&bytes, desc) {
                 return Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}"));
             }
         }
@@ -203,9 +214,7 @@ impl<'a> Executor<'a> {
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
         let placed = self.placed(&source.resource)?;
-        let of_type = placed.resource.data_type.map(|data_type| u64::from(data_type.size_in_bits() / 8));
-        let element_size = source.element_size.or(of_type).unwrap_or(1);
-        let offset = source.offset.checked_mul(element_size);
+        let offset = source.offset_in_bytes(placed.resource.data_type);
         let offset = offset.ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
         let size_in_bytes = placed.buffer.size_in_bytes().saturating_sub(offset);
         Ok(BufferBinding::range(&placed.buffer, offset, size_in_bytes))

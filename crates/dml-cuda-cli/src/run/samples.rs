@@ -1,7 +1,7 @@
 //! Timings of a dispatch, printed as DxDispatch does.
 
 use crate::options::Options;
-use crate::out::say;
+use crate::out::{say, shown};
 
 /// One sample per iteration, in milliseconds. Those of the GPU are of the last iterations; the CPU device has none.
 #[derive(Default)]
@@ -44,6 +44,7 @@ fn statistics(samples: &[f64]) -> Option<Statistics> {
 
 /// Prints the timings of a dispatch.
 pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), String> {
+    let name = shown(name);
     let iterations = samples.count();
     // Cold are the first iterations, and at least one is hot.
     let cold = iterations.saturating_sub(1).min(options.warmup_samples) as usize;

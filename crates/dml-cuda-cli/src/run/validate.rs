@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 use crate::model;
 use crate::model::json::Document;
 use crate::options::Format;
-use crate::out;
+use crate::out::{self, shown};
 
 /// Prints a line for each dispatchable, and one for each rule that it breaks at this level. Fails if any is broken.
 pub fn at_level(document: &Document, level: FeatureLevel, format: Format) -> Result<ExitCode, String> {
@@ -46,7 +46,7 @@ fn verdicts(
             Err(unreadable) => ("rejected", vec![unreadable]),
         };
         all_accepted &= verdict == "accepted";
-        let _ = writeln!(text, "Dispatchable '{name}': {verdict}{by}");
+        let _ = writeln!(text, "Dispatchable '{}': {verdict}{by}", shown(&name));
         lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     out::with(|out| out.write_all(text.as_bytes()))?;
@@ -87,7 +87,7 @@ pub fn by_version(document: &Document, format: Format) -> Result<ExitCode, Strin
                 continue;
             }
             Err(unreadable) => {
-                let _ = writeln!(text, "Dispatchable '{name}': accepted by none\n  {unreadable}");
+                let _ = writeln!(text, "Dispatchable '{}': accepted by none\n  {unreadable}", shown(&name));
                 continue;
             }
         };
@@ -115,7 +115,7 @@ pub fn by_version(document: &Document, format: Format) -> Result<ExitCode, Strin
         let accepting: Vec<String> =
             ranges.iter().filter(|(broken, _)| broken.is_none()).map(|(_, range)| span(range)).collect();
         let accepting = if accepting.is_empty() { "none".to_owned() } else { accepting.join(" and ") };
-        let _ = writeln!(text, "Dispatchable '{name}': accepted by {accepting}");
+        let _ = writeln!(text, "Dispatchable '{}': accepted by {accepting}", shown(&name));
         for (broken, range) in &ranges {
             if let Some(broken) = broken {
                 let _ = writeln!(text, "  {}: {broken}", span(range));

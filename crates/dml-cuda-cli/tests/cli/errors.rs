@@ -89,7 +89,7 @@ fn bad_input_gets_one_clear_message() {
     before_anything("its header promises a shape of [99]", &source("short.npy"));
     before_anything("it is not a .npy file", &source("text.npy"));
     // Sizes beyond any machine's memory, and sizes that do not fit.
-    before_anything("allocating 1152921504606846976 bytes failed", &|m| {
+    before_anything("the resources are 1152921504606846976 bytes together, must be at most ", &|m| {
         m["resources"]["Out"]["sizeInBytes"] = json!(1u64 << 60)
     });
     before_anything("resources.Out.sizeInBytes is 8 bytes, must be enough for the 16 bytes of initialValues", &|m| {
@@ -157,6 +157,69 @@ fn input_that_would_be_ignored_or_rounded_is_an_error() {
     });
 }
 
+/// Misspelt members change a result without an error.
+#[test]
+fn a_member_that_nothing_reads_gets_a_warning() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let warned = |change: &dyn Fn(&mut Value), what: &str| {
+        let mut model = small();
+        change(&mut model);
+        let path = scratch.path().join("model.json");
+        fs::write(&path, model.to_string()).expect("written");
+        for options in [&[][..], &["--strict"], &["--validate"], &["--explain", "--target", "t4"]] {
+            let output = run(&[options, &[path.to_str().expect("UTF-8")]].concat());
+            let said = stderr(&output);
+            assert!(output.status.success() && said.matches(what).count() == 1, "{options:?}: {said}");
+        }
+    };
+    warned(
+        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["Stride"] = json!([2]),
+        "OutputTensor.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\"",
+    );
+    warned(
+        &|m| m["dispatchables"]["fill"]["executionFlag"] = json!("NONE"),
+        "dispatchables.fill.executionFlag is a member \"executionFlag\", which nothing reads; the nearest name is \"executionFlags\"",
+    );
+}
+
+/// What all resources need is compared with what there is before any is filled. Values are in memory once.
+#[cfg(target_os = "linux")]
+#[test]
+fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let limited = |kibibytes: u32, text: &str| {
+        fs::write(scratch.path().join("model.json"), text).expect("written");
+        let line = format!("ulimit -v {kibibytes}; \"$0\" model.json -a cpu");
+        let mut shell = std::process::Command::new("sh");
+        shell.current_dir(scratch.path()).args(["-c", &line]).arg(runner().get_program());
+        shell.output().expect("sh starts")
+    };
+    let of = |names: u32, count: u32, values: &str| {
+        let resource = |n| format!(r#""R{n}": {{ "initialValuesDataType": "UINT8", "initialValues": {values} }}"#);
+        let resources: Vec<String> = (0..names).map(resource).collect();
+        let text =
+            format!(r#"{{ "resources": {{ {} }}, "dispatchables": {{}}, "commands": [] }}"#, resources.join(","));
+        text.replace("COUNT", &count.to_string())
+    };
+    let constant = r#"{ "valueCount": COUNT, "value": 7 }"#;
+    let output = limited(2_000_000, &of(10, 300_000_000, constant));
+    let said = stderr(&output);
+    assert!(said.starts_with("ERROR: the resources are 3000000000 bytes together, must be at most "), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    for values in [constant, r#"{ "valueCount": COUNT, "valueStart": 7, "valueDelta": 1 }"#] {
+        let output = limited(1_000_000, &of(1, 700_000_000, values));
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    // 16 MB of text, 8 MB of values.
+    let array = format!("[{}7]", "7,".repeat(8_000_000));
+    let output = limited(300_000, &of(1, 0, &array));
+    assert!(output.status.success(), "{}", stderr(&output));
+    // An error in a long array has its place.
+    let text = of(1, 0, &format!("[{}256]", "7,\n".repeat(2_000)));
+    let said = stderr(&limited(1_000_000, &text));
+    assert!(said.contains("line 2001: resources.R0.initialValues[2000] is 256, must be from 0 to 255"), "{said}");
+}
+
 #[test]
 fn broken_files_and_options_get_one_clear_message() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -208,7 +271,7 @@ fn a_mistyped_command_gets_a_suggestion() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    for (word, meant) in [("reprot", "report"), ("Compare", "compare"), ("benhc", "bench"), ("suit", "suite")] {
+    for (word, meant) in [("reprot", "report"), ("Report", "report"), ("benhc", "bench"), ("suit", "suite")] {
         let one = said(&[word], 1);
         assert!(one.contains("cannot be read") && one.contains(&format!("did you mean '{meant}'?")), "{one}");
         for arguments in [&[word, "a.json"][..], &[word, "a.json", "b.json", "--threshold", "3"]] {

@@ -177,12 +177,14 @@ fn completions_and_a_manual_page_are_printed() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&run(&["completions", shell]));
         assert!(
-            script.contains("show_adapters") && !script.contains("pix_capture") && !script.contains("roof"),
+            script.contains("show_adapters") && !script.contains("pix_capture") && !script.contains("(kernel)"),
             "{script}"
         );
     }
     let page = stdout(&run(&["man"]));
-    assert!(page.contains(".TH dml-cuda 1"));
+    for section in [".TH dml-cuda 1", ".SH \"EXIT STATUS\"", ".SH EXAMPLES", ".SH FILES"] {
+        assert!(page.replace(".SH EXIT STATUS", ".SH \"EXIT STATUS\"").contains(section), "{section}");
+    }
     for (_, command) in page.lines().filter_map(|line| line.strip_suffix("(1)")?.split_once("cuda\\-")) {
         assert!(stdout(&run(&["man", command])).contains(&format!(".TH dml-cuda-{command} 1")), "{command}");
     }
@@ -191,11 +193,41 @@ fn completions_and_a_manual_page_are_printed() {
 
 #[cfg(unix)]
 #[test]
-fn bash_completes_the_options_of_a_command() {
-    let script = format!(
-        "{}\nCOMP_WORDS=(dml-cuda bench --on) COMP_CWORD=2\n_dml__cuda dml-cuda --on bench\necho \"${{COMPREPLY[@]}}\"",
-        stdout(&run(&["completions", "bash"]))
-    );
-    let found = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash starts");
-    assert_eq!(String::from_utf8_lossy(&found.stdout), "--only\n", "{}", String::from_utf8_lossy(&found.stderr));
+fn bash_completes_options_and_closed_lists() {
+    let completions = stdout(&run(&["completions", "bash"]));
+    for (words, word, previous, expected) in [
+        ("dml-cuda bench --on", "--on", "bench", "--only\n"),
+        ("dml-cuda --target h", "h", "--target", "h100\n"),
+        ("dml-cuda --directml 1.8", "1.8", "--directml", "1.8.0\n"),
+    ] {
+        let call = format!("_dml__cuda dml-cuda {word} {previous}\necho \"${{COMPREPLY[@]}}\"");
+        let script = format!("{completions}\nCOMP_WORDS=({words}) COMP_CWORD=2\n{call}");
+        let found = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash starts");
+        assert_eq!(String::from_utf8_lossy(&found.stdout), expected, "{}", String::from_utf8_lossy(&found.stderr));
+    }
+}
+
+/// Answers that were silent, mixed or wrong.
+#[test]
+fn options_answer_in_the_format_that_is_asked_for() {
+    let model = repository("models/reverse_subsequences.json");
+    let model = model.to_str().expect("UTF-8");
+    let none = events(&[model, "-a", "cpu", "-r", "0", "--format", "json"]);
+    assert_eq!(none[2]["cpu_milliseconds"][0], 0.0);
+    let both = events(&["-s", "-S", "--format", "json"]);
+    assert_eq!(both[0]["event"], "dependencies");
+    let output = run(&[model, "--validate", "--directml", "1.8"]);
+    assert!(stdout(&output).contains("accepted by DirectML 1.8.0\n"), "{}", stdout(&output));
+    let output = run(&["-m", model, "-m", "other.json"]);
+    assert!(stderr(&output).contains("NOTE: one model a run: other.json is ignored"), "{}", stderr(&output));
+    // A name with an escape sequence, and a file that is named as a command is.
+    let scratch = tempfile::tempdir().expect("a folder");
+    let named = json!({
+        "resources": { "a\u{1b}[2J\nb": { "initialValuesDataType": "UINT8", "initialValues": [1] } },
+        "dispatchables": {}, "commands": [{ "type": "print", "resource": "a\u{1b}[2J\nb" }],
+    });
+    fs::write(scratch.path().join("suite"), named.to_string()).expect("written");
+    let output = crate::runner().current_dir(scratch.path()).args(["./suite", "-a", "cpu"]).output();
+    let output = output.expect("the runner starts");
+    assert_eq!(stdout(&output).lines().nth(1), Some("Resource 'a\\u{1b}[2J\\nb': 1"), "{}", stderr(&output));
 }

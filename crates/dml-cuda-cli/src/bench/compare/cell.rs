@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::bench::record::{Run, Timing};
-use crate::bench::statistics::Quartiles;
-use crate::bench::suite::manifest::Mode;
+use crate::bench::run::{Run, Timed};
+use crate::bench::statistics::{ratio, Quartiles, FEW};
 use crate::bench::suite::LARGE_BASELINE;
+use crate::bench::work::Mode;
 
-/// Above this noise, (q75 − q25) / median, quartiles decide in place of medians. Taken for a noise that is not known.
-const UNSURE_NOISE: f64 = 0.10;
+/// Taken for the noise of a case with few values, as a logarithm.
+const FEW_NOISE: f64 = 0.10;
 
 /// Less work has no floor.
 const LEAST_FLOOR_BYTES: u64 = 8 << 20;
@@ -25,19 +25,19 @@ pub struct Cell {
     /// 10⁹ bytes a second.
     pub gigabytes_per_second: f64,
     /// The baseline's time over the case's.
-    pub of_roof: Option<f64>,
+    pub of_baseline: Option<f64>,
     /// The floor over the case's time: the bytes at the rate of a plain copy or fill of 512 MiB in the same run. `None` where the run has
     /// none, and for work that waits for its launch more than for memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_floor: Option<f64>,
-    #[serde(skip)]
-    pub quartiles: Quartiles,
 }
 
 #[derive(Clone, Copy, Serialize)]
 pub struct Change {
     /// The first run's time over this run's.
     pub speed_up: f64,
+    /// Holds the speed-up with at least 95 %.
+    pub interval: (f64, f64),
     pub status: Status,
 }
 
@@ -61,66 +61,61 @@ impl Status {
     }
 }
 
-pub fn cell(timing: &Timing, run: &Run) -> Cell {
-    let quartiles = Quartiles::of(timing.samples.values());
+pub fn cell(timed: &Timed, run: &Run) -> Cell {
+    let quartiles = Quartiles::of(timed.outcome.samples());
     Cell {
-        dispatches: timing.work.dispatches,
-        samples: timing.samples.values().len(),
+        dispatches: timed.work.dispatches,
+        samples: timed.outcome.samples().len(),
         median: quartiles.median,
-        noise: (timing.samples.values().len() > 1).then(|| quartiles.noise()),
-        gigabytes_per_second: timing.work.bytes as f64 / quartiles.median / 1e3,
-        of_roof: baseline_microseconds(timing, run).map(|baseline| baseline / quartiles.median),
-        of_floor: floor_microseconds(timing, run).map(|floor| floor / quartiles.median),
-        quartiles,
+        noise: (timed.outcome.samples().len() > 1).then(|| quartiles.noise()),
+        gigabytes_per_second: timed.work.bytes as f64 / quartiles.median / 1e3,
+        of_baseline: baseline_microseconds(timed, run).map(|baseline| baseline / quartiles.median),
+        of_floor: floor_microseconds(timed, run).map(|floor| floor / quartiles.median),
     }
 }
 
 /// Microseconds of the case's own baseline, or of its bytes at the rate of the plain work of the nearest size in the same run.
-fn baseline_microseconds(timing: &Timing, run: &Run) -> Option<f64> {
-    if timing.baseline.is_some() {
-        return timing.baseline;
+fn baseline_microseconds(timed: &Timed, run: &Run) -> Option<f64> {
+    if timed.baseline.is_some() {
+        return timed.baseline;
     }
-    let distance = |baseline: &&Timing| (baseline.work.bytes as f64 / timing.work.bytes as f64).ln().abs();
-    let nearest = baselines(timing, run).min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let distance = |baseline: &&Timed| (baseline.work.bytes as f64 / timed.work.bytes as f64).ln().abs();
+    let nearest = baselines(timed, run).min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     // Plain work of a quite other size says nothing: short work is bound by other things.
-    let near = distance(&nearest) <= 4f64.ln() || timing.work.bytes > nearest.work.bytes;
-    near.then(|| at_rate_of(nearest, timing.work.bytes))
+    let near = distance(&nearest) <= 4f64.ln() || timed.work.bytes > nearest.work.bytes;
+    near.then(|| at_rate_of(nearest, timed.work.bytes))
 }
 
 /// Microseconds of the case's bytes at the rate of plain work on 512 MiB.
-fn floor_microseconds(timing: &Timing, run: &Run) -> Option<f64> {
-    let moved = if timing.work.mode == Mode::Fill { LARGE_BASELINE } else { 2 * LARGE_BASELINE };
-    let large = baselines(timing, run).find(|baseline| baseline.work.bytes == moved)?;
-    (timing.work.bytes >= LEAST_FLOOR_BYTES).then(|| at_rate_of(large, timing.work.bytes))
+fn floor_microseconds(timed: &Timed, run: &Run) -> Option<f64> {
+    let moved = if timed.work.mode == Mode::Fill { LARGE_BASELINE } else { 2 * LARGE_BASELINE };
+    let large = baselines(timed, run).find(|baseline| baseline.work.bytes == moved)?;
+    (timed.work.bytes >= LEAST_FLOOR_BYTES).then(|| at_rate_of(large, timed.work.bytes))
 }
 
-fn baselines<'a>(timing: &Timing, run: &'a Run) -> impl Iterator<Item = &'a Timing> {
-    let mode = timing.work.mode.baseline();
-    run.cases.iter().filter(move |baseline| baseline.work.mode == mode)
+fn baselines<'a>(timed: &Timed, run: &'a Run) -> impl Iterator<Item = &'a Timed> {
+    let mode = timed.work.mode.baseline();
+    run.cases.iter().filter(move |baseline| baseline.work.mode == mode && !baseline.outcome.samples().is_empty())
 }
 
-fn at_rate_of(baseline: &Timing, bytes: u64) -> f64 {
-    Quartiles::of(baseline.samples.values()).median * bytes as f64 / baseline.work.bytes as f64
+fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
+    Quartiles::of(baseline.outcome.samples()).median * bytes as f64 / baseline.work.bytes as f64
 }
 
-/// FASTER and SLOWER only where the difference is above the threshold and above both noises. From a noise of 10 % on, only where
-/// the middle halves of the samples do not overlap: what noise can explain is UNSURE.
-pub fn change(a: &Cell, b: &Cell, threshold: f64) -> Change {
-    let speed_up = a.median / b.median;
-    let noise = a.noise.unwrap_or(UNSURE_NOISE).max(b.noise.unwrap_or(UNSURE_NOISE));
-    let least = (1.0 + threshold / 100.0).ln().max(noise.min(UNSURE_NOISE));
-    let noisy = noise > UNSURE_NOISE;
-    let overlap = a.quartiles.lower <= b.quartiles.upper && b.quartiles.lower <= a.quartiles.upper;
-    let status = match speed_up.ln() {
-        ln if ln.abs() > least && !(noisy && overlap) => {
-            if ln > 0.0 {
-                Status::Faster
-            } else {
-                Status::Slower
-            }
-        }
-        _ if noisy => Status::Unsure,
-        _ => Status::Same,
+/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE. Of few values the noise is not known: what
+/// they show counts from 10 % on, and the interval is as much wider.
+pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
+    let (speed_up, (low, high)) = ratio(a, b);
+    let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };
+    let least = unknown.max(1.0 + threshold / 100.0);
+    let status = if low > least {
+        Status::Faster
+    } else if high < 1.0 / least {
+        Status::Slower
+    } else if low >= 1.0 / least && high <= least {
+        Status::Same
+    } else {
+        Status::Unsure
     };
-    Change { speed_up, status }
+    Change { speed_up, interval: (low / unknown, high * unknown), status }
 }

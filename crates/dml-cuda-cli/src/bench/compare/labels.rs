@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::bench::record::Run;
+use crate::bench::run::Run;
 
 /// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
 pub fn tell_apart(runs: &mut [Run]) {
@@ -38,9 +38,9 @@ fn prefixed(prefix: &str, text: &str) -> String {
     }
 }
 
-/// A letter for each run, as the columns name it.
+/// A letter for each run, of which there are at most eight.
 pub fn letter(run: usize) -> char {
-    char::from(b'A' + (run % 26) as u8)
+    char::from(b'A' + run as u8)
 }
 
 #[cfg(test)]

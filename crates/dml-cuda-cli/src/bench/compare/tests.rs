@@ -1,14 +1,18 @@
 use super::*;
-use crate::bench::record::Samples;
-use crate::bench::suite::manifest::Work;
+use crate::bench::run::{Outcome, Output};
+use crate::bench::work::Work;
 
-fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timing {
+fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
     let (case, data_type) = (case.to_owned(), "f32".to_owned());
     let work = Work { case, data_type, mode, bytes, dispatches: 1 };
-    Timing { work, samples: Samples::Each(samples.to_vec()), baseline: None }
+    Timed { work, outcome: Outcome::Each(samples.to_vec()), baseline: None }
 }
 
-fn run(label: &str, cases: Vec<Timing>) -> Run {
+fn output(bytes: &str, expected_to_differ: bool) -> Output {
+    Output { written: Outcome::Bytes(bytes.to_owned()), expected_to_differ }
+}
+
+fn run(label: &str, cases: Vec<Timed>) -> Run {
     Run { label: label.to_owned(), cases, ..Run::default() }
 }
 
@@ -18,34 +22,65 @@ fn statuses(a: &[f64], b: &[f64]) -> Change {
     Comparison::new(&runs, 5.0).rows[0].changes[0].expect("both have it")
 }
 
+/// Thirty samples around a middle.
+fn around(middle: f64, spread: f64) -> Vec<f64> {
+    (0..30).map(|n| middle * (1.0 + spread * (f64::from(n * 7 % 30) / 29.0 - 0.5))).collect()
+}
+
 #[test]
-fn a_difference_is_one_above_noise_and_threshold_only() {
-    let (steady, noisy) = ([100.0, 100.0, 100.0], [92.0, 100.0, 108.0]);
-    assert_eq!(statuses(&steady, &[50.0; 3]).status, Status::Faster);
-    assert_eq!(statuses(&steady, &[50.0; 3]).speed_up, 2.0);
-    assert_eq!(statuses(&steady, &[200.0; 3]).status, Status::Slower);
-    assert_eq!(statuses(&steady, &[104.0; 3]).status, Status::Same);
-    assert_eq!(statuses(&steady, &[106.0; 3]).status, Status::Slower);
-    // A noise of 8 % hides 7 %, not 10 %.
-    assert_eq!(statuses(&noisy, &[107.0; 3]).status, Status::Same);
-    assert_eq!(statuses(&noisy, &[110.0; 3]).status, Status::Slower);
-    // Above 10 % the middle halves decide: 90 to 110 overlaps 105 to 115, and neither 10 nor 270 to 330.
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0, 110.0, 120.0]).status, Status::Unsure);
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[100.0; 3]).status, Status::Unsure);
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[10.0; 3]).status, Status::Faster);
-    assert_eq!(statuses(&[80.0, 100.0, 120.0], &[240.0, 300.0, 360.0]).status, Status::Slower);
-    // A long tail of slow samples explains nothing.
-    assert_eq!(statuses(&[90.0, 100.0, 1000.0], &[290.0, 300.0, 3000.0]).status, Status::Unsure);
-    assert_eq!(
-        statuses(&[90.0, 100.0, 100.0, 100.0, 1000.0], &[290.0, 300.0, 300.0, 900.0, 900.0]).status,
-        Status::Slower
-    );
+fn a_difference_is_one_only_beyond_the_threshold_and_the_interval() {
+    let steady = around(100.0, 0.01);
+    let status = |b: &[f64]| statuses(&steady, b).status;
+    assert_eq!(statuses(&[100.0; 30], &[50.0; 30]).speed_up, 2.0);
+    assert_eq!(status(&around(50.0, 0.01)), Status::Faster);
+    assert_eq!(status(&around(200.0, 0.01)), Status::Slower);
+    assert_eq!(status(&around(103.0, 0.01)), Status::Same);
+    assert_eq!(status(&around(107.0, 0.01)), Status::Slower);
+    // The interval reaches over the threshold.
+    assert_eq!(status(&around(105.0, 0.01)), Status::Unsure);
+    assert_eq!(status(&around(107.0, 0.4)), Status::Unsure);
+    assert_eq!(status(&around(200.0, 0.4)), Status::Slower);
+    // Ten samples with a noise of 246 % say nothing of a factor of 2.
+    let noisy = [10.0, 12.0, 15.0, 20.0, 45.0, 55.0, 130.0, 150.0, 160.0, 170.0];
+    assert_eq!(statuses(&noisy, &noisy.map(|sample| sample / 2.0)).status, Status::Unsure);
+    // Below seven values the threshold is 10 %, and their range counts.
+    assert_eq!(statuses(&[100.0], &[108.0]).status, Status::Same);
+    assert_eq!(statuses(&[100.0], &[112.0]).status, Status::Slower);
+    assert_eq!(statuses(&[95.0, 100.0, 105.0], &[108.0, 112.0, 116.0]).status, Status::Unsure);
+}
+
+/// Other work next to one of two runs of one program: every case is UNSURE, and the baselines say why.
+#[test]
+fn baselines_that_differ_say_that_the_machine_was_another() {
+    let on = |device: &str, factor: f64| {
+        let samples = |middle: f64| around(middle * factor, 0.01);
+        let cases = vec![
+            timing("x", Mode::Copy, 1 << 30, &samples(100.0)),
+            timing("512 MiB", Mode::BaselineOfCopies, 1 << 30, &samples(90.0)),
+        ];
+        let mut run = run(device, cases);
+        device.clone_into(&mut run.machine.device);
+        run
+    };
+    let compared = |a: Run, b: Run| {
+        let comparison = Comparison::new(&[a, b], 5.0);
+        (comparison.rows[0].changes[0].expect("both have it").status, comparison.other_machine[0].clone())
+    };
+    let (status, why) = compared(on("GPU", 2.0), on("GPU", 1.0));
+    assert_eq!(status, Status::Unsure);
+    assert!(why.is_some_and(|why| why.contains("1 baselines") && why.contains("by a factor of 2.00")));
+    assert_eq!(compared(on("GPU", 2.0), on("another GPU", 1.0)), (Status::Faster, None));
+    assert_eq!(compared(on("GPU", 1.02), on("GPU", 1.0)), (Status::Same, None));
+    let mut without = on("GPU", 1.0);
+    without.cases.truncate(1);
+    let said = Comparison::new(&[on("GPU", 1.0), without], 5.0).not_compared;
+    assert!(said.iter().any(|why| why.contains("share no baseline: nothing tells whether the machine was the same")));
 }
 
 #[test]
 fn a_guard_fails_for_slower_different_and_missing() {
     let outputs =
-        |pairs: &[(&str, &str)]| pairs.iter().map(|(name, bytes)| ((*name).to_owned(), (*bytes).to_owned())).collect();
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(name, bytes)| ((*name).to_owned(), output(bytes, false))).collect();
     let mut runs = [
         run("a", vec![timing("x", Mode::Copy, 8, &[1.0; 3]), timing("y", Mode::Copy, 8, &[1.0; 3])]),
         run("b", vec![timing("x", Mode::Copy, 8, &[2.0; 3]), timing("z", Mode::Copy, 8, &[1.0; 3])]),
@@ -64,7 +99,7 @@ fn a_guard_fails_for_slower_different_and_missing() {
 }
 
 #[test]
-fn a_roof_is_of_the_nearest_size_in_the_same_run() {
+fn a_baseline_is_of_the_nearest_size_in_the_same_run() {
     let run = run(
         "a",
         vec![
@@ -76,9 +111,9 @@ fn a_roof_is_of_the_nearest_size_in_the_same_run() {
         ],
     );
     let comparison = Comparison::new(&[run], 5.0);
-    let of_roof: Vec<Option<f64>> =
-        comparison.rows.iter().map(|row| row.cells[0].as_ref().and_then(|cell| cell.of_roof)).collect();
-    assert_eq!(of_roof, [Some(2.0 * 200.0 / 160.0 / 4.0), None, None]);
+    let of_baseline: Vec<Option<f64>> =
+        comparison.rows.iter().map(|row| row.cells[0].as_ref().and_then(|cell| cell.of_baseline)).collect();
+    assert_eq!(of_baseline, [Some(2.0 * 200.0 / 160.0 / 4.0), None, None]);
 }
 
 #[test]
@@ -95,15 +130,44 @@ fn what_cannot_be_compared_is_said() {
         suite.clone_into(&mut run.suite);
     }
     let said = Comparison::new(&runs, 5.0).not_compared;
-    runs[0].suite.clear();
+    assert!(said.iter().any(|why| why.contains("'a' has the cases of 'quick 0.1.0' and 'b' those of 'full 0.1.0'")));
     runs[1].cases[0] = timing("x", Mode::InPlace, 8, &[1.0]);
     assert!(Comparison::new(&runs, 5.0).rows.iter().any(|row| row.changes[0].is_some()));
     "DxDispatch".clone_into(&mut runs[0].machine.tool);
     let in_place = Comparison::new(&runs, 5.0);
     assert!(in_place.rows.iter().all(|row| row.changes[0].is_none()), "DirectML's data is wrong");
     assert!(in_place.not_compared.iter().any(|why| why.starts_with("cases (in place): DirectML")));
-    assert!(
-        said.iter().any(|why| why.contains("'a' is of the suite 'quick 0.1.0' and 'b' of 'full 0.1.0'")),
-        "{said:?}"
+}
+
+/// Outputs with lengths above the axis size differ from DirectML's. Others, and those of other libraries, must not.
+#[test]
+fn outputs_differ_as_expected_only_from_directmls() {
+    let of = |tool: &str, bytes: &str, expected: bool| {
+        let mut run = Run::default();
+        tool.clone_into(&mut run.machine.tool);
+        run.outputs.insert("o".to_owned(), output(bytes, expected));
+        run
+    };
+    let found = |tool: &str, expected: bool| {
+        let comparison = Comparison::new(&[of(tool, "00", expected), of("dml-cuda 0.2.0", "01", expected)], 5.0);
+        (comparison.outputs[0].expected.len(), comparison.regressions(false, false).join("; "))
+    };
+    let differs = "1 output differs (--allow-different-outputs lets it pass)".to_owned();
+    assert_eq!(found("DxDispatch with DirectML 1.15.4", true), (1, String::new()));
+    assert_eq!(found("DxDispatch with DirectML 1.15.4", false), (0, differs.clone()));
+    assert_eq!(found("dml-cuda 0.1.0", true), (0, differs));
+    // What ONNX Runtime's DirectML provider is known to get wrong is neither a failure nor missing.
+    let mut wrong = of("ONNX Runtime 1.24.4 DirectML", "00", false);
+    wrong.outputs.insert(
+        "o".to_owned(),
+        Output { written: Outcome::NotCompared("wrong".to_owned()), expected_to_differ: false },
     );
+    let mut case = timing("x", Mode::Copy, 8, &[1.0]);
+    case.outcome = Outcome::NotCompared("wrong".to_owned());
+    wrong.cases.push(case);
+    let mut right = of("ONNX Runtime 1.31.1 CUDA", "01", false);
+    right.cases.push(timing("x", Mode::Copy, 8, &[1.0]));
+    for runs in [[wrong.clone(), right.clone()], [right, wrong]] {
+        assert_eq!(Comparison::new(&runs, 5.0).regressions(false, false), Vec::<String>::new());
+    }
 }

@@ -1,213 +1,156 @@
-//! The figures of a report. Each has a title, the runs with machine and date, and titles of its axes, so that it can stand alone.
+//! The chart: a bar for each group of cases and run, large enough for the back of a room.
 
-use std::collections::BTreeSet;
+use maud::{html, Markup};
 
-use crate::bench::compare::{letter, Comparison, Row, Status};
-use crate::bench::record::Run;
-use crate::bench::statistics::{geometric_mean, Quartiles};
+use crate::bench::compare::{letter, Comparison, Mean};
 
-use super::lines::{both, colour, shapes, shown, Figure, Header, Lines, Point, MARGIN};
-use super::scale::{percent_tick, tick, Scale};
-use super::svg::{clipped, text_width, Anchor, Drawing, Mark, Paint, Shape, FAINT, INK};
-use super::{bytes, percent, rate, significant};
+use super::{percent, significant};
 
-/// Cases without their types, each with the rows of all its types, in order.
-fn by_case(comparison: &Comparison) -> Vec<(String, Vec<&Row>)> {
-    let mut cases: Vec<(String, Vec<&Row>)> = Vec::new();
-    for row in &comparison.rows {
-        let name = format!("{}, {}", row.case.trim_start_matches("fill "), row.mode.name());
-        match cases.iter_mut().find(|(found, _)| *found == name) {
-            Some((_, rows)) => rows.push(row),
-            None => cases.push((name, vec![row])),
-        }
-    }
-    cases
+/// Fill colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark page.
+const RUNS: [(&str, &str); 8] = [
+    ("#1F6FC5", "#6FB1FF"),
+    ("#F2A65A", "#FFC78F"),
+    ("#1B5E38", "#3FA66B"),
+    ("#C7A6E8", "#E3CDFA"),
+    ("#8C1D40", "#D0547C"),
+    ("#8FD3C8", "#BFEFE7"),
+    ("#4A4A4A", "#8A8A8A"),
+    ("#E3D26F", "#F5E9A6"),
+];
+const INK: (&str, &str) = ("#222222", "#E6E6E6");
+const FAINT: (&str, &str) = ("#B4B4B4", "#4A5056");
+const PAPER: (&str, &str) = ("#FFFFFF", "#14171A");
+
+const WIDTH: f64 = 640.0;
+const LEFT: f64 = 36.0;
+const RIGHT: f64 = 120.0;
+const BAR: f64 = 22.0;
+
+/// Style rules for dark pages.
+pub fn dark_style() -> String {
+    let colours = RUNS.into_iter().chain([INK, FAINT, PAPER]);
+    let rule =
+        |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
+    colours.map(rule).collect()
 }
 
-/// How near its baseline each case is: a line for each case, a mark for each type and run.
-pub fn of_roof(comparison: &Comparison) -> Figure {
-    // Side by side, where there are two.
-    let several = |row: &&&Row| comparison.runs.len() == 1 || row.cells.iter().flatten().count() > 1;
-    let mut lines: Vec<(String, Vec<Point>)> = Vec::new();
-    for (name, rows) in by_case(comparison) {
-        let mut points = Vec::new();
-        for row in rows.iter().filter(several) {
-            for (run, cell) in row.cells.iter().enumerate() {
-                let Some(of_roof) = cell.as_ref().and_then(|cell| cell.of_roof) else { continue };
-                let tip = format!("{}, {}: {}", row.data_type, comparison.runs[run].label, percent(of_roof));
-                let shape = Shape::of(&row.data_type);
-                points.push(Point { run, value: of_roof, shape, paint: Paint::Filled, tip });
+/// A bar: its run, its value, and how the value reads.
+struct Bar {
+    run: usize,
+    mean: Mean,
+    text: String,
+}
+
+/// Speed-ups over the first run, or of one run how near it is to its baseline.
+pub fn groups(comparison: &Comparison) -> String {
+    let several = comparison.runs.len() > 1;
+    let bar = |run: usize, mean: Mean| {
+        let text = if several { format!("{} ×", significant(mean.mean, 3)) } else { percent(mean.mean) };
+        Bar { run, mean, text }
+    };
+    let groups: Vec<(String, Vec<Bar>)> = comparison
+        .groups
+        .iter()
+        .map(|group| {
+            let means = if several { &group.speed_ups } else { &group.of_baseline };
+            let bars = means.iter().enumerate().filter_map(|(n, mean)| Some(bar(n + usize::from(several), (*mean)?)));
+            let mut bars: Vec<Bar> = bars.collect();
+            if several && !bars.is_empty() {
+                bars.insert(0, bar(0, Mean { cases: 0, mean: 1.0, interval: (1.0, 1.0) }));
             }
-        }
-        if !points.is_empty() {
-            lines.push((name, points));
-        }
-    }
-    let scale = Scale::of_fractions(lines.iter().flat_map(|(_, points)| points).map(|point| point.value));
-    let log = if scale.is_logarithmic() { ", log scale" } else { "" };
-    let figure = Lines {
-        header: Header {
-            title: "How near each case is to a plain copy (fills: a plain fill) of as many bytes",
-            runs: &comparison.runs,
-            shown: shown(&lines),
-            shapes: shapes(&lines),
-            notes: Vec::new(),
-        },
-        axis: format!("time of the plain copy or fill ÷ time of the case{log}; right is faster"),
-        scale,
-        tick: percent_tick,
-        middle: 1.0,
-        lines,
-    };
-    both(|layout| figure.draw(layout))
-}
-
-/// Speed-ups over the first run, the best case first.
-pub fn speed_ups(comparison: &Comparison) -> Figure {
-    let mut lines: Vec<(f64, (String, Vec<Point>))> = Vec::new();
-    for (name, rows) in by_case(comparison) {
-        let mut points = Vec::new();
-        for row in rows {
-            for (n, change) in row.changes.iter().enumerate() {
-                let Some(change) = change else { continue };
-                let label = &comparison.runs[n + 1].label;
-                let status = change.status.name();
-                let tip = format!("{}, {label}: {} ({status})", row.data_type, significant(change.speed_up, 3));
-                let paint = match change.status {
-                    Status::Faster | Status::Slower => Paint::Filled,
-                    Status::Same => Paint::Outlined,
-                    Status::Unsure => Paint::Unsure,
-                };
-                points.push(Point { run: n + 1, value: change.speed_up, shape: Shape::of(&row.data_type), paint, tip });
-            }
-        }
-        if let Some(mean) = geometric_mean(points.iter().map(|point| point.value)) {
-            lines.push((mean, (name, points)));
-        }
-    }
-    lines.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let lines: Vec<(String, Vec<Point>)> = lines.into_iter().map(|(_, line)| line).collect();
-    let points = || lines.iter().flat_map(|(_, points)| points);
-    let has = |paint| points().any(|point| point.paint == paint);
-    let mut notes = Vec::new();
-    if has(Paint::Outlined) {
-        notes.push("Filled marks are FASTER or SLOWER, outlined ones the SAME within threshold and noise.");
-    }
-    if has(Paint::Unsure) {
-        notes.push("“?” is UNSURE: noise can explain the difference.");
-    }
-    let first = comparison.runs.first().map_or("the first run", |run| run.label.as_str());
-    let title = format!("Speed-up over {}", clipped(first, 15.0, 600.0));
-    let others = match shown(&lines).into_iter().collect::<Vec<_>>().as_slice() {
-        [run] => letter(*run).to_string(),
-        _ => "the other run".to_owned(),
-    };
-    let figure = Lines {
-        header: Header { title: &title, runs: &comparison.runs, shown: shown(&lines), shapes: shapes(&lines), notes },
-        axis: format!("time of A ÷ time of {others}, log scale; right of 1 is faster than A"),
-        scale: Scale::logarithmic(points().map(|point| point.value).chain([1.0])),
-        tick,
-        middle: 1.0,
-        lines,
-    };
-    both(|layout| figure.draw(layout))
-}
-
-/// The samples of the noisiest cases, over their medians.
-pub fn samples(comparison: &Comparison, runs: &[Run]) -> Figure {
-    const MOST_CASES: usize = 24;
-    let mut strips: Vec<(f64, (String, Vec<Point>))> = Vec::new();
-    for (run, recorded) in runs.iter().enumerate() {
-        for timing in recorded.cases.iter().filter(|timing| timing.samples.values().len() > 1) {
-            let quartiles = Quartiles::of(timing.samples.values());
-            let shape = Shape::Circle;
-            let point = |sample: &f64| {
-                let tip = format!("{}: {} µs", comparison.runs[run].label, super::microseconds(*sample));
-                Point { run, value: sample / quartiles.median, shape, paint: Paint::Transparent, tip }
-            };
-            let points = timing.samples.values().iter().map(point).collect();
-            let name = timing.work.name().trim_start_matches("fill ").to_owned();
-            strips.push((quartiles.noise(), (name, points)));
-        }
-    }
-    strips.sort_by(|a, b| b.0.total_cmp(&a.0));
-    strips.truncate(MOST_CASES);
-    let lines: Vec<(String, Vec<Point>)> = strips.into_iter().map(|(_, line)| line).collect();
-    let scale = Scale::logarithmic(lines.iter().flat_map(|(_, points)| points).map(|point| point.value).chain([1.0]));
-    let figure = Lines {
-        header: Header {
-            title: "Samples of the noisiest cases",
-            runs: &comparison.runs,
-            shown: shown(&lines),
-            shapes: BTreeSet::new(),
-            notes: Vec::new(),
-        },
-        axis: "sample ÷ median of its case, log scale; right is slower".to_owned(),
-        scale,
-        tick,
-        middle: 1.0,
-        lines,
-    };
-    both(|layout| figure.draw(layout))
-}
-
-/// Bytes against rate, both logarithmic.
-pub fn rates(comparison: &Comparison) -> Figure {
-    let points = || {
-        comparison.rows.iter().flat_map(|row| {
-            row.cells
-                .iter()
-                .enumerate()
-                .filter_map(move |(run, cell)| Some((row, run, cell.as_ref()?.gigabytes_per_second)))
+            (group.name.clone(), bars)
         })
+        .filter(|(_, bars): &(String, Vec<Bar>)| !bars.is_empty())
+        .collect();
+    let title = match several {
+        true => format!("Speed compared with {}; a longer bar is faster", letter(0)),
+        false => "Share of the baseline's speed".to_owned(),
     };
-    let title = "Rate against size";
-    let header = Header {
-        title,
-        runs: &comparison.runs,
-        shown: points().map(|(_, run, _)| run).collect(),
-        shapes: points().map(|(row, ..)| Shape::of(&row.data_type)).collect(),
-        notes: Vec::new(),
+    draw(comparison, &title, &groups, several)
+}
+
+fn draw(comparison: &Comparison, title: &str, groups: &[(String, Vec<Bar>)], several: bool) -> String {
+    let ends = groups.iter().flat_map(|(_, bars)| bars).map(|bar| bar.mean.interval.1);
+    let most = ends.fold(1.0f64, f64::max).min(1e6);
+    let x = |value: f64| LEFT + (value / most).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT);
+    let mut body = String::new();
+    let mut add = |element: Markup| body.push_str(&(element.into_string() + "\n"));
+    let text = |(x, y): (f64, f64), size: u32, weight: &str, text: &str| {
+        html! { text x=(round(x)) y=(round(y)) font-family="system-ui, sans-serif" font-size=(size) font-weight=(weight) fill=(INK.0) { (text) } }
     };
-    let across = Scale::binary(points().map(|(row, ..)| row.bytes as f64));
-    let up = Scale::logarithmic(points().map(|(.., rate)| rate));
-    both(|layout| {
-        let mut drawing = Drawing::new(layout);
-        let top = header.draw(&mut drawing) + 6.0;
-        let (left, right) = (MARGIN + 52.0, layout.width - MARGIN - 12.0);
-        let bottom = top + if layout.left.is_some() { 340.0 } else { 260.0 };
-        let x = |bytes: f64| left + across.place(bytes) * (right - left);
-        let y = |rate: f64| bottom - up.place(rate) * (bottom - top);
-        let mut free = f64::NEG_INFINITY;
-        for &value in &across.ticks {
-            drawing.line((x(value), top), (x(value), bottom), FAINT, 0.8);
-            let name = bytes(value as u64);
-            let half = text_width(&name, 12.0) / 2.0;
-            if x(value) - half > free {
-                drawing.text((x(value), bottom + 12.0), 12.0, Anchor::Middle, INK, &name);
-                free = x(value) + half + 6.0;
+    let mut y = 26.0;
+    add(text((8.0, y), 20, "600", title));
+    for (run, summary) in comparison.runs.iter().enumerate() {
+        y += 24.0;
+        let label = if several { format!("{}: {}", letter(run), summary.label) } else { summary.label.clone() };
+        add(html! { rect x="8" y=(round(y - 13.0)) width="16" height="16" fill=(RUNS[run].0) stroke=(INK.0) {} });
+        add(text((LEFT, y), 16, "400", &clipped(&label, 66)));
+    }
+    let begin = y + 16.0;
+    for (name, bars) in groups {
+        y += 38.0;
+        add(text((8.0, y), 18, "600", name));
+        for Bar { run, mean, text: value } in bars {
+            y += BAR + 6.0;
+            let to = x(mean.mean);
+            let middle = round(y - BAR / 2.0 + 3.0);
+            let tip = format!(
+                "{}: {value}, {} to {}, {} cases",
+                comparison.runs[*run].label,
+                significant(mean.interval.0, 3),
+                significant(mean.interval.1, 3),
+                mean.cases
+            );
+            add(html! {
+                rect x=(LEFT) y=(round(y - BAR + 3.0)) width=(round((to - LEFT).max(2.0))) height=(BAR) fill=(RUNS[*run].0) stroke=(INK.0) { title { (tip) } }
+            });
+            let [low, high] = [mean.interval.0, mean.interval.1].map(x).map(round);
+            if high > low {
+                add(html! { line x1=(low) y1=(middle) x2=(high) y2=(middle) stroke=(INK.0) stroke-width="3" {} });
             }
+            if several {
+                add(text((8.0, y), 18, "400", &letter(*run).to_string()));
+            }
+            add(text((to.max(high) + 8.0, y), 18, "600", value));
         }
-        for &value in &up.ticks {
-            drawing.line((left, y(value)), (right, y(value)), FAINT, 0.8);
-            drawing.text((left - 6.0, y(value)), 12.0, Anchor::End, INK, &tick(value));
-        }
-        drawing.line((left, top), (left, bottom), INK, 1.0);
-        drawing.line((left, bottom), (right, bottom), INK, 1.0);
-        drawing.text(
-            ((left + right) / 2.0, bottom + 32.0),
-            12.0,
-            Anchor::Middle,
-            INK,
-            "bytes that must move at least, log scale",
-        );
-        drawing.upright((MARGIN + 4.0, (top + bottom) / 2.0), 12.0, "GB/s (10⁹ bytes a second), log scale");
-        for (row, run, rated) in points() {
-            let name = format!("{}, {}, {}", row.case, row.data_type, row.mode.name());
-            let tip = format!("{name}, {}: {} GB/s", comparison.runs[run].label, rate(rated));
-            let mark = Mark { shape: Shape::of(&row.data_type), colour: colour(run), paint: Paint::Outlined, tip };
-            drawing.mark((x(row.bytes as f64), y(rated)), &mark);
-        }
-        drawing.finish(bottom + 48.0, title)
-    })
+    }
+    if groups.is_empty() {
+        y += 38.0;
+        add(text((8.0, y), 18, "400", "no case has this figure"));
+    }
+    let end = round(y + 12.0);
+    let one = round(x(1.0));
+    add(
+        html! { line x1=(one) y1=(round(begin)) x2=(one) y2=(end) stroke=(FAINT.0) stroke-width="2" stroke-dasharray="6 4" {} },
+    );
+    add(text((x(1.0) - 10.0, y + 32.0), 16, "400", if several { "1 ×" } else { "100 %" }));
+    let height = round(y + 44.0);
+    let label = html! { (title) }.into_string();
+    format!(
+        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{label}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n{body}</svg>\n"
+    )
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+fn clipped(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        Some(_) => text.chars().take(most - 1).collect::<String>().trim_end().to_owned() + "…",
+        None => text.to_owned(),
+    }
+}
+
+/// The chart with its own background and colours, as a file.
+pub fn standing_alone(svg: &str) -> String {
+    let style = format!(
+        "\n<style>@media (prefers-color-scheme: dark) {{ {}}}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
+        dark_style(),
+        PAPER.0
+    );
+    match svg.find('>') {
+        Some(end) => format!("{}{style}{}", &svg[..=end], &svg[end + 1..]),
+        None => svg.to_owned(),
+    }
 }

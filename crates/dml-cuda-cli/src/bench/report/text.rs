@@ -1,69 +1,109 @@
-//! Reports in columns: for a terminal, as Markdown, as CSV.
+//! Reports as text: for a terminal, as Markdown, as CSV.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, Table, TableStyle};
+use serde::Serialize;
 
-use crate::bench::compare::{letter, Cell, Change, Comparison, Row};
-use crate::bench::suite::manifest::Mode;
+use crate::bench::compare::{letter, Cell, Comparison, Mean, Row, RunSummary};
+use crate::bench::work::Mode;
 
-use super::{bytes, factor, microseconds, percent, rate, significant};
+use super::{header, interval, of_row, percent, significant};
 
-/// Names of the columns of a run, by the run's place.
-const OF_RUN: [&str; 4] = ["µs", "noise", "GB/s", "of roof"];
-
-fn of_run(cell: Option<&Cell>, failed: bool) -> [String; 4] {
-    let Some(cell) = cell else {
-        let time = if failed { "failed" } else { "" };
-        return [time.to_owned(), String::new(), String::new(), String::new()];
-    };
-    [
-        microseconds(cell.median),
-        cell.noise.map_or_else(|| "?".to_owned(), |noise| format!("{:.1} %", noise * 100.0)),
-        rate(cell.gigabytes_per_second),
-        cell.of_roof.map(percent).unwrap_or_default(),
-    ]
+/// For a terminal.
+pub fn table(comparison: &Comparison) -> String {
+    let mut text = headings(comparison, "", "");
+    let lines = lines(comparison, "");
+    if !lines.is_empty() {
+        let _ = writeln!(text, "\n{lines}");
+    }
+    if !comparison.groups.is_empty() {
+        let _ = writeln!(text, "\n{}", table_of(groups(comparison), NOTHING, false).trim_fmt());
+    }
+    let _ = writeln!(text, "\n{}", cases(comparison, comparison.rows.iter(), NOTHING, false).trim_fmt());
+    text
 }
 
-fn of_change(change: Option<&Change>) -> [String; 2] {
-    change.map_or_else(Default::default, |change| [significant(change.speed_up, 3), change.status.name().to_owned()])
-}
-
-fn rows<'a>(comparison: &Comparison, rows: impl Iterator<Item = &'a Row>, style: TableStyle) -> Table {
-    let mut table = Table::new();
-    let several = comparison.runs.len() > 1;
-    let mut header: Vec<String> = ["case", "type", "mode", "bytes"].map(str::to_owned).to_vec();
-    for run in 0..comparison.runs.len() {
-        let named = |column: &str| if several { format!("{} {column}", letter(run)) } else { column.to_owned() };
-        header.extend(OF_RUN.map(named));
-    }
-    for run in 1..comparison.runs.len() {
-        header.extend([format!("A / {}", letter(run)), letter(run).to_string()]);
-    }
-    let columns = header.len();
-    let any_failed = comparison.rows.iter().any(|row| row.failures.iter().any(Option::is_some));
-    if any_failed {
-        header.push("cause".to_owned());
-    }
-    table.load_style(style).set_header(header);
-    for row in rows {
-        let mut cells = vec![row.case.clone(), row.data_type.clone(), row.mode.name().to_owned(), bytes(row.bytes)];
-        let run = |(cell, failure): (&Option<Cell>, &Option<String>)| of_run(cell.as_ref(), failure.is_some());
-        row.cells.iter().zip(&row.failures).for_each(|cell| cells.extend(run(cell)));
-        row.changes.iter().for_each(|change| cells.extend(of_change(change.as_ref())));
-        if any_failed {
-            let failed = row.failures.iter().enumerate().filter_map(|(n, failure)| Some((n, failure.as_ref()?)));
-            let causes = failed.map(|(n, error)| match several {
-                true => format!("{} failed: {error}", letter(n)),
-                false => format!("failed: {error}"),
-            });
-            cells.push(causes.collect::<Vec<_>>().join("; "));
+/// For a page: a table of cases for each mode.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut text = escaped(&headings(comparison, "- ", "**"));
+    let _ = writeln!(text, "\n{}\n", escaped(&lines(comparison, "- ")));
+    let _ = writeln!(text, "{}", table_of(groups(comparison), ASCII_MARKDOWN, true));
+    for mode in Mode::OF_CASES {
+        let of_mode = || comparison.rows.iter().filter(|row| row.mode == mode);
+        if of_mode().next().is_some() {
+            let table = cases(comparison, of_mode(), ASCII_MARKDOWN, true);
+            let _ = writeln!(text, "\n### {}\n\n{table}", mode.name());
         }
-        table.add_row(cells);
     }
-    for column in (3..columns).filter(|column| *column != 4 + 4 * comparison.runs.len() + 1) {
+    text
+}
+
+/// Text that is no markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|")
+}
+
+/// The first line has the columns' names.
+fn table_of(rows: Vec<Vec<String>>, style: TableStyle, is_markdown: bool) -> Table {
+    let mut table = Table::new();
+    table.load_style(style);
+    for (n, row) in rows.into_iter().enumerate() {
+        let row: Vec<String> = row.into_iter().map(|cell| if is_markdown { escaped(&cell) } else { cell }).collect();
+        match n {
+            0 => table.set_header(row),
+            _ => table.add_row(row),
+        };
+    }
+    table
+}
+
+/// Groups of cases, and what each run makes of them.
+pub fn groups(comparison: &Comparison) -> Vec<Vec<String>> {
+    let count = comparison.runs.len();
+    let several = count > 1;
+    let mut names = vec!["group".to_owned()];
+    for run in 0..count {
+        let of = if several { format!("{} of baseline", letter(run)) } else { "of baseline".to_owned() };
+        names.push(of);
+        names.extend((run > 0).then(|| format!("A / {} (95 %)", letter(run))));
+    }
+    let mut rows = vec![names];
+    for group in &comparison.groups {
+        let mut cells = vec![group.name.clone()];
+        for run in 0..count {
+            cells.push(group.of_baseline[run].map_or_else(String::new, |mean| percent(mean.mean)));
+            cells.extend((run > 0).then(|| group.speed_ups[run - 1].as_ref().map_or_else(String::new, factor)));
+        }
+        rows.push(cells);
+    }
+    rows
+}
+
+fn factor(mean: &Mean) -> String {
+    let cases = if mean.cases == 1 { "1 case".to_owned() } else { format!("{} cases", mean.cases) };
+    format!("{} ({}; {cases})", significant(mean.mean, 3), interval(mean.interval))
+}
+
+fn cases<'a>(
+    comparison: &Comparison,
+    rows: impl Iterator<Item = &'a Row> + Clone,
+    style: TableStyle,
+    is_markdown: bool,
+) -> Table {
+    let mut names = header(comparison);
+    let columns = names.len();
+    let has_causes = rows.clone().any(|row| !causes(comparison, row).is_empty());
+    names.extend(has_causes.then(|| "cause".to_owned()));
+    let with_causes = |row: &Row| {
+        let mut cells = of_row(row);
+        cells.extend(has_causes.then(|| causes(comparison, row)));
+        cells
+    };
+    let all = std::iter::once(names).chain(rows.map(with_causes)).collect();
+    let mut table = table_of(all, style, is_markdown);
+    for column in 3..columns {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -71,25 +111,13 @@ fn rows<'a>(comparison: &Comparison, rows: impl Iterator<Item = &'a Row>, style:
     table
 }
 
-/// For a terminal.
-pub fn table(comparison: &Comparison) -> String {
-    let mut text = headings(comparison, "", "");
-    let _ = writeln!(text, "\n{}", rows(comparison, comparison.rows.iter(), NOTHING).trim_fmt());
-    let _ = writeln!(text, "\n{}", conclusions(comparison, ""));
-    text
-}
-
-/// For a page: a table for each mode.
-pub fn markdown(comparison: &Comparison) -> String {
-    let mut text = headings(comparison, "- ", "**");
-    for mode in [Mode::Fill, Mode::Copy, Mode::InPlace] {
-        let of_mode = || comparison.rows.iter().filter(|row| row.mode == mode);
-        if of_mode().next().is_some() {
-            let _ = writeln!(text, "\n### {}\n\n{}", mode.name(), rows(comparison, of_mode(), ASCII_MARKDOWN));
-        }
-    }
-    let _ = writeln!(text, "\n{}", conclusions(comparison, "- "));
-    text
+/// Why runs have no figures for a case.
+pub fn causes(comparison: &Comparison, row: &Row) -> String {
+    let of_run = |(n, cause): (usize, &Option<String>)| match comparison.runs.len() {
+        1 => cause.clone(),
+        _ => cause.as_ref().map(|cause| format!("{} {cause}", letter(n))),
+    };
+    row.causes.iter().enumerate().filter_map(of_run).collect::<Vec<_>>().join("; ")
 }
 
 /// What the runs are.
@@ -102,116 +130,90 @@ fn headings(comparison: &Comparison, bullet: &str, bold: &str) -> String {
 }
 
 /// A run's machine, timing and notes in one line.
-pub fn machine(run: &crate::bench::compare::RunSummary) -> String {
-    let machine = &run.machine;
-    let commit = if machine.commit.is_empty() { String::new() } else { format!("commit {}", machine.commit) };
-    let suite = if run.suite.is_empty() { String::new() } else { format!("suite '{}'", run.suite) };
-    let fields = [
-        &machine.tool,
-        &commit,
-        &machine.device,
-        &machine.driver,
-        &machine.clocks,
-        &machine.host,
-        &machine.operating_system,
-        &machine.date,
-        &suite,
-        &run.timing,
-    ];
-    let known: Vec<&str> = fields.into_iter().map(String::as_str).filter(|field| !field.is_empty()).collect();
-    let mut text = known.join("; ");
+fn machine(run: &RunSummary) -> String {
+    let known = facts(run).into_iter().filter(|(_, fact)| !fact.is_empty());
+    let mut text = known.map(|(_, fact)| fact).chain([run.timing.clone()]).collect::<Vec<_>>().join("; ");
     run.notes.iter().for_each(|note| {
         let _ = write!(text, ". {}", note.trim_end_matches('.'));
     });
     text
 }
 
-/// Speed-ups by group, equal bits, what is not compared.
-fn conclusions(comparison: &Comparison, bullet: &str) -> String {
-    let mut lines = conclusions_of(comparison);
+/// What ran, in names and values.
+pub fn facts(run: &RunSummary) -> [(&'static str, String); 10] {
+    let machine = &run.machine;
+    let prefixed = |prefix: &str, text: &str| if text.is_empty() { String::new() } else { format!("{prefix}{text}") };
+    [
+        ("tool", machine.tool.clone()),
+        ("commit", prefixed("commit ", &machine.commit)),
+        ("device", machine.device.clone()),
+        ("driver", machine.driver.clone()),
+        ("clocks", machine.clocks.clone()),
+        ("host", machine.host.clone()),
+        ("operating system", machine.operating_system.clone()),
+        ("date", machine.date.clone()),
+        ("command", machine.command.clone()),
+        ("cases", prefixed("cases of ", &run.suite)),
+    ]
+}
+
+fn lines(comparison: &Comparison, bullet: &str) -> String {
+    let mut lines = warnings(comparison);
+    lines.extend(outputs(comparison));
     lines.extend(comparison.not_compared.iter().map(|why| format!("not compared: {why}")));
-    lines.iter().fold(String::new(), |text, line| text + bullet + line + "\n").trim_end().to_owned()
+    lines.iter().map(|line| format!("{bullet}{line}\n")).collect::<String>().trim_end().to_owned()
 }
 
-/// Which of two runs is the faster one, and how much: two digits, which always say something.
-fn faster(speed_up: f64, a: char, b: char) -> String {
-    let (fast, slow) = if speed_up < 1.0 { (a, b) } else { (b, a) };
-    match factor(speed_up.max(1.0 / speed_up)).as_str() {
-        "1.0" => format!("{b} is as fast as {a}"),
-        factor => format!("{fast} is {factor} times as fast as {slow}"),
+/// What a reader must know before the figures.
+pub fn warnings(comparison: &Comparison) -> Vec<String> {
+    let mut lines: Vec<String> =
+        comparison.other_machine.iter().flatten().map(|why| format!("WARNING: {why}")).collect();
+    let runs = &comparison.runs;
+    for (n, run) in runs.iter().enumerate().filter(|(_, run)| run.missing > 0) {
+        lines.push(format!("WARNING: {} is partial: {} cases or outputs are missing", letter(n), run.missing));
     }
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 {
-        ""
-    } else {
-        "s"
+    for n in (1..runs.len()).filter(|n| runs[*n].timing != runs[0].timing) {
+        let [a, b] = [0, n].map(|n| if runs[n].timing.is_empty() { "not known" } else { runs[n].timing.as_str() });
+        let b_letter = letter(n);
+        lines.push(format!("WARNING: A and {b_letter} were timed differently. A: {a}. {b_letter}: {b}"));
     }
-}
-
-/// Speed-ups by group, failed cases and equal bits, a sentence each.
-pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
-    let mut lines = Vec::new();
-    for n in 0..comparison.runs.len() {
-        let failed = comparison.rows.iter().filter(|row| row.failures[n].is_some()).count();
+    for n in 0..runs.len() {
+        let failed = comparison.rows.iter().filter(|row| row.causes[n].is_some()).count();
         if failed > 0 {
-            lines.push(format!("{}: {failed} case{} failed; the rows say why", letter(n), plural(failed)));
+            let cases = if failed == 1 { "case has" } else { "cases have" };
+            lines.push(format!("{}: {failed} {cases} no time; the rows say why", letter(n)));
         }
     }
-    let timed_differently = |n: usize| comparison.runs[n].timing != comparison.runs[0].timing;
-    for n in (1..comparison.runs.len()).filter(|n| timed_differently(*n)) {
-        let [a, b] = [0, n].map(|n| match comparison.runs[n].timing.as_str() {
-            "" => "not known",
-            timing => timing,
-        });
-        let (a_letter, b_letter) = (letter(0), letter(n));
-        lines.push(format!(
-            "WARNING: {a_letter} and {b_letter} were timed differently. {a_letter}: {a}. {b_letter}: {b}"
-        ));
-    }
-    for group in &comparison.groups {
-        for (n, speed_up) in group.speed_ups.iter().enumerate() {
-            if let Some((count, mean)) = speed_up {
-                let warning = if timed_differently(n + 1) { " (timed differently)" } else { "" };
-                let (name, faster) = (&group.name, faster(*mean, letter(0), letter(n + 1)));
-                let cases =
-                    if *count == 1 { "in one case".to_owned() } else { format!("the geometric mean of {count} cases") };
-                lines.push(format!("{name}: {faster}, {cases}{warning}"));
-            }
-        }
-    }
+    lines
+}
+
+/// Which outputs are equal.
+pub fn outputs(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
     for (n, outputs) in comparison.outputs.iter().enumerate() {
-        let (b, different) = (letter(n + 1), &outputs.different);
-        match (outputs.equal, different.len()) {
+        let b = letter(n + 1);
+        let listed = |names: &[String]| names.join(", ");
+        match (outputs.equal, outputs.different.len()) {
             _ if outputs.shared() == 0 => lines.push(format!("{b}: no outputs to compare with those of A")),
             (equal, 0) => lines.push(format!("{b}: all {equal} outputs that both wrote are equal to A's, bit for bit")),
-            (_, count) => lines.push(format!(
-                "{b}: {count} of {} outputs differ from A's: {}",
-                outputs.shared(),
-                different
-                    .iter()
-                    .map(|name| match outputs.reasons.get(name) {
-                        Some(reason) => format!("{name} ({reason})"),
-                        None => name.clone(),
-                    })
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )),
+            (_, count) => {
+                let (shared, names) = (outputs.shared(), listed(&outputs.different));
+                lines.push(format!("{b}: {count} of {shared} outputs differ from A's: {names}"));
+            }
         }
-        let mut expected: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        outputs.expected.iter().for_each(|(name, why)| expected.entry(why).or_default().push(name));
-        for (why, names) in expected {
-            let count = names.len();
+        if !outputs.expected.is_empty() {
+            let (count, names) = (outputs.expected.len(), listed(&outputs.expected));
             lines.push(format!(
-                "{b}: {count} output{} differ from A's as documented: {}: {why}",
-                plural(count),
-                names.join(", ")
+                "{b}: {count} outputs differ from A's as expected (lengths above the axis size): {names}"
             ));
+        }
+        if let Some(why) = outputs.not_compared.values().next() {
+            lines.push(format!("{b}: {} outputs are not compared: {why}", outputs.not_compared.len()));
         }
         let failed: Vec<String> = outputs.failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
         if !failed.is_empty() {
-            lines.push(format!("{b}: {} output{} failed: {}", failed.len(), plural(failed.len()), failed.join("; ")));
+            let outputs = if failed.len() == 1 { "output" } else { "outputs" };
+            lines.push(format!("{b}: {} {outputs} failed: {}", failed.len(), failed.join("; ")));
         }
         if outputs.missing > 0 {
             lines.push(format!("{b}: {} outputs that only one of A and {b} has", outputs.missing));
@@ -223,54 +225,70 @@ pub fn conclusions_of(comparison: &Comparison) -> Vec<String> {
 /// One line for each case and run.
 pub fn csv(comparison: &Comparison) -> Result<String, String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |error: csv::Error| error.to_string();
-    let header = [
-        "case",
-        "type",
-        "mode",
-        "bytes",
-        "run",
-        "dispatches",
-        "samples",
-        "microseconds",
-        "noise",
-        "gigabytes_per_second",
-        "of_roof",
-        "speed_up_over_first",
-        "status",
-        "of_floor",
-        "failed",
-    ];
-    writer.write_record(header).map_err(failed)?;
     for row in &comparison.rows {
         for (n, cell) in row.cells.iter().enumerate() {
-            let error = row.failures[n].as_deref();
-            if cell.is_none() && error.is_none() {
-                continue;
-            }
             let change = n.checked_sub(1).and_then(|n| row.changes[n]);
-            let number = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
-            let of_cell = |figure: fn(&Cell) -> String| cell.as_ref().map(figure).unwrap_or_default();
-            let record = [
-                row.case.clone(),
-                row.data_type.clone(),
-                row.mode.name().to_owned(),
-                row.bytes.to_string(),
-                comparison.runs[n].label.clone(),
-                of_cell(|cell| cell.dispatches.to_string()),
-                of_cell(|cell| cell.samples.to_string()),
-                number(cell.as_ref().map(|cell| cell.median)),
-                number(cell.as_ref().and_then(|cell| cell.noise)),
-                of_cell(|cell| significant(cell.gigabytes_per_second, 4).replace(',', "")),
-                number(cell.as_ref().and_then(|cell| cell.of_roof)),
-                number(change.map(|change| change.speed_up)),
-                change.map(|change| change.status.name().to_owned()).unwrap_or_default(),
-                number(cell.as_ref().and_then(|cell| cell.of_floor)),
-                error.map(|error| format!("failed: {error}")).unwrap_or_default(),
-            ];
-            writer.write_record(record).map_err(failed)?;
+            let of_cell = |figure: fn(&Cell) -> String| cell.as_ref().map(figure);
+            let record = Record {
+                case: no_formula(&row.case),
+                data_type: no_formula(&row.data_type),
+                mode: row.mode.name(),
+                bytes: row.bytes,
+                run: no_formula(&comparison.runs[n].label),
+                dispatches: of_cell(|cell| cell.dispatches.to_string()),
+                samples: of_cell(|cell| cell.samples.to_string()),
+                microseconds: of_cell(|cell| number(cell.median)),
+                noise: cell.as_ref().and_then(|cell| cell.noise).map(number),
+                gigabytes_per_second: of_cell(|cell| significant(cell.gigabytes_per_second, 4).replace(',', "")),
+                of_baseline: cell.as_ref().and_then(|cell| cell.of_baseline).map(number),
+                speed_up_over_first: change.map(|change| number(change.speed_up)),
+                status: change.map(|change| change.status.name()),
+                of_floor: cell.as_ref().and_then(|cell| cell.of_floor).map(number),
+                failed: row.causes[n].as_deref(),
+                speed_up_low: change.map(|change| number(change.interval.0)),
+                speed_up_high: change.map(|change| number(change.interval.1)),
+            };
+            if cell.is_some() || record.failed.is_some() {
+                writer.serialize(record).map_err(|error| error.to_string())?;
+            }
         }
     }
     let bytes = writer.into_inner().map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+/// The columns.
+#[derive(Serialize)]
+struct Record<'a> {
+    case: String,
+    #[serde(rename = "type")]
+    data_type: String,
+    mode: &'static str,
+    bytes: u64,
+    run: String,
+    dispatches: Option<String>,
+    samples: Option<String>,
+    microseconds: Option<String>,
+    noise: Option<String>,
+    gigabytes_per_second: Option<String>,
+    of_baseline: Option<String>,
+    speed_up_over_first: Option<String>,
+    status: Option<&'static str>,
+    of_floor: Option<String>,
+    failed: Option<&'a str>,
+    speed_up_low: Option<String>,
+    speed_up_high: Option<String>,
+}
+
+fn number(value: f64) -> String {
+    if value >= 1e12 {
+        return format!("{value:e}");
+    }
+    format!("{value:.4}")
+}
+
+/// Text that a spreadsheet does not run.
+fn no_formula(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    format!("{}{text}", if is_formula { "'" } else { "" })
 }

@@ -4,6 +4,8 @@ use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
 };
 
+use super::work::Mode;
+
 const SECTOR: u64 = 32;
 
 pub struct Case {
@@ -53,13 +55,11 @@ impl Case {
         short_name(self.output().data_type)
     }
 
-    pub fn mode(&self) -> &'static str {
-        if self.is_fill() {
-            "fill"
-        } else if self.in_place {
-            "in place"
-        } else {
-            "copy"
+    pub fn mode(&self) -> Mode {
+        match (self.is_fill(), self.in_place) {
+            (true, _) => Mode::Fill,
+            (false, true) => Mode::InPlace,
+            (false, false) => Mode::Copy,
         }
     }
 }
@@ -323,7 +323,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// Cases that ONNX expresses and no model of a suite has: time first, a last dimension of 1, and small ranges of more types.
+/// Cases that only ONNX models have: time first, a last dimension of 1, one feature, and small ranges of more types.
 pub fn onnx() -> Vec<Case> {
     let mut cases = Vec::new();
     for data_type in WIDTHS {
@@ -335,6 +335,13 @@ pub fn onnx() -> Vec<Case> {
     }
     let float = TensorDataType::Float32;
     cases.push(reverse("tokens [256, 4096, 1]", float, &Shape::lanes(256, 4096, 1, true), false, 0));
+    // ONNX Runtime's DirectML provider is right for one feature only.
+    for data_type in WIDTHS {
+        for (batch, time) in [(8, 512 * 768), (64, 2048 * 512)] {
+            let name = format!("one feature [{batch}, {time}, 1]");
+            cases.push(reverse(&name, data_type, &Shape::lanes(batch, time, 1, true), false, 0));
+        }
+    }
     let rank_2 = Shape { sizes: vec![4096, 256], axis: 0, each: vec![1] };
     cases.push(reverse("time first [4096, 256]", float, &rank_2, false, 0));
     use TensorDataType::{Float64, Int16, Int32, Int64};

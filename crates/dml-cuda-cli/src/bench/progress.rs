@@ -39,7 +39,7 @@ impl Progress {
         let (before, after) = (tenth(self.done), tenth(self.done + 1));
         self.done += 1;
         if after > before && !std::io::stderr().is_terminal() {
-            complain!("{} of {} models, {} s", self.done, self.count, self.started.elapsed().as_secs());
+            complain!("{} of {} cases, {} s", self.done, self.count, self.started.elapsed().as_secs());
         }
     }
 

@@ -1,11 +1,12 @@
-//! The cases that ONNX can express, for `run_onnx.py`: ReverseSequence and Range.
+//! The cases that ONNX can express: ReverseSequence and Range.
 
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType as T};
+use serde::Serialize;
 use serde_json::Number;
 
 use super::cases::{self, short_name, Case};
-use super::manifest::{Entry, Mode, Node, OnnxModel, OnnxModels, Work};
-use super::{belongs, entry, Tier};
+use super::suite::{belongs, is_wanted, Job, Task, Tier, Wanted};
+use super::work::{Mode, Work};
 
 /// The first opsets of the operators.
 const REVERSE_SEQUENCE: u32 = 10;
@@ -17,7 +18,36 @@ const NEWEST: u32 = 25;
 const ROWS: [&str; 3] = ["small [16, 256]", "tokens [256, 4096]", "inner [16384, 8192]"];
 const BLOCKS: [&str; 3] = ["model block [8, 512, 768]", "block odd [*, 512, 33]", "block [64, 2048, 1024]"];
 
-pub fn models(tier: Tier) -> OnnxModels {
+/// A model of one node, for the worker.
+#[derive(Clone, Serialize)]
+pub struct Model {
+    pub opset: u32,
+    #[serde(flatten)]
+    node: Node,
+    /// Some providers have no kernel for it, which is no failure.
+    optional: bool,
+    /// The output is compared, and not timed.
+    pub check: bool,
+}
+
+#[derive(Clone, Serialize)]
+#[serde(tag = "op")]
+enum Node {
+    ReverseSequence { shape: Vec<u32>, batch_axis: usize, time_axis: usize },
+    Range { start: Number, limit: Number, delta: Number, count: u32 },
+}
+
+impl Model {
+    /// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the wrong lengths.
+    pub fn has_features(&self) -> bool {
+        match &self.node {
+            Node::ReverseSequence { shape, .. } => shape.iter().skip(2).product::<u32>() > 1,
+            Node::Range { .. } => false,
+        }
+    }
+}
+
+pub fn jobs(tier: Tier, wanted: Wanted) -> Vec<Job> {
     let of_suite = cases::all().into_iter().filter(|case| !case.in_place).filter_map(|case| {
         let rank = match case.name.as_str() {
             name if ROWS.contains(&name) => 2,
@@ -31,13 +61,15 @@ pub fn models(tier: Tier) -> OnnxModels {
         let rank = case.output().sizes.len();
         (case, rank)
     });
-    let cases = of_suite.chain(of_onnx).filter(|(case, _)| belongs(case, tier));
-    let cases = cases.filter_map(|(case, rank)| model(&case, rank)).collect();
-    OnnxModels { cases, checks: checks() }
+    let cases = of_suite.chain(of_onnx).filter(|(case, _)| belongs(case, tier) && is_wanted(case, wanted));
+    cases
+        .filter_map(|(case, rank)| job(case, rank))
+        .chain(checks().into_iter().filter(|job| wanted(&job.name)))
+        .collect()
 }
 
 /// The case as a node, unless ONNX does not have it: ranges of five types, as long as the type counts.
-fn model(case: &Case, rank: usize) -> Option<OnnxModel> {
+fn job(case: Case, rank: usize) -> Option<Job> {
     let (opset, node) = match &case.desc {
         OperatorDesc::ReverseSubsequences(desc) => {
             let shape = desc.input_tensor.sizes[..rank].to_vec();
@@ -46,8 +78,9 @@ fn model(case: &Case, rank: usize) -> Option<OnnxModel> {
         }
         desc => (RANGE, range(desc.output_tensor())?),
     };
-    let optional = case.data_type() == "f64";
-    Some(OnnxModel { entry: entry(case, &case.lengths()), opset, node, optional })
+    let model = Model { opset, node, optional: case.data_type() == "f64", check: false };
+    let Job { name, work, .. } = Job::of_case(case);
+    Some(Job { name, work, task: Task::Onnx(model) })
 }
 
 /// A range that the type can hold.
@@ -71,7 +104,7 @@ fn range(tensor: &BufferTensorDesc) -> Option<Node> {
 }
 
 /// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in every type.
-fn checks() -> Vec<OnnxModel> {
+fn checks() -> Vec<Job> {
     let mut checks = Vec::new();
     for data_type in [T::UInt8, T::Float16, T::Float32, T::Int64] {
         for (shape, time_axis) in
@@ -94,15 +127,16 @@ fn checks() -> Vec<OnnxModel> {
 }
 
 /// In the oldest opset, and FLOAT32 in the newest.
-fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> Vec<OnnxModel> {
+fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> Vec<Job> {
     let opsets = [Some(oldest), (data_type == T::Float32).then_some(NEWEST)];
     let of = |opset| {
         let name = format!("check.onnx.{name}.{}.opset_{opset}", short_name(data_type));
         let mode = if matches!(node, Node::Range { .. }) { Mode::Fill } else { Mode::Copy };
         let bytes = BufferTensorDesc::packed(data_type, shape).total_tensor_size_in_bytes;
-        let data_type_name = short_name(data_type).to_owned();
-        let work = Work { case: name.clone(), data_type: data_type_name, mode, bytes, dispatches: 1 };
-        OnnxModel { entry: Entry { name, work }, opset, node: node.clone(), optional: data_type == T::Float64 }
+        let data_type = short_name(data_type).to_owned();
+        let optional = data_type == "f64";
+        let work = Work { case: name.clone(), data_type, mode, bytes, dispatches: 1 };
+        Job { name, work, task: Task::Onnx(Model { opset, node: node.clone(), optional, check: true }) }
     };
     opsets.into_iter().flatten().map(of).collect()
 }

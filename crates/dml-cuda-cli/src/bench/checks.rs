@@ -4,13 +4,8 @@ use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
 };
 
-use super::manifest::OVER_LONG;
-
 const WIDTHS: [TensorDataType; 4] =
     [TensorDataType::UInt8, TensorDataType::Float16, TensorDataType::Float32, TensorDataType::Int64];
-
-/// The shape of the models with lengths above the axis size, which is the middle one.
-pub const OVER_LONG_SHAPE: [u32; 3] = [4, 7, 5];
 
 /// What DirectML computes, too. Its lengths fit.
 pub fn checks() -> Vec<(String, OperatorDesc)> {
@@ -41,7 +36,7 @@ pub fn checks() -> Vec<(String, OperatorDesc)> {
 
 /// Lengths above the axis size. DirectML does not clamp them as its page says.
 pub fn over_long() -> Vec<(String, OperatorDesc)> {
-    WIDTHS.map(|data_type| reversal(OVER_LONG, data_type, TensorDataType::UInt32, OVER_LONG_SHAPE)).into()
+    WIDTHS.map(|data_type| reversal("over_long.", data_type, TensorDataType::UInt32, [4, 7, 5])).into()
 }
 
 /// Along the middle axis.

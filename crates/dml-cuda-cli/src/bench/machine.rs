@@ -1,0 +1,59 @@
+//! What a run ran on.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::process;
+use super::run::Machine;
+
+/// The machine as this process sees it, and the command line without folders.
+pub fn host() -> Machine {
+    let file_name = |word: String| word.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    let words: Vec<String> = std::env::args_os().map(|word| file_name(word.to_string_lossy().into_owned())).collect();
+    Machine {
+        host: processor(),
+        operating_system: operating_system(),
+        date: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+        command: words.join(" "),
+        ..Machine::default()
+    }
+}
+
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    let windows = std::env::var("PROCESSOR_IDENTIFIER").ok();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{}, {cores} cores", model.or(windows.as_deref()).unwrap_or(std::env::consts::ARCH))
+}
+
+fn operating_system() -> String {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
+    name.unwrap_or(std::env::consts::OS).to_owned()
+}
+
+/// A GPU's name, driver and clocks, as NVIDIA's own tool tells them, if it is installed.
+pub fn nvidia(gpu: &str) -> Option<[String; 3]> {
+    let query = ["--query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader"];
+    let text = printed(Command::new("nvidia-smi").args(query).args(["-i", gpu]))?;
+    match text.trim().splitn(5, ", ").collect::<Vec<_>>().as_slice() {
+        [name, driver, sm, memory, most] => {
+            let clocks = format!("SM {sm} of at most {most}, memory {memory}");
+            Some([(*name).to_owned(), (*driver).to_owned(), clocks])
+        }
+        _ => None,
+    }
+}
+
+/// The adapters that Windows names, with their drivers.
+pub fn windows_adapters() -> Option<String> {
+    let query = "Get-CimInstance Win32_VideoController | ForEach-Object { $_.Name + ', driver ' + $_.DriverVersion }";
+    let text = printed(Command::new("powershell").args(["-NoProfile", "-Command", query])).filter(|_| cfg!(windows))?;
+    Some(text.lines().map(str::trim).collect::<Vec<_>>().join("; "))
+}
+
+fn printed(command: &mut Command) -> Option<String> {
+    let ended = process::run(command, Duration::from_secs(60)).ok().filter(|ended| ended.status.success())?;
+    Some(String::from_utf8_lossy(&ended.stdout).into_owned())
+}

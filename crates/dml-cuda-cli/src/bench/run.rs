@@ -1,0 +1,180 @@
+//! A run: samples of cases, outputs of small models, and what ran. docs/benchmark.md describes the file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::work::Work;
+use crate::schema;
+use crate::whole_file;
+
+/// The version of the schema that this program writes and reads.
+pub const SCHEMA: u32 = 2;
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+pub struct Run {
+    pub schema: u32,
+    /// The run's name in reports.
+    pub label: String,
+    pub machine: Machine,
+    /// How the samples were taken.
+    pub timing: String,
+    /// Samples of a case; 0 if unknown.
+    #[serde(default)]
+    pub samples: u32,
+    /// Cases and outputs that the run should have; 0 if unknown. A run with fewer was interrupted.
+    #[serde(default)]
+    pub planned: usize,
+    /// Notes for readers.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Tier and release of the cases; empty if unknown.
+    #[serde(default)]
+    pub suite: String,
+    /// In the suite's order.
+    pub cases: Vec<Timed>,
+    /// What each small model wrote.
+    #[serde(default)]
+    pub outputs: BTreeMap<String, Output>,
+}
+
+/// What ran, and where. Empty strings if unknown.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(default)]
+pub struct Machine {
+    /// Name and version of what was timed.
+    pub tool: String,
+    pub commit: String,
+    pub device: String,
+    pub driver: String,
+    pub clocks: String,
+    pub host: String,
+    pub operating_system: String,
+    /// RFC 3339, or a day.
+    pub date: String,
+    /// Without folders.
+    pub command: String,
+}
+
+/// A case, timed or not.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Timed {
+    #[serde(flatten)]
+    pub work: Work,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Microseconds of the case's own baseline, if it was timed with the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<f64>,
+}
+
+/// Times are microseconds of a dispatch.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A sample of each iteration, in order, without the warm-up.
+    Each(Vec<f64>),
+    /// Medians of several iterations. Their samples are unknown.
+    Medians(Vec<f64>),
+    /// What a small model wrote, in hexadecimal digits.
+    Bytes(String),
+    /// The case failed: the cause, in one line.
+    Error(String),
+    /// The device is known to be wrong here: why, in one line.
+    NotCompared(String),
+}
+
+impl Outcome {
+    pub fn samples(&self) -> &[f64] {
+        match self {
+            Self::Each(samples) | Self::Medians(samples) => samples,
+            _ => &[],
+        }
+    }
+
+    /// Why there are no samples.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            Self::Each(_) | Self::Medians(_) | Self::Bytes(_) => None,
+            Self::Error(why) => Some(format!("failed: {why}")),
+            Self::NotCompared(why) => Some(format!("not compared: {why}")),
+        }
+    }
+
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Error(_))
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Output {
+    #[serde(flatten)]
+    pub written: Outcome,
+    /// DirectML is known to compute other bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expected_to_differ: bool,
+}
+
+impl Run {
+    /// Reads and checks a run.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let failed = |error: String| format!("{}: {error}", path.display());
+        let unreadable = |error: &dyn std::fmt::Display| failed(format!("the run cannot be read: {error}"));
+        let bytes = whole_file::read_regular(path).map_err(|error| unreadable(&error))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
+        // Editors on Windows may add a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        schema::check(text, SCHEMA).map_err(failed)?;
+        let run: Self = serde_json::from_str(text).map_err(|error| failed(format!("this is no run: {error}")))?;
+        run.check().map_err(failed)?;
+        Ok(run)
+    }
+
+    /// Fails if the figures of a case cannot be right.
+    fn check(&self) -> Result<(), String> {
+        let mut seen = std::collections::BTreeSet::new();
+        for Timed { work, outcome, baseline } in &self.cases {
+            let name = work.name();
+            if !seen.insert(work.key()) {
+                return Err(format!("the case '{name}' is there twice, must be there once"));
+            }
+            if work.bytes == 0 {
+                return Err(format!("the case '{name}' has 0 bytes, must move at least one"));
+            }
+            match outcome {
+                Outcome::Each(samples) | Outcome::Medians(samples) if samples.is_empty() => {
+                    return Err(format!("the case '{name}' has no samples, must have at least one"));
+                }
+                Outcome::Error(why) | Outcome::NotCompared(why) if why.trim().is_empty() => {
+                    return Err(format!("the failed case '{name}' has no error, must have one"));
+                }
+                _ => {}
+            }
+            let mut times = outcome.samples().iter().chain(baseline);
+            if let Some(wrong) = times.find(|value| !value.is_finite() || **value <= 0.0) {
+                return Err(format!("the case '{name}' has a time of {wrong:e}, must be microseconds above 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of the planned cases and outputs are missing.
+    pub fn missing(&self) -> usize {
+        self.planned.saturating_sub(self.cases.len() + self.outputs.len())
+    }
+
+    pub fn failures(&self) -> usize {
+        self.outcomes().filter(|outcome| outcome.is_failure()).count()
+    }
+
+    /// Those of cases, then those of outputs.
+    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        let outputs = self.outputs.values().map(|output| &output.written);
+        self.cases.iter().map(|timed| &timed.outcome).chain(outputs)
+    }
+
+    pub fn to_json(&self) -> Result<String, String> {
+        Ok(serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n")
+    }
+}

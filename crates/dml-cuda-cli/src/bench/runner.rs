@@ -1,0 +1,117 @@
+//! The programs that run cases. Each answers one case: its samples, or what it wrote, or why not.
+
+mod dxdispatch;
+mod onnxruntime;
+mod own;
+mod transcript;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::process::{self, Ended};
+use super::run::Outcome;
+use super::suite::{self, Job, Tier, Wanted};
+
+/// What a user asks of the runner.
+pub struct Asked {
+    /// `onnxruntime`, or a program that prints DxDispatch's lines. This program if there is none.
+    pub runner: Option<PathBuf>,
+    pub adapter: Option<String>,
+    pub cold_l2: bool,
+    pub provider: Option<String>,
+    pub python: Option<PathBuf>,
+    pub library: Option<PathBuf>,
+    pub samples: u32,
+    pub timeout: Duration,
+}
+
+/// What ran a case. Empty strings if unknown.
+#[derive(Clone, Debug, Default)]
+pub struct Device {
+    pub name: String,
+    pub driver: String,
+    pub clocks: String,
+    /// The id of a GPU for NVIDIA's tools.
+    pub pci: String,
+    /// How samples are taken.
+    pub timing: String,
+}
+
+pub struct Answer {
+    pub device: Device,
+    /// Nothing if the runner cannot be asked for this, which a note tells: that is no failure.
+    pub outcome: Option<Outcome>,
+    /// Dispatches of a sample.
+    pub dispatches: u32,
+    /// Microseconds of the case's own baseline.
+    pub baseline: Option<f64>,
+    pub notes: Vec<String>,
+}
+
+impl Answer {
+    fn new(device: Device, outcome: Outcome, dispatches: u32) -> Self {
+        Self { device, outcome: Some(outcome), dispatches, baseline: None, notes: Vec::new() }
+    }
+}
+
+pub trait Runner {
+    /// Name and version.
+    fn tool(&self) -> String;
+
+    fn commit(&self) -> String {
+        String::new()
+    }
+
+    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job> {
+        suite::jobs(tier, wanted)
+    }
+
+    /// The id of the jobs.
+    fn suite(&self, tier: Tier) -> String {
+        tier.id()
+    }
+
+    fn answer(&mut self, job: &Job) -> Result<Answer, String>;
+}
+
+/// The runner that is asked for, if it starts.
+pub fn start(asked: Asked) -> Result<Box<dyn Runner>, String> {
+    let is_onnx = asked.runner.as_deref() == Some(Path::new("onnxruntime"));
+    if !is_onnx && (asked.provider.is_some() || asked.python.is_some() || asked.library.is_some()) {
+        return Err(
+            "--provider, --python and --library are given, must be left out without --runner onnxruntime".into()
+        );
+    }
+    Ok(match &asked.runner {
+        None => Box::new(own::Own::start(asked)?),
+        Some(_) if is_onnx => Box::new(onnxruntime::OnnxRuntime::start(asked)?),
+        Some(_) => Box::new(dxdispatch::DxDispatch::start(asked)?),
+    })
+}
+
+/// A temporary folder with the files of a job. A runner works there and uses bare names.
+fn folder(job: &Job) -> Result<tempfile::TempDir, String> {
+    let failed = |error: std::io::Error| format!("a temporary folder: {error}");
+    let folder = tempfile::tempdir().map_err(failed)?;
+    for (name, bytes) in job.files()? {
+        std::fs::write(folder.path().join(name), bytes).map_err(failed)?;
+    }
+    Ok(folder)
+}
+
+/// The bytes that a small model wrote into its folder.
+fn output(folder: &Path, job: &Job) -> Result<Outcome, String> {
+    let name = format!("{}.bin", job.name);
+    let bytes = std::fs::read(folder.join(&name)).map_err(|error| format!("it wrote no file {name}: {error}"))?;
+    Ok(Outcome::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+}
+
+/// Runs a program in a folder, with an adapter.
+fn run(command: &mut Command, folder: &Path, arguments: &[String], asked: &Asked) -> Result<Ended, String> {
+    command.current_dir(folder).args(arguments);
+    if let Some(adapter) = &asked.adapter {
+        command.args(["-a", adapter]);
+    }
+    process::run(command, asked.timeout)
+}

@@ -1,0 +1,219 @@
+//! The text that DxDispatch prints.
+
+use crate::bench::run::Outcome;
+use crate::out::shown;
+
+/// What a process printed about one dispatchable.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transcript {
+    pub device: Option<String>,
+    pub times: Times,
+    /// The cause of a failure.
+    pub failure: Option<String>,
+}
+
+/// Microseconds on the GPU.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    /// Single iterations, without the cold ones.
+    each: Vec<f64>,
+    /// Medians of whole processes.
+    medians: Vec<f64>,
+    /// What is printed instead of a time.
+    no_time: Option<String>,
+}
+
+/// Below this, four decimals of a millisecond are too coarse.
+const SHORT_MICROSECONDS: f64 = 20.0;
+
+impl Times {
+    pub fn extend(&mut self, other: Self) {
+        self.each.extend(other.each);
+        self.medians.extend(other.medians);
+        self.no_time = self.no_time.take().or(other.no_time);
+    }
+
+    /// The samples, or of short work the medians, which have more digits.
+    pub fn outcome(&self) -> Result<Outcome, String> {
+        let is_short = self.medians.iter().any(|&median| median < SHORT_MICROSECONDS);
+        match (self.each.is_empty(), self.medians.is_empty()) {
+            (true, true) => Err(self.no_time.clone().unwrap_or("it printed no time of the GPU".to_owned())),
+            (false, _) if !is_short => Ok(Outcome::Each(self.each.clone())),
+            (false, true) => Ok(Outcome::Each(self.each.clone())),
+            _ => Ok(Outcome::Medians(self.medians.clone())),
+        }
+    }
+}
+
+/// Reads what a process printed about a dispatchable.
+pub fn read(text: &str, name: &str) -> Transcript {
+    let is_blank = |character: char| character.is_whitespace() || character.is_control();
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.trim_matches(is_blank)).filter(|line| !line.is_empty()).collect();
+    let mut printed = Transcript::default();
+    let (mut cold, mut has_dispatched) = (0, false);
+    for line in &lines {
+        let times = &mut printed.times;
+        if let Some(device) = line.strip_prefix("Running on '").and_then(|rest| rest.strip_suffix('\'')) {
+            printed.device.get_or_insert_with(|| shown(device));
+        } else if let Some((_, rest)) = dispatch_line(line).filter(|(found, _)| *found == name) {
+            has_dispatched = true;
+            match gpu_median(rest) {
+                Some(Ok(median)) => times.medians.push(median * 1e3),
+                Some(Err(found)) => times.no_time = Some(format!("its GPU time is '{}', no number", shown(&found))),
+                None => {}
+            }
+        } else if let Some(rest) = line.strip_prefix("GPU Timings (Cold)") {
+            let count = rest.trim_start_matches([' ', ':']).split(' ').next();
+            cold = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+        } else if line.starts_with("iteration ") {
+            if let Some(Ok(milliseconds)) = before(line, " ms (GPU)").map(str::parse::<f64>) {
+                if milliseconds.is_finite() && milliseconds > 0.0 {
+                    times.each.push(milliseconds * 1e3);
+                }
+            }
+        }
+    }
+    printed.times.each.drain(..cold.min(printed.times.each.len()));
+    printed.failure = cause(&lines, !has_dispatched);
+    printed
+}
+
+/// The line that says why a program failed. The last line does not help: for every parse error it is "RunAll called before initialize".
+fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
+    const ERRORS: [&str; 5] = ["ERROR", "Failed to ", "Assertion failed", "Expected a ", "Could not "];
+    const OTHERS: [&str; 15] = [
+        "Running on '",
+        "Compile Op",
+        "Compiling op",
+        "Initialize '",
+        "Dispatch",
+        "CPU Timings",
+        "GPU Timings",
+        "GPU samples buffer",
+        "The timings of each",
+        "iteration ",
+        "Resource '",
+        "[StartCmd]",
+        "[EndCmd]",
+        "WARNING",
+        "RunAll called",
+    ];
+    let begins = |words: &[&str], line: &str| words.iter().any(|word| line.starts_with(word));
+    let error = lines.iter().find(|line| begins(&ERRORS, line));
+    let unknown = || lines.iter().find(|line| nothing_ran && !begins(&OTHERS, line));
+    match error.or_else(unknown) {
+        Some(line) => Some(shown(line.strip_prefix("ERROR: ").unwrap_or(line))),
+        None if lines.is_empty() => Some("nothing was printed".to_owned()),
+        None => nothing_ran.then(|| "no dispatch was printed".to_owned()),
+    }
+}
+
+/// `Dispatch 'name': …`, also as `Dispatch (Bind) 'name': …` or with the suffix `(Bind)`, as older versions print.
+fn dispatch_line(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix("Dispatch")?;
+    let (_, rest) = rest.split_once('\'')?;
+    let (name, rest) = rest.split_once('\'')?;
+    let rest = rest.trim_start_matches(" (Bind)");
+    rest.starts_with(':').then_some((name, rest))
+}
+
+/// The GPU's median, or average in old versions, in milliseconds; or what is there instead of a number.
+fn gpu_median(rest: &str) -> Option<Result<f64, String>> {
+    let found = before(rest, " ms median (GPU)").or_else(|| before(rest, " ms average (GPU)"))?;
+    Some(match found.parse::<f64>() {
+        Ok(milliseconds) if milliseconds.is_finite() && milliseconds > 0.0 => Ok(milliseconds),
+        _ => Err(found.to_owned()),
+    })
+}
+
+/// The word before a unit.
+fn before<'a>(text: &'a str, unit: &str) -> Option<&'a str> {
+    let (rest, _) = text.split_once(unit)?;
+    rest.rsplit([' ', ',']).next()
+}
+
+/// The version of DirectML that `dxdispatch -S` says is loaded, without its build number.
+pub fn directml_version(text: &str) -> Option<String> {
+    let section = text.lines().map(str::trim).skip_while(|line| *line != "DirectML:").skip(1);
+    let loaded = section.take_while(|line| line.starts_with('-')).find(|line| line.starts_with("- Loaded Version"))?;
+    // A NUL ends the text.
+    let (_, version) = loaded.split_once(':')?;
+    let version = version.trim().split(['+', '\0', ' ']).next()?;
+    (!version.is_empty()).then(|| version.to_owned())
+}
+
+/// The driver's version that `dxdispatch -s` says of an adapter.
+pub fn driver(text: &str, adapter: &str) -> Option<String> {
+    let section = text.lines().map(str::trim).skip_while(|line| *line != adapter).skip(1);
+    let mut facts = section.take_while(|line| line.starts_with('-'));
+    facts
+        .find_map(|line| ["-Version: ", "-Driver: "].iter().find_map(|name| line.strip_prefix(name)))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(text: &str) -> Result<Outcome, String> {
+        let printed = read(text, "a");
+        assert_eq!(printed.device.as_deref(), Some("GPU"));
+        printed.times.outcome()
+    }
+
+    #[test]
+    fn times_are_samples_without_the_cold_ones_or_medians() {
+        let text = "Running on 'GPU'\r\nCompile Op\r\nInitialize 'a': 5.0000 ms\r\nDispatch 'a': 4 iterations\r\n\
+            CPU Timings (Cold) : 1 samples, 1.0000 ms average, 1.0000 ms min, 1.0000 ms median, 1.0000 ms max\r\n\
+            GPU Timings (Cold) : 1 samples, 0.9000 ms average, 0.9000 ms min, 0.9000 ms median, 0.9000 ms max\r\n\
+            GPU Timings (Hot)  : 3 samples, 0.1100 ms average, 0.1000 ms min, 0.1100 ms median, 0.1200 ms max\r\n\
+            The timings of each iteration: \r\n\
+            iteration 0: 1.0000 ms (CPU), 0.9000 ms (GPU)\r\niteration 1: 0.2 ms (CPU), 0.1000 ms (GPU)\r\n\
+            iteration 2: 0.2 ms (CPU), 0.1100 ms (GPU)\r\niteration 3: 0.2 ms (CPU), 0.1200 ms (GPU)\r\n";
+        assert_eq!(outcome(text), Ok(Outcome::Each(vec![100.0, 110.0, 120.0])));
+        let short = "Running on 'GPU'\nDispatch 'a': 31 iterations, 0.0120 ms median (CPU), 0.002127 ms median (GPU)\n";
+        assert_eq!(outcome(short), Ok(Outcome::Medians(vec![2.127])));
+        let older =
+            "Running on 'GPU'\nDispatch 'a' (Bind): 2 iterations, 0.1 ms average (CPU), 0.0500 ms average (GPU)";
+        assert_eq!(outcome(older), Ok(Outcome::Medians(vec![50.0])));
+        let nan = "Running on 'GPU'\nDispatch 'a': 2 iterations, 0.1 ms median (CPU), nan ms median (GPU)";
+        assert_eq!(outcome(nan), Err("its GPU time is 'nan', no number".to_owned()));
+        let other = nan.replace("'a'", "'b'").replace("nan", "0.1");
+        assert_eq!(outcome(&other), Err("it printed no time of the GPU".to_owned()));
+    }
+
+    /// The texts are DxDispatch's own.
+    #[test]
+    fn the_cause_of_a_failure_is_found() {
+        let cause = |text: &str| read(text, "a").failure.expect("a failure");
+        let parse = "Failed to parse the model: Expected an object named 'resources'";
+        assert_eq!(cause(&format!("Running on 'GPU'\n{parse}\nRunAll called before initialize\n")), parse);
+        assert_eq!(cause(&format!("{parse}\nRunAll called before initialize\nRunning on 'GPU'\n")), parse);
+        assert_eq!(
+            cause("Running on 'GPU'\nCompile Op\nAssertion failed: IsString()\n\n"),
+            "Assertion failed: IsString()"
+        );
+        let upper = "Running on 'GPU'\ndxdispatch.exe failed with hr=0x80004001\nExpected a .json or .onnx file\n";
+        assert_eq!(cause(upper), "Expected a .json or .onnx file");
+        assert_eq!(cause("some other program's words\n"), "some other program's words");
+        assert_eq!(cause("Running on 'GPU'\nCompile Op\n"), "no dispatch was printed");
+        assert_eq!(cause(" \n"), "nothing was printed");
+        assert_eq!(cause(&"\0".repeat(5000)), "nothing was printed");
+        assert_eq!(cause("ERROR: a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(cause(&"ä".repeat(5000)), "ä".repeat(200) + "…");
+    }
+
+    #[test]
+    fn versions_are_those_of_directml_and_of_the_adapter() {
+        let text = "DirectML:\r\n- Configured Version : NuGet (Microsoft.AI.DirectML.1.15.0)\r\n\
+            - Loaded Path        : C:\\dxdispatch\\directml.dll\r\n\
+            - Loaded Version     : 1.15.4+241025-1615.1.dml-1.15.fac7597\0\r\n\r\nD3D12:\r\n- Loaded Version : 1.2\r\n";
+        assert_eq!(directml_version(text).as_deref(), Some("1.15.4"));
+        assert_eq!(directml_version("DirectML:\n- Configured Version : None\n\nPIX:\n- Loaded Version : 1.2\n"), None);
+        let text =
+            "GPU 1\n-Version: 1.2.3.4\n-Hardware: true\n\nGPU\n-Hardware: true\n-Version: 5.6.7.8\n\nCPU\n-Driver: x";
+        assert_eq!(driver(text, "GPU").as_deref(), Some("5.6.7.8"));
+        assert_eq!((driver(text, "CPU").as_deref(), driver(text, "other")), (Some("x"), None));
+    }
+}

@@ -1,0 +1,78 @@
+//! What is timed: a case, and the name that runs share.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Work {
+    pub case: String,
+    #[serde(rename = "type")]
+    pub data_type: String,
+    pub mode: Mode,
+    /// Bytes that it must move at least.
+    pub bytes: u64,
+    /// Dispatches in an iteration.
+    pub dispatches: u32,
+}
+
+/// What two runs share of a case.
+pub type Key = (Mode, String, String);
+
+impl Work {
+    pub fn key(&self) -> Key {
+        (self.mode, self.case.clone(), self.data_type.clone())
+    }
+
+    /// Case, type and mode.
+    pub fn name(&self) -> String {
+        format!("{}, {}, {}", self.case, self.data_type, self.mode.name())
+    }
+}
+
+/// What a case does with its memory.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    #[serde(rename = "fill")]
+    Fill,
+    #[serde(rename = "copy")]
+    Copy,
+    #[serde(rename = "in place")]
+    InPlace,
+    /// A plain copy: the baseline of copying and of working in place.
+    #[serde(rename = "baseline of copies")]
+    BaselineOfCopies,
+    /// A plain fill: the baseline of fills.
+    #[serde(rename = "baseline of fills")]
+    BaselineOfFills,
+}
+
+impl Mode {
+    /// The modes of cases, in the order of reports.
+    pub const OF_CASES: [Self; 3] = [Self::Fill, Self::Copy, Self::InPlace];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fill => "fill",
+            Self::Copy => "copy",
+            Self::InPlace => "in place",
+            Self::BaselineOfCopies => "baseline of copies",
+            Self::BaselineOfFills => "baseline of fills",
+        }
+    }
+
+    /// Whether DxDispatch times it. In place DirectML returns wrong data. It has no operator for a plain fill.
+    pub fn is_directmls(self) -> bool {
+        !matches!(self, Self::InPlace | Self::BaselineOfFills)
+    }
+
+    pub fn is_baseline(self) -> bool {
+        self.baseline() == self
+    }
+
+    /// The mode whose time is this one's baseline.
+    pub fn baseline(self) -> Self {
+        match self {
+            Self::Fill | Self::BaselineOfFills => Self::BaselineOfFills,
+            Self::Copy | Self::InPlace | Self::BaselineOfCopies => Self::BaselineOfCopies,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+"""Runs one-node ONNX models with ONNX Runtime for `dml-cuda bench --runner onnxruntime`, and checks every element of their outputs.
+
+Reads lines of JSON: settings, then cases. Answers each with one line. Needs onnx, NumPy, and onnxruntime 1.18 or later of any kind.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import re
+import signal
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+
+    MISSING = None
+except ImportError as error:
+    MISSING = f"{error}; --python must be a Python with onnx, numpy, and onnxruntime, onnxruntime-gpu or onnxruntime-directml"
+
+PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "dml": "DmlExecutionProvider"}
+# Where tensors are. Other providers copy from and to the host in each run.
+MEMORY = {"CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
+TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
+CHUNK = 1 << 22
+NEWER = "the model has opset "
+ELSEWHERE = "onnxruntime-gpu has cuda, onnxruntime-directml has dml"
+
+
+# The models.
+
+
+def make_model(case):
+    """The model of a case: one node, whose inputs are the graph's, so that nothing can be computed in advance."""
+    helper, types = onnx.helper, onnx.TensorProto
+    of, shape = helper.np_dtype_to_tensor_dtype(np.dtype(TYPES[case["type"]])), output_shape(case)
+    if case["op"] == "Range":
+        inputs = [helper.make_tensor_value_info(name, of, []) for name in ("start", "limit", "delta")]
+        attributes = {}
+    else:
+        batch = shape[case["batch_axis"]]
+        inputs = [helper.make_tensor_value_info("x", of, shape), helper.make_tensor_value_info("lengths", types.INT64, [batch])]
+        attributes = {name: case[name] for name in ("batch_axis", "time_axis")}
+    node = helper.make_node(case["op"], [value.name for value in inputs], ["y"], name=case["op"], **attributes)
+    graph = helper.make_graph([node], case["name"], inputs, [helper.make_tensor_value_info("y", of, shape)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", case["opset"])], ir_version=8)
+
+
+def output_shape(case):
+    return case["shape"] if case["op"] == "ReverseSequence" else [case["count"]]
+
+
+def make_inputs(case):
+    """Random bytes and random lengths, the same in each run. A check counts up instead: its bytes are the same on every machine."""
+    data_type = np.dtype(TYPES[case["type"]])
+    if case["op"] == "Range":
+        return {name: np.array(case[name], data_type) for name in ("start", "limit", "delta")}
+    shape = case["shape"]
+    count, batch, longest = int(np.prod(shape)), shape[case["batch_axis"]], shape[case["time_axis"]]
+    if case["check"]:
+        return {"x": np.arange(count).astype(data_type).reshape(shape), "lengths": (np.arange(batch) * 5 + 3) % longest + 1}
+    random = np.random.default_rng(zlib.crc32(case["name"].encode()))
+    x = memory(shape, data_type, np.frombuffer(random.bytes(count * data_type.itemsize), np.uint8))
+    # No length is 0: the CPU kernel of ONNX Runtime 1.18 does not write such rows.
+    return {"x": x, "lengths": random.integers(1, longest + 1, batch, dtype=np.int64)}
+
+
+def memory(shape, data_type, content):
+    """An array at the beginning of a page. On the CPU, times depend on where tensors are: where one begins 16 bytes behind another, in their
+    pages, reversals were seen to take ten times as long."""
+    size, page = int(np.prod(shape)) * np.dtype(data_type).itemsize, 4096
+    room = np.empty(size + page, np.uint8)
+    begin = -room.ctypes.data % page
+    room[begin : begin + size] = content
+    return room[begin : begin + size].view(data_type).reshape(shape)
+
+
+# What they must compute.
+
+
+def wrong(case, inputs, found):
+    """Why an output is wrong, or None, and a note, or None. Looks at every element."""
+    if case["op"] == "Range":
+        return wrong_range(inputs, found)
+    required = inputs["x"].copy()
+    rows, source = (np.moveaxis(array, (case["batch_axis"], case["time_axis"]), (0, 1)) for array in (required, inputs["x"]))
+    for row, length in enumerate(inputs["lengths"]):
+        rows[row, :length] = source[row, :length][::-1]
+    bits = np.dtype(f"u{required.dtype.itemsize}")
+    return difference(found.view(bits) != required.view(bits), found, required), None
+
+
+def wrong_range(inputs, found):
+    """Integers are exact. Element i of floats is start + i * delta, to one unit in the last place of the larger of the two; or all are the
+    running sum, which is how ONNX's own function of Range computes them."""
+    data_type, (start, delta) = found.dtype, (inputs["start"], inputs["delta"])
+    exact = data_type.kind == "i"
+    computing = np.dtype("int64" if exact else "float64")
+    start_there, delta_there = start.astype(computing), delta.astype(computing)
+    first, is_sum, last = None, not exact, start
+    for begin in range(0, found.size, CHUNK):
+        part = found[begin : begin + CHUNK]
+        steps = np.arange(begin, begin + part.size, dtype=computing) * delta_there
+        required = start_there + steps
+        if exact:
+            differs = part != required.astype(data_type)
+        else:
+            unit = np.spacing(np.maximum(np.abs(steps), np.abs(start_there)).astype(data_type)).astype(computing)
+            differs = ~(np.abs(part.astype(computing) - required) <= unit)
+        if first is None:
+            # All elements behind this part that differ are counted, too.
+            first = difference(differs, part, required.astype(data_type), begin)
+        if is_sum:
+            sums = np.full(part.size + (begin > 0), delta, data_type)
+            sums[0] = last
+            sums = np.add.accumulate(sums, dtype=data_type)[int(begin > 0) :]
+            is_sum, last = np.array_equal(sums, part), sums[-1]
+    drifts = "the kernel adds delta repeatedly, as ONNX's own function of Range does, so that its values drift"
+    return (None, drifts) if first and is_sum else (first, None)
+
+
+def difference(differs, found, required, begin=0):
+    count = int(np.count_nonzero(differs))
+    if count == 0:
+        return None
+    at = np.unravel_index(int(np.argmax(differs)), differs.shape)
+    place = [int(index) + (begin if differs.ndim == 1 else 0) for index in at]
+    return f"the output is wrong: element {place} is {found[at]}, must be {required[at]}; {count} of these {differs.size} elements differ"
+
+
+# One case, in a process of its own, so that a lost device or a crash ends only this case.
+
+
+def library_runs(library):
+    """How many nodes the library ran in this process."""
+    counters = (ctypes.c_uint64 * 3)()  # Nodes, runs, runs in place.
+    if library and ctypes.CDLL(library).dml_cuda_onnxruntime_counters(ctypes.byref(counters), None) != 0:
+        raise RuntimeError(f"{library} does not count its runs")
+    return counters[1]
+
+
+def make_session(model, settings, profile=None):
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    provider = settings["provider"]
+    if provider == "DmlExecutionProvider":
+        options.enable_mem_pattern = False
+    if provider != "CPUExecutionProvider":
+        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    if settings["library"]:
+        options.add_session_config_entry("dml_cuda.replace_onnx", "ReverseSequence,Range")
+        options.register_custom_ops_library(settings["library"])
+    if profile:
+        options.enable_profiling, options.profile_file_prefix = True, profile
+    device = {"device_id": str(settings["device_id"])} if provider in MEMORY else {}
+    session = ort.InferenceSession(model, options, providers=[(provider, device)])
+    if session.get_providers()[0] != provider:
+        raise RuntimeError(f"ONNX Runtime fell back from {provider} to {', '.join(session.get_providers())}")
+    return session
+
+
+def values_of(inputs, output, settings):
+    """Everything in the provider's memory. Range's kernels read their scalars on the host."""
+    memory = MEMORY.get(settings["provider"], "cpu")
+    place = lambda array: (memory, settings["device_id"]) if array.ndim and memory != "cpu" else ("cpu", 0)
+    return {name: ort.OrtValue.ortvalue_from_numpy(array, *place(array)) for name, array in {**inputs, "y": output}.items()}
+
+
+def bind(session, values):
+    binding = session.io_binding()
+    for name, value in values.items():
+        (binding.bind_ortvalue_output if name == "y" else binding.bind_ortvalue_input)(name, value)
+    return binding
+
+
+def ran(session):
+    """The operators and providers of the nodes that ran in a session with a profile."""
+    path = Path(session.end_profiling())
+    events = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()
+    arguments = [event["args"] for event in events if event.get("cat") == "Node"]
+    return {(found.get("op_name"), found["provider"]) for found in arguments if found.get("provider")}
+
+
+def run_case(case, settings):
+    """The answer of a case: its output's bytes or its samples, or why there are none."""
+    inputs, model, before = make_inputs(case), make_model(case).SerializeToString(), library_runs(settings["library"])
+    # Every byte of the output must be written.
+    output = memory(output_shape(case), TYPES[case["type"]], 0xA5)
+    try:
+        session, values = make_session(model, settings), values_of(inputs, output, settings)
+    except Exception as error:
+        why = reason(error)
+        if case["optional"] or why.startswith(NEWER):
+            return {"refused": why}
+        raise
+    with tempfile.TemporaryDirectory() as folder:
+        seen = make_session(model, settings, os.path.join(folder, "profile"))
+        binding = bind(seen, values)
+        seen.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+        nodes = ran(seen)
+    elsewhere = sorted(f"{op} on {provider}" for op, provider in nodes if provider != settings["provider"])
+    if elsewhere or not nodes:
+        raise RuntimeError(f"not all of it ran on {settings['provider']}: {', '.join(elsewhere) or 'no node was seen'}")
+    if settings["library"] and library_runs(settings["library"]) == before:
+        raise RuntimeError(f"{settings['library']} was loaded, but ONNX Runtime's own kernel ran")
+    found = values["y"].numpy()
+    failed, note = wrong(case, inputs, found)
+    if failed:
+        return {"failed": failed}
+    if case["check"]:
+        return {"output": found.tobytes().hex()}
+    binding = bind(session, values)
+    run = lambda: session.run_with_iobinding(binding)
+    dispatches, samples = sample(run, binding.synchronize_outputs, case["dispatches"], settings["samples"])
+    # DirectML's provider runs the node in a fused one, which has another name.
+    others = sorted(op for op, _ in nodes if op != case["op"] and not op.startswith("DmlFusedNode"))
+    notes = ([note] if note else []) + [f"{op} ran, too" for op in others]
+    return {"timed": {"dispatches": dispatches, "samples": samples, "notes": notes}}
+
+
+def sample(run, wait, dispatches, count):
+    """Microseconds of a run. A sample takes at most about 100 ms, and all at most about 10 s if there are seven."""
+
+    def seconds(times):
+        begin = time.perf_counter()
+        for _ in range(times):
+            run()
+        wait()
+        return time.perf_counter() - begin
+
+    seconds(3)
+    dispatches = max(1, min(dispatches, int(0.1 / seconds(1))))
+    seconds(dispatches)
+    begin, samples = time.perf_counter(), []
+    while len(samples) < count and (len(samples) < 7 or time.perf_counter() - begin < 10):
+        samples.append(seconds(dispatches) / dispatches * 1e6)
+    return dispatches, samples
+
+
+def hello(settings):
+    """What runs the cases. Completes the settings."""
+    if MISSING:
+        raise RuntimeError(MISSING)
+    known, asked = ort.get_available_providers(), PROVIDERS.get(settings["provider"].lower(), settings["provider"])
+    provider = next((name for name in known if name.lower() == asked.lower()), None)
+    if provider is None:
+        raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {ELSEWHERE}")
+    settings["provider"] = provider
+    tool = f"ONNX Runtime {ort.__version__} {provider.replace('ExecutionProvider', '').replace('Dml', 'DirectML')}"
+    if settings["library"]:
+        try:
+            version = ctypes.CDLL(settings["library"]).dml_cuda_version
+        except (OSError, AttributeError) as error:
+            raise RuntimeError(f"{settings['library']} is not the library of dml-cuda: {error}") from None
+        version.restype = ctypes.c_char_p
+        tool += f" with dml-cuda {version().decode()}"
+    ort.set_default_logger_severity(3)
+    if provider == "CUDAExecutionProvider" and hasattr(ort, "preload_dlls"):
+        ort.preload_dlls()
+    versions = f"Python {platform.python_version()}, onnx {onnx.__version__}, NumPy {np.__version__}"
+    return {"hello": {"tool": tool, "provider": provider, "versions": versions, "in_device_memory": provider in MEMORY}}
+
+
+def reason(error):
+    """An error in one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    newest = re.search(r"Opset (\d+) is under development.* till opset (\d+)", text)
+    return f"{NEWER}{newest[1]}, ONNX Runtime {ort.__version__} loads at most {newest[2]}" if newest else text
+
+
+def main():
+    # What libraries print goes to the standard error stream.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    # The process that asks is interrupted, and closes the input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settings = None
+    for line in sys.stdin:
+        try:
+            question = json.loads(line)
+            answer = run_case(question, settings) if settings else hello(settings := question)
+        # Whatever it is, the case has no time.
+        except Exception as error:
+            answer = {"failed": reason(error)}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

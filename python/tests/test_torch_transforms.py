@@ -17,6 +17,11 @@ try:
     import dml_cuda.torch as dt
 
     F = torch.func
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
 except ImportError:
     torch = None
 CUDA = torch is not None and torch.cuda.is_available()
@@ -49,11 +54,6 @@ WAYS = {
 }
 PLAIN = {"copying": lambda x, lengths: gather(x * 2, lengths), "in place": in_place(lambda y, lengths: y.copy_(gather(y, lengths)))}
 FLIP = {"copying": lambda x, lengths: (x * 2).flip(-1), "in place": in_place(lambda y, lengths: y.copy_(y.flip(-1)))}
-
-
-class Seen(TorchDispatchMode):
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        return func(*args, **(kwargs or {}))
 
 
 def under(mode, call):

@@ -183,6 +183,17 @@ class Torch(unittest.TestCase):
                 with self.assertRaises(RuntimeError) as found:
                     reverse(refused, lengths, 0)
                 self.assertEqual(str(found.exception), str(plain.exception))
+            with torch.inference_mode():
+                inference = torch.arange(4.0)
+            if reverse is dt.reverse_subsequences_:
+                with self.assertRaisesRegex(RuntimeError, "Inplace update to inference tensor outside InferenceMode"):
+                    reverse(inference, lengths, 0)
+            with torch.autograd.graph.allow_mutation_on_saved_tensors():
+                saved = torch.arange(4.0)
+                product = weights * saved
+                reverse(saved, lengths, 0)
+                self.assertEqual(torch.autograd.grad(product.sum(), weights)[0].tolist(), [0, 1, 2, 3])
+                self.assertEqual(saved.tolist(), [2, 1, 0, 3])
             part = weights * 1
             reverse(part[1:], lengths, 0)
             part.mul(x).sum().backward()
@@ -269,11 +280,17 @@ class Torch(unittest.TestCase):
     def test_lengths_and_fills_as_pytorchs_own_functions_take_them(self):
         for device in DEVICES:
             x = torch.randn(2, 3, device=device)
-            for lengths in (2, [[2], [1]], np.array([[3], [0]]), torch.tensor([[1], [3]], dtype=torch.uint8, device=device)):
-                required = model(x, torch.as_tensor(lengths, device=device), 1)
+            for lengths in (2, 2**64, [[2], [1]], np.array([[3], [0]]), torch.tensor([[1], [3]], dtype=torch.uint8, device=device)):
+                of_gather = min(lengths, 3) if isinstance(lengths, int) else lengths
+                required = model(x, torch.as_tensor(of_gather, device=device), 1)
                 same(dt.reverse_subsequences(x, lengths, 1), required)
                 same(torch.compile(lambda x: dt.reverse_subsequences(x, lengths, 1), backend="aot_eager")(x), required)
                 same(dt.reverse_subsequences_(x.clone(), lengths, 1), required)
+            changed, tracked = np.array([[3], [2]]), x.clone().requires_grad_()
+            found = dt.reverse_subsequences(tracked, changed, 1)
+            changed[:] = 0
+            found.backward(x)
+            same(tracked.grad, model(x, torch.tensor([[3], [2]], device=device), 1))
             same(dt.reverse_padded_sequence(x, [2, 1], batch_first=True), model(x, torch.tensor([[2], [1]], device=device), 1))
             meta = dt.reverse_subsequences(x.to("meta"), torch.tensor(2, device="meta"), 1)
             self.assertEqual((meta.device.type, meta.shape), ("meta", x.shape))
@@ -292,6 +309,16 @@ class Torch(unittest.TestCase):
         rows = torch.export.Dim("rows", min=2)
         program = torch.export.export(Module(), (torch.zeros(3, 2),), dynamic_shapes=({0: rows},), strict=False)
         same(program.module()(x), required)
+        class Symbolic(torch.nn.Module):
+            def forward(self, x):
+                return dt.reverse_subsequences(x, x.shape[0] - 1, 0)
+
+        program = torch.export.export(Symbolic(), (torch.zeros(3, 2),), dynamic_shapes=({0: rows},), strict=False).module()
+        same(program(required), model(required, torch.tensor(4), 0))
+        with self.assertRaisesRegex(ValueError, "size is .*-1.*, must have numbers of at least 0"):
+            dt.fill_value_sequence((2, -1), 0, 1)
+        with self.assertRaisesRegex(ValueError, "start is 18446744073709551616"):
+            dt.fill_value_sequence(2, 2**64, 1, torch.int64)
         with torch.device("meta"):
             self.assertEqual(dt.fill_value_sequence((2, 3), 0, 1).device.type, "meta")
         self.assertEqual(dt.fill_value_sequence(torch.Size([2]), 0, 1, device="meta").shape, (2,))

@@ -100,9 +100,10 @@ def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim:
     if _follows(x) or torch.compiler.is_exporting():
         x.copy_(_reverse(x, lengths, dim))
         return
-    torch.autograd.graph.increment_version(x)  # a backward pass that saved x is then an error, also where x is only traced
     with torch._C._AutoDispatchBelowADInplaceOrView():
         _reverse_in_place.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, x, lengths, dim)
+    # A backward pass that saved x is then an error, also where x is only traced. Modes that clone x first compare versions.
+    torch.autograd.graph.increment_version(x)
 
 
 _library.impl("reverse_subsequences", _autograd, "Autograd", with_keyset=True)
@@ -286,6 +287,8 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     tensor([2, 1, 0, 3, 4])
     """
     try:
+        if not _is_compiling() and x.is_inference() and not torch.is_inference_mode_enabled():
+            x.copy_(x)  # PyTorch's own error
         if not (watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in _LENGTHS):
             _unwatched_in_place(x, lengths, dim)
             return x
@@ -306,7 +309,10 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
     if not isinstance(lengths, _Tensor):
         check_tensor(x, "x")
         try:
-            lengths = torch.as_tensor(lengths, device=x.device)
+            if isinstance(lengths, (int, torch.SymInt)) and not isinstance(lengths, bool):
+                most = 2**63 - 1 if isinstance(lengths, int) else lengths
+                return torch.full((), min(lengths, most), dtype=torch.int64, device=x.device)
+            lengths = torch.tensor(lengths, device=x.device)  # a copy: the backward pass keeps it
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(f"lengths is {shown(lengths)}, must be a tensor, or integers") from None
     dtype = lengths.dtype

@@ -68,9 +68,15 @@ def fill_value_sequence(
     sizes = list(size) if isinstance(size, (tuple, list)) else [size]
     if not all(isinstance(of_dim, (int, torch.SymInt)) for of_dim in sizes):
         sizes = [integer(of_dim, "size") for of_dim in sizes]
+    for of_dim in sizes:
+        if isinstance(of_dim, int) and of_dim < 0:
+            raise ValueError(f"size is {sizes}, must have numbers of at least 0")
     # PyTorch itself finds the device, also while it compiles.
     place = torch.empty(0, device=device).device
-    return _operators.fill(sizes, start, delta, dtype, place)
+    try:
+        return _operators.fill(sizes, start, delta, dtype, place)
+    except OverflowError:
+        raise ValueError(f"start is {start} and delta is {delta}, must be numbers of {dtype}") from None
 
 
 def onnx_translation_table() -> dict[Any, Any]:

@@ -139,10 +139,11 @@ impl<'a> Reversal<'a> {
 
     /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.
     fn words(&self, error: Error) -> Failure {
-        let Error::Validation(errors) = &error else { return error.into() };
-        if !errors.errors().iter().any(|error| error.rule.id().starts_with("output.")) {
+        let of_output = |error: &dml::ValidationError| error.rule.id().starts_with("output.");
+        if !matches!(&error, Error::Validation(errors) if errors.errors().iter().any(of_output)) {
             let message = error.to_string().replace("ReverseSubsequencesDesc.", "");
-            return Failure::argument(message.replace("InputTensor", "x").replace("OutputTensor", "the result"));
+            let message = message.replace("InputTensor", NAMES.input).replace("SequenceLengthsTensor", NAMES.lengths);
+            return Failure::argument(message.replace("OutputTensor", NAMES.output));
         }
         let Description { sizes, strides, .. } = self.x;
         Failure::argument(format!(

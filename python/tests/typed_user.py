@@ -3,6 +3,7 @@
 from typing import Any
 
 import dml_cuda
+import dml_cuda.torch
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import assert_type
@@ -51,6 +52,11 @@ def fills(out: npt.NDArray[np.int16], device: DeviceArray, name: str) -> None:
     dml_cuda.fill_value_sequence(2.0, 0, 1, np.int8)  # type: ignore[call-overload]
     dml_cuda.fill_value_sequence(3, "0", 1, np.int8)  # type: ignore[call-overload]
     dml_cuda.fill_value_sequence(3, 0, 1, np.int8, device=0)  # type: ignore[call-overload]
+
+
+def modules(rnn: dml_cuda.torch.BidirectionalRNN, x: Any) -> None:
+    assert_type(rnn(x, x), tuple[Any, Any])
+    rnn(x)  # type: ignore[call-arg]
 
 
 def descriptors(desc: dict[str, Any]) -> None:

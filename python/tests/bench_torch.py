@@ -9,6 +9,7 @@ import time
 
 import dml_cuda.torch as dt
 import torch
+from dml_cuda import _rnn
 from test_torch import model
 
 
@@ -72,7 +73,7 @@ def lstm():
             lengths[0] = steps
 
             def run(reverse):
-                dt.reverse_subsequences = reverse  # what the module calls
+                _rnn.reverse_subsequences = reverse  # what the module calls
                 return module(x, lengths)[0]
 
             def trained(call):
@@ -119,10 +120,12 @@ def host():
         "reverse_subsequences": lambda: dt.reverse_subsequences(x, lengths, 1),
         "reverse_subsequences_": lambda: dt.reverse_subsequences_(x, lengths, 1),
         "reverse_padded_sequence": lambda: dt.reverse_padded_sequence(x, of_batch, batch_first=True),
-        "the operator dml_cuda::reverse_subsequences_ alone": lambda: dt._reverse_in_place(x, lengths, 1),
+        "the operator dml_cuda::reverse_subsequences_ alone": lambda: torch.ops.dml_cuda.reverse_subsequences_.default(x, lengths, 1),
         "the gather, eager": lambda: model(x, lengths, 1),
         "x.flip(1) and its backward": lambda: backward(lambda x: x.flip(1)),
         "reverse_subsequences and its backward": lambda: backward(lambda x: dt.reverse_subsequences(x, lengths, 1)),
+        "torch.func.jvp of x.flip(1)": lambda: torch.func.jvp(lambda x: x.flip(1), (x,), (gradient,)),
+        "torch.func.jvp of reverse_subsequences": lambda: torch.func.jvp(lambda x: dt.reverse_subsequences(x, lengths, 1), (x,), (gradient,)),
     }
     # In turns, so that a change of the host's speed meets all of them.
     times = {name: [] for name in calls}

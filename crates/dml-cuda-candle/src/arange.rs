@@ -42,6 +42,14 @@ pub fn arange<D: WithDType>(start: D, end: D, device: &Device) -> Result<Tensor>
 /// A step of 0, a value that is not finite, 2³² elements or more, another type, an error of the driver.
 pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> Result<Tensor> {
     let dtype = D::DTYPE;
+    if dtype == DType::BF16 {
+        let (start, end, step) = (start.to_f64() as f32, end.to_f64() as f32, step.to_f64() as f32);
+        return arange_step(start, end, step, device)?.to_dtype(dtype);
+    }
+    // Before the type is known, `to_f64` may not return.
+    let (Some((data_type, first)), Some((_, delta))) = (bits(start.to_scalar()), bits(step.to_scalar())) else {
+        bail!("arange is of {dtype:?}, must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
+    };
     for (name, value) in [("start", start), ("end", end), ("step", step)] {
         if !value.to_f64().is_finite() {
             bail!("the {name} of arange is {}, must be finite", value.to_f64());
@@ -59,14 +67,7 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
     if count == 0 {
         return Tensor::zeros(0, dtype, device);
     }
-    if dtype == DType::BF16 {
-        let (start, end, step) = (start.to_f64() as f32, end.to_f64() as f32, step.to_f64() as f32);
-        return arange_step(start, end, step, device)?.to_dtype(dtype);
-    }
-    let (Some((data_type, start)), Some((_, step))) = (bits(start.to_scalar()), bits(step.to_scalar())) else {
-        bail!("arange is of {dtype:?}, must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
-    };
-    let sequence = Lowered::Sequence(LoweredSequence::packed(data_type, count, start, step));
+    let sequence = Lowered::Sequence(LoweredSequence::packed(data_type, count, first, delta));
     let shape = (count as usize).into();
     let storage = match device {
         Device::Cpu => Storage::Cpu(cpu::fill(&sequence, &shape, dtype)?),

@@ -49,7 +49,7 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
     x.apply_op2(&lengths, ReverseSubsequences { axis })
 }
 
-/// The same in place: x, and every tensor that shares its memory, changes. x must not be broadcast, and gradients do not pass.
+/// The same in place: x, and every tensor that shares its memory, changes. x must not be broadcast.
 ///
 /// ```
 /// use candle_core::{Device, Tensor};
@@ -62,9 +62,12 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
 ///
 /// # Errors
 ///
-/// As of [`reverse_subsequences`]; an x whose elements overlap, and lengths in x's memory.
+/// As of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths in x's memory.
 pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<()> {
     let (axis, lengths) = check(x, lengths, axis)?;
+    if x.track_op() {
+        bail!("x is tracked by backpropagation, which would not see the change, must not be: use reverse_subsequences");
+    }
     if x.elem_count() == 0 {
         return Ok(());
     }

@@ -205,6 +205,13 @@ fn wrong_arguments_are_said_and_change_nothing() {
         let broadcast = counted(&[2, 1], DType::F32, &device).broadcast_as((2, 3)).expect("a view");
         assert!(reverse_subsequences_inplace(&broadcast, &tensor(&[2, 1], DType::U32), 1).is_err());
         let said = |result: Result<Tensor>| result.expect_err("wrong").to_string();
+        let tracked = Var::from_tensor(&x).expect("a variable");
+        for x in [tracked.as_tensor().clone(), (tracked.as_tensor() * 2.).expect("doubles")] {
+            let found = reverse_subsequences_inplace(&x, &tensor(&[2, 1], DType::U32), 1).expect_err("tracked");
+            assert!(found.to_string().contains("x is tracked by backpropagation"), "{found}");
+        }
+        let eighth = float8::F8E4M3::from_f32(1.);
+        assert!(said(arange_step(eighth, eighth, eighth, &device)).contains("arange is of F8E4M3, must be of u8"));
         assert!(said(arange_step(0i32, 5, 0, &device)).contains("the step of arange is 0"));
         assert!(said(arange_step(0f32, 5., 0., &device)).contains("the step of arange is 0"));
         assert!(said(arange(0f32, f32::INFINITY, &device)).contains("the end of arange is inf, must be finite"));

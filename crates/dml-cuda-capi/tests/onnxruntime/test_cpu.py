@@ -243,8 +243,8 @@ class OwnDomain(unittest.TestCase):
 
     def test_errors_name_what_does_not_fit(self):
         for shape, lengths_shape, axis, words in [
-            ((4, 6), (3, 1), 1, "dimension 0 of sequence_lengths is 3, must be 1 or 4"),
-            ((4, 6), (4, 6), 1, "dimension 1 of sequence_lengths is 6, must be 1$"),
+            ((4, 6), (3, 1), 1, r"sequence_lengths has shape \[3, 1\], must broadcast to \[4, 1\], input's with 1 at axis"),
+            ((4, 6), (4, 6), 1, r"sequence_lengths has shape \[4, 6\], must broadcast to \[4, 1\]"),
             ((4, 6), (1, 4, 1), 1, "sequence_lengths has 3 dimensions, must have at most 2"),
             ((4, 6), (4, 1), 2, "axis is 2, must be from -2 to 1, of an input of 2 dimensions"),
         ]:

@@ -65,6 +65,8 @@ def fill_value_sequence(
         if not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
             found = "a tensor: take its item()" if isinstance(value, torch.Tensor) else shown(value)
             raise TypeError(f"{name} is {found}, must be a number")
+        if isinstance(value, int) and not -(2**63) <= value < 2**64:
+            raise ValueError(f"{name} is {shown(value)}, must be a number of {dtype}")
     sizes = list(size) if isinstance(size, (tuple, list)) else [size]
     if not all(isinstance(of_dim, (int, torch.SymInt)) for of_dim in sizes):
         sizes = [integer(of_dim, "size") for of_dim in sizes]
@@ -73,10 +75,7 @@ def fill_value_sequence(
             raise ValueError(f"size is {sizes}, must have numbers of at least 0")
     # PyTorch itself finds the device, also while it compiles.
     place = torch.empty(0, device=device).device
-    try:
-        return _operators.fill(sizes, start, delta, dtype, place)
-    except OverflowError:
-        raise ValueError(f"start is {start} and delta is {delta}, must be numbers of {dtype}") from None
+    return _operators.fill(sizes, start, delta, dtype, place)
 
 
 def onnx_translation_table() -> dict[Any, Any]:

@@ -287,7 +287,7 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     tensor([2, 1, 0, 3, 4])
     """
     try:
-        if not _is_compiling() and x.is_inference() and not torch.is_inference_mode_enabled():
+        if not _is_compiling() and type(x) is _Tensor and x.is_inference() and not torch.is_inference_mode_enabled():
             x.copy_(x)  # PyTorch's own error
         if not (watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in _LENGTHS):
             _unwatched_in_place(x, lengths, dim)

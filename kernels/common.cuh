@@ -23,6 +23,11 @@ struct FastDiv {
 };
 static_assert(sizeof(FastDiv) == 16, "the host's FastDiv");
 
+// An entry point, which hands the parameters to a body. `bounds` are its threads per thread block and, where registers are to be
+// limited, the thread blocks that fit on a multiprocessor.
+#define ENTRY(bounds, Params, name, ...) \
+    extern "C" __global__ void __launch_bounds__ bounds name(const __grid_constant__ Params p) { __VA_ARGS__(p); }
+
 __device__ __forceinline__ u32 divide(u32 n, const FastDiv& d) {
     const u32 t = __umulhi(d.multiplier, n);
     return (t + ((n - t) >> d.shift1)) >> d.shift2;

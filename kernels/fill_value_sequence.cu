@@ -411,26 +411,17 @@ __device__ __forceinline__ void write_elements(const FillStrided& p) {
 
 // ---- Entry points ---------------------------------------------------------------------------------------
 
-#define FILL_ENTRY(Params, name, body) \
-    extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Params p) { body(p); }
+// Entry points of a body for each kind of element except FLOAT64.
+#define FILL_ENTRIES(Params, name, body)                     \
+    ENTRY((THREADS), Params, name##_i8, body<Wrapping<u8>>)   \
+    ENTRY((THREADS), Params, name##_i16, body<Wrapping<u16>>) \
+    ENTRY((THREADS), Params, name##_i32, body<Wrapping<u32>>) \
+    ENTRY((THREADS), Params, name##_i64, body<Wrapping<u64>>) \
+    ENTRY((THREADS), Params, name##_f32, body<Float32>)       \
+    ENTRY((THREADS), Params, name##_f16, body<Float16>)
 
-FILL_ENTRY(FillPacked, fill_packed_i8, fill_packed<Wrapping<u8>>)
-FILL_ENTRY(FillPacked, fill_packed_i16, fill_packed<Wrapping<u16>>)
-FILL_ENTRY(FillPacked, fill_packed_i32, fill_packed<Wrapping<u32>>)
-FILL_ENTRY(FillPacked, fill_packed_i64, fill_packed<Wrapping<u64>>)
-FILL_ENTRY(FillPacked, fill_packed_f32, fill_packed<Float32>)
-FILL_ENTRY(FillPacked, fill_packed_f16, fill_packed<Float16>)
-FILL_ENTRY(FillPacked, fill_packed_f64, fill_packed<Float64>)
-FILL_ENTRY(FillStrided, fill_rows_i8, fill_rows<Wrapping<u8>>)
-FILL_ENTRY(FillStrided, fill_rows_i16, fill_rows<Wrapping<u16>>)
-FILL_ENTRY(FillStrided, fill_rows_i32, fill_rows<Wrapping<u32>>)
-FILL_ENTRY(FillStrided, fill_rows_i64, fill_rows<Wrapping<u64>>)
-FILL_ENTRY(FillStrided, fill_rows_f32, fill_rows<Float32>)
-FILL_ENTRY(FillStrided, fill_rows_f16, fill_rows<Float16>)
-FILL_ENTRY(FillStrided, fill_dense_i8, fill_dense<Wrapping<u8>>)
-FILL_ENTRY(FillStrided, fill_dense_i16, fill_dense<Wrapping<u16>>)
-FILL_ENTRY(FillStrided, fill_dense_i32, fill_dense<Wrapping<u32>>)
-FILL_ENTRY(FillStrided, fill_dense_i64, fill_dense<Wrapping<u64>>)
-FILL_ENTRY(FillStrided, fill_dense_f32, fill_dense<Float32>)
-FILL_ENTRY(FillStrided, fill_dense_f16, fill_dense<Float16>)
-FILL_ENTRY(FillStrided, fill_elements, write_elements)
+FILL_ENTRIES(FillPacked, fill_packed, fill_packed)
+ENTRY((THREADS), FillPacked, fill_packed_f64, fill_packed<Float64>)
+FILL_ENTRIES(FillStrided, fill_rows, fill_rows)
+FILL_ENTRIES(FillStrided, fill_dense, fill_dense)
+ENTRY((THREADS), FillStrided, fill_elements, write_elements)

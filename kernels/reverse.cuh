@@ -40,7 +40,7 @@ struct ReverseDim {
 static_assert(sizeof(ReverseDim) == 32, "the host's ReverseDim");
 
 // How elementwise and small kernels copy (same in layout.rs).
-static constexpr u32 SCATTERED = 0, GATHERED = 1, GATHERED_VECTORS = 2;
+static constexpr u32 SCATTERED = 0, GATHERED = 1, GATHERED_VECTORS = 2, GATHERED_HALF_VECTORS = 3;
 
 // The parameters of every kernel. Strides and offsets count the kernel's units: elements, or vectors of them. Small
 // kernels read only the first fields, which are in as few lines of the constant cache as possible.
@@ -136,10 +136,11 @@ __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
     return {begin, begin + r.in_bytes};
 }
 
-// An entry point that takes a parameter structure by value.
-#define REVERSE_ENTRY(Params, name, body) \
-    extern "C" __global__ void __launch_bounds__(THREADS) name(const __grid_constant__ Params p) { body(p); }
-
-// The same, limited to the registers with which `blocks` thread blocks fit on a multiprocessor.
-#define REVERSE_ENTRY_BLOCKS(Params, blocks, name, body) \
-    extern "C" __global__ void __launch_bounds__(THREADS, blocks) name(const __grid_constant__ Params p) { body(p); }
+// Entry points of a body for units of 1, 2 and 4 bytes, and of 8. The unit's type is the body's first template argument.
+#define ENTRIES_TO_4(bounds, Params, name, body, ...)           \
+    ENTRY(bounds, Params, name##_1, body<u8, ##__VA_ARGS__>)    \
+    ENTRY(bounds, Params, name##_2, body<u16, ##__VA_ARGS__>)   \
+    ENTRY(bounds, Params, name##_4, body<u32, ##__VA_ARGS__>)
+#define ENTRIES_TO_8(bounds, Params, name, body, ...)           \
+    ENTRIES_TO_4(bounds, Params, name, body, ##__VA_ARGS__)     \
+    ENTRY(bounds, Params, name##_8, body<u64, ##__VA_ARGS__>)

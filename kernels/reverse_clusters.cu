@@ -237,17 +237,8 @@ __device__ __forceinline__ void reverse_clusters(const Clusters& p) {
     }
 }
 
-#define CLUSTER_ENTRY(name, body)                                                                              \
-    extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(CLUSTER_THREADS, 2)             \
-        name(const __grid_constant__ Clusters p) {                                                              \
-        body(p);                                                                                               \
-    }
-
-CLUSTER_ENTRY(reverse_clusters_1, (reverse_clusters<u8, u32, false>))
-CLUSTER_ENTRY(reverse_clusters_2, (reverse_clusters<u16, u32, false>))
-CLUSTER_ENTRY(reverse_clusters_4, (reverse_clusters<u32, u32, false>))
-CLUSTER_ENTRY(reverse_clusters_8, (reverse_clusters<u64, u64, false>))
-CLUSTER_ENTRY(reverse_clusters_in_place_1, (reverse_clusters<u8, u32, true>))
-CLUSTER_ENTRY(reverse_clusters_in_place_2, (reverse_clusters<u16, u32, true>))
-CLUSTER_ENTRY(reverse_clusters_in_place_4, (reverse_clusters<u32, u32, true>))
-CLUSTER_ENTRY(reverse_clusters_in_place_8, (reverse_clusters<u64, u64, true>))
+#define CLUSTER_BOUNDS (CLUSTER_THREADS, 2) __cluster_dims__(CLUSTER, 1, 1)
+ENTRIES_TO_4(CLUSTER_BOUNDS, Clusters, reverse_clusters, reverse_clusters, u32, false)
+ENTRY(CLUSTER_BOUNDS, Clusters, reverse_clusters_8, reverse_clusters<u64, u64, false>)
+ENTRIES_TO_4(CLUSTER_BOUNDS, Clusters, reverse_clusters_in_place, reverse_clusters, u32, true)
+ENTRY(CLUSTER_BOUNDS, Clusters, reverse_clusters_in_place_8, reverse_clusters<u64, u64, true>)

@@ -109,10 +109,5 @@ __device__ __forceinline__ void reverse_columns(const Columns& p) {
     }
 }
 
-REVERSE_ENTRY(Columns, reverse_columns_1, (reverse_columns<u8, false>))
-REVERSE_ENTRY(Columns, reverse_columns_2, (reverse_columns<u16, false>))
-REVERSE_ENTRY(Columns, reverse_columns_4, (reverse_columns<u32, false>))
-REVERSE_ENTRY(Columns, reverse_columns_in_place_1, (reverse_columns<u8, true>))
-REVERSE_ENTRY(Columns, reverse_columns_in_place_2, (reverse_columns<u16, true>))
-REVERSE_ENTRY(Columns, reverse_columns_in_place_4, (reverse_columns<u32, true>))
-REVERSE_ENTRY(Columns, reverse_columns_in_place_8, (reverse_columns<u64, true>))
+ENTRIES_TO_4((THREADS), Columns, reverse_columns, reverse_columns, false)
+ENTRIES_TO_8((THREADS), Columns, reverse_columns_in_place, reverse_columns, true)

@@ -101,40 +101,76 @@ __device__ __forceinline__ void copy_vector(const Reverse& r) {
     *at(static_cast<uint4*>(r.out), at_item.out + to * r.axis_out_stride) = unit;
 }
 
-// A thread makes a vector of the output, half a one of bytes, from elements that it gathers. The output's elements are adjacent in
-// memory.
-template <class Unit>
+// A thread gathers a vector of the output, whose elements are adjacent in memory. It divides for the first element only, and steps
+// to the next ones.
+template <class Unit, class Vector>
 __device__ __forceinline__ void copy_vectors(const Reverse& r) {
-    constexpr u32 W = sizeof(Unit), N = W == 1 ? 8 : 16 / W;
+    constexpr u32 N = sizeof(Vector) / sizeof(Unit);
     const u64 first = global_thread() * N;
     if (first >= r.items) return;
-    const u32 n = static_cast<u32>(first);
+    const u32 n = static_cast<u32>(first), inner = r.dims[0].size.divisor, middle = r.dims[1].size.divisor;
+    const u32 row = divide(n, r.dims[0].size), plane = divide(row, r.dims[1].size);
+    u32 column = n - row * inner, row_in_plane = row - plane * middle;
+    Position next = {0, 0, 0, 0};
+    step_to(next, column, r.dims[0]);
+    step_to(next, row_in_plane, r.dims[1]);
+    step_to(next, plane, r.dims[2]);
     u32 in[N], t[N];
     Length length[N];
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
-        const Position at_item = locate_unrolled(n + k < r.items ? n + k : 0, r);
-        in[k] = at_item.in, t[k] = at_item.t;
-        length[k] = load_length(at_item.length, r);
+        in[k] = next.in, t[k] = next.t;
+        length[k] = load_length(next.length, r);
+        if (n + k + 1 >= r.items) continue;
+        step_to(next, 1, r.dims[0]);
+        if (++column != inner) continue;
+        column = 0;
+        step_to(next, 0 - inner, r.dims[0]);
+        step_to(next, 1, r.dims[1]);
+        if (++row_in_plane != middle) continue;
+        row_in_plane = 0;
+        step_to(next, 0 - middle, r.dims[1]);
+        step_to(next, 1, r.dims[2]);
     }
     union {
-        Unit unit[16 / W];
-        uint4 vector;
+        Unit unit[N];
+        Vector vector;
     } value;
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         const u32 from = source(t[k], clamp_length(length[k], r));
         value.unit[k] = *at(static_cast<const Unit*>(r.in), in[k] + from * r.axis_in_stride);
     }
-    u8* const out = reinterpret_cast<u8*>(static_cast<Unit*>(r.out) + first);
-    store_partial<W>(out, value.vector, 0, static_cast<int>(min(N, r.items - n) * W));
+    Unit* const out = static_cast<Unit*>(r.out) + first;
+    if (first + N <= r.items) {
+        *reinterpret_cast<Vector*>(out) = value.vector;
+        return;
+    }
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) {
+        if (n + k < r.items) out[k] = value.unit[k];
+    }
 }
+
+// A vector of 16 bytes, of 8 for bytes; and half of it.
+template <class Unit>
+struct Vectors {
+    using Whole = uint4;
+    using Half = uint2;
+};
+template <>
+struct Vectors<u8> {
+    using Whole = uint2;
+    using Half = u32;
+};
 
 // For narrow units, computing positions takes a measurable share of the time (TUNING.md: UNROLLED_POSITIONS).
 template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
     if (r.form == GATHERED_VECTORS) {
-        copy_vectors<Unit>(r);
+        copy_vectors<Unit, typename Vectors<Unit>::Whole>(r);
+    } else if (sizeof(Unit) < 8 && r.form == GATHERED_HALF_VECTORS) {
+        copy_vectors<Unit, typename Vectors<Unit>::Half>(r);
     } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {  // in few dimensions
         copy_items<Unit, true, true>(r);
     } else if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {
@@ -189,23 +225,11 @@ __device__ __forceinline__ void swap_small(const Reverse& r) {
     *back = from_front;
 }
 
-REVERSE_ENTRY(Reverse, reverse_elementwise_1, copy_units<u8>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_2, copy_units<u16>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_4, copy_units<u32>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_8, copy_units<u64>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_16, copy_vector)
-REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_1, swap_units<u8>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_2, swap_units<u16>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_4, swap_units<u32>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_8, swap_units<u64>)
-REVERSE_ENTRY(Reverse, reverse_elementwise_in_place_16, swap_units<uint4>)
-REVERSE_ENTRY(Reverse, reverse_small_1, copy_small<u8>)
-REVERSE_ENTRY(Reverse, reverse_small_2, copy_small<u16>)
-REVERSE_ENTRY(Reverse, reverse_small_4, copy_small<u32>)
-REVERSE_ENTRY(Reverse, reverse_small_8, copy_small<u64>)
-REVERSE_ENTRY(Reverse, reverse_small_16, copy_small<uint4>)
-REVERSE_ENTRY(Reverse, reverse_small_in_place_1, swap_small<u8>)
-REVERSE_ENTRY(Reverse, reverse_small_in_place_2, swap_small<u16>)
-REVERSE_ENTRY(Reverse, reverse_small_in_place_4, swap_small<u32>)
-REVERSE_ENTRY(Reverse, reverse_small_in_place_8, swap_small<u64>)
-REVERSE_ENTRY(Reverse, reverse_small_in_place_16, swap_small<uint4>)
+ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise, copy_units)
+ENTRY((THREADS), Reverse, reverse_elementwise_16, copy_vector)
+ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise_in_place, swap_units)
+ENTRY((THREADS), Reverse, reverse_elementwise_in_place_16, swap_units<uint4>)
+ENTRIES_TO_8((THREADS), Reverse, reverse_small, copy_small)
+ENTRY((THREADS), Reverse, reverse_small_16, copy_small<uint4>)
+ENTRIES_TO_8((THREADS), Reverse, reverse_small_in_place, swap_small)
+ENTRY((THREADS), Reverse, reverse_small_in_place_16, swap_small<uint4>)

@@ -235,19 +235,7 @@ __device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
     }
 }
 
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_1, (whole_lanes<u8, false>))
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_2, (whole_lanes<u16, false>))
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_4, (whole_lanes<u32, false>))
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_8, (whole_lanes<u64, false>))
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_1, (whole_lanes<u8, true>))
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_2, (whole_lanes<u16, true>))
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_4, (whole_lanes<u32, true>))
-REVERSE_ENTRY_BLOCKS(Lanes, 6, reverse_lanes_in_place_8, (whole_lanes<u64, true>))
-REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_1, copy_long_lanes<u8>)
-REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_2, copy_long_lanes<u16>)
-REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_4, copy_long_lanes<u32>)
-REVERSE_ENTRY_BLOCKS(Lanes, 8, reverse_long_lanes_8, copy_long_lanes<u64>)
-REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_1, reverse_long_lanes<u8>)
-REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_2, reverse_long_lanes<u16>)
-REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_4, reverse_long_lanes<u32>)
-REVERSE_ENTRY_BLOCKS(Lanes, 5, reverse_long_lanes_in_place_8, reverse_long_lanes<u64>)
+ENTRIES_TO_8((THREADS, 6), Lanes, reverse_lanes, whole_lanes, false)
+ENTRIES_TO_8((THREADS, 6), Lanes, reverse_lanes_in_place, whole_lanes, true)
+ENTRIES_TO_8((THREADS, 8), Lanes, reverse_long_lanes, copy_long_lanes)
+ENTRIES_TO_8((THREADS, 5), Lanes, reverse_long_lanes_in_place, reverse_long_lanes)

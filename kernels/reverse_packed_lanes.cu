@@ -113,14 +113,6 @@ __device__ __forceinline__ void reverse_lanes_in_place(const Segments& p) {
     }
 }
 
-REVERSE_ENTRY(Reverse, reverse_packed_lanes_in_registers_1, reverse_in_registers<u8>)
-REVERSE_ENTRY(Reverse, reverse_packed_lanes_in_registers_2, reverse_in_registers<u16>)
-REVERSE_ENTRY(Reverse, reverse_packed_lanes_in_registers_4, reverse_in_registers<u32>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_1, copy_lanes<u8>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_2, copy_lanes<u16>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_4, copy_lanes<u32>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_8, copy_lanes<u64>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_in_place_1, reverse_lanes_in_place<u8>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_in_place_2, reverse_lanes_in_place<u16>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_in_place_4, reverse_lanes_in_place<u32>)
-REVERSE_ENTRY(Segments, reverse_packed_lanes_in_place_8, reverse_lanes_in_place<u64>)
+ENTRIES_TO_4((THREADS), Reverse, reverse_packed_lanes_in_registers, reverse_in_registers)
+ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes, copy_lanes)
+ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes_in_place, reverse_lanes_in_place)

@@ -280,17 +280,9 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     write_run<sizeof(Unit)>(to, at_vector * 16 + lead, bytes, thread, HALF);
 }
 
-REVERSE_ENTRY(Rows, reverse_rows, copy_rows)
-REVERSE_ENTRY(Rows, reverse_rows_in_place, swap_rows)
-REVERSE_ENTRY(Segments, reverse_packed_rows_1, copy_packed_rows<u8>)
-REVERSE_ENTRY(Segments, reverse_packed_rows_2, copy_packed_rows<u16>)
-REVERSE_ENTRY(Segments, reverse_packed_rows_4, copy_packed_rows<u32>)
-REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_1, reverse_packed_rows<u8>)
-REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_2, reverse_packed_rows<u16>)
-REVERSE_ENTRY_BLOCKS(Segments, 6, reverse_packed_rows_in_place_4, reverse_packed_rows<u32>)
-REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_1, copy_row_tiles<u8>)
-REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_2, copy_row_tiles<u16>)
-REVERSE_ENTRY_BLOCKS(RowTiles, 8, reverse_row_tiles_4, copy_row_tiles<u32>)
-REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_in_place_1, swap_row_tiles<u8>)
-REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_in_place_2, swap_row_tiles<u16>)
-REVERSE_ENTRY_BLOCKS(RowTiles, 6, reverse_row_tiles_in_place_4, swap_row_tiles<u32>)
+ENTRY((THREADS), Rows, reverse_rows, copy_rows)
+ENTRY((THREADS), Rows, reverse_rows_in_place, swap_rows)
+ENTRIES_TO_4((THREADS), Segments, reverse_packed_rows, copy_packed_rows)
+ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, reverse_packed_rows)
+ENTRIES_TO_4((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)
+ENTRIES_TO_4((THREADS, 6), RowTiles, reverse_row_tiles_in_place, swap_row_tiles)

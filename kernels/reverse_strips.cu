@@ -204,19 +204,9 @@ __device__ __forceinline__ void reverse_unaligned_strips(const Strips& p) {
     write_lane<Element>(p, strip, false);
 }
 
-#define COPY_ENTRY(name, body) \
-    extern "C" __global__ void __launch_bounds__(MOST_THREADS) name(const __grid_constant__ Strips p) { body(p); }
-
-COPY_ENTRY(reverse_strips_1, (copy_strips<u8, u32>))
-COPY_ENTRY(reverse_strips_2, (copy_strips<u16, u32>))
-COPY_ENTRY(reverse_strips_4, (copy_strips<u32, u32>))
-COPY_ENTRY(reverse_strips_8, (copy_strips<u64, u64>))
-COPY_ENTRY(reverse_unaligned_strips_4, copy_unaligned_strips<u32>)
-REVERSE_ENTRY(Strips, reverse_strips_in_place_1, (reverse_strips<u8, u32>))
-REVERSE_ENTRY(Strips, reverse_strips_in_place_2, (reverse_strips<u16, u32>))
-REVERSE_ENTRY(Strips, reverse_strips_in_place_4, (reverse_strips<u32, u32>))
-REVERSE_ENTRY(Strips, reverse_strips_in_place_8, (reverse_strips<u64, u64>))
-REVERSE_ENTRY(Strips, reverse_unaligned_strips_in_place_1, reverse_unaligned_strips<u8>)
-REVERSE_ENTRY(Strips, reverse_unaligned_strips_in_place_2, reverse_unaligned_strips<u16>)
-REVERSE_ENTRY(Strips, reverse_unaligned_strips_in_place_4, reverse_unaligned_strips<u32>)
-REVERSE_ENTRY(Strips, reverse_unaligned_strips_in_place_8, reverse_unaligned_strips<u64>)
+ENTRIES_TO_4((MOST_THREADS), Strips, reverse_strips, copy_strips, u32)
+ENTRY((MOST_THREADS), Strips, reverse_strips_8, copy_strips<u64, u64>)
+ENTRY((MOST_THREADS), Strips, reverse_unaligned_strips_4, copy_unaligned_strips<u32>)
+ENTRIES_TO_4((THREADS), Strips, reverse_strips_in_place, reverse_strips, u32)
+ENTRY((THREADS), Strips, reverse_strips_in_place_8, reverse_strips<u64, u64>)
+ENTRIES_TO_8((THREADS), Strips, reverse_unaligned_strips_in_place, reverse_unaligned_strips)

@@ -343,11 +343,11 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
     write_columns(tile);
 }
 
-REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_1, (copy_narrow<1, false>))
-REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_2, (copy_narrow<2, false>))
-REVERSE_ENTRY(Transposed, reverse_transposed_4, (copy_transposed<u32, false>))
-REVERSE_ENTRY(Transposed, reverse_transposed_8, (copy_transposed<u64, false>))
-REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_scatter_1, (copy_narrow<1, true>))
-REVERSE_ENTRY_BLOCKS(Transposed, 7, reverse_transposed_scatter_2, (copy_narrow<2, true>))
-REVERSE_ENTRY(Transposed, reverse_transposed_scatter_4, (copy_transposed<u32, true>))
-REVERSE_ENTRY(Transposed, reverse_transposed_scatter_8, (copy_transposed<u64, true>))
+ENTRY((THREADS, 7), Transposed, reverse_transposed_1, copy_narrow<1, false>)
+ENTRY((THREADS, 7), Transposed, reverse_transposed_2, copy_narrow<2, false>)
+ENTRY((THREADS), Transposed, reverse_transposed_4, copy_transposed<u32, false>)
+ENTRY((THREADS), Transposed, reverse_transposed_8, copy_transposed<u64, false>)
+ENTRY((THREADS, 7), Transposed, reverse_transposed_scatter_1, copy_narrow<1, true>)
+ENTRY((THREADS, 7), Transposed, reverse_transposed_scatter_2, copy_narrow<2, true>)
+ENTRY((THREADS), Transposed, reverse_transposed_scatter_4, copy_transposed<u32, true>)
+ENTRY((THREADS), Transposed, reverse_transposed_scatter_8, copy_transposed<u64, true>)

@@ -32,18 +32,30 @@ pub mod elementwise {
     /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
     pub const PAIRS_PER_THREAD: u32 = 2;
 
-    /// Little work: at most this many units of 16 bytes.
+    /// Little work: at most this many units of 16 bytes (and narrower units of several elements, in place), units of several elements,
+    /// and elements. In place, a pair counts as two.
     pub const SMALL_VECTORS: u64 = 1 << 20;
-    /// The same for narrower units.
-    pub const SMALL_UNITS: u64 = 1 << 18;
-    /// The same for lanes side by side.
+    pub const SMALL_WIDE_UNITS: u64 = 1 << 19;
+    pub const SMALL_UNITS: u64 = 3 << 17;
+    pub const SMALL_UNITS_IN_PLACE: u64 = 1 << 18;
+    /// The same for lanes side by side, and for contiguous lanes of 8-byte elements that are copied.
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
-    /// Middle-sized work: at most this many elements are gathered into vectors.
+    pub const SMALL_LANES_OF_8_BYTES: u64 = 15 << 16;
+    /// Middle-sized work: at most this many elements of blocks, and of lanes, are gathered into vectors.
     pub const MIDDLE_UNITS: u64 = 3 << 18;
-    /// The same for lanes side by side, in rows that are not whole words or in few strips.
-    pub const MIDDLE_UNITS_SIDE_BY_SIDE: u64 = 3 << 19;
-    /// Of contiguous lanes, only those up to this short or from this long on.
-    pub const MIDDLE_LANE_BYTES: [u64; 2] = [32, 4096];
+    pub const MIDDLE_UNITS_OF_4_BYTES: u64 = 9 << 17;
+    pub const MIDDLE_UNITS_OF_LANES: u64 = 3 << 19;
+    /// The same for transposed tensors; and as many more as make up for tiles that are all empty.
+    pub const MIDDLE_UNITS_TRANSPOSED: u64 = 3 << 18;
+    pub const EMPTY_UNITS_TRANSPOSED: u64 = 5 << 20;
+    /// Of contiguous lanes that are not whole vectors, fewer are gathered if they have this many bytes, and none from
+    /// `MIDDLE_LANE_BYTES` to `STAGED_LANE_BYTES`.
+    pub const SHORT_LANE_BYTES: u64 = 32;
+    pub const MIDDLE_LANE_BYTES: u64 = 700;
+    pub const STAGED_LANE_BYTES: u64 = 4096;
+    pub const MIDDLE_UNITS_OF_MIDDLE_LANES: u64 = 5 << 17;
+    /// At most this many elements are gathered into half vectors.
+    pub const FEW_UNITS: u64 = 1 << 19;
 }
 
 pub mod segments {
@@ -83,8 +95,10 @@ pub mod rows {
     pub const MIN_ROW_BYTES: u64 = 256;
     /// The same where adjacent rows begin at different alignments.
     pub const MIN_UNALIKE_ROW_BYTES: u64 = 2048;
-    /// Bytes of a tile; in place there are two.
+    /// Bytes of a tile; in place there are two. Copying, tiles are wider if there are so many of them for a multiprocessor.
     pub const TILE_BYTES: u32 = 8 << 10;
+    pub const WIDE_TILE_BYTES: u32 = 12 << 10;
+    pub const TILES_PER_MULTIPROCESSOR: u64 = 5;
     /// Vectors of shared memory before and behind a run, which unaligned reads reach (same in the kernel).
     pub const RUN_SLACK_BEFORE: u32 = 1;
     pub const RUN_SLACK_BEHIND: u32 = 2;
@@ -126,6 +140,10 @@ pub mod strips {
     pub const MIN_NARROW_STRIP_BYTES: u32 = 4;
     /// Shorter rows are not cut into aligned strips.
     pub const MIN_ROW_BYTES: u64 = 32;
+    /// Middle-sized work is gathered, not cut into strips, if rows are shorter, or if there are fewer strips than a multiprocessor
+    /// for this many of them.
+    pub const SHORT_ROW_BYTES: u64 = 128;
+    pub const STRIPS_ARE_FEW: u64 = 4;
     /// In place, shared memory per thread block with which several thread blocks fit on a multiprocessor of compute
     /// capability 8.0 or 9.0. Copying, the widest strip is faster, whatever its shared memory.
     pub const SHARED_IN_PLACE: u32 = 75 << 10;

@@ -9,6 +9,7 @@ use super::{reject, reject_at, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
+use crate::cuda::tuning::segments::BLOCKS_PER_MULTIPROCESSOR;
 use crate::cuda::tuning::{THREADS, VEC16};
 
 /// `Columns` of the kernel file.
@@ -52,6 +53,10 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         next *= u64::from(d.size);
     }
     let groups = layout.outside_count();
+    let few = BLOCKS_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors);
+    if !layout.in_place && bytes > STAGED_BYTES && groups < few {
+        return reject("there are too few large groups of lanes side by side");
+    }
     let together = per_block(layout, groups, STAGED_BYTES / bytes);
     // The lengths, the ends, the groups, and one more vector because the groups may begin inside one.
     let vectors = |bytes: u64| bytes.div_ceil(VEC16.into());

@@ -1,14 +1,16 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::{
-    dim_in_units, Layout, Reverse, ReverseDim, GATHERED, GATHERED_VECTORS, NOT_DIVIDED, NO_BLOCK, SCATTERED,
+    dim_in_units, Layout, Reverse, ReverseDim, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS, NOT_DIVIDED,
+    NO_BLOCK, SCATTERED,
 };
 use super::packed_lanes::in_registers;
 use super::rows::rows;
-use super::{blocks, reject, strips, RejectReason};
+use super::{blocks, lanes, reject, strips, transposed, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
+use crate::cuda::tuning::lanes::LONG_LANE_BYTES;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::desc::layout::MAX_DIMENSIONS;
 
@@ -27,59 +29,90 @@ pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
 }
 
-/// Middle-sized work, copying: a vector of adjacent elements of the output per thread, or half a vector of bytes.
+/// The same for blocks only.
+pub(super) fn units_of_blocks<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    layout.block().ok_or(NO_BLOCK)?;
+    units::<UNIT>(layout)
+}
+
+/// Middle-sized work, copying: a vector of adjacent elements of the output per thread, or half a vector of bytes. Half as much for
+/// few elements, except those of contiguous lanes.
 pub(super) fn vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let mut params = parameters(layout, layout.width)?;
     let (axis, items) = (&layout.axis, u64::from(params.items));
-    let lane = u64::from(axis.size) * u64::from(layout.width);
-    let is_slow = match layout.block() {
-        Some(_) => units::<VEC16>(layout).is_err() && rows(layout).is_err(),
-        None => {
-            let is_whole = layout.divides(axis.size, VEC16) || in_registers(layout).is_ok();
-            !is_whole && !(MIDDLE_LANE_BYTES[0]..MIDDLE_LANE_BYTES[1]).contains(&lane)
-        }
-    };
-    let most = match layout.row() {
-        Some(row) if strips::are_slow(layout, row) => MIDDLE_UNITS_SIDE_BY_SIDE,
-        None if layout.width < 8 && is_slow => MIDDLE_UNITS,
-        _ => 0,
-    };
     let steps = |size: u32, stride: u32| u64::from(size - 1) * u64::from(stride);
     let others = layout.dimensions.iter().map(|d| steps(d.size, d.out_stride));
     let span = 1 + steps(axis.size, axis.out_stride) + others.sum::<u64>();
-    if params.rank > UNROLLED_DIMENSIONS || items > most || items != span {
+    if params.rank > UNROLLED_DIMENSIONS || items != span || items > most_in_vectors(layout, items) {
         return reject("there is too much work, or there are too many dimensions, or the output is not packed");
     }
-    params.form = GATHERED_VECTORS;
-    let access = VEC16.min(8 * layout.width);
+    let whole = VEC16.min(8 * layout.width);
+    let is_half = items <= FEW_UNITS && layout.width < 8 && lanes::contiguous(layout).is_err();
+    let (form, access) = if is_half { (GATHERED_HALF_VECTORS, whole / 2) } else { (GATHERED_VECTORS, whole) };
+    params.form = form;
     let entry = kernels::ELEMENTWISE.entry(layout.width_index());
     let blocks = blocks(items, access / layout.width);
     Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: access, access, params }.erase())
 }
 
-/// Little work: one unit of 16 bytes per thread.
-pub(super) fn small_vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    small(layout, VEC16, SMALL_VECTORS)
+/// The most elements for which `vectors` is faster than the candidates after it.
+fn most_in_vectors(layout: &Layout<'_>, items: u64) -> u64 {
+    if let Some(row) = layout.row() {
+        return if strips::are_slow(layout, row) { MIDDLE_UNITS_OF_LANES } else { 0 };
+    }
+    if layout.block().is_some() {
+        let is_slow = layout.width < 8 && units::<8>(layout).is_err() && rows(layout).is_err();
+        return match layout.width {
+            4 if is_slow => MIDDLE_UNITS_OF_4_BYTES,
+            _ if is_slow => MIDDLE_UNITS,
+            _ => 0,
+        };
+    }
+    if lanes::contiguous(layout).is_err() {
+        return match transposed::room(layout) {
+            Ok(_) if transposed::transposed::<true>(layout).is_ok() && !lengths_vary_along_the_output(layout) => 0,
+            Ok(room) => MIDDLE_UNITS_TRANSPOSED + EMPTY_UNITS_TRANSPOSED * (room - items) / room,
+            Err(_) => MIDDLE_UNITS_OF_LANES,
+        };
+    }
+    let lane = u64::from(layout.axis.size) * u64::from(layout.width);
+    let is_whole = layout.divides(layout.axis.size, VEC16) || in_registers(layout).is_ok();
+    match lane {
+        _ if is_whole && lane <= LONG_LANE_BYTES => 0,
+        _ if lane < SHORT_LANE_BYTES => MIDDLE_UNITS_OF_LANES,
+        _ if lane < MIDDLE_LANE_BYTES => MIDDLE_UNITS_OF_MIDDLE_LANES,
+        _ if lane < STAGED_LANE_BYTES => 0,
+        _ => MIDDLE_UNITS_OF_LANES,
+    }
 }
 
-/// Little work: one element per thread.
-pub(super) fn small_elements(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let most = if layout.row().is_some() { SMALL_UNITS_SIDE_BY_SIDE } else { SMALL_UNITS };
-    small(layout, layout.width, most)
+/// Whether elements that are adjacent in the output are of lanes with lengths of their own.
+fn lengths_vary_along_the_output(layout: &Layout<'_>) -> bool {
+    layout.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0)
 }
 
-fn small(layout: &Layout<'_>, unit: u32, most: u64) -> Result<Launch, RejectReason> {
+/// Little work: one unit of `UNIT` bytes per thread.
+pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let in_place = layout.in_place;
-    let mut params = parameters(layout, unit)?;
+    let mut params = parameters(layout, UNIT)?;
+    let most = match UNIT {
+        VEC16 => SMALL_VECTORS,
+        _ if layout.row().is_some() => SMALL_UNITS_SIDE_BY_SIDE,
+        8 if !in_place && lanes::contiguous(layout).is_ok() => SMALL_LANES_OF_8_BYTES,
+        _ if UNIT > layout.width && in_place => SMALL_VECTORS,
+        _ if UNIT > layout.width => SMALL_WIDE_UNITS,
+        _ if in_place => SMALL_UNITS_IN_PLACE,
+        _ => SMALL_UNITS,
+    };
     if params.rank > UNROLLED_DIMENSIONS || u64::from(params.items) * if in_place { 2 } else { 1 } > most {
         return reject("there is too much work, or there are too many dimensions");
     }
     // If scattered, neighbouring lanes would be written far apart.
-    params.form = if layout.row().is_some() && !in_place { GATHERED } else { SCATTERED };
+    params.form = if lengths_vary_along_the_output(layout) && !in_place { GATHERED } else { SCATTERED };
     let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
-    let entry = kernel.entry(unit.trailing_zeros() as usize);
+    let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), 1);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params }.erase())
+    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
 }
 
 /// The parameters for units of `unit` bytes. An item is a unit or, in place, a pair of units; the axis is among the

@@ -101,6 +101,9 @@ fn chosen() -> Vec<OperatorDesc> {
         strides(lanes(Float32, &[3, 4, 8, 5, 6], 2), &[1157, 289, 36, 7, 1]),
         lanes(Float32, &[512, 512], 1),
         lanes(Float32, &[513, 512], 1),
+        blocks(Float16, &[30, 200, 100], 1),
+        blocks(Float32, &[64, 500, 29], 1),
+        input_strides(lanes(UInt8, &[2, 512, 512], 1), &[1 << 18, 1, 512]),
     ];
     let of_blocks = [
         blocks(UInt8, &[64, 2048, 1024], 1),

@@ -44,6 +44,7 @@ pub(super) struct Reverse {
 pub(super) const SCATTERED: u32 = 0;
 pub(super) const GATHERED: u32 = 1;
 pub(super) const GATHERED_VECTORS: u32 = 2;
+pub(super) const GATHERED_HALF_VECTORS: u32 = 3;
 
 /// Declares a parameter structure whose first field `r` is a [`Reverse`], and its size in the kernel file.
 macro_rules! reverse_parameters {

@@ -15,12 +15,16 @@ type Kernel = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
 #[rustfmt::skip] // a line each
 pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     // Little work, whatever the layout.
-    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small_vectors),
-    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small_elements),
+    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<16>),
+    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<8>),
+    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<4>),
+    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<2>),
+    Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<1>),
     // Middle-sized work, whatever the layout.
     Candidate { faster: false, ..Candidate::out_of_place("reverse_elementwise", elementwise::vectors) },
     // Contiguous blocks behind the axis, each with one length.
     Candidate::both("reverse_elementwise_16", "reverse_elementwise_in_place_16", elementwise::units::<16>),
+    Candidate::both("reverse_elementwise_8", "reverse_elementwise_in_place_8", elementwise::units_of_blocks::<8>),
     Candidate::both("reverse_rows", "reverse_rows_in_place", rows::rows),
     Candidate::both("reverse_packed_rows", "reverse_packed_rows_in_place", rows::packed_rows::<4>),
     Candidate::both("reverse_packed_rows", "reverse_packed_rows_in_place", rows::packed_rows::<2>),

@@ -38,14 +38,9 @@ struct RowTiles {
 }
 reverse_parameters!(RowTiles, 384);
 
-const WIDE: &str = "elements of 8 bytes are moved faster one by one";
-
 /// Rows at any alignment, a vector at a time; in place only if all rows begin at the same alignment.
 pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
-    if layout.width == 8 {
-        return reject(WIDE);
-    }
     let bytes = u64::from(block.size) * u64::from(layout.width);
     if bytes < MIN_ROW_BYTES {
         return reject_at("a row is shorter than {} bytes: mostly its two ends", MIN_ROW_BYTES);
@@ -88,9 +83,6 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
 /// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
 pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
-    if layout.width == 8 {
-        return reject(WIDE);
-    }
     let (family, most) = if layout.in_place {
         (&kernels::PACKED_ROWS_IN_PLACE, PACKED_BLOCK_BYTES_IN_PLACE)
     } else {
@@ -122,14 +114,14 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch
 /// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
 pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
-    if layout.width == 8 {
-        return reject(WIDE);
-    }
     let row = u64::from(block.size) * u64::from(layout.width);
     let row = u32::try_from(row).map_err(|_| "a row has 4 GiB or more")?;
-    let (rows_per_tile, parts_per_row) = match TILE_BYTES / row {
+    let bytes = layout.outside_count() * u64::from(layout.axis.size) * u64::from(row);
+    let least = TILES_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors) * u64::from(WIDE_TILE_BYTES);
+    let tile_bytes = if layout.in_place || bytes < least { TILE_BYTES } else { WIDE_TILE_BYTES };
+    let (rows_per_tile, parts_per_row) = match tile_bytes / row {
         rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
-        _ => (1, row.div_ceil(TILE_BYTES)),
+        _ => (1, row.div_ceil(tile_bytes)),
     };
     if rows_per_tile == 1 && block.size < MIN_LONE_ROW {
         return reject_at("rows that are not adjacent have fewer than {} elements", MIN_LONE_ROW);

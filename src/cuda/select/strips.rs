@@ -29,10 +29,13 @@ pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
     u64::from(layout.axis.size) * u64::from(MIN_STRIP_BYTES) <= u64::from(layout.target.shared_memory)
 }
 
-/// Whether lanes side by side are in rows that are not whole words, or in few strips.
+/// Whether lanes side by side are in short rows, in rows that are not whole words (or vectors, of 4-byte elements), or in few strips.
 pub(super) fn are_slow(layout: &Layout<'_>, row: &Dimension) -> bool {
     let strips = layout.outside_count() * layout.row_bytes(row).div_ceil(MIN_STRIP_BYTES.into());
-    strips < FEW_BLOCKS * u64::from(layout.target.multiprocessors) / 4 || !layout.rows_divide(row, 4, 4)
+    let whole = if layout.width == 4 { VEC16 } else { 4 };
+    strips < u64::from(layout.target.multiprocessors) / STRIPS_ARE_FEW
+        || layout.row_bytes(row) < SHORT_ROW_BYTES
+        || !layout.rows_divide(row, whole, whole)
 }
 
 /// Strips of rows of whole words.

@@ -23,6 +23,20 @@ struct Transposed {
 }
 reverse_parameters!(Transposed, 416);
 
+/// Elements of a tile along the two dimensions.
+fn tile(layout: &Layout<'_>) -> [u32; 2] {
+    match layout.width {
+        1 | 2 => [TILE_IN_BYTES / layout.width, TILE_OUT],
+        _ => [TILE; 2],
+    }
+}
+
+/// The elements for which all tiles have room.
+pub(super) fn room(layout: &Layout<'_>) -> Result<u64, RejectReason> {
+    let tile = tile(layout).map(u64::from);
+    Ok(u64::from(transposed::<false>(layout)?.blocks) * tile[0] * tile[1])
+}
+
 /// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements of 1 and 2
 /// bytes, whose rows of the output are stored as vectors.
 pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -55,10 +69,7 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
     if VECTORS && (!is_narrow || scattered || !rows.all(|(_, d)| layout.divides(d.out_stride, VEC16))) {
         return reject("rows of the output are not vectors of elements of 1 or 2 bytes");
     }
-    let tile = match is_narrow {
-        true => [TILE_IN_BYTES / layout.width, TILE_OUT],
-        false => [TILE; 2],
-    };
+    let tile = tile(layout);
     let [down, across] = [along_in.size.divisor.div_ceil(tile[0]), along_out.size.divisor.div_ceil(tile[1])];
     let tiles = u64::from(down) * u64::from(across);
     let blocks = grid(outer * tiles)?;

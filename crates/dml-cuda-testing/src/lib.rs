@@ -48,6 +48,19 @@ pub fn repository(path: &str) -> PathBuf {
     root.expect("the tests run in the repository").join(path)
 }
 
+/// The Rust sources below a folder of the repository.
+pub fn rust_files(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repository(folder)).expect("a folder");
+    let below = entries.flat_map(|entry| {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => rust_files(path.to_str().expect("a readable name")),
+            false => vec![path],
+        }
+    });
+    below.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
 /// The byte that fills the output before every run. The recordings of DirectML used the same.
 pub const POISON: u8 = 0xCD;
 

@@ -9,18 +9,14 @@ use dml_cuda_testing::driver_double::{driver, fail_every_call, text, with_failur
 /// Uses the whole public API on a GPU and drops objects in difficult orders. Runs in a separate process, whose driver
 /// is the double.
 fn scenario() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{BufferTensorDesc, CompileOptions, Device, FillValueSequenceDesc, ScalarUnion, TensorDataType};
+    use dml_cuda::{CompileOptions, Device, ScalarUnion, TensorDataType};
     for adapter in Device::cuda_adapters()? {
         assert_eq!((adapter.name.as_str(), adapter.ordinal), ("Fake GPU", 0));
     }
     let (device, again) = (Device::cuda(0)?, Device::cuda(0)?);
     let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
-    let fill = device.create_operator(FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[2, 8]),
-        value_data_type: TensorDataType::Float32,
-        value_start: ScalarUnion::Float32(0.0),
-        value_delta: ScalarUnion::Float32(1.0),
-    })?;
+    let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
+    let fill = device.create_operator(dml_cuda_testing::fill(TensorDataType::Float32, &[2, 8], start, delta))?;
     let (reversal, fill) = (device.compile_operator(&reversal)?, again.compile_operator(&fill)?);
     let promised = CompileOptions { pointer_alignment: 16, in_place: Some(true) };
     let in_place = again.compile_operator_with(reversal.operator(), promised)?;

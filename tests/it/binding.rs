@@ -1,21 +1,16 @@
 //! The binding rules: bindings that do not fit are rejected with the reason before anything is queued; the others run.
 
-use crate::common::{compile, devices, POISON};
+use crate::common::{compile, devices, lanes, POISON};
 use dml_cuda::{
-    BindingError, Buffer, BufferBinding, BufferError, BufferTensorDesc, Device, DispatchError, ReverseSubsequencesDesc,
-    TensorDataType, TensorRole,
+    BindingError, Buffer, BufferBinding, BufferError, Device, DispatchError, ReverseSubsequencesDesc, TensorDataType,
+    TensorRole,
 };
 
 const TOTAL: u64 = 32;
 
 /// Two lanes of eight halves.
 fn desc() -> ReverseSubsequencesDesc {
-    ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 8]),
-        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[2, 1]),
-        output_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 8]),
-        axis: 1,
-    }
+    lanes(TensorDataType::Float16, 2, 8)
 }
 
 fn misaligned(tensor: TensorRole, found: u64, required: u64) -> BindingError {

@@ -3,19 +3,11 @@
 
 use std::num::NonZeroU32;
 
-use crate::common::{assert_same, compile, devices, exact, oracle, Random};
-use dml_cuda::{
-    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, OperatorDesc, ScalarUnion, TensorDataType,
-};
+use crate::common::{self, assert_same, compile, devices, exact, oracle, Random};
+use dml_cuda::{BufferBinding, Device, OperatorDesc, ScalarUnion, TensorDataType};
 
 fn desc(data_type: TensorDataType, count: u32, start: u32, delta: u32) -> OperatorDesc {
-    FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(data_type, &[count]),
-        value_data_type: data_type,
-        value_start: ScalarUnion::UInt32(start),
-        value_delta: ScalarUnion::UInt32(delta),
-    }
-    .into()
+    common::fill(data_type, &[count], ScalarUnion::UInt32(start), ScalarUnion::UInt32(delta)).into()
 }
 
 /// Queues fills of one size into one buffer, reads it once, and compares each fill with the model.

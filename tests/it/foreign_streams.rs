@@ -1,9 +1,9 @@
 //! Streams, contexts and graphs of another CUDA library, and the largest tensors, which only a GPU has memory for.
 #![allow(unsafe_code)]
 
-use crate::common::{compile, cuda, lanes, POISON};
+use crate::common::{compile, cuda, fill, lanes, POISON};
 use crate::outside::{result, sys, CudaContext, Outside};
-use dml_cuda::{reverse_subsequences, BufferTensorDesc, Device, FillValueSequenceDesc, ScalarUnion, TensorDataType};
+use dml_cuda::{reverse_subsequences, CompiledOperator, Device, ScalarUnion, TensorDataType};
 
 #[test]
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
@@ -105,22 +105,17 @@ const WINDOWS: [u64; 5] = [0, 1 << 20, (1 << 31) - 64, (1 << 31) + 5, u32::MAX a
 fn the_largest_tensors_are_right() {
     let Some(device) = cuda("the_largest_tensors_are_right") else { return };
     let outside = Outside::new(&device);
-    let fill = |data_type, count: u32, start, delta| {
-        let output_tensor = BufferTensorDesc::packed(data_type, &[count]);
-        let desc =
-            FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start: start, value_delta: delta };
-        compile(&device, &desc.into())
-    };
     // SAFETY: nothing else uses these allocations, and both are freed at the end.
     let (big, other) = unsafe { (result::malloc_sync(1 << 34), result::malloc_sync(1 << 33)) };
     let (big, other) = (big.expect("16 GiB"), other.expect("8 GiB"));
     // SAFETY: callers dispatch on tensors and read windows that are inside these allocations.
-    let dispatch = |operator, inputs: &[u64], output| unsafe { outside.dispatch(operator, inputs, output) };
+    let dispatch =
+        |operator: &CompiledOperator, inputs: &[u64], output| unsafe { outside.dispatch(operator, inputs, output) };
     // SAFETY: as above.
     let read = |address: u64, bytes| unsafe { outside.read(address, bytes) };
 
-    let of_words = fill(TensorDataType::UInt32, u32::MAX, ScalarUnion::UInt32(7), ScalarUnion::UInt32(3));
-    dispatch(&of_words, &[], big).expect("dispatched");
+    let of_words = fill(TensorDataType::UInt32, &[u32::MAX], ScalarUnion::UInt32(7), ScalarUnion::UInt32(3));
+    dispatch(&compile(&device, &of_words.into()), &[], big).expect("dispatched");
     for first in WINDOWS {
         let required: Vec<u32> =
             (0..64).map(|k| (first as u32).wrapping_add(k).wrapping_mul(3).wrapping_add(7)).collect();
@@ -129,8 +124,8 @@ fn the_largest_tensors_are_right() {
 
     // One lane of 2³² − 4 bytes, reversed; then in place.
     let count = u32::MAX - 3;
-    let of_bytes = fill(TensorDataType::UInt8, count, ScalarUnion::UInt8(1), ScalarUnion::UInt8(77));
-    dispatch(&of_bytes, &[], big).expect("dispatched");
+    let of_bytes = fill(TensorDataType::UInt8, &[count], ScalarUnion::UInt8(1), ScalarUnion::UInt8(77));
+    dispatch(&compile(&device, &of_bytes.into()), &[], big).expect("dispatched");
     let lane = compile(&device, &lanes(TensorDataType::UInt8, 1, count).into());
     let length = count - 12345;
     let lengths = outside.memory(&length.to_le_bytes(), 0);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::read_to_string;
 
-use crate::common::{repository, rust_files};
+use crate::common::{self, repository, rust_files};
 use dml_cuda::{
     validate, BindingError, BufferTensorDesc, CompileError, DispatchError, Error, FeatureLevel, FillValueSequenceDesc,
     OperatorDesc, ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
@@ -14,12 +14,8 @@ use FeatureLevel::*;
 use TensorDataType::*;
 
 fn fill(change: impl FnOnce(&mut FillValueSequenceDesc)) -> OperatorDesc {
-    let mut desc = FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(Float32, &[1, 2, 3, 4]),
-        value_data_type: Float32,
-        value_start: ScalarUnion::Float32(0.0),
-        value_delta: ScalarUnion::Float32(1.0),
-    };
+    let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
+    let mut desc = common::fill(Float32, &[1, 2, 3, 4], start, delta);
     change(&mut desc);
     desc.into()
 }
@@ -32,12 +28,7 @@ fn output(tensor: BufferTensorDesc) -> OperatorDesc {
 }
 
 fn reverse(change: impl FnOnce(&mut ReverseSubsequencesDesc)) -> OperatorDesc {
-    let mut desc = ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(Float16, &[2, 3, 4, 5]),
-        sequence_lengths_tensor: BufferTensorDesc::packed(UInt32, &[2, 3, 1, 5]),
-        output_tensor: BufferTensorDesc::packed(Float16, &[2, 3, 4, 5]),
-        axis: 2,
-    };
+    let mut desc = common::reversal(Float16, &[2, 3, 4, 5], 2);
     change(&mut desc);
     desc.into()
 }

@@ -1,20 +1,12 @@
 //! Slices of the host and of cudarc instead of buffers: `CompiledOperator::dispatch_on_host` and `dispatch_on`.
 
-use crate::common::{compile, cuda, lanes};
-use dml_cuda::{
-    BindingError, BufferTensorDesc, CompiledOperator, Device, DispatchError, FillValueSequenceDesc, ScalarUnion,
-    TensorDataType, TensorRole,
-};
+use crate::common::{self, compile, cuda, lanes};
+use dml_cuda::{BindingError, CompiledOperator, Device, DispatchError, ScalarUnion, TensorDataType, TensorRole};
 
 /// Fills UINT8 with 5, 7, …
 fn fill(device: &Device, count: u32) -> CompiledOperator {
-    let desc = FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(TensorDataType::UInt8, &[count]),
-        value_data_type: TensorDataType::UInt8,
-        value_start: ScalarUnion::UInt8(5),
-        value_delta: ScalarUnion::UInt8(2),
-    };
-    compile(device, &desc.into())
+    let [start, delta] = [5, 2].map(ScalarUnion::UInt8);
+    compile(device, &common::fill(TensorDataType::UInt8, &[count], start, delta).into())
 }
 
 fn refused(result: Result<(), DispatchError>) -> BindingError {

@@ -37,6 +37,9 @@ fn reverse(change: impl FnOnce(&mut ReverseSubsequencesDesc)) -> OperatorDesc {
 fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
     let strided = |sizes: &[u32], strides: &[u32]| output(BufferTensorDesc::strided(Float32, sizes, strides));
     let total = |bytes| fill(|desc| desc.output_tensor.total_tensor_size_in_bytes = bytes);
+    let lengths = |data_type, sizes: &[u32]| {
+        reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(data_type, sizes))
+    };
     let with_strides = |strides: &[u32]| reverse(|desc| desc.input_tensor.strides = Some(strides.to_vec()));
     vec![
         (Rule::OperatorFeatureLevel, V2_0, fill(|_| ())),
@@ -45,11 +48,7 @@ fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
         (Rule::TensorDataType, V4_1, output(BufferTensorDesc::packed(Int64, &[4]))),
         (Rule::TensorDataType, V6_4, reverse(|desc| desc.input_tensor.data_type = UInt4)),
         (Rule::TensorDataType, V6_4, reverse(|desc| desc.sequence_lengths_tensor.data_type = Int32)),
-        (
-            Rule::TensorDataType,
-            V3_0,
-            reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(UInt64, &[2, 3, 1, 5])),
-        ),
+        (Rule::TensorDataType, V3_0, lengths(UInt64, &[2, 3, 1, 5])),
         (Rule::OutputFlags, V6_4, fill(|desc| desc.output_tensor.flags = TensorFlags::OwnedByDml)),
         (Rule::OutputFlags, V6_4, reverse(|desc| desc.output_tensor.flags = TensorFlags::OwnedByDml)),
         (Rule::TensorDimensionCount, V6_4, output(BufferTensorDesc::packed(Float32, &[]))),
@@ -77,16 +76,8 @@ fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
             reverse(|desc| desc.sequence_lengths_tensor.guaranteed_base_offset_alignment = 48),
         ),
         (Rule::FillValueDataType, V6_4, fill(|desc| desc.value_data_type = Int32)),
-        (
-            Rule::ReverseLengthsDimensionCount,
-            V6_4,
-            reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(UInt32, &[2, 3, 5])),
-        ),
-        (
-            Rule::ReverseLengthsSizes,
-            V6_4,
-            reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(UInt32, &[2, 1, 1, 1])),
-        ),
+        (Rule::ReverseLengthsDimensionCount, V6_4, lengths(UInt32, &[2, 3, 5])),
+        (Rule::ReverseLengthsSizes, V6_4, lengths(UInt32, &[2, 1, 1, 1])),
         (Rule::ReverseOutputDataType, V6_4, reverse(|desc| desc.output_tensor.data_type = Int16)),
         (
             Rule::ReverseOutputSizes,

@@ -33,8 +33,8 @@ fn bind(
 }
 
 #[test]
-fn what_does_not_fit_is_rejected_with_its_reason() {
-    for device in devices("what_does_not_fit_is_rejected_with_its_reason") {
+fn bindings_that_do_not_fit_are_rejected_with_the_reason() {
+    for device in devices("bindings_that_do_not_fit_are_rejected_with_the_reason") {
         let buffer = poisoned(&device, 4096);
         let range = |offset, size| BufferBinding::range(&buffer, offset, size);
         let (input, lengths, output) = (range(0, TOTAL), range(64, 8), range(128, TOTAL));
@@ -82,8 +82,8 @@ fn a_descriptor_decides_which_offsets_and_which_aliases_are_right() {
 }
 
 #[test]
-fn ranges_of_one_buffer_that_lie_apart_run() {
-    for device in devices("ranges_of_one_buffer_that_lie_apart_run") {
+fn ranges_of_one_buffer_may_be_used_together() {
+    for device in devices("ranges_of_one_buffer_may_be_used_together") {
         // The lengths, the smallest tensor, in the middle, before both others, and after both.
         for (input_at, lengths_at, output_at) in
             [(0u64, 64u64, 128u64), (128, 64, 0), (64, 0, 128), (128, 0, 64), (0, 128, 64), (64, 128, 0)]
@@ -167,7 +167,7 @@ fn buffers_refuse_ranges_past_their_end_and_sizes_past_all_memory() {
 }
 
 #[test]
-fn a_dispatch_needs_only_its_tensors() {
+fn an_operator_needs_no_temporary_or_persistent_memory() {
     let operator = compile(&Device::cpu(), &desc().into());
     let properties = operator.binding_properties();
     assert_eq!((properties.temporary_resource_size, properties.persistent_resource_size), (0, 0));

@@ -37,8 +37,8 @@ fn reversed(values: &[f32], lengths: [u32; 3]) -> Vec<f32> {
 }
 
 #[test]
-fn a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold() {
-    for device in devices("a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold") {
+fn a_graph_runs_in_order_and_reads_the_buffers_at_launch() {
+    for device in devices("a_graph_runs_in_order_and_reads_the_buffers_at_launch") {
         let (mut graph, buffers) = twice(&device);
         let streams = [(); 2].map(|()| device.create_stream().expect("a stream"));
         for (n, lengths) in
@@ -84,8 +84,8 @@ fn milliseconds_are_the_gpus_time_of_the_last_launch() {
 }
 
 #[test]
-fn devices_must_be_one() {
-    let all = devices("devices_must_be_one");
+fn graphs_refuse_streams_and_operators_of_another_device() {
+    let all = devices("graphs_refuse_streams_and_operators_of_another_device");
     let [cpu, gpu] = all.as_slice() else { return };
     for (device, other) in [(cpu, gpu), (gpu, cpu)] {
         let (found, required) = (other.to_string(), device.to_string());

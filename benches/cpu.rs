@@ -2,11 +2,8 @@
 #![allow(missing_docs)]
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
-use dml_cuda::{
-    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion,
-    TensorDataType,
-};
-use TensorDataType as T;
+use dml_cuda::{BufferBinding, BufferTensorDesc, Device, ScalarUnion, TensorDataType as T};
+use dml_cuda_testing::{compile, fill, reversal};
 
 const BYTES: u32 = 64 << 20;
 
@@ -19,20 +16,17 @@ fn cpu(c: &mut Criterion) {
 
     let device = Device::cpu();
     let stream = device.create_stream().expect("the CPU has streams");
-    let compile =
-        |desc: OperatorDesc| device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled");
     let data_types = [T::UInt8, T::Float16, T::Float32, T::Int64];
     for data_type in data_types {
         let count = BYTES / (data_type.size_in_bits() / 8);
-        let (value_start, value_delta) = match data_type {
+        let (start, delta) = match data_type {
             T::Float32 => (ScalarUnion::Float32(0.0), ScalarUnion::Float32(0.1)),
             T::Float16 => (ScalarUnion::UInt16(0x3C01), ScalarUnion::UInt16(0x1401)),
             _ => (ScalarUnion::UInt64(7), ScalarUnion::UInt64(0x0123_4567_89AB_CDEF)),
         };
-        let output_tensor = BufferTensorDesc::packed(data_type, &[count]);
-        let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
+        let desc = fill(data_type, &[count], start, delta);
         let output = device.create_buffer(BYTES.into()).expect("enough memory");
-        let table = compile(desc.into()).bind(&[], &BufferBinding::whole(&output)).expect("right");
+        let table = compile(&device, &desc.into()).bind(&[], &BufferBinding::whole(&output)).expect("right");
         group.bench_function(format!("fill {data_type}"), |b| {
             b.iter(|| table.dispatch(&stream).expect("nothing can fail"))
         });
@@ -50,21 +44,13 @@ fn cpu(c: &mut Criterion) {
             ("small blocks", [count / 512 / 2, 512, 2], false),
         ];
         for (name, sizes, each) in shapes {
-            let tensor = BufferTensorDesc::packed(data_type, &sizes);
             let behind = if each { sizes[2] } else { 1 };
-            let strides = [behind, 0, u32::from(each)];
-            let lengths_tensor = BufferTensorDesc::strided(T::UInt32, &[sizes[0], 1, sizes[2]], &strides);
+            let mut desc = reversal(data_type, &sizes, 1);
+            desc.sequence_lengths_tensor =
+                BufferTensorDesc::strided(T::UInt32, &[sizes[0], 1, sizes[2]], &[behind, 0, u32::from(each)]);
             let lengths: Vec<u32> =
                 (0..sizes[0] * behind).map(|n| (n.wrapping_mul(2_654_435_761) >> 7) % (sizes[1] + 1)).collect();
-            let operator = compile(
-                ReverseSubsequencesDesc {
-                    input_tensor: tensor.clone(),
-                    sequence_lengths_tensor: lengths_tensor,
-                    output_tensor: tensor,
-                    axis: 1,
-                }
-                .into(),
-            );
+            let operator = compile(&device, &desc.into());
             let buffer = || device.create_buffer(BYTES.into()).expect("enough memory");
             let (input, output) = (buffer(), buffer());
             let lengths = device.create_buffer_from(&lengths).expect("enough memory");

@@ -5,41 +5,26 @@ use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, Criterion};
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal};
-use dml_cuda::{
-    BufferBinding, BufferTensorDesc, CompileOptions, Device, FillValueSequenceDesc, ReverseSubsequencesDesc,
-    ScalarUnion, TensorDataType,
-};
+use dml_cuda::{BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType};
+use dml_cuda_testing::compile;
 
-fn reverse() -> ReverseSubsequencesDesc {
-    ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 3, 4, 256]),
-        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[2, 3, 1, 256]),
-        output_tensor: BufferTensorDesc::packed(TensorDataType::Float16, &[2, 3, 4, 256]),
-        axis: 2,
-    }
+fn reverse() -> OperatorDesc {
+    dml_cuda_testing::reversal(TensorDataType::Float16, &[2, 3, 4, 256], 2).into()
 }
 
-fn fill() -> FillValueSequenceDesc {
-    FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[1, 1, 1, 1024]),
-        value_data_type: TensorDataType::Float32,
-        value_start: ScalarUnion::Float32(0.0),
-        value_delta: ScalarUnion::Float32(1.0),
-    }
+fn fill() -> OperatorDesc {
+    let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
+    dml_cuda_testing::fill(TensorDataType::Float32, &[1, 1, 1, 1024], start, delta).into()
 }
 
 fn create_and_compile(c: &mut Criterion) {
     let devices = std::iter::once(Device::cpu()).chain(Device::cuda(0));
     for device in devices {
-        let compile = |desc: dml_cuda::OperatorDesc| {
-            device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled")
-        };
-        c.bench_function(&format!("create and compile a fill, {device}"), |b| {
-            b.iter(|| compile(black_box(fill().into())))
-        });
-        c.bench_function(&format!("create and compile a reversal, {device}"), |b| {
-            b.iter(|| compile(black_box(reverse().into())))
-        });
+        for (operator, desc) in [("fill", fill as fn() -> OperatorDesc), ("reversal", reverse)] {
+            c.bench_function(&format!("create and compile a {operator}, {device}"), |b| {
+                b.iter(|| device.compile_operator(&device.create_operator(black_box(desc())).expect("right")))
+            });
+        }
         let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
         c.bench_function(&format!("lower a reversal and find it compiled, {device}"), |b| {
             b.iter(|| {
@@ -63,13 +48,10 @@ fn dispatch(c: &mut Criterion) {
     let raw: sys::CUstream = stream.raw().expect("a GPU's stream").cast();
     let context = CudaContext::new(0).expect("a GPU is there");
     context.bind_to_thread().expect("the context is live");
-    let compile = |desc: dml_cuda::OperatorDesc| {
-        device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled")
-    };
     let output = device.create_buffer(1 << 16).expect("small");
     let input = device.create_buffer(1 << 16).expect("small");
-    let table = compile(fill().into()).bind(&[], &BufferBinding::whole(&output)).expect("right");
-    let reversal = compile(reverse().into());
+    let table = compile(&device, &fill()).bind(&[], &BufferBinding::whole(&output)).expect("right");
+    let reversal = compile(&device, &reverse());
     let inputs = [BufferBinding::range(&input, 0, 1 << 15), BufferBinding::range(&input, 1 << 15, 1 << 15)];
     let reversal = reversal.bind(&inputs, &BufferBinding::whole(&output)).expect("right");
 

@@ -4,36 +4,21 @@
 use std::process::Command;
 use std::time::Instant;
 
-use dml_cuda::{
-    BufferBinding, BufferTensorDesc, CompileOptions, Device, FillValueSequenceDesc, OperatorDesc,
-    ReverseSubsequencesDesc, ScalarUnion, TensorDataType as T,
-};
+use dml_cuda::{BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType as T};
+use dml_cuda_testing::{fill, lanes};
 
 /// Processes of each kind; the median is printed.
 const PROCESSES: usize = 5;
 /// What a process times, in this order.
 const PHASES: [&str; 4] = ["Device::cuda(0)", "compile_operator", "first result", "second result"];
 
-fn fill() -> OperatorDesc {
-    FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(T::Float32, &[1024]),
-        value_data_type: T::Float32,
-        value_start: ScalarUnion::Float32(1.0),
-        value_delta: ScalarUnion::Float32(0.5),
+/// What a kind of process runs. The lanes are few, or more than the kernels for little work accept.
+fn desc(kind: &str) -> OperatorDesc {
+    match kind {
+        "--fill" => fill(T::Float32, &[1024], ScalarUnion::Float32(1.0), ScalarUnion::Float32(0.5)).into(),
+        "--reversal" => lanes(T::Float32, 4, 256).into(),
+        _ => lanes(T::Float32, 4096, 256).into(),
     }
-    .into()
-}
-
-/// A reversal with that many lanes: few, or more than the kernels for little work accept.
-fn reversal(lanes: u32) -> OperatorDesc {
-    let tensor = BufferTensorDesc::packed(T::Float32, &[lanes, 256]);
-    ReverseSubsequencesDesc {
-        input_tensor: tensor.clone(),
-        sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[lanes, 1]),
-        output_tensor: tensor,
-        axis: 1,
-    }
-    .into()
 }
 
 /// Runs in the child process: prints the microseconds of each phase.
@@ -67,14 +52,9 @@ fn main() {
     } else {
         CompileOptions::default()
     };
-    if argument("--fill") {
-        return time(fill(), options);
-    }
-    if argument("--reversal") {
-        return time(reversal(4), options);
-    }
-    if argument("--large-reversal") {
-        return time(reversal(4096), options);
+    let kinds = ["--fill", "--reversal", "--large-reversal"];
+    if let Some(kind) = kinds.into_iter().find(|kind| argument(kind)) {
+        return time(desc(kind), options);
     }
     if Device::cuda_count() == 0 {
         println!("SKIPPED: there is no GPU to start");
@@ -82,7 +62,6 @@ fn main() {
     }
     let program = std::env::current_exe().expect("a running program has a file");
     println!("microseconds, medians of {PROCESSES} processes: {}", PHASES.join(", "));
-    let kinds = ["--fill", "--reversal", "--large-reversal"];
     let promises = [None, Some("--promised")];
     for (kind, promised) in kinds.into_iter().flat_map(|kind| promises.map(|promised| (kind, promised))) {
         for warm in [false, true] {

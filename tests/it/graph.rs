@@ -2,7 +2,7 @@
 //! they use.
 
 use crate::common::{compile, devices, lanes};
-use dml_cuda::{Buffer, Device, DeviceError, Graph, OperatorDesc, TensorDataType};
+use dml_cuda::{Buffer, Device, DeviceError, DispatchError, Graph, TensorDataType};
 
 const LANES: u32 = 3;
 const SIZE: u32 = 8;
@@ -10,7 +10,7 @@ const SIZE: u32 = 8;
 /// A graph that reverses the input into the output, then the output in place by other lengths. Only the graph keeps its
 /// tables. Also returns its buffers.
 fn twice(device: &Device) -> (Graph, [Buffer; 4]) {
-    let operator = compile(device, &OperatorDesc::from(lanes(TensorDataType::Float32, LANES, SIZE)));
+    let operator = compile(device, &lanes(TensorDataType::Float32, LANES, SIZE).into());
     let bytes = u64::from(LANES * SIZE * 4);
     let buffer = |bytes| device.create_buffer(bytes).expect("memory");
     let [input, output, first, second] = [bytes, bytes, 12, 12].map(buffer);
@@ -37,8 +37,8 @@ fn reversed(values: &[f32], lengths: [u32; 3]) -> Vec<f32> {
 }
 
 #[test]
-fn a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold() {
-    for device in devices("a_graph_is_its_dispatches_in_order_on_what_the_buffers_hold") {
+fn a_graph_runs_in_order_and_reads_the_buffers_at_launch() {
+    for device in devices("a_graph_runs_in_order_and_reads_the_buffers_at_launch") {
         let (mut graph, buffers) = twice(&device);
         let streams = [(); 2].map(|()| device.create_stream().expect("a stream"));
         for (n, lengths) in
@@ -84,26 +84,19 @@ fn milliseconds_are_the_gpus_time_of_the_last_launch() {
 }
 
 #[test]
-fn devices_must_be_one() {
-    let all = devices("devices_must_be_one");
+fn graphs_refuse_streams_and_operators_of_another_device() {
+    let all = devices("graphs_refuse_streams_and_operators_of_another_device");
     let [cpu, gpu] = all.as_slice() else { return };
     for (device, other) in [(cpu, gpu), (gpu, cpu)] {
+        let (found, required) = (other.to_string(), device.to_string());
         let (mut graph, _) = twice(device);
-        let stream = other.create_stream().expect("a stream");
-        let error = graph.launch(&stream).expect_err("two devices").to_string();
-        assert_eq!(
-            error,
-            format!("the stream is of {other}, must be of {device}, the operator's device (dispatch.device)")
-        );
-        let operator = compile(other, &OperatorDesc::from(lanes(TensorDataType::UInt8, 2, 4)));
-        let buffer = other.create_buffer(8).expect("memory");
-        let table =
-            operator.bind(&[(&buffer).into(), (&other.create_buffer(8).expect("memory")).into()], &(&buffer).into());
-        let error = device.record_graph([&table.expect("bound")]).expect_err("two devices").to_string();
-        assert_eq!(
-            error,
-            format!("the graph is of {device}, must be of {other}, the operator's device (graph.device)")
-        );
+        let launched = graph.launch(&other.create_stream().expect("a stream"));
+        assert_eq!(launched, Err(DispatchError::Device { found, required }));
+        let operator = compile(other, &lanes(TensorDataType::UInt8, 2, 4).into());
+        let [buffer, lengths] = [8, 8].map(|bytes| other.create_buffer(bytes).expect("memory"));
+        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &(&buffer).into()).expect("bound");
+        let (found, required) = (device.to_string(), other.to_string());
+        assert_eq!(device.record_graph([&table]).err(), Some(DispatchError::Graph { found, required }));
     }
 }
 

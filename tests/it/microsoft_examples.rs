@@ -4,15 +4,9 @@ use crate::common::devices;
 use dml_cuda::{fill_value_sequence, reverse_subsequences, reverse_subsequences_into, Error};
 
 #[test]
-fn fill_value_sequence_example_1() {
-    for device in devices("fill_value_sequence_example_1") {
+fn fill_value_sequence_examples() {
+    for device in devices("fill_value_sequence_examples") {
         assert_eq!(fill_value_sequence(&device, &[1, 1, 1, 3], 3f32, 2f32), Ok(vec![3.0, 5.0, 7.0]));
-    }
-}
-
-#[test]
-fn fill_value_sequence_example_2() {
-    for device in devices("fill_value_sequence_example_2") {
         assert_eq!(fill_value_sequence(&device, &[1, 1, 2, 2], 10u8, -2i8), Ok(vec![10, 8, 6, 4]));
     }
 }
@@ -20,16 +14,10 @@ fn fill_value_sequence_example_2() {
 const INPUT: [f32; 12] = [1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12.];
 
 #[test]
-fn reverse_subsequences_example_1() {
-    for device in devices("reverse_subsequences_example_1") {
+fn reverse_subsequences_examples() {
+    for device in devices("reverse_subsequences_examples") {
         let output = reverse_subsequences(&device, &INPUT, &[1, 1, 3, 4], 3, &[2u32, 4, 3]);
         assert_eq!(output, Ok(vec![2., 1., 3., 4., 8., 7., 6., 5., 11., 10., 9., 12.]));
-    }
-}
-
-#[test]
-fn reverse_subsequences_example_2() {
-    for device in devices("reverse_subsequences_example_2") {
         let output = reverse_subsequences(&device, &INPUT, &[1, 1, 3, 4], 2, &[2u64, 3, 1, 0]);
         assert_eq!(output, Ok(vec![5., 10., 3., 4., 1., 6., 7., 8., 9., 2., 11., 12.]));
     }

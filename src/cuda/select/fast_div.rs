@@ -35,29 +35,13 @@ mod tests {
 
     #[test]
     fn fast_division_is_division() {
-        let edges = [
-            1u32,
-            2,
-            3,
-            5,
-            7,
-            10,
-            255,
-            256,
-            257,
-            641,
-            65535,
-            65536,
-            65537,
-            1 << 31,
-            (1 << 31) + 1,
-            u32::MAX - 1,
-            u32::MAX,
-        ];
+        let small = [1, 2, 3, 5, 7, 10, 255, 256, 257, 641, 65535, 65536, 65537];
+        let large = [1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
+        let edges: Vec<u32> = small.into_iter().chain(large).collect();
         let mut n = 12345u32;
-        for divisor in edges.into_iter().chain(1..2000) {
+        for divisor in edges.iter().copied().chain(1..2000) {
             let fast = FastDiv::new(divisor);
-            for edge in edges.into_iter().chain([0]) {
+            for edge in edges.iter().copied().chain([0]) {
                 for n in
                     [edge, edge.wrapping_sub(1), edge.wrapping_mul(divisor), edge.wrapping_mul(divisor).wrapping_sub(1)]
                 {

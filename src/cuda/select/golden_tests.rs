@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::{fill_value_sequence, reverse_subsequences, Launches};
-use crate::common::{cases, repository};
+use crate::common::{self, cases, repository, reversal as lanes};
 use crate::cuda::{GpuTarget, Launch};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc};
+use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc};
 use crate::registry::Plan;
 use crate::ScalarUnion;
-use crate::TensorDataType::{self, Float16, Float32, Int64, Int8, UInt32, UInt64, UInt8};
+use crate::TensorDataType::{self, Float16, Float32, Int64, Int8, UInt64, UInt8};
 
 fn tensor(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> BufferTensorDesc {
     match strides {
@@ -25,24 +25,12 @@ fn tensor(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> BufferTe
 
 /// A fill, packed if `strides` is empty.
 fn fill(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> OperatorDesc {
-    let (value_start, value_delta) = (ScalarUnion::UInt64(1), ScalarUnion::UInt64(3));
-    let output_tensor = tensor(data_type, sizes, strides);
-    FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta }.into()
+    let mut desc = common::fill(data_type, sizes, ScalarUnion::UInt64(1), ScalarUnion::UInt64(3));
+    desc.output_tensor = tensor(data_type, sizes, strides);
+    desc.into()
 }
 
-/// A reversal of packed tensors. Every lane has its own length.
-fn lanes(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
-    let mut one = sizes.to_vec();
-    one[axis as usize] = 1;
-    ReverseSubsequencesDesc {
-        input_tensor: tensor(data_type, sizes, &[]),
-        sequence_lengths_tensor: tensor(UInt32, &one, &[]),
-        output_tensor: tensor(data_type, sizes, &[]),
-        axis,
-    }
-}
-
-/// The same with one length for everything behind the axis.
+/// A packed reversal with one length for everything behind the axis.
 fn blocks(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
     let mut desc = lanes(data_type, sizes, axis);
     let (mut strides, mut stride) = (vec![0; sizes.len()], 1);
@@ -215,11 +203,14 @@ fn title(desc: &OperatorDesc) -> String {
     }
 }
 
-/// The modes that a layout can run in, with their launches.
-fn modes(plan: &Plan, target: &GpuTarget) -> Vec<(&'static str, Launches)> {
-    let selection = plan.select(target);
-    let in_place = selection.in_place.map(|launches| ("in place", launches));
-    std::iter::once((plan.summary().mode, selection.out_of_place)).chain(in_place).collect()
+/// The launches of a layout, on each GPU in each mode that it can run in.
+fn selected(desc: &OperatorDesc) -> impl Iterator<Item = (&'static str, &'static str, Launches)> {
+    let plan = Plan::new(desc).expect("the layouts are valid");
+    GpuTarget::NAMED.iter().flat_map(move |(name, target)| {
+        let selection = plan.select(target);
+        let in_place = selection.in_place.map(|launches| (*name, "in place", launches));
+        std::iter::once((*name, plan.summary().mode, selection.out_of_place)).chain(in_place)
+    })
 }
 
 fn line(launch: &Launch) -> String {
@@ -232,20 +223,17 @@ fn line(launch: &Launch) -> String {
 fn golden() -> String {
     let mut text = String::new();
     for desc in chosen() {
-        let plan = Plan::new(&desc).expect("the layouts are valid");
         let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-        for (name, target) in GpuTarget::NAMED {
-            for (mode, Launches { launches, rejected, .. }) in modes(&plan, target) {
-                let launches: Vec<String> = launches.iter().map(line).collect();
-                let rejected: Vec<String> = rejected.iter().map(|(kernel, why)| format!("{kernel}: {why}")).collect();
-                let mut found = format!("{mode}: {}", launches.join("; "));
-                if !rejected.is_empty() {
-                    let _ = write!(found, "\n    not {}", rejected.join("; "));
-                }
-                match groups.iter_mut().find(|(of_others, _)| *of_others == found) {
-                    Some((_, names)) => names.push(name),
-                    None => groups.push((found, vec![name])),
-                }
+        for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
+            let launches: Vec<String> = launches.iter().map(line).collect();
+            let rejected: Vec<String> = rejected.iter().map(|(kernel, why)| format!("{kernel}: {why}")).collect();
+            let mut found = format!("{mode}: {}", launches.join("; "));
+            if !rejected.is_empty() {
+                let _ = write!(found, "\n    not {}", rejected.join("; "));
+            }
+            match groups.iter_mut().find(|(of_others, _)| *of_others == found) {
+                Some((_, names)) => names.push(name),
+                None => groups.push((found, vec![name])),
             }
         }
         let _ = writeln!(text, "{}", title(&desc));
@@ -261,17 +249,14 @@ fn golden() -> String {
 fn dump() -> String {
     let mut text = String::new();
     for desc in chosen().into_iter().chain(cases::all().into_iter().map(|case| case.desc)) {
-        let plan = Plan::new(&desc).expect("the layouts are valid");
         let _ = writeln!(text, "{desc:?}");
-        for (name, target) in GpuTarget::NAMED {
-            for (mode, Launches { launches, rejected, .. }) in modes(&plan, target) {
-                for launch in &launches {
-                    let parameters: String = launch.parameters().iter().map(|byte| format!("{byte:02x}")).collect();
-                    let _ = writeln!(text, "  {name} {mode}: {}, parameters {parameters}", line(launch));
-                }
-                for (kernel, why) in &rejected {
-                    let _ = writeln!(text, "  {name} {mode}: not {kernel}: {why}");
-                }
+        for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
+            for launch in &launches {
+                let parameters: String = launch.parameters().iter().map(|byte| format!("{byte:02x}")).collect();
+                let _ = writeln!(text, "  {name} {mode}: {}, parameters {parameters}", line(launch));
+            }
+            for (kernel, why) in &rejected {
+                let _ = writeln!(text, "  {name} {mode}: not {kernel}: {why}");
             }
         }
     }
@@ -302,14 +287,11 @@ fn the_kernels_selected_are_those_in_the_golden_file() {
 
 #[test]
 fn every_candidate_is_selected_in_the_golden_file() {
-    let mut selected = BTreeSet::new();
+    let mut found = BTreeSet::new();
     for desc in chosen() {
-        let plan = Plan::new(&desc).expect("the layouts are valid");
-        for (_, target) in GpuTarget::NAMED {
-            for (mode, (_, launches)) in modes(&plan, target).into_iter().enumerate() {
-                let of_mode = launches.candidates.into_iter().map(|n| (desc.operator_type().name(), n, mode));
-                selected.extend(of_mode);
-            }
+        for (_, mode, launches) in selected(&desc) {
+            let mode = usize::from(mode == "in place");
+            found.extend(launches.candidates.into_iter().map(|n| (desc.operator_type().name(), n, mode)));
         }
     }
     let fills = fill_value_sequence::CANDIDATES.iter().map(|candidate| candidate.names);
@@ -318,7 +300,7 @@ fn every_candidate_is_selected_in_the_golden_file() {
     let of_reversals = reversals.enumerate().map(|candidate| (OperatorType::ReverseSubsequences, candidate));
     for (operator, (n, names)) in of_fills.chain(of_reversals) {
         for (mode, name) in names.into_iter().enumerate() {
-            let seen = selected.contains(&(operator.name(), n, mode));
+            let seen = found.contains(&(operator.name(), n, mode));
             assert_eq!(seen, name.is_some(), "candidate {n} of {}, {name:?}", operator.name());
         }
     }

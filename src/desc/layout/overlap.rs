@@ -203,39 +203,24 @@ mod tests {
         }
     }
 
+    /// The search, and both of its methods, whichever one it would choose.
     #[test]
-    fn agrees_with_brute_force_on_every_small_layout() {
-        let mut layouts = 0;
+    fn every_small_layout_is_answered_as_by_brute_force() {
+        let (mut layouts, mut searched) = (0, 0);
         let mut check = |rank: usize, largest_size: u32, largest_stride: u32| {
             each(largest_size, rank, |sizes| {
                 let sizes: Vec<u32> = sizes.iter().map(|size| size + 1).collect();
                 each(largest_stride + 1, rank, |strides| {
-                    assert_eq!(has_overlap(&sizes, strides), brute_force(&sizes, strides), "{sizes:?} {strides:?}");
+                    let required = brute_force(&sizes, strides);
+                    assert_eq!(has_overlap(&sizes, strides), required, "{sizes:?} {strides:?}");
                     layouts += 1;
-                });
-            });
-        };
-        check(1, 6, 6);
-        check(2, 6, 14);
-        check(3, 4, 13);
-        check(4, 3, 8);
-        check(5, 2, 6);
-        assert_eq!(layouts, 42 + 36 * 225 + 64 * 2744 + 81 * 6561 + 32 * 16807);
-    }
-
-    /// Both methods, whichever one the search would choose.
-    #[test]
-    fn both_searches_agree_with_brute_force() {
-        let mut overlapping = 0;
-        let mut check = |rank: usize, largest_size: u32, largest_stride: u32| {
-            each(largest_size - 1, rank, |sizes| {
-                let sizes: Vec<u32> = sizes.iter().map(|size| size + 2).collect();
-                each(largest_stride, rank, |strides| {
-                    let strides: Vec<u32> = strides.iter().map(|stride| stride + 1).collect();
-                    let required = brute_force(&sizes, &strides);
-                    overlapping += u32::from(required);
-                    let group: Vec<Dimension> = (0..rank)
-                        .map(|d| Dimension { stride: strides[d].into(), reach: i64::from(sizes[d]) - 1 })
+                    if ![3, 4].contains(&rank) || sizes.contains(&1) || strides.contains(&0) {
+                        return;
+                    }
+                    searched += u32::from(required);
+                    let group = sizes.iter().zip(strides);
+                    let group: Vec<Dimension> = group
+                        .map(|(&size, &stride)| Dimension { stride: stride.into(), reach: i64::from(size) - 1 })
                         .collect();
                     for divided in 0..rank {
                         assert_eq!(meets_by_division(&group, divided), required, "{group:?}, {divided}");
@@ -246,9 +231,13 @@ mod tests {
                 });
             });
         };
+        check(1, 6, 6);
+        check(2, 6, 14);
         check(3, 4, 13);
         check(4, 3, 8);
-        assert!(overlapping > 1000, "{overlapping}");
+        check(5, 2, 6);
+        assert_eq!(layouts, 42 + 36 * 225 + 64 * 2744 + 81 * 6561 + 32 * 16807);
+        assert!(searched > 1000, "{searched}");
     }
 
     /// Layouts without shortcuts: strides without structure, and as many elements as 2³² allows. Each overlaps at two
@@ -298,26 +287,13 @@ mod tests {
         for (sizes, strides, expected) in [
             (&[16; 8][..], &[1 << 28, 1 << 24, 1 << 20, 1 << 16, 1 << 12, 1 << 8, 1 << 4, 1][..], false),
             (&[15; 7], &padded, false),
+            (&[65536, 65535], &[65535, 1], false), // close to 2³² elements
+            (&[4, 5, 1, 1], &[5, 1, 0, 0], false),
             (&[1 << 16, 3, 1 << 14], &[1, 1 << 30, 1 << 16], false),
             (&[1 << 12; 8], &[101, 103, 107, 109, 113, 127, 131, 137], true),
             (&[16; 8], &[1, 17, 277, 4523, 73973, 1209721, 19783397, 323509993 / 2], true),
         ] {
             assert_eq!(counted(sizes, strides), (expected, 0), "{sizes:?} {strides:?}");
-        }
-    }
-
-    #[test]
-    fn legal_layouts_of_every_kind_are_clear() {
-        for (sizes, strides) in [
-            (&[2u32, 3, 4][..], &[12u32, 4, 1][..]), // packed
-            (&[2, 3, 4], &[1, 2, 6]),                // column-major
-            (&[2, 3, 4], &[100, 10, 2]),             // padded
-            (&[2, 2, 2], &[3, 5, 7]),                // interleaved, no nesting
-            (&[65536, 65535], &[65535, 1]),          // close to 2^32 elements
-            (&[4, 5, 1, 1], &[5, 1, 0, 0]),          // strides of size-1 dimensions are free
-            (&[2, 2, 2, 2, 2, 2, 2, 2], &[1, 2, 4, 8, 16, 32, 64, 128]),
-        ] {
-            assert!(!has_overlap(sizes, strides), "{sizes:?} {strides:?}");
         }
     }
 }

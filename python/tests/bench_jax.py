@@ -86,16 +86,15 @@ class Own:
         return handle
 
     def time(self, shape, width, lengths, n):
-        strides = packed_strides(shape, width)
-        size = strides[0] * shape[0]
+        size = math.prod(shape) * width
         memory = [self.made("cuMemAlloc_v2", ctypes.c_size_t(size)) for _ in range(3)]  # the input, and two that take turns
         of_lengths = self.made("cuMemAlloc_v2", ctypes.c_size_t(lengths.nbytes))
         self.call("cuMemcpyHtoD_v2", of_lengths, ctypes.c_void_p(lengths.ctypes.data), ctypes.c_size_t(lengths.nbytes))
         for address in memory:
             self.call("cuMemsetD8_v2", address, 7, ctypes.c_size_t(size))
         ones = (1,) * (len(shape) - 1)
-        first, out = (lib.Array(address.value, shape, strides, width) for address in memory[:2])
-        compiled = lib.reversal(0, first, lib.Array(of_lengths.value, (shape[0], *ones), (4, *[4 for _ in ones]), 4), out, 1)
+        first, out = (lib.Array(address.value, shape, None, np.dtype(f"V{width}"), 0) for address in memory[:2])
+        compiled = lib.reversal(first, lib.Array(of_lengths.value, (shape[0], *ones), None, lengths.dtype, 0), out, 1)
         stream, events = self.made("cuStreamCreate", 1), [self.made("cuEventCreate", 0) for _ in range(2)]
         self.call("cuStreamBeginCapture_v2", stream, 2)
         x = memory[0]
@@ -240,7 +239,6 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from dml_cuda import _library as lib  # noqa: E402
-from dml_cuda._arrays import packed_strides  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -94,17 +94,15 @@ class Descriptors(unittest.TestCase):
         self.assertEqual({violation.needed_feature_level for violation in low}, {"4_0"})
         self.assertEqual(dml_cuda.validate(desc, directml="1.8.0"), [])
         self.assertTrue(dml_cuda.validate(desc, directml="1.0.0"))
-        with self.assertRaisesRegex(ValueError, "`eight` is not a version of DirectML"):
-            dml_cuda.validate(desc, directml="eight")
         for level in ("five", "4_2", "0_0", "", "5.0"):
             with self.assertRaisesRegex(ValueError, f"feature_level is '{level}', must be such as '5_0': one of 1_0, 2_0"):
                 dml_cuda.validate(desc, level)
         for error, words, call in [
-            (TypeError, "feature_level is 5.0, must be such as '5_0'", lambda: dml_cuda.validate(desc, 5.0)),
+            (TypeError, "feature_level is 5.0, must be a text such as '5_0'", lambda: dml_cuda.validate(desc, 5.0)),
             (TypeError, "directml is 1.8, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=1.8)),
             (TypeError, "directml is 0, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=0)),
-            (ValueError, "directml is '', must be a version", lambda: dml_cuda.validate(desc, directml="")),
-            (ValueError, "directml is 'eight', must be a version", lambda: dml_cuda.validate(desc, directml="eight")),
+            (ValueError, "`` is not a version of DirectML, must be such as 1.8.0", lambda: dml_cuda.validate(desc, directml="")),
+            (ValueError, "`eight` is not a version of DirectML", lambda: dml_cuda.validate(desc, directml="eight")),
             (ValueError, "directml is .*, must have no NUL", lambda: dml_cuda.validate(desc, directml="1.8.0\0")),
             (TypeError, "target is None, must be a text such as 'h100'", lambda: dml_cuda.explain(desc, None)),
             (ValueError, "target is 'h1000', must be a GPU's", lambda: dml_cuda.explain(desc, "h1000")),

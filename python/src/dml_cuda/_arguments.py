@@ -131,9 +131,9 @@ def fill_shape(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def axis_from_front(axis: int, shape: Sequence[Any], name: str = "axis") -> int:
+def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
     """Checks an axis where the library cannot, because sizes may be symbols. The words are the library's."""
-    rank = len(shape)
+    axis, rank = integer(axis, name), len(shape)
     if rank == 0:
         raise ValueError("x has 0 dimensions, must have at least 1")
     if not -rank <= axis < rank:
@@ -147,6 +147,12 @@ def check_broadcast(lengths: Sequence[Any], shape: Sequence[Any], axis: int, nam
     missing = len(lanes) - len(lengths)
     if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths, lanes[missing:])):
         raise ValueError(f"lengths has shape {list(lengths)}, must broadcast to {lanes}, x's with 1 at {name}")
+
+
+def check_batch(lengths: Sequence[Any], batch: Any) -> None:
+    """Checks the shape of the lengths of a padded batch."""
+    if tuple(lengths) != (batch,):
+        raise ValueError(f"lengths has shape {list(lengths)}, must have [{batch}], the batch size")
 
 
 def host_lengths(lengths: Any) -> npt.NDArray[Any]:

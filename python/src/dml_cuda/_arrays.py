@@ -13,16 +13,9 @@ from ._arguments import refuse_mask, shown
 from ._library import Array
 
 
-def _library_of(x: Any) -> str:
-    return type(x).__module__.partition(".")[0]
-
-
-def is_torch(x: Any) -> bool:
-    return _library_of(x) == "torch"
-
-
-def is_jax(x: Any) -> bool:
-    return _library_of(x) in ("jax", "jaxlib")
+def library_of(x: Any) -> str:
+    """The library that an array is of: ``numpy``, ``cupy``, ``torch``, ``jax`` or another."""
+    return type(x).__module__.partition(".")[0].replace("jaxlib", "jax")
 
 
 def view(x: Any, name: str) -> Array:
@@ -33,7 +26,7 @@ def view(x: Any, name: str) -> Array:
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
         return Array(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable, x)
-    if is_jax(x):
+    if library_of(x) == "jax":
         raise TypeError(f"{name} is an array of JAX, must not be unless x is one: they never change, and XLA has its own streams")
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
@@ -143,7 +136,7 @@ def stream_of(x: Any, on_host: bool, stream: Any, name: str) -> int:
         if on_host and handle:
             raise ValueError(f"stream is {shown(stream)}, must be None or 0, as {name} is on the host")
         return handle
-    if _library_of(x) == "cupy":
+    if library_of(x) == "cupy":
         import cupy
 
         return int(cupy.cuda.get_current_stream().ptr)
@@ -165,7 +158,7 @@ def empty_like(x: Any, name: str) -> Any:
     if isinstance(x, np.ndarray):
         # Keeps subclasses, such as arrays with units, but not memmap: the new array has no file.
         return np.empty_like(x, subok=not isinstance(x, np.memmap))
-    if _library_of(x) == "cupy":
+    if library_of(x) == "cupy":
         import cupy
 
         with x.device:

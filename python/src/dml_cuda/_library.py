@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import ctypes
 import functools
 import pathlib
@@ -65,12 +66,8 @@ class ValidationError(ValueError):
         self.violations = list(violations)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are pickled as a call with `args`, which would lose the violations. This does not call __init__, not even a subclass's.
-        return _restored, (type(self), self.args), self.__dict__.copy()
-
-
-def _restored(kind: type[ValidationError], arguments: tuple[Any, ...]) -> ValidationError:
-    return ValueError.__new__(kind, *arguments)
+        # Python's own way calls __init__ with `args`, which a subclass's may not accept.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__.copy()  # type: ignore[attr-defined]
 
 
 _WORDS = {

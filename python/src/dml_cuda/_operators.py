@@ -319,11 +319,6 @@ def check_tensor(x: Any, name: str) -> None:
         raise TypeError(f"{name} is a {type(x).__qualname__}, must be a tensor")
 
 
-def check_batch(lengths: torch.Tensor, batch: int) -> None:
-    if lengths.shape != (batch,):
-        raise ValueError(f"lengths has shape {list(lengths.shape)}, must have [{batch}], the batch size")
-
-
 def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     """Raises an operator's error in the caller's words."""
     check_tensor(x, "x")

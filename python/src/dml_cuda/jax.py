@@ -19,7 +19,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
-from ._arguments import axis_from_front, check_broadcast, fill_shape, fill_type, host_lengths, integer, scalar_bits
+from ._arguments import axis_from_front, check_batch, check_broadcast, fill_shape, fill_type, host_lengths, scalar_bits
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 _OLDEST = (0, 6, 0)
@@ -186,7 +186,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
            [6, 5, 7, 8]], dtype=int32)
     """
     x, dtype = _array(x, "x")
-    front = axis_from_front(integer(axis, "axis"), x.shape)
+    front = axis_from_front(axis, x.shape)
     lengths = _lengths(lengths)
     check_broadcast(lengths.shape, x.shape, front)
     lengths = lengths.reshape((1,) * (x.ndim - lengths.ndim) + lengths.shape)
@@ -229,13 +229,12 @@ def reverse_padded_sequence(
     x, _ = _array(x, "x")
     if x.ndim < 2:
         raise ValueError(f"x has {x.ndim} dimensions, must have at least 2: time and batch")
-    batch = axis_from_front(integer(batch_axis, "batch_axis"), x.shape, "batch_axis")
-    time = axis_from_front(integer(time_axis, "time_axis"), x.shape, "time_axis")
+    batch = axis_from_front(batch_axis, x.shape, "batch_axis")
+    time = axis_from_front(time_axis, x.shape, "time_axis")
     if batch == time:
         raise ValueError(f"batch_axis and time_axis are {batch_axis} and {time_axis}, must be two axes of x")
     lengths = _lengths(lengths)
-    if lengths.shape != (x.shape[batch],):
-        raise ValueError(f"lengths has shape {lengths.shape}, must have {(x.shape[batch],)}, the batch size")
+    check_batch(lengths.shape, x.shape[batch])
     shape = tuple(size if d == batch else 1 for d, size in enumerate(x.shape))
     return reverse_subsequences(x, lengths.reshape(shape), time, in_place=in_place)
 

@@ -10,9 +10,9 @@ import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from . import _operators
-from ._operators import as_lengths, check_batch, check_tensor, reverse_subsequences, reverse_subsequences_
+from ._operators import as_lengths, check_tensor, reverse_subsequences, reverse_subsequences_
 from ._rnn import BidirectionalRNN
-from ._arguments import integer, shown
+from ._arguments import check_batch, integer, shown
 
 __all__ = ["BidirectionalRNN", "fill_value_sequence", "onnx_translation_table", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 
@@ -35,7 +35,7 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
         raise ValueError(f"x has {rank} dimensions, must have at least 2: time and batch")
     lengths = as_lengths(x, lengths)
     batch = x.shape[0 if batch_first else 1]
-    check_batch(lengths, batch)
+    check_batch(lengths.shape, batch)
     after = rank - 1 if batch_first else rank - 2
     of_lanes = lengths.view(batch, *(1,) * after) if after else lengths
     return reverse_subsequences(x, of_lanes, 1 if batch_first else 0)

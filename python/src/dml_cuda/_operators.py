@@ -94,14 +94,15 @@ def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> 
 
 
 def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
-    # Few transforms work on an exported program that has PyTorch's wrapper for operators in place.
-    if _follows(x) or torch.compiler.is_exporting():
+    # Few transforms work on an exported program that has PyTorch's wrapper for operators in place. copy_ refuses an inference tensor.
+    if _follows(x) or torch.compiler.is_exporting() or x.is_inference():
         x.copy_(_reverse(x, lengths, dim))
         return
+    version = x._version
     with torch._C._AutoDispatchBelowADInplaceOrView():
         _reverse_in_place.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, x, lengths, dim)
-    # A backward pass that saved x is then an error, also where x is only traced. Modes that clone x first compare versions.
-    torch.autograd.graph.increment_version(x)
+    if x._version == version:  # x is only traced. The kernels count, so that a backward pass that saved x is an error.
+        torch.autograd.graph.increment_version(x)
 
 
 _library.impl("reverse_subsequences", _autograd, "Autograd", with_keyset=True)

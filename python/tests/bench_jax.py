@@ -1,5 +1,5 @@
-"""Compares dml_cuda.jax on a GPU with the library's own dispatch and with a jitted gather. Checks every result. Prints Markdown: the program
-that XLA makes of a donated call, the times, and the goals last. Exits with 1 if a goal is missed.
+"""Compares dml_cuda.jax on a GPU with the library's own dispatch and with a jitted gather. Checks every result. Prints Markdown: the
+times, and the goals last. Exits with 1 if a goal is missed.
 
 python3 bench_jax.py FOLDER    a folder with libdml_cuda.so; without it, the installed package
 """
@@ -190,40 +190,11 @@ def calls_of_the_host(goals):
         goals.add("x + 1, host", 1.1, ours / plain, list(shape))
 
 
-def programs():
-    """What XLA makes of a donated call, and a shard_map if there are two GPUs."""
-    x, n = jnp.arange(24.0).reshape(4, 6), jnp.array([[3], [6], [0], [2]])
-    donated = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1, in_place=True), donate_argnums=0).lower(x, n).compile().as_text()
-    assert "output_to_operand_aliasing" in donated and " copy(" not in donated and "copy-start" not in donated, donated
-    print("\nA donated call, compiled, has no copy:\n\n```text")
-    print("\n".join(line.split(", metadata")[0] for line in donated.splitlines() if line.startswith("HloModule") or "custom-call(" in line))
-    print("```")
-    if len(jax.devices()) < 2:
-        return print("\nOne GPU: no shard_map over two")
-    from jax.sharding import Mesh, NamedSharding
-    from jax.sharding import PartitionSpec as P
-
-    mesh = Mesh(np.array(jax.devices()[:2]), ("d",))
-    for of_x, of_lengths in ((P("d"), P("d")), (P(None, None, "d"), P())):
-        x, n = jax.random.normal(jax.random.key(0), (8, 100, 64)), jnp.arange(8).reshape(8, 1, 1) * 12
-        required = np.asarray(gather(x, n))
-        call = jax.jit(jax.shard_map(lambda x, n: dj.reverse_subsequences(x, n, 1), mesh=mesh, in_specs=(of_x, of_lengths), out_specs=of_x))
-        for _ in range(3):
-            np.testing.assert_array_equal(call(x, n), required)
-        arrays = [jax.device_put(array, NamedSharding(mesh, spec)) for array, spec in ((x, of_x), (n, of_lengths))]
-        found = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1))(*arrays)
-        np.testing.assert_array_equal(found, required)
-        assert len(found.sharding.device_set) == 2
-        print(f"\nTwo GPUs, x split as {of_x}: shard_map and jit are right")
-
-
 def main():
     begin = time.perf_counter()
     driver = os.popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader").read().split()[0]
     print(f"{jax.devices()[0].device_kind} ({len(jax.devices())}), driver {driver}, JAX {jax.__version__}, dml-cuda {dml_cuda.__version__}\n", flush=True)
     goals = Goals()
-    programs()
-    print(flush=True)
     programs_on_the_device(goals)
     calls_of_the_host(goals)
     print(f"\n{time.perf_counter() - begin:.0f} s")

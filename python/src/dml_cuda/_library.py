@@ -220,9 +220,9 @@ def reversal(x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
 
 def fill(output: Array, data_type: str, scalars: Sequence[int], stream: int) -> None:
     """Fills an array of 1 element or more. The scalars are the bits of start and delta."""
-    address, shape, strides, dtype, ordinal, *_ = output
-    compiled = _sequence(ordinal, shape, strides, dtype.itemsize, address % 16 == 0, DATA_TYPES[data_type], *scalars)
-    compiled.dispatch(None, 0, address, stream)
+    aligned, width = output.address % 16 == 0, output.dtype.itemsize
+    compiled = _sequence(output.ordinal, output.shape, output.strides, width, aligned, DATA_TYPES[data_type], *scalars)
+    compiled.dispatch(None, 0, output.address, stream)
 
 
 @functools.lru_cache(maxsize=256)

@@ -78,13 +78,14 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     array([[3, 2, 1, 4],
            [6, 5, 7, 8]])
     """
-    if library_of(x) == "torch":
+    library = library_of(x)
+    if library == "torch":
         if stream is not None:
             raise TypeError("stream is given, must be None for PyTorch tensors, which use PyTorch's current stream")
         from . import torch
 
         return torch._out(x, lengths, integer(axis, "axis"), out)
-    if library_of(x) == "jax":
+    if library == "jax":
         for value, name in ((out, "out"), (stream, "stream")):
             if value is not None:
                 raise TypeError(f"{name} is given, must be None for arrays of JAX, which never change and have XLA's streams")
@@ -226,7 +227,7 @@ def fill_value_sequence(
     array([[10,  8,  6],
            [ 4,  2,  0]], dtype=uint8)
     """
-    if library_of(out) == "torch":
+    if out is not None and library_of(out) == "torch":
         raise TypeError("out is a PyTorch tensor, must be none: use dml_cuda.torch.fill_value_sequence")
     kind, data_type = fill_type(dtype)
     sizes = fill_shape(shape)

@@ -10,9 +10,9 @@ import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from . import _operators
+from ._arguments import check_batch, integer, shown
 from ._operators import as_lengths, check_tensor, reverse_subsequences, reverse_subsequences_
 from ._rnn import BidirectionalRNN
-from ._arguments import check_batch, integer, shown
 
 __all__ = ["BidirectionalRNN", "fill_value_sequence", "onnx_translation_table", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 
@@ -66,12 +66,10 @@ def fill_value_sequence(
             raise TypeError(f"{name} is {found}, must be a number")
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
             raise ValueError(f"{name} is {shown(value)}, must be a number of {dtype}")
-    sizes = list(size) if isinstance(size, (tuple, list)) else [size]
-    if not all(isinstance(of_dim, (int, torch.SymInt)) for of_dim in sizes):
-        sizes = [integer(of_dim, "size") for of_dim in sizes]
-    for of_dim in sizes:
-        if isinstance(of_dim, int) and of_dim < 0:
-            raise ValueError(f"size is {sizes}, must have numbers of at least 0")
+    given = size if isinstance(size, (tuple, list)) else [size]
+    sizes = [n if isinstance(n, (int, torch.SymInt)) else integer(n, "size") for n in given]
+    if any(isinstance(n, int) and n < 0 for n in sizes):
+        raise ValueError(f"size is {sizes}, must have numbers of at least 0")
     # PyTorch itself finds the device, also while it compiles.
     place = torch.empty(0, device=device).device
     return _operators.fill(sizes, start, delta, dtype, place)

@@ -10,7 +10,7 @@ from with_torch import CUDA, DEVICES, Module, Seen, dt, model, same, torch  # fi
 import dml_cuda
 import numpy as np
 from dml_cuda import _rnn
-from dml_cuda._operators import watched
+from dml_cuda._torch_operators import watched
 
 
 class Torch(unittest.TestCase):

@@ -9,10 +9,9 @@ from typing import Any
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from . import _operators
 from ._arguments import check_batch, integer, shown
-from ._operators import as_lengths, check_tensor, reverse_subsequences, reverse_subsequences_
 from ._rnn import BidirectionalRNN
+from ._torch_operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_subsequences, reverse_subsequences_
 
 __all__ = ["BidirectionalRNN", "fill_value_sequence", "onnx_translation_table", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 
@@ -58,7 +57,7 @@ def fill_value_sequence(
     tensor([[10,  8,  6],
             [ 4,  2,  0]], dtype=torch.uint8)
     """
-    if dtype not in _operators.FILL_TYPES:
+    if dtype not in FILL_TYPES:
         raise TypeError(f"dtype is {shown(dtype)}, must be float32, float16, or integers of 8 to 64 bits")
     for value, name in ((start, "start"), (delta, "delta")):
         if not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
@@ -72,7 +71,7 @@ def fill_value_sequence(
         raise ValueError(f"size is {sizes}, must have numbers of at least 0")
     # PyTorch itself finds the device, also while it compiles.
     place = torch.empty(0, device=device).device
-    return _operators.fill(sizes, start, delta, dtype, place)
+    return fill(sizes, start, delta, dtype, place)
 
 
 def onnx_translation_table() -> dict[Any, Any]:

@@ -1,33 +1,25 @@
-"""Compares dml_cuda.jax on a GPU with the library's own dispatch and with a jitted gather. Checks every result. Prints Markdown: the program
-that XLA makes of a donated call, the times, and the goals last. Exits with 1 if a goal is missed.
-
-python3 bench_jax.py FOLDER    a folder with libdml_cuda.so; without it, the installed package
-"""
+"""Compares dml_cuda.jax on a GPU with the library's own dispatch and with a jitted gather. Checks every result. Prints Markdown: the
+times, and the goals last. Exits with 1 if a goal is missed."""
 
 import ctypes
 import functools
 import math
 import os
 import pathlib
-import shutil
 import statistics
 import sys
 import tempfile
 import time
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-HERE = pathlib.Path(__file__).resolve().parent
+import dml_cuda
+import dml_cuda.jax as dj
+import jax
+import jax.numpy as jnp
+import numpy as np
+from dml_cuda import _library as lib
+
 CHAIN, INPUTS = 64, 64  # reversals in a program: of each other's results, or of an input each
 SHAPES = [(64, 2048, 1024), (64, 512, 1024), (16384, 8192), (32, 128, 512)]
-
-
-def package(folder):
-    """Puts the package with that folder's library on the path."""
-    made = pathlib.Path(tempfile.mkdtemp(), "dml_cuda")
-    shutil.copytree(HERE.parent / "src/dml_cuda", made, ignore=shutil.ignore_patterns("_native", "__pycache__"))
-    (made / "_native").mkdir()
-    shutil.copy(pathlib.Path(folder, "libdml_cuda.so"), made / "_native/lib_native.so")
-    sys.path.insert(0, str(made.parent))
 
 
 def gather(x, lengths, axis=1):
@@ -86,16 +78,15 @@ class Own:
         return handle
 
     def time(self, shape, width, lengths, n):
-        strides = packed_strides(shape, width)
-        size = strides[0] * shape[0]
+        size = math.prod(shape) * width
         memory = [self.made("cuMemAlloc_v2", ctypes.c_size_t(size)) for _ in range(3)]  # the input, and two that take turns
         of_lengths = self.made("cuMemAlloc_v2", ctypes.c_size_t(lengths.nbytes))
         self.call("cuMemcpyHtoD_v2", of_lengths, ctypes.c_void_p(lengths.ctypes.data), ctypes.c_size_t(lengths.nbytes))
         for address in memory:
             self.call("cuMemsetD8_v2", address, 7, ctypes.c_size_t(size))
         ones = (1,) * (len(shape) - 1)
-        first, out = (lib.Array(address.value, shape, strides, width) for address in memory[:2])
-        compiled = lib.reversal(0, first, lib.Array(of_lengths.value, (shape[0], *ones), (4, *[4 for _ in ones]), 4), out, 1)
+        first, out = (lib.Array(address.value, shape, None, np.dtype(f"V{width}"), 0) for address in memory[:2])
+        compiled = lib.reversal(first, lib.Array(of_lengths.value, (shape[0], *ones), None, lengths.dtype, 0), out, 1)
         stream, events = self.made("cuStreamCreate", 1), [self.made("cuEventCreate", 0) for _ in range(2)]
         self.call("cuStreamBeginCapture_v2", stream, 2)
         x = memory[0]
@@ -191,56 +182,17 @@ def calls_of_the_host(goals):
         goals.add("x + 1, host", 1.1, ours / plain, list(shape))
 
 
-def programs():
-    """What XLA makes of a donated call, and a shard_map if there are two GPUs."""
-    x, n = jnp.arange(24.0).reshape(4, 6), jnp.array([[3], [6], [0], [2]])
-    donated = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1, in_place=True), donate_argnums=0).lower(x, n).compile().as_text()
-    assert "output_to_operand_aliasing" in donated and " copy(" not in donated and "copy-start" not in donated, donated
-    print("\nA donated call, compiled, has no copy:\n\n```text")
-    print("\n".join(line.split(", metadata")[0] for line in donated.splitlines() if line.startswith("HloModule") or "custom-call(" in line))
-    print("```")
-    if len(jax.devices()) < 2:
-        return print("\nOne GPU: no shard_map over two")
-    from jax.sharding import Mesh, NamedSharding
-    from jax.sharding import PartitionSpec as P
-
-    mesh = Mesh(np.array(jax.devices()[:2]), ("d",))
-    for of_x, of_lengths in ((P("d"), P("d")), (P(None, None, "d"), P())):
-        x, n = jax.random.normal(jax.random.key(0), (8, 100, 64)), jnp.arange(8).reshape(8, 1, 1) * 12
-        required = np.asarray(gather(x, n))
-        call = jax.jit(jax.shard_map(lambda x, n: dj.reverse_subsequences(x, n, 1), mesh=mesh, in_specs=(of_x, of_lengths), out_specs=of_x))
-        for _ in range(3):
-            np.testing.assert_array_equal(call(x, n), required)
-        arrays = [jax.device_put(array, NamedSharding(mesh, spec)) for array, spec in ((x, of_x), (n, of_lengths))]
-        found = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1))(*arrays)
-        np.testing.assert_array_equal(found, required)
-        assert len(found.sharding.device_set) == 2
-        print(f"\nTwo GPUs, x split as {of_x}: shard_map and jit are right")
-
-
 def main():
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the library's own dispatch needs memory, too
     begin = time.perf_counter()
     driver = os.popen("nvidia-smi --query-gpu=driver_version --format=csv,noheader").read().split()[0]
     print(f"{jax.devices()[0].device_kind} ({len(jax.devices())}), driver {driver}, JAX {jax.__version__}, dml-cuda {dml_cuda.__version__}\n", flush=True)
     goals = Goals()
-    programs()
-    print(flush=True)
     programs_on_the_device(goals)
     calls_of_the_host(goals)
     print(f"\n{time.perf_counter() - begin:.0f} s")
     return 0 if goals.print() else 1
 
-
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        package(sys.argv[1])
-import dml_cuda  # noqa: E402
-import dml_cuda.jax as dj  # noqa: E402
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-from dml_cuda import _library as lib  # noqa: E402
-from dml_cuda._arrays import packed_strides  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main())

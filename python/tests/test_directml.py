@@ -1,4 +1,4 @@
-"""Recorded verdicts and executions of DirectML, descriptors, and the error that holds the broken rules."""
+"""Descriptors, DirectML's recorded verdicts, and the error that holds the broken rules."""
 
 import concurrent.futures
 import copy
@@ -10,76 +10,21 @@ import pickle
 import unittest
 
 import dml_cuda
-import numpy as np
-from test_numpy import model
 
-DATA = pathlib.Path(__file__).parents[2] / "tests/data/directml"
-
-
-def records(name):
-    with gzip.open(DATA / f"{name}.jsonl.gz", "rt") as file:
-        return [json.loads(line) for line in file]
-
-
-class DirectMl(unittest.TestCase):
-    def test_recorded_verdicts(self):
-        accepted = 0
-        for record in records("verdicts"):
-            desc = {key: value for key, value in record["desc"].items() if key not in ("ValueStart", "ValueDelta")}
-            violations = dml_cuda.validate({"Type": record["type"], "Desc": desc})
-            required = record["accepted"] and not record.get("output_overlaps")
-            self.assertEqual(not violations, required, (record, violations))
-            accepted += required
-        self.assertEqual(accepted, 943)
-
-    def test_recorded_executions(self):
-        """The arrays of the 421 executions, as views of one buffer. Where this project differs from DirectML, the reference decides."""
-        departures = run = 0
-        for record in records("outputs"):
-            desc = record["desc"]
-            output_desc = desc["OutputTensor"]
-            expected = np.frombuffer(bytes.fromhex(record["out_bytes"]), np.uint8)
-            memory = np.full(expected.size, int(expected[-1]), np.uint8)
-            offset = record.get("out_offset", 0)
-
-            def array(tensor, memory, offset=0):
-                dtype = np.dtype(tensor["DataType"].lower())
-                sizes = tensor["Sizes"]
-                steps = tensor["Strides"] or [int(np.prod(sizes[d + 1 :])) for d in range(len(sizes))]
-                return np.ndarray(sizes, dtype, memory, offset, [step * dtype.itemsize for step in steps])
-
-            out = array(output_desc, memory, offset)
-            run += 1
-            if record["type"].endswith("FILL_VALUE_SEQUENCE"):
-                start, delta = (np.frombuffer(bytes.fromhex(record[key]).ljust(8, b"\0"), out.dtype)[0].item() for key in ("start_bytes", "delta_bytes"))
-                dml_cuda.fill_value_sequence(output_desc["Sizes"], start, delta, out.dtype, out=out)
-            else:
-                total, width = desc["InputTensor"]["TotalTensorSizeInBytes"], out.itemsize
-                counted = b"".join((k % (1 << 8 * width)).to_bytes(width, "little") for k in range(total // width))
-                given = bytes.fromhex(record["input_bytes"]) if record.get("input_bytes") else counted
-                x = array(desc["InputTensor"], bytearray(given.ljust(total, b"\0")))
-                lengths = array(desc["SequenceLengthsTensor"], bytearray(bytes.fromhex(record["length_bytes"])))
-                dml_cuda.reverse_subsequences(x, lengths, desc["Axis"], out=out)
-            departs = record.get("departs_from_page") or record.get("denormals_flushed")
-            departures += bool(departs)
-            if departs and record["type"].endswith("REVERSE_SUBSEQUENCES"):
-                self.assertTrue(np.array_equal(out.view(f"u{width}"), model(x, lengths, desc["Axis"]).view(f"u{width}")), record["id"])
-            elif departs:
-                # Both scalars are exact in float64, and so are the products.
-                count = int(np.prod(output_desc["Sizes"]))
-                required = (np.arange(count, dtype=np.float64) * delta + start).astype(out.dtype)
-                self.assertTrue(np.array_equal(out.ravel(), required, equal_nan=True), record["id"])
-            else:
-                found, required = out, array(output_desc, expected.copy(), offset)
-                if out.dtype.kind == "f":
-                    self.assertTrue(np.array_equal(found, required, equal_nan=True), record["id"])
-                else:
-                    self.assertEqual(memory.tobytes(), expected.tobytes(), record["id"])
-        self.assertEqual((run, departures), (421, 52))
+VERDICTS = pathlib.Path(__file__).parents[2] / "tests/data/directml/verdicts.jsonl.gz"
 
 
 class Descriptors(unittest.TestCase):
     TENSOR = {"DataType": "FLOAT32", "Sizes": [2, 4]}
+
+    def test_recorded_verdicts(self):
+        """A few. The library's tests replay all, and all executions."""
+        with gzip.open(VERDICTS, "rt") as file:
+            records = [json.loads(line) for line in file][::120]
+        for record in records:
+            desc = {key: value for key, value in record["desc"].items() if key not in ("ValueStart", "ValueDelta")}
+            violations = dml_cuda.validate({"Type": record["type"], "Desc": desc})
+            self.assertEqual(not violations, record["accepted"] and not record.get("output_overlaps"), (record, violations))
 
     def test_violations_are_data(self):
         lengths = {"DataType": "UINT32", "Sizes": [2, 1]}
@@ -94,17 +39,15 @@ class Descriptors(unittest.TestCase):
         self.assertEqual({violation.needed_feature_level for violation in low}, {"4_0"})
         self.assertEqual(dml_cuda.validate(desc, directml="1.8.0"), [])
         self.assertTrue(dml_cuda.validate(desc, directml="1.0.0"))
-        with self.assertRaisesRegex(ValueError, "`eight` is not a version of DirectML"):
-            dml_cuda.validate(desc, directml="eight")
         for level in ("five", "4_2", "0_0", "", "5.0"):
             with self.assertRaisesRegex(ValueError, f"feature_level is '{level}', must be such as '5_0': one of 1_0, 2_0"):
                 dml_cuda.validate(desc, level)
         for error, words, call in [
-            (TypeError, "feature_level is 5.0, must be such as '5_0'", lambda: dml_cuda.validate(desc, 5.0)),
+            (TypeError, "feature_level is 5.0, must be a text such as '5_0'", lambda: dml_cuda.validate(desc, 5.0)),
             (TypeError, "directml is 1.8, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=1.8)),
             (TypeError, "directml is 0, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=0)),
-            (ValueError, "directml is '', must be a version", lambda: dml_cuda.validate(desc, directml="")),
-            (ValueError, "directml is 'eight', must be a version", lambda: dml_cuda.validate(desc, directml="eight")),
+            (ValueError, "`` is not a version of DirectML, must be such as 1.8.0", lambda: dml_cuda.validate(desc, directml="")),
+            (ValueError, "`eight` is not a version of DirectML", lambda: dml_cuda.validate(desc, directml="eight")),
             (ValueError, "directml is .*, must have no NUL", lambda: dml_cuda.validate(desc, directml="1.8.0\0")),
             (TypeError, "target is None, must be a text such as 'h100'", lambda: dml_cuda.explain(desc, None)),
             (ValueError, "target is 'h1000', must be a GPU's", lambda: dml_cuda.explain(desc, "h1000")),
@@ -113,31 +56,29 @@ class Descriptors(unittest.TestCase):
                 call()
 
     def test_what_is_no_descriptor_is_named(self):
-        for desc, words in [
-            ({}, "desc.Type is missing, must be there"),
-            ({"Type": "COPY", "Desc": {}}, "desc.Type is 'COPY', must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES"),
-            ({"Type": "REVERSE_SUBSEQUENCES", "Desc": {}}, "ReverseSubsequencesDesc.InputTensor is missing"),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {"OutputTensor": {"DataType": "FLOAT31", "Sizes": [1]}}}, "OutputTensor.DataType is 'FLOAT31', must be one of FLOAT32, "),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {"OutputTensor": {"DataType": "INT8", "Sizes": [-1]}}}, r"OutputTensor.Sizes is \[-1\], must be numbers from 0 to 4294967295"),
+        fill = {"OutputTensor": {"DataType": "INT8", "Sizes": [1]}, "ValueDataType": "FLOAT32"}
+        of_fill = lambda **fields: {"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, **fields}}
+        of_output = lambda **fields: of_fill(OutputTensor={**fill["OutputTensor"], **fields})
+        for error, words, desc in [
+            (ValueError, "desc.Type is missing, must be there", {}),
+            (ValueError, "desc.Type is 'COPY', must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES", {"Type": "COPY", "Desc": {}}),
+            (ValueError, "ReverseSubsequencesDesc.InputTensor is missing", {"Type": "REVERSE_SUBSEQUENCES", "Desc": {}}),
+            (ValueError, "OutputTensor.DataType is 'FLOAT31', must be one of FLOAT32, ", of_output(DataType="FLOAT31")),
+            (ValueError, r"OutputTensor.Sizes is \[-1\], must be numbers from 0 to 4294967295", of_output(Sizes=[-1])),
+            (TypeError, "desc is None, must be a mapping of fields", None),
+            (TypeError, r"desc is \[\], must be a mapping of fields", []),
+            (TypeError, "desc.Desc is 3, must be a mapping of fields", {"Type": "FILL_VALUE_SEQUENCE", "Desc": 3}),
+            (TypeError, "FillValueSequenceDesc.OutputTensor is 'x', must be a mapping of fields", of_fill(OutputTensor="x")),
+            (TypeError, "FillValueSequenceDesc.ValueStart is '1', must be a number", of_fill(ValueStart="1")),
+            (TypeError, "OutputTensor.Sizes is 3, must be a sequence of integers", of_output(Sizes=3)),
+            (TypeError, r"OutputTensor.Sizes\[1\] is 2.0, must be an integer", of_output(Sizes=[1, 2.0])),
+            (TypeError, "OutputTensor.TotalTensorSizeInBytes is '4', must be an integer", of_output(TotalTensorSizeInBytes="4")),
         ]:  # fmt: skip
-            with self.subTest(words), self.assertRaisesRegex(ValueError, words):
-                dml_cuda.validate(desc)
-        fill = {"OutputTensor": {"DataType": "FLOAT32", "Sizes": [1]}, "ValueDataType": "FLOAT32"}
-        for desc, words in [
-            (None, "desc is None, must be a mapping of fields"),
-            ([], r"desc is \[\], must be a mapping of fields"),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": 3}, "desc.Desc is 3, must be a mapping of fields"),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": "x"}}, "FillValueSequenceDesc.OutputTensor is 'x', must be a mapping of fields"),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "ValueStart": "1"}}, "FillValueSequenceDesc.ValueStart is '1', must be a number"),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": {"DataType": "INT8", "Sizes": 3}}}, "OutputTensor.Sizes is 3, must be a sequence of integers"),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": {"DataType": "INT8", "Sizes": [1, 2.0]}}}, r"OutputTensor.Sizes\[1\] is 2.0, must be an integer"),
-            ({"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, "OutputTensor": {"DataType": "INT8", "Sizes": [1], "TotalTensorSizeInBytes": "4"}}}, "OutputTensor.TotalTensorSizeInBytes is '4', must be an integer"),
-        ]:  # fmt: skip
-            with self.subTest(words), self.assertRaisesRegex(TypeError, words):
+            with self.subTest(words), self.assertRaisesRegex(error, words):
                 dml_cuda.validate(desc)
 
 
-def overlapping(_=None):
+def overlapping():
     """Raises an error in a worker process."""
     dml_cuda.fill_value_sequence((2, 2), 0, 1, "int8", strides=(1, 1))
 
@@ -175,16 +116,10 @@ class Exceptions(unittest.TestCase):
 
     def test_they_come_out_of_workers(self):
         required = self.raised()
-        context = multiprocessing.get_context("spawn")
-        with context.Pool(1) as pool:
-            with self.assertRaises(dml_cuda.ValidationError) as caught:
-                pool.map_async(overlapping, range(2)).get(timeout=120)
-            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
-        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             with self.assertRaises(dml_cuda.ValidationError) as caught:
                 pool.submit(overlapping).result(timeout=120)
-            self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
-            self.assertEqual(pool.submit(abs, -1).result(timeout=120), 1)
+        self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
 
 
 if __name__ == "__main__":

@@ -10,15 +10,14 @@ import unittest
 
 try:
     import jax
-    import jaxlib
-
-    import dml_cuda.jax as dj
 except ModuleNotFoundError:
-    jax = None
+    raise unittest.SkipTest("no JAX") from None
+import dml_cuda.jax as dj
+import jaxlib
+
 API = pathlib.Path(__file__).parents[2] / "crates/dml-cuda-capi/src/xla/api.rs"
 
 
-@unittest.skipIf(jax is None, "no JAX")
 class Interface(unittest.TestCase):
     @unittest.skipIf(shutil.which("cc") is None, "no C compiler")
     def test_structures_and_numbers_are_those_of_xlas_header(self):

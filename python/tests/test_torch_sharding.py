@@ -4,15 +4,10 @@ import os
 import tempfile
 import unittest
 
-try:
-    import torch
-    import torch.distributed as dist
-    from test_torch import model
-    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from with_torch import dt, model, torch  # first: without PyTorch it skips this module
 
-    import dml_cuda.torch as dt
-except ImportError:
-    torch = None
+import torch.distributed as dist
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 
 def process(rank, folder):
@@ -38,7 +33,6 @@ def process(rank, folder):
     dist.destroy_process_group()
 
 
-@unittest.skipIf(torch is None, "no PyTorch")
 class Sharding(unittest.TestCase):
     def test_two_processes(self):
         os.environ.setdefault("OMP_NUM_THREADS", "1")

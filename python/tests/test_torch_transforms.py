@@ -2,37 +2,18 @@
 values. Where the gather fails in this version of PyTorch, a reversal may fail too, but it may not be wrong. Only torch.func.functionalize
 refuses what a gather can do: operators in place that are not PyTorch's own."""
 
-import os
 import unittest
 import warnings
 
-try:
-    import torch
-    from torch.autograd import forward_ad
-    from torch.fx.experimental.proxy_tensor import make_fx
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils.checkpoint import checkpoint
-    from torch.utils.flop_counter import FlopCounterMode
+from with_torch import CUDA, Module, Seen, dt, model, torch  # first: without PyTorch it skips this module
 
-    import dml_cuda.torch as dt
+from torch import func as F
+from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
-    F = torch.func
-
-    class Seen(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            return func(*args, **(kwargs or {}))
-
-except ImportError:
-    torch = None
-CUDA = torch is not None and torch.cuda.is_available()
-if os.environ.get("REQUIRE_CUDA") == "1" and not CUDA:
-    raise SystemExit("REQUIRE_CUDA=1, and there is no PyTorch with a GPU")
 DEVICE = "cuda" if CUDA else "cpu"
-
-
-def gather(x, lengths):
-    t = torch.arange(x.shape[-1], device=x.device)
-    return x.gather(-1, torch.where(t < lengths, lengths - 1 - t, t).expand(x.shape))
 
 
 def in_place(write):
@@ -52,7 +33,7 @@ WAYS = {
     "operator": lambda x, lengths: torch.ops.dml_cuda.reverse_subsequences(x * 2, lengths, -1),
     "operator in place": in_place(lambda y, lengths: torch.ops.dml_cuda.reverse_subsequences_(y, lengths, -1)),
 }
-PLAIN = {"copying": lambda x, lengths: gather(x * 2, lengths), "in place": in_place(lambda y, lengths: y.copy_(gather(y, lengths)))}
+PLAIN = {"copying": lambda x, lengths: model(x * 2, lengths, -1), "in place": in_place(lambda y, lengths: y.copy_(model(y, lengths, -1)))}
 FLIP = {"copying": lambda x, lengths: (x * 2).flip(-1), "in place": in_place(lambda y, lengths: y.copy_(y.flip(-1)))}
 
 
@@ -140,11 +121,11 @@ MODES = {
 
 
 def module(f):
-    class Module(torch.nn.Module):
+    class OfX(torch.nn.Module):
         def forward(self, x):
             return f(x)
 
-    return Module()
+    return OfX()
 
 
 def decomposed(f, x):
@@ -187,15 +168,7 @@ def traced(of, **options):
 
 
 def exported(of):
-    class Module(torch.nn.Module):
-        def __init__(self, f):
-            super().__init__()
-            self.f = f
-
-        def forward(self, x, w):
-            return of(self.f, x, w)
-
-    return lambda f, x, w: torch.export.export(Module(f), (x, w), strict=False).module()(x, w)
+    return lambda f, x, w: torch.export.export(Module(lambda x, w: of(f, x, w)), (x, w), strict=False).module()(x, w)
 
 
 def eager():
@@ -251,7 +224,6 @@ def same(found, required):
     return type(found) is torch.Tensor and torch.equal(found, required)
 
 
-@unittest.skipIf(torch is None, "no PyTorch")
 class Transforms(unittest.TestCase):
     def check(self, cases, reference, of_lanes, least):
         warnings.simplefilter("ignore")

@@ -5,53 +5,29 @@ from __future__ import annotations
 import ctypes
 import operator
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ._scalars import is_masked, shown
+from ._arguments import refuse_mask, shown
+from ._library import Array
 
 
-class View(NamedTuple):
-    """An array's memory."""
-
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    """In bytes."""
-    dtype: np.dtype
-    ordinal: int | None
-    """The GPU's ordinal. None is the host."""
-    read_only: bool
-    keeps: Any = None
-    """The owner of the memory, if it is not the array itself."""
+def library_of(x: Any) -> str:
+    """The library that an array is of: ``numpy``, ``cupy``, ``torch``, ``jax`` or another."""
+    name = type(x).__module__.partition(".")[0]
+    return "jax" if name == "jaxlib" else name
 
 
-def is_torch(x: Any) -> bool:
-    return type(x).__module__.partition(".")[0] == "torch"
-
-
-def is_jax(x: Any) -> bool:
-    return type(x).__module__.partition(".")[0] in ("jax", "jaxlib")
-
-
-def packed_strides(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
-    strides, step = [], width
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
-def view(x: Any, name: str) -> View:
+def view(x: Any, name: str) -> Array:
     """Reads an array's layout: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``."""
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             refuse_mask(x, name)
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
-        return View(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable)
-    if is_jax(x):
+        return Array(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable, x)
+    if library_of(x) == "jax":
         raise TypeError(f"{name} is an array of JAX, must not be unless x is one: they never change, and XLA has its own streams")
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
@@ -62,26 +38,12 @@ def view(x: Any, name: str) -> View:
             raise TypeError(f"{name}.__cuda_array_interface__ has no {', '.join(missing)}, must have")
         address, read_only = interface["data"]
         shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
-        strides = interface.get("strides") or packed_strides(shape, dtype.itemsize)
-        return View(address, shape, tuple(strides), dtype, _ordinal(x), read_only)
+        strides = tuple(interface.get("strides") or ()) or None
+        return Array(address, shape, strides, dtype, _ordinal(x), read_only, x)
     if hasattr(x, "__dlpack__"):
         return _from_dlpack(x, name)
-    raise _no_array(x, name)
-
-
-def _no_array(x: Any, name: str) -> TypeError:
-    return TypeError(
-        f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be a NumPy array, or one with "
-        "__cuda_array_interface__ or __dlpack__"
-    )
-
-
-def refuse_mask(x: Any, name: str) -> None:
-    """Refuses a masked array: the data would move without the mask."""
-    if is_masked(x):
-        raise TypeError(
-            f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data and its mask separately"
-        )
+    kind = f"{type(x).__module__}.{type(x).__qualname__}"
+    raise TypeError(f"{name} is a {kind}, must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__")
 
 
 def _ordinal(x: Any) -> int:
@@ -139,7 +101,7 @@ def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
     )
 
 
-def _from_dlpack(x: Any, name: str) -> View:
+def _from_dlpack(x: Any, name: str) -> Array:
     # Nothing consumes the capsule, so it releases its reference to the memory when it is destroyed.
     try:
         try:
@@ -163,57 +125,44 @@ def _from_dlpack(x: Any, name: str) -> View:
     read_only = flags & (_READ_ONLY | _COPIED) != 0  # writes to a copy would be lost
     dtype = _dtype_of(tensor, name)
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
-    if tensor.strides:
-        strides = tuple(tensor.strides[d] * dtype.itemsize for d in range(tensor.ndim))
-    else:
-        strides = packed_strides(shape, dtype.itemsize)
+    strides = tuple(tensor.strides[d] * dtype.itemsize for d in range(tensor.ndim)) if tensor.strides else None
     ordinal = tensor.device_id if tensor.device_type in (2, 13) else None
-    return View((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, ordinal, read_only, capsule)
+    return Array((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, ordinal, read_only, capsule)
 
 
-def stream_of(x: Any, stream: Any) -> int:
+def stream_of(x: Any, on_host: bool, stream: Any, name: str) -> int:
     """The handle of the given stream. For None CuPy's current stream for CuPy arrays, else the legacy default stream."""
-    if stream is None:
-        if type(x).__module__.partition(".")[0] == "cupy":
-            import cupy
+    if stream is not None:
+        handle = _handle(stream)
+        if on_host and handle:
+            raise ValueError(f"stream is {shown(stream)}, must be None or 0, as {name} is on the host")
+        return handle
+    if not on_host and library_of(x) == "cupy":
+        import cupy
 
-            return int(cupy.cuda.get_current_stream().ptr)
-        return 0
-    return _handle(stream)
+        return int(cupy.cuda.get_current_stream().ptr)
+    return 0
 
 
 def _handle(stream: Any) -> int:
-    candidates: list[Any] = [stream, getattr(stream, "ptr", None), getattr(stream, "cuda_stream", None)]
-    for found in candidates:
-        try:
-            if isinstance(found, bool):
-                continue
+    for found in (stream, getattr(stream, "ptr", stream), getattr(stream, "cuda_stream", stream)):
+        if hasattr(found, "__index__") and not isinstance(found, bool):
             handle = operator.index(found)
-        except TypeError:
-            continue
-        if not 0 <= handle < 1 << 64:
-            raise ValueError(f"stream is {handle}, must be from 0 to 2**64 - 1")
-        return handle
+            if not 0 <= handle < 1 << 64:
+                raise ValueError(f"stream is {handle}, must be from 0 to 2**64 - 1")
+            return handle
     raise TypeError(f"stream is {shown(stream)}, must be an integer, or have ptr or cuda_stream")
-
-
-def no_stream(stream: Any, name: str) -> None:
-    """Refuses a stream for a call on the host, which has no streams. Accepts 0."""
-    if _handle(stream) != 0:
-        raise ValueError(f"stream is {shown(stream)}, must be None or 0, as {name} is on the host")
 
 
 def empty_like(x: Any, name: str) -> Any:
     """A new array of the same kind, shape, dtype and device."""
-    module = type(x).__module__.partition(".")[0]
     if isinstance(x, np.ndarray):
         # Keeps subclasses, such as arrays with units, but not memmap: the new array has no file.
         return np.empty_like(x, subok=not isinstance(x, np.memmap))
-    if module == "cupy":
+    if library_of(x) == "cupy":
         import cupy
 
         with x.device:
             return cupy.empty_like(x)
-    raise TypeError(
-        f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be an array that this library can allocate: pass out"
-    )
+    kind = f"{type(x).__module__}.{type(x).__qualname__}"
+    raise TypeError(f"{name} is a {kind}, must be an array that this library can allocate: pass out")

@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from . import _library as lib
-from ._scalars import integer, integers, scalar_bits, shown
+from ._arguments import integer, integers, scalar_bits, shown
+
+
+class _BufferTensorDesc(ctypes.Structure):
+    _fields_ = [
+        ("DataType", ctypes.c_uint32),
+        ("Flags", ctypes.c_uint32),
+        ("DimensionCount", ctypes.c_uint32),
+        ("Sizes", ctypes.POINTER(ctypes.c_uint32)),
+        ("Strides", ctypes.POINTER(ctypes.c_uint32)),
+        ("TotalTensorSizeInBytes", ctypes.c_uint64),
+        ("GuaranteedBaseOffsetAlignment", ctypes.c_uint32),
+    ]
+
+
+class _TensorDesc(ctypes.Structure):
+    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.POINTER(_BufferTensorDesc))]
+
+
+class _FillDesc(ctypes.Structure):
+    _fields_ = [
+        ("OutputTensor", ctypes.POINTER(_TensorDesc)),
+        ("ValueDataType", ctypes.c_uint32),
+        ("ValueStart", ctypes.c_uint64),
+        ("ValueDelta", ctypes.c_uint64),
+    ]
+
+
+class _ReverseDesc(ctypes.Structure):
+    _fields_ = [
+        ("InputTensor", ctypes.POINTER(_TensorDesc)),
+        ("SequenceLengthsTensor", ctypes.POINTER(_TensorDesc)),
+        ("OutputTensor", ctypes.POINTER(_TensorDesc)),
+        ("Axis", ctypes.c_uint32),
+    ]
+
+
+class _OperatorDesc(ctypes.Structure):
+    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
+    kept: ctypes.Structure
+
+
+def _operator(operator_type: int, desc: ctypes.Structure) -> _OperatorDesc:
+    made = _OperatorDesc(operator_type, ctypes.addressof(desc))
+    made.kept = desc  # a ctypes.c_void_p keeps nothing
+    return made
 
 
 def _field(desc: Mapping[str, Any], name: str, place: str, default: Any = ...) -> Any:
@@ -21,11 +66,11 @@ def _field(desc: Mapping[str, Any], name: str, place: str, default: Any = ...) -
     return default
 
 
-def _data_type(value: Any, place: str) -> int:
+def _data_type(value: Any, place: str) -> str:
     name = str(value).upper().removeprefix("DML_TENSOR_DATA_TYPE_")
     if name not in lib.DATA_TYPES:
         raise ValueError(f"{place} is {value!r}, must be one of {', '.join(lib.DATA_TYPES)}")
-    return lib.DATA_TYPES[name]
+    return name
 
 
 def _number(value: Any, place: str, most: int) -> int:
@@ -42,9 +87,9 @@ def _numbers(value: Any, place: str, most: int) -> list[int]:
     return found
 
 
-def _tensor(desc: Mapping[str, Any], place: str) -> lib.Tensor:
-    data_type = _data_type(_field(desc, "DataType", place), f"{place}.DataType")
-    name = next(name for name, code in lib.DATA_TYPES.items() if code == data_type)
+def _tensor(desc: Mapping[str, Any], place: str) -> Any:
+    """A pointer to a DML_TENSOR_DESC."""
+    name = _data_type(_field(desc, "DataType", place), f"{place}.DataType")
     sizes = _numbers(_field(desc, "Sizes", place), f"{place}.Sizes", (1 << 32) - 1)
     strides = _field(desc, "Strides", place, None)
     strides = None if strides is None else _numbers(strides, f"{place}.Strides", (1 << 32) - 1)
@@ -53,18 +98,29 @@ def _tensor(desc: Mapping[str, Any], place: str) -> lib.Tensor:
     flags = str(_field(desc, "Flags", place, "NONE")).upper().removeprefix("DML_TENSOR_FLAG_")
     if flags not in ("NONE", "OWNED_BY_DML"):
         raise ValueError(f"{place}.Flags is {flags!r}, must be NONE or OWNED_BY_DML")
-    total = _field(desc, "TotalTensorSizeInBytes", place, None)
-    if total is not None:
-        total = _number(total, f"{place}.TotalTensorSizeInBytes", (1 << 64) - 1)
     alignment = _field(desc, "GuaranteedBaseOffsetAlignment", place, 0)
     alignment = _number(alignment, f"{place}.GuaranteedBaseOffsetAlignment", (1 << 32) - 1)
-    bits = int(name.lstrip("UINTFLOA"))
-    if total is None and bits < 8:
-        total = 4 * -(-int(np.prod(sizes, dtype=object)) * bits // 32)
-    return lib.Tensor(data_type, sizes, strides, max(bits // 8, 1), total, int(flags == "OWNED_BY_DML"), alignment)
+    total = _field(desc, "TotalTensorSizeInBytes", place, None)
+    if total is None:
+        last = None if strides is None else sum((size - 1) * stride for size, stride in zip(sizes, strides))
+        bits = (math.prod(sizes) if last is None else last + 1) * int(name.lstrip("UINTFLOA"))
+        total = min(4 * -(-bits // 32), (1 << 64) - 1)
+    else:
+        total = _number(total, f"{place}.TotalTensorSizeInBytes", (1 << 64) - 1)
+    numbers = ctypes.c_uint32 * len(sizes)
+    buffer = _BufferTensorDesc(
+        lib.DATA_TYPES[name],
+        flags == "OWNED_BY_DML",
+        len(sizes),
+        numbers(*sizes),
+        None if strides is None else numbers(*strides),
+        total,
+        alignment,
+    )
+    return ctypes.pointer(_TensorDesc(1, ctypes.pointer(buffer)))
 
 
-def _desc(desc: Mapping[str, Any]) -> lib.Desc:
+def _desc(desc: Mapping[str, Any]) -> _OperatorDesc:
     kind = str(_field(desc, "Type", "desc")).upper().removeprefix("DML_OPERATOR_")
     inner = _field(desc, "Desc", "desc")
     if not isinstance(inner, Mapping):
@@ -72,20 +128,17 @@ def _desc(desc: Mapping[str, Any]) -> lib.Desc:
     if kind == "FILL_VALUE_SEQUENCE":
         place = "FillValueSequenceDesc"
         output = _tensor(_field(inner, "OutputTensor", place), f"{place}.OutputTensor")
-        data_type = _data_type(_field(inner, "ValueDataType", place), f"{place}.ValueDataType")
-        name = next(name for name, code in lib.DATA_TYPES.items() if code == data_type)
-        scalars = [_field(inner, field, place, 0) for field in ("ValueStart", "ValueDelta")]
-        if name in ("FLOAT64", "UINT4", "INT4"):
-            bits = [0, 0]  # the operator refuses these types, whatever the scalars are
-        else:
-            bits = [scalar_bits(value, name, f"{place}.{field}") for value, field in zip(scalars, ("ValueStart", "ValueDelta"))]
-        return lib.Desc.fill(output, data_type, *bits)
+        name = _data_type(_field(inner, "ValueDataType", place), f"{place}.ValueDataType")
+        bits = [0, 0]  # of the other types, which the operator refuses, whatever the scalars are
+        if name in lib.FILL_TYPES:
+            bits = [scalar_bits(_field(inner, field, place, 0), name, f"{place}.{field}") for field in ("ValueStart", "ValueDelta")]
+        return _operator(104, _FillDesc(output, lib.DATA_TYPES[name], *bits))
     if kind == "REVERSE_SUBSEQUENCES":
         place = "ReverseSubsequencesDesc"
         names = ("InputTensor", "SequenceLengthsTensor", "OutputTensor")
-        x, lengths, output = (_tensor(_field(inner, name, place), f"{place}.{name}") for name in names)
+        tensors = [_tensor(_field(inner, name, place), f"{place}.{name}") for name in names]
         axis = _number(_field(inner, "Axis", place), f"{place}.Axis", (1 << 32) - 1)
-        return lib.Desc.reverse(x, lengths, output, axis)
+        return _operator(106, _ReverseDesc(*tensors, axis))
     raise ValueError(f"desc.Type is {kind!r}, must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES")
 
 
@@ -95,9 +148,7 @@ _LEVELS = ("1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2",
 def _level(feature_level: str | None) -> int:
     if feature_level is None:
         return 0
-    if not isinstance(feature_level, str):
-        raise TypeError(f"feature_level is {shown(feature_level)}, must be such as '5_0'")
-    name = feature_level.upper().removeprefix("DML_FEATURE_LEVEL_")
+    name = _text(feature_level, "feature_level", "5_0").decode().upper().removeprefix("DML_FEATURE_LEVEL_")
     if name not in _LEVELS:
         raise ValueError(f"feature_level is {feature_level!r}, must be such as '5_0': one of {', '.join(_LEVELS)}")
     major, _, minor = name.partition("_")
@@ -130,20 +181,14 @@ def validate(
     >>> [violation.rule for violation in dml_cuda.validate({"Type": "REVERSE_SUBSEQUENCES", "Desc": desc})]
     ['reverse.axis.range']
     """
-    made = _desc(desc)
+    if directml is not None and feature_level is not None:
+        raise TypeError("directml is given with feature_level, must be alone: a version has its own level")
+    made = ctypes.byref(_desc(desc))
     try:
         if directml is None:
-            lib.check(lib.library.dml_cuda_validate, made.address, _level(feature_level))
-            return []
-        if feature_level is not None:
-            raise TypeError("directml is given with feature_level, must be alone: a version has its own level")
-        version = _text(directml, "directml", "1.8.0")
-        try:
-            lib.check(lib.library.dml_cuda_validate_as, made.address, version)
-        except lib.ValidationError:
-            raise
-        except ValueError as error:  # the descriptor was readable, so the version is wrong
-            raise ValueError(f"directml is {directml!r}, must be a version: {error}") from None
+            lib.check(lib.library.dml_cuda_validate, made, _level(feature_level))
+        else:
+            lib.check(lib.library.dml_cuda_validate_as, made, _text(directml, "directml", "1.8.0"))
     except lib.ValidationError as error:
         return error.violations
     return []
@@ -160,9 +205,14 @@ def explain(desc: Mapping[str, Any], target: str = "h100") -> str:
     >>> print(dml_cuda.explain({"Type": "FILL_VALUE_SEQUENCE", "Desc": desc}).splitlines()[1])
       size 4096, steps of OutputTensor 1, index 1
     """
-    operator = lib.Operator(_desc(desc))
-    name = _text(target, "target", "h100")
+    made, name = _desc(desc), _text(target, "target", "h100")
+    operator, text = ctypes.c_void_p(), ctypes.c_void_p()
+    lib.check(lib.library.dml_cuda_create_operator, lib.device(None), ctypes.byref(made), ctypes.byref(operator))
     try:
-        return operator.explain(name)
+        lib.check(lib.library.dml_cuda_explain, operator, name, ctypes.byref(text))
+        return ctypes.string_at(text).decode()
     except ValueError as error:
         raise ValueError(f"target is {target!r}, must be a GPU's: {error}") from None
+    finally:
+        lib.library.dml_cuda_free_string(text)
+        lib.library.dml_cuda_destroy_operator(operator)

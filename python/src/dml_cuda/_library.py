@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
 import ctypes
 import functools
 import pathlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 PATH = pathlib.Path(__file__).parent / "_native" / "lib_native.so"
 
@@ -16,43 +18,7 @@ DATA_TYPES = {
     "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "FLOAT64": 9,
     "UINT64": 10, "INT64": 11, "UINT4": 12, "INT4": 13,
 }  # fmt: skip
-FILL_VALUE_SEQUENCE, REVERSE_SUBSEQUENCES = 104, 106
-
-
-class TypedDesc(ctypes.Structure):
-    """DML_TENSOR_DESC and DML_OPERATOR_DESC."""
-
-    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
-
-
-class BufferTensorDesc(ctypes.Structure):
-    _fields_ = [
-        ("DataType", ctypes.c_uint32),
-        ("Flags", ctypes.c_uint32),
-        ("DimensionCount", ctypes.c_uint32),
-        ("Sizes", ctypes.POINTER(ctypes.c_uint32)),
-        ("Strides", ctypes.POINTER(ctypes.c_uint32)),
-        ("TotalTensorSizeInBytes", ctypes.c_uint64),
-        ("GuaranteedBaseOffsetAlignment", ctypes.c_uint32),
-    ]
-
-
-class FillDesc(ctypes.Structure):
-    _fields_ = [
-        ("OutputTensor", ctypes.POINTER(TypedDesc)),
-        ("ValueDataType", ctypes.c_uint32),
-        ("ValueStart", ctypes.c_uint64),
-        ("ValueDelta", ctypes.c_uint64),
-    ]
-
-
-class ReverseDesc(ctypes.Structure):
-    _fields_ = [
-        ("InputTensor", ctypes.POINTER(TypedDesc)),
-        ("SequenceLengthsTensor", ctypes.POINTER(TypedDesc)),
-        ("OutputTensor", ctypes.POINTER(TypedDesc)),
-        ("Axis", ctypes.c_uint32),
-    ]
+FILL_TYPES = tuple(name for name in DATA_TYPES if name not in ("FLOAT64", "UINT4", "INT4"))
 
 
 class CArray(ctypes.Structure):
@@ -100,40 +66,31 @@ class ValidationError(ValueError):
         self.violations = list(violations)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are pickled as a call with `args`, which would lose the violations. This does not call __init__, not even a subclass's.
-        return _restored, (type(self), self.args), self.__dict__.copy()
+        # Python's own way calls __init__ with `args`, which a subclass's may not accept.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__.copy()  # type: ignore[attr-defined]
 
 
-def _restored(kind: type[ValidationError], arguments: tuple[Any, ...]) -> ValidationError:
-    return ValueError.__new__(kind, *arguments)
+_WORDS = {
+    "ReverseSubsequencesDesc.": "", "FillValueSequenceDesc.": "", "InputTensor": "x", "SequenceLengthsTensor": "lengths",
+    ".Sizes": ".shape", ".Strides": ".strides", ".DimensionCount": ".ndim", ".DataType": ".dtype",
+}  # fmt: skip
 
 
-_FIELD = re.compile(r"(?:\w+Desc\.)?\b(InputTensor|SequenceLengthsTensor|OutputTensor)\b(?:\.(\w+))?")
-_ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim", "DataType": "dtype"}
-
-
-def in_arguments(error: ValueError, names: Mapping[str, str], layout: str) -> ValueError:
-    """Rewords an error for a call on arrays. `names` maps tensors to arguments. `layout` describes the output's strides, because the
+def in_arguments(error: ValueError, output: str, layout: str) -> ValueError:
+    """Rewords an error for a call on arrays. `output` is what the caller calls it. `layout` describes it if its elements share memory: the
     strides in the error are those of merged and split dimensions, not the caller's."""
 
-    def rename(text: str) -> str:
-        return _FIELD.sub(lambda found: names[found[1]] + (f".{_ATTRIBUTES.get(found[2], found[2])}" if found[2] else ""), text)
+    def reword(text: str) -> str:
+        for directml, word in _WORDS.items():
+            text = text.replace(directml, word)
+        return text.replace("OutputTensor", output)
 
     if not isinstance(error, ValidationError):
-        return type(error)(rename(str(error)))
-    violations, lines = [], []
-    shared = [violation.rule for violation in error.violations if violation.rule.startswith("output.")]
-    if shared:
-        lines.append(f"{layout}, must place no two elements in the same memory ({', '.join(shared)})")
-    for violation in error.violations:
-        violations.append(violation._replace(place=rename(violation.place)))
-        if violation.rule in shared:
-            continue
-        if violation.place.endswith(".TotalTensorSizeInBytes"):
-            tensor = rename(violation.place).partition(".")[0]
-            lines.append(f"{tensor} spans {violation.found} bytes, must span {violation.required} ({violation.rule})")
-        else:
-            lines.append(f"{rename(violation.place)} is {violation.found}, must be {violation.required} ({violation.rule})")
+        return type(error)(reword(str(error)))
+    violations = [violation._replace(place=reword(violation.place)) for violation in error.violations]
+    shared = [violation.rule for violation in violations if violation.rule.startswith("output.")]
+    lines = [f"{layout}, must place no two elements in the same memory ({', '.join(shared)})"] if shared else []
+    lines += [line for line in reword(str(error)).splitlines() if not any(rule in line for rule in shared)]
     return ValidationError("\n".join(lines), violations)
 
 
@@ -172,8 +129,12 @@ library = _load()
 _dispatch = library.dml_cuda_dispatch
 
 
-def raise_error(status: int, error: ctypes.c_void_p) -> None:
-    """Raises an error object as an exception, and destroys the object."""
+def check(function: Any, *arguments: Any) -> None:
+    """Calls a function whose last argument is the error, and raises the error as an exception."""
+    error = ctypes.c_void_p()
+    status = function(*arguments, ctypes.byref(error))
+    if not status:
+        return
     message = (library.dml_cuda_error_message(error) or b"").decode()
     violations = []
     found = CViolation()
@@ -195,14 +156,6 @@ def raise_error(status: int, error: ctypes.c_void_p) -> None:
     raise (ValueError if status in (1, 5) else RuntimeError)(message)
 
 
-def check(function: Any, *arguments: Any) -> None:
-    """Calls a function whose last argument is the error, and raises it."""
-    error = ctypes.c_void_p()
-    status = function(*arguments, ctypes.byref(error))
-    if status:
-        raise_error(status, error)
-
-
 @functools.lru_cache(maxsize=None)
 def device(ordinal: int | None) -> ctypes.c_void_p:
     """The CPU device for None, else the GPU with this ordinal. Each is opened once."""
@@ -212,77 +165,6 @@ def device(ordinal: int | None) -> ctypes.c_void_p:
     else:
         check(library.dml_cuda_create_cuda_device, ordinal, 0, ctypes.byref(handle))
     return handle
-
-
-class Tensor:
-    """A DML_TENSOR_DESC, and the data that it points to."""
-
-    def __init__(
-        self,
-        data_type: int,
-        sizes: Sequence[int],
-        strides: Sequence[int] | None,
-        width: int = 1,
-        total: int | None = None,
-        flags: int = 0,
-        alignment: int = 0,
-    ):
-        count = len(sizes)
-        self.sizes = (ctypes.c_uint32 * count)(*sizes)
-        self.strides = (ctypes.c_uint32 * count)(*strides) if strides is not None else None
-        if total is None:
-            elements = 1
-            for d in range(count - 1, -1, -1):
-                elements = elements * sizes[d] if strides is None else elements + (sizes[d] - 1) * strides[d]
-            total = (elements * width + 3) // 4 * 4
-        numbers = ctypes.POINTER(ctypes.c_uint32)
-        self.buffer = BufferTensorDesc(
-            data_type,
-            flags,
-            count,
-            ctypes.cast(self.sizes, numbers),
-            ctypes.cast(self.strides, numbers) if self.strides is not None else None,
-            min(total, (1 << 64) - 1),
-            alignment,
-        )
-        self.desc = TypedDesc(1, ctypes.addressof(self.buffer))
-
-
-class Desc:
-    """A DML_OPERATOR_DESC, and the data that it points to."""
-
-    def __init__(self, operator_type: int, desc: ctypes.Structure, tensors: Sequence[Tensor]):
-        self.kept = (desc, tensors)
-        self.desc = TypedDesc(operator_type, ctypes.addressof(desc))
-        self.address = ctypes.addressof(self.desc)
-
-    @classmethod
-    def fill(cls, output: Tensor, data_type: int, start: int, delta: int) -> Desc:
-        return cls(FILL_VALUE_SEQUENCE, FillDesc(ctypes.pointer(output.desc), data_type, start, delta), [output])
-
-    @classmethod
-    def reverse(cls, x: Tensor, lengths: Tensor, output: Tensor, axis: int) -> Desc:
-        pointers = (ctypes.pointer(tensor.desc) for tensor in (x, lengths, output))
-        return cls(REVERSE_SUBSEQUENCES, ReverseDesc(*pointers, axis), [x, lengths, output])
-
-
-class Operator:
-    """A validated descriptor, at the highest feature level."""
-
-    def __init__(self, desc: Desc):
-        self.handle = ctypes.c_void_p()
-        check(library.dml_cuda_create_operator, device(None), desc.address, ctypes.byref(self.handle))
-
-    def __del__(self, destroy: Any = library.dml_cuda_destroy_operator) -> None:
-        destroy(self.handle)  # a default argument, because module globals are gone when the interpreter ends
-
-    def explain(self, target: bytes) -> str:
-        text = ctypes.c_void_p()
-        check(library.dml_cuda_explain, self.handle, target, ctypes.byref(text))
-        try:
-            return ctypes.string_at(text).decode()
-        finally:
-            library.dml_cuda_free_string(text)
 
 
 class Compiled:
@@ -305,44 +187,57 @@ Addresses = ctypes.c_void_p * 2
 
 
 class Array(NamedTuple):
-    """An array's layout, for a call of the library."""
+    """An array's memory."""
 
     address: int
-    sizes: Sequence[int]
-    strides: Sequence[int]
-    """In bytes."""
-    width: int
-    """Bytes of an element."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    """In bytes. None means packed, in row-major order."""
+    dtype: np.dtype
+    ordinal: int | None = None
+    """The GPU's ordinal. None is the host."""
+    read_only: bool = False
+    keeps: Any = None
+    """The owner of the memory."""
 
 
-def _c_array(array: Array) -> tuple[CArray, Any]:
+def _c_array(address: int, shape: Sequence[int], strides: Sequence[int] | None, width: int) -> tuple[CArray, Any]:
     """The structure, and the data that it points to."""
-    rank = len(array.sizes)
-    numbers = (ctypes.c_int64 * (2 * rank))(*array.sizes, *array.strides)
+    rank = len(shape)
+    numbers = (ctypes.c_int64 * (2 * rank))(*shape, *(strides or ()))
     sizes = ctypes.addressof(numbers)
-    return CArray(array.address, rank, array.width, sizes, sizes + 8 * rank), numbers
+    return CArray(address, rank, width, sizes, None if strides is None else sizes + 8 * rank), numbers
 
 
-def reversal(ordinal: int | None, x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
+def reversal(x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
     """Compiles a reversal, or finds it in the library's cache."""
-    arrays = [_c_array(array) for array in (x, lengths, output)]
+    # An element of no bytes has a byte here. The caller dispatches nothing.
+    arrays = [_c_array(of.address, of.shape, of.strides, of.dtype.itemsize or 1) for of in (x, lengths, output)]
     pointers = (ctypes.byref(array) for array, _ in arrays)
-    return Compiled(library.dml_cuda_compile_reversal, device(ordinal), *pointers, axis)
+    axis = max(-(2**31), min(axis, 2**31 - 1))  # ctypes would drop the bits above
+    return Compiled(library.dml_cuda_compile_reversal, device(x.ordinal), *pointers, axis)
+
+
+def fill(output: Array, data_type: str, scalars: Sequence[int], stream: int) -> None:
+    """Fills an array of 1 element or more. The scalars are the bits of start and delta."""
+    aligned, width = output.address % 16 == 0, output.dtype.itemsize
+    compiled = _sequence(output.ordinal, output.shape, output.strides, width, aligned, DATA_TYPES[data_type], *scalars)
+    compiled.dispatch(None, 0, output.address, stream)
 
 
 @functools.lru_cache(maxsize=256)
-def sequence(
+def _sequence(
     ordinal: int | None,
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
     width: int,
     aligned: bool,
     data_type: int,
     start: int,
     delta: int,
 ) -> Compiled:
-    """Compiles a fill, with its scalars as bits. Without this cache a call takes 1.5 times as long."""
+    """Compiles a fill. Without this cache a call takes 1.5 times as long."""
     # Only the alignment of the address matters.
-    array, _numbers = _c_array(Array(16 if aligned else width, sizes, strides, width))
+    array, _numbers = _c_array(16 if aligned else width, shape, strides, width)
     scalars = (ctypes.byref(ctypes.c_uint64(bits)) for bits in (start, delta))
     return Compiled(library.dml_cuda_compile_sequence, device(ordinal), ctypes.byref(array), data_type, *scalars)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ._operators import reverse_subsequences
+from ._arguments import check_batch
+from ._torch_operators import check_tensor, reverse_subsequences
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
@@ -139,16 +140,13 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         """Checks the arguments, and returns the initial states: [h_0], for an LSTM [h_0, c_0]."""
         rnn = self.rnn
         for name, value in (("x", x), ("lengths", lengths)):
-            if not isinstance(value, torch.Tensor):
-                raise TypeError(f"{name} is a {type(value).__qualname__}, must be a tensor")
+            check_tensor(value, name)
         if x.dim() != 3 or x.shape[1 if rnn.batch_first else 0] == 0:
             layout = "[B, T, F]" if rnn.batch_first else "[T, B, F]"
             raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T of at least 1")
-        batch = x.shape[0 if rnn.batch_first else 1]
         if lengths.dtype not in _LENGTHS:
             raise TypeError(f"lengths has dtype {lengths.dtype}, must be int64 or an integer type of at most 32 bits")
-        if list(lengths.shape) != [batch]:
-            raise ValueError(f"lengths has shape {list(lengths.shape)}, must have [{batch}], the batch size")
+        check_batch(lengths.shape, x.shape[0 if rnn.batch_first else 1])
         if lengths.device != x.device:
             raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
         if hx is None:

@@ -19,9 +19,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
-from ._arrays import packed_strides
-from ._ops import _ARGUMENTS, _axis, _fill_type, _shape, host_lengths
-from ._scalars import scalar_bits
+from ._arguments import axis_from_front, check_batch, check_broadcast, fill_shape, fill_type, host_lengths, scalar_bits
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 _OLDEST = (0, 6, 0)
@@ -151,28 +149,26 @@ def _array(x: Any, name: str) -> tuple[Any, np.dtype[Any]]:
     return x, dtype
 
 
-def _lengths(lengths: Any, size: Any) -> Any:
+def _lengths(lengths: Any) -> Any:
     """The lengths as integers of 32 or 64 bits. Numbers of the host are checked now, and become a constant of the program."""
     has_arrays = isinstance(lengths, (list, tuple)) and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(lengths))
     if has_arrays or hasattr(type(lengths), "__jax_array__"):
         lengths = jax.numpy.asarray(lengths)
     if not isinstance(lengths, jax.Array):
-        # A length above the axis size acts as it, also above what 32 bits hold. The size may be a symbol.
-        most = size if isinstance(size, int) else np.iinfo(np.uint32).max
-        return np.minimum(host_lengths(lengths, ""), most).astype(np.uint32)
+        return np.minimum(host_lengths(lengths), np.iinfo(np.uint32).max).astype(np.uint32)
     if not jax.numpy.issubdtype(lengths.dtype, np.integer):
         raise TypeError(f"lengths has dtype {lengths.dtype}, must have one of integers")
     return lengths if lengths.dtype.itemsize >= 4 else lengths.astype(np.int32)
 
 
 @functools.lru_cache(maxsize=1024)
-def _validate(shape: tuple[int, ...], width: int, lengths: tuple[int, ...], axis: int) -> None:
+def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, ...], axis: int) -> None:
     """Checks while a program is traced what the handler would refuse while it runs."""
-    array = lib.Array(0, shape, packed_strides(shape, width), width)
+    x = lib.Array(0, shape, None, dtype)
     try:
-        lib.reversal(None, array, lib.Array(0, lengths, packed_strides(lengths, 4), 4), array, axis)
+        lib.reversal(x, lib.Array(0, lengths, None, np.dtype(np.uint32)), x, axis)
     except ValueError as error:
-        raise lib.in_arguments(error, {**_ARGUMENTS, "OutputTensor": "the result"}, f"x has shape {shape}") from None
+        raise lib.in_arguments(error, "the result", f"x has shape {shape}") from None
 
 
 def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False) -> Any:
@@ -190,17 +186,12 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
            [6, 5, 7, 8]], dtype=int32)
     """
     x, dtype = _array(x, "x")
-    if x.ndim == 0:
-        raise ValueError("x has 0 dimensions, must have at least 1")
-    front = _axis(axis, x.ndim)
-    target = x.shape[:front] + (1,) + x.shape[front + 1 :]
-    lengths = _lengths(lengths, x.shape[front])
-    missing = x.ndim - lengths.ndim
-    if missing < 0 or any(size not in (1, to) for size, to in zip(lengths.shape, target[missing:])):
-        raise ValueError(f"lengths has shape {lengths.shape}, must broadcast to {target}, x's with 1 at the axis")
-    lengths = lengths.reshape((1,) * missing + lengths.shape)
+    front = axis_from_front(axis, x.shape)
+    lengths = _lengths(lengths)
+    check_broadcast(lengths.shape, x.shape, front)
+    lengths = lengths.reshape((1,) * (x.ndim - lengths.ndim) + lengths.shape)
     if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:  # sizes of an exported program may be symbols
-        _validate(x.shape, dtype.itemsize, lengths.shape, front)
+        _validate(x.shape, dtype, lengths.shape, front)
     if not isinstance(in_place, (bool, np.bool_)):
         raise TypeError(f"in_place is a {type(in_place).__qualname__}, must be a bool")
     return _reverse(*_as_varying(x, lengths), front, bool(in_place))
@@ -238,12 +229,12 @@ def reverse_padded_sequence(
     x, _ = _array(x, "x")
     if x.ndim < 2:
         raise ValueError(f"x has {x.ndim} dimensions, must have at least 2: time and batch")
-    batch, time = _axis(batch_axis, x.ndim, "batch_axis"), _axis(time_axis, x.ndim, "time_axis")
+    batch = axis_from_front(batch_axis, x.shape, "batch_axis")
+    time = axis_from_front(time_axis, x.shape, "time_axis")
     if batch == time:
         raise ValueError(f"batch_axis and time_axis are {batch_axis} and {time_axis}, must be two axes of x")
-    lengths = _lengths(lengths, x.shape[time])
-    if lengths.shape != (x.shape[batch],):
-        raise ValueError(f"lengths has shape {lengths.shape}, must have {(x.shape[batch],)}, the batch size")
+    lengths = _lengths(lengths)
+    check_batch(lengths.shape, x.shape[batch])
     shape = tuple(size if d == batch else 1 for d, size in enumerate(x.shape))
     return reverse_subsequences(x, lengths.reshape(shape), time, in_place=in_place)
 
@@ -267,10 +258,10 @@ def fill_value_sequence(
     Array([[10,  8,  6],
            [ 4,  2,  0]], dtype=uint8)
     """
-    kind, data_type = _fill_type(dtype)
+    kind, data_type = fill_type(dtype)
     if kind.itemsize == 8 and not jax.config.jax_enable_x64:
         raise TypeError(f"dtype is {kind}, must have at most 32 bits, or jax_enable_x64 must be on")
-    sizes = _shape(shape)
+    sizes = fill_shape(shape)
     bits = {}
     for value, name in ((start, "start"), (delta, "delta")):
         if isinstance(value, jax.core.Tracer):

@@ -9,10 +9,9 @@ from typing import Any
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from . import _operators
-from ._operators import as_lengths, check_tensor, reverse_subsequences, reverse_subsequences_
+from ._arguments import check_batch, integer, shown
 from ._rnn import BidirectionalRNN
-from ._scalars import integer, shown
+from ._torch_operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_subsequences, reverse_subsequences_
 
 __all__ = ["BidirectionalRNN", "fill_value_sequence", "onnx_translation_table", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 
@@ -35,8 +34,7 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
         raise ValueError(f"x has {rank} dimensions, must have at least 2: time and batch")
     lengths = as_lengths(x, lengths)
     batch = x.shape[0 if batch_first else 1]
-    if lengths.shape != (batch,):
-        raise ValueError(f"lengths has shape {list(lengths.shape)}, must have [{batch}], the batch size")
+    check_batch(lengths.shape, batch)
     after = rank - 1 if batch_first else rank - 2
     of_lanes = lengths.view(batch, *(1,) * after) if after else lengths
     return reverse_subsequences(x, of_lanes, 1 if batch_first else 0)
@@ -59,7 +57,7 @@ def fill_value_sequence(
     tensor([[10,  8,  6],
             [ 4,  2,  0]], dtype=torch.uint8)
     """
-    if dtype not in _operators.FILL_TYPES:
+    if dtype not in FILL_TYPES:
         raise TypeError(f"dtype is {shown(dtype)}, must be float32, float16, or integers of 8 to 64 bits")
     for value, name in ((start, "start"), (delta, "delta")):
         if not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
@@ -67,15 +65,13 @@ def fill_value_sequence(
             raise TypeError(f"{name} is {found}, must be a number")
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
             raise ValueError(f"{name} is {shown(value)}, must be a number of {dtype}")
-    sizes = list(size) if isinstance(size, (tuple, list)) else [size]
-    if not all(isinstance(of_dim, (int, torch.SymInt)) for of_dim in sizes):
-        sizes = [integer(of_dim, "size") for of_dim in sizes]
-    for of_dim in sizes:
-        if isinstance(of_dim, int) and of_dim < 0:
-            raise ValueError(f"size is {sizes}, must have numbers of at least 0")
+    given = size if isinstance(size, (tuple, list)) else [size]
+    sizes = [n if isinstance(n, (int, torch.SymInt)) else integer(n, "size") for n in given]
+    if any(isinstance(n, int) and n < 0 for n in sizes):
+        raise ValueError(f"size is {sizes}, must have numbers of at least 0")
     # PyTorch itself finds the device, also while it compiles.
     place = torch.empty(0, device=device).device
-    return _operators.fill(sizes, start, delta, dtype, place)
+    return fill(sizes, start, delta, dtype, place)
 
 
 def onnx_translation_table() -> dict[Any, Any]:

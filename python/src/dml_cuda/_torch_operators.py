@@ -11,13 +11,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 from torch.autograd import forward_ad
 from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from . import _library as _lib
-from ._scalars import scalar_bits, shown
+from ._arguments import axis_from_front, check_broadcast, scalar_bits, shown
 
 _OLDEST = (2, 8)
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
@@ -35,10 +36,7 @@ _reverse = _ops.reverse_subsequences.default
 _reverse_in_place = _ops.reverse_subsequences_.default
 fill = _ops.fill_value_sequence.default
 
-FILL_TYPES = {
-    torch.float32: "FLOAT32", torch.float16: "FLOAT16", torch.int8: "INT8", torch.int16: "INT16", torch.int32: "INT32",
-    torch.int64: "INT64", torch.uint8: "UINT8", torch.uint16: "UINT16", torch.uint32: "UINT32", torch.uint64: "UINT64",
-}  # fmt: skip
+FILL_TYPES = {getattr(torch, name.lower()): name for name in _lib.FILL_TYPES}
 _LENGTHS = frozenset((torch.int32, torch.uint32, torch.int64, torch.uint64))
 _NARROW_LENGTHS = frozenset((torch.int8, torch.uint8, torch.int16, torch.uint16))
 
@@ -96,14 +94,15 @@ def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> 
 
 
 def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
-    # Few transforms work on an exported program that has PyTorch's wrapper for operators in place.
-    if _follows(x) or torch.compiler.is_exporting():
+    # Few transforms work on an exported program that has PyTorch's wrapper for operators in place. copy_ refuses an inference tensor.
+    if _follows(x) or torch.compiler.is_exporting() or x.is_inference():
         x.copy_(_reverse(x, lengths, dim))
         return
+    version = x._version
     with torch._C._AutoDispatchBelowADInplaceOrView():
         _reverse_in_place.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, x, lengths, dim)
-    # A backward pass that saved x is then an error, also where x is only traced. Modes that clone x first compare versions.
-    torch.autograd.graph.increment_version(x)
+    if x._version == version:  # x is only traced. The kernels count, so that a backward pass that saved x is an error.
+        torch.autograd.graph.increment_version(x)
 
 
 _library.impl("reverse_subsequences", _autograd, "Autograd", with_keyset=True)
@@ -145,18 +144,11 @@ def _reverse_fake(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Ten
 
 def _check_shapes(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
     """Checks what the kernels check, where sizes may be symbols."""
-    rank = x.dim()
-    if rank == 0:
-        raise ValueError("x has 0 dimensions, must have at least 1")
-    if not -rank <= dim < rank:
-        raise ValueError(f"dim is {dim}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+    axis = axis_from_front(dim, x.shape, "dim")
     as_lengths(x, lengths)
     if lengths.device != x.device:
         raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
-    missing, target = rank - lengths.dim(), list(x.shape)
-    target[dim] = 1
-    if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths.shape, target[missing:])):
-        raise ValueError(f"lengths has shape {list(lengths.shape)}, must broadcast to {target}, x's with 1 at dim")
+    check_broadcast(lengths.shape, x.shape, axis, "dim")
 
 
 def _fill_fake(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -172,9 +164,9 @@ def _fill(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, devic
     if output.device.type not in ("cpu", "cuda"):
         raise ValueError(f"device is {output.device}, must be the CPU or a CUDA GPU")
     ordinal = output.device.index if output.is_cuda else None
-    address, width = output.data_ptr(), dtype.itemsize
-    compiled = _lib.sequence(ordinal, (output.numel(),), (width,), width, address & 15 == 0, _lib.DATA_TYPES[name], *bits)
-    compiled.dispatch(None, 0, address, 0 if ordinal is None else torch._C._cuda_getCurrentRawStream(ordinal))
+    stream = 0 if ordinal is None else torch._C._cuda_getCurrentRawStream(ordinal)
+    of_output = _lib.Array(output.data_ptr(), (output.numel(),), None, np.dtype(name.lower()), ordinal)
+    _lib.fill(of_output, name, bits, stream)
     return output
 
 

@@ -1,0 +1,177 @@
+"""What callers pass beside arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors, and converts them.
+Shared by all kinds of arrays."""
+
+from __future__ import annotations
+
+import math
+import operator as _operator
+import struct
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._library import FILL_TYPES
+
+
+def is_masked(value: Any) -> bool:
+    """Whether an array has a mask, as NumPy's and astropy's masked arrays do. This library does not support masks."""
+    return isinstance(value, np.ndarray) and hasattr(type(value), "mask")
+
+
+def refuse_mask(x: Any, name: str) -> None:
+    """Refuses a masked array: the data would move without the mask."""
+    if is_masked(x):
+        raise TypeError(f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data and its mask separately")
+
+
+def shown(value: Any) -> str:
+    """A wrong value for an error message: the value if it is short, else its type."""
+    try:
+        text = repr(value)
+    except Exception:  # such as an integer of thousands of digits
+        return f"a {type(value).__qualname__}"
+    return text if len(text) <= 80 and "\n" not in text else f"a {type(value).__qualname__}"
+
+
+_INT = frozenset([int])
+
+
+def integer(value: Any, name: str, required: str = "an integer") -> int:
+    """Converts a value with ``__index__`` to an int."""
+    try:
+        if type(value) is int or not is_masked(value):
+            return _operator.index(value)
+    except TypeError:
+        pass
+    raise TypeError(f"{name} is {shown(value)}, must be {required}")
+
+
+def integers(value: Any, name: str, required: str = "a sequence of integers") -> tuple[int, ...]:
+    """Converts a sequence of integers to a tuple."""
+    if type(value) is tuple and _INT.issuperset(map(type, value)):
+        return value
+    if not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
+        try:
+            items = tuple(value)
+        except TypeError:
+            pass
+        else:
+            return tuple(integer(item, f"{name}[{at}]") for at, item in enumerate(items))
+    raise TypeError(f"{name} is {shown(value)}, must be {required}")
+
+
+def scalar_bits(value: Any, data_type: str, name: str) -> int:
+    """The bits of a scalar of a data type. An integer must fit the type, but unsigned types also accept negative numbers, which wrap."""
+    if data_type.startswith("FLOAT"):
+        try:
+            packed = struct.pack({"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value))
+        except OverflowError:
+            raise ValueError(f"{name} is {shown(value)}, must be a {data_type}: infinity is written as such") from None
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} is {shown(value)}, must be a number") from None
+        return int.from_bytes(packed, "little")
+    number = integer(value, name, f"an integer, as the data type is {data_type}")
+    bits = int(data_type.lstrip("UINT"))
+    least = -(1 << (bits - 1))
+    most = (1 << bits) - 1 if data_type.startswith("U") else -least - 1
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {shown(number)}, must be from {least} to {most}, as the data type is {data_type}")
+    return number & (1 << bits) - 1
+
+
+def _real(value: Any) -> float:
+    """Like ``float``, but refuses texts, complex and masked values, and arrays with dimensions."""
+    if type(value) not in (float, int):
+        kind = getattr(getattr(value, "dtype", None), "kind", None)
+        if isinstance(value, (str, bytes, bytearray)) or is_masked(value) or kind in ("S", "U", "T", "c", "m", "M"):
+            raise TypeError
+        if getattr(value, "ndim", 0):
+            raise TypeError
+    return float(value)
+
+
+_FILL_TYPES = {np.dtype(name.lower()): name for name in FILL_TYPES}
+
+
+def fill_type(dtype: Any) -> tuple[np.dtype, str]:
+    """NumPy's dtype, and DirectML's name for it."""
+    try:
+        kind = np.dtype(dtype) if dtype is not None else None
+    except TypeError:
+        kind = None
+    if kind is None or kind not in _FILL_TYPES:
+        found = shown(dtype) if kind is None else kind
+        raise TypeError(f"dtype is {found}, must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order")
+    return kind, _FILL_TYPES[kind]
+
+
+def fill_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as NumPy accepts it: an integer or a sequence of integers."""
+    required = "an integer or a sequence of integers"
+    sizes = integers(shape, "shape", required) if np.iterable(shape) else (integer(shape, "shape", required),)
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"shape is {sizes}, must have sizes of at least 0")
+    if 0 not in sizes:  # what the operator would refuse, before memory is allocated
+        if len(sizes) > 8:
+            raise ValueError(f"shape is {sizes}, must have at most 8 dimensions (tensor.dimension_count)")
+        if math.prod(sizes) >= 1 << 32:
+            raise ValueError(f"shape is {sizes}, must have at most 2**32 - 1 elements (tensor.element_count)")
+    return sizes
+
+
+def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
+    """Checks an axis where the library cannot, because sizes may be symbols. The words are the library's."""
+    axis, rank = integer(axis, name), len(shape)
+    if rank == 0:
+        raise ValueError("x has 0 dimensions, must have at least 1")
+    if not -rank <= axis < rank:
+        raise ValueError(f"{name} is {axis}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+    return axis % rank
+
+
+def check_broadcast(lengths: Sequence[Any], shape: Sequence[Any], axis: int, name: str = "axis") -> None:
+    """Checks the shape of lengths where the library cannot, because sizes may be symbols. The words are the library's."""
+    lanes = [*shape[:axis], 1, *shape[axis + 1 :]]
+    missing = len(lanes) - len(lengths)
+    if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths, lanes[missing:])):
+        raise ValueError(f"lengths has shape {list(lengths)}, must broadcast to {lanes}, x's with 1 at {name}")
+
+
+def check_batch(lengths: Sequence[Any], batch: Any) -> None:
+    """Checks the shape of the lengths of a padded batch."""
+    if tuple(lengths) != (batch,):
+        raise ValueError(f"lengths has shape {list(lengths)}, must have [{batch}], the batch size")
+
+
+def host_lengths(lengths: Any) -> npt.NDArray[Any]:
+    """Lengths on the host as unsigned integers of 4 or 8 bytes."""
+    if type(lengths) is not np.ndarray:
+        _check_kind(lengths)
+    try:
+        array = np.asarray(lengths)
+    except Exception:
+        raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host") from None
+    if array.dtype == object and all(type(item) is int for item in array.flat):
+        array = np.asarray(np.clip(array, -(2**63), 2**63 - 1), dtype=np.int64)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
+    if array.dtype.kind == "i" and array.size and array.min() < 0:
+        at = tuple(int(k) for k in np.argwhere(array < 0)[0])
+        place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
+        raise ValueError(f"{place} is {array[at]}, must be at least 0")
+    array = np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
+    return array if array.flags.aligned else array.copy()
+
+
+def _check_kind(lengths: Any) -> None:
+    """Refuses lengths that NumPy would accept silently, or would refuse with an unclear error."""
+    if lengths is None:
+        raise TypeError("lengths is None, must be integers")
+    if isinstance(lengths, (list, tuple)):
+        for item in lengths:
+            if type(item) is not int:
+                _check_kind(item)
+    else:
+        refuse_mask(lengths, "lengths")

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError};
-use dml::{Error, TensorDataType};
+use dml::TensorDataType;
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, compile_options, follow};
@@ -131,17 +131,5 @@ unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTen
 impl From<LoweringError> for Failure {
     fn from(error: LoweringError) -> Self {
         Self::argument(error)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Validation(errors) => errors.into(),
-            Error::Compile(error) => error.into(),
-            Error::Device(error) => error.into(),
-            Error::Dispatch(error) => error.into(),
-            other => Self::new(DML_CUDA_STATUS_INTERNAL, other),
-        }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use dml::Device;
 
 use crate::input::{self, follow};
-use crate::output::{create, destroy, write};
+use crate::output::{create, destroy, run, write};
 use crate::status::*;
 use crate::types::*;
 

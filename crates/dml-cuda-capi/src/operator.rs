@@ -7,7 +7,7 @@ use dml::{CompileOptions, CompiledOperator, Operator};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, follow, string};
-use crate::output::{check, create, destroy, write};
+use crate::output::{check, create, destroy, run, write};
 use crate::status::*;
 use crate::types::*;
 

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void, CStr};
 use std::mem::{size_of, zeroed};
 use std::ptr::{null, null_mut};
 
-use super::api::*;
+use super::ffi::*;
 use super::*;
 
 thread_local! {

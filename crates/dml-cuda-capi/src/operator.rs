@@ -143,8 +143,9 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
 /// default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 ///
 /// `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields: InputTensor and
-/// SequenceLengthsTensor, or none for a fill. `output` is the address of the output's first element. A GPU needs device memory,
-/// the CPU device host memory. If `output` equals InputTensor's address, the operator runs in place.
+/// SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output` is the address of the
+/// output's first element. A GPU needs device memory, the CPU device host memory. If `output` equals InputTensor's address, the
+/// operator runs in place.
 ///
 /// On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the memory
 /// until the work, or the last replay of its graph, is done. A failed call has queued and written nothing.

@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use dml::{FeatureLevel, Requirement, ValidationError, ValidationErrors};
+use dml::{FeatureLevel, Requirement, Rule, ValidationError, ValidationErrors};
 
 use crate::types::DML_CUDA_FEATURE_LEVEL;
 
@@ -84,6 +84,15 @@ impl Failure {
 
     pub fn argument(message: impl ToString) -> Self {
         Self::new(DML_CUDA_STATUS_INVALID_ARGUMENT, message)
+    }
+
+    /// A rule that a descriptor breaks, in the words of validation.
+    pub fn rule(rule: Rule, place: &str, found: impl ToString, required: &str) -> Self {
+        let found = found.to_string();
+        let message = format!("{place} is {found}, must be {required} ({rule})");
+        let (place, found) = (text(place), text(&found));
+        let violation = Violation { rule: text(rule.id()), place, found, required: Some(text(required)), level: 0 };
+        Self { status: DML_CUDA_STATUS_VALIDATION, message, violations: vec![violation] }
     }
 
     /// Whether the caller's arguments are at fault.

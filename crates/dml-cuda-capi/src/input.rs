@@ -178,3 +178,6 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
 pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
     CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,7 @@ class Interface(unittest.TestCase):
         offsets = [(name, field, at) for name, _, body in structures for at, field in re.findall(r"^        (\d+) => (?:r#)?(\w+):", body, re.M)]
         without_last_fields = set(re.findall(r"^    /// Without its last fields?\.\n    (\w+):", source, re.M))
         self.assertEqual(without_last_fields, {"XLA_FFI_Metadata", "XLA_FFI_Api", "XLA_FFI_CallFrame"})
-        types = re.findall(r"^    pub const (\w+): c_int = (\d+);$", source, re.M)
+        types = re.findall(r"^    \((\d+), \d+, .*\), +// (\w+)$", source, re.M)
         self.assertEqual((len(sizes), len(offsets), len(types)), (14, 63, 23))
         numbers = [
             ("XLA_FFI_Extension_Metadata", "XLA_FFI_EXTENSION_METADATA"),
@@ -37,6 +37,7 @@ class Interface(unittest.TestCase):
             ("XLA_FFI_ArgType_BUFFER", "XLA_FFI_BUFFER"),
             ("XLA_FFI_RetType_BUFFER", "XLA_FFI_BUFFER"),
             ("XLA_FFI_AttrType_SCALAR", "XLA_FFI_ATTR_TYPE_SCALAR"),
+            ("XLA_FFI_DataType_S64", "XLA_FFI_DATA_TYPE_S64"),
             ("XLA_FFI_Error_Code_INVALID_ARGUMENT", "XLA_FFI_ERROR_CODE_INVALID_ARGUMENT"),
             ("XLA_FFI_Error_Code_INTERNAL", "XLA_FFI_ERROR_CODE_INTERNAL"),
             ("XLA_FFI_API_MAJOR", "XLA_FFI_API_MAJOR"),
@@ -48,7 +49,7 @@ class Interface(unittest.TestCase):
         compare = lambda name: ">=" if name in without_last_fields else "=="
         lines = [base, *(f"_Static_assert(sizeof(struct {name}) {compare(name)} {size}, \"{name}\");" for name, size in sizes)]
         lines += [f"_Static_assert(offsetof(struct {name}, {field}) == {at}, \"{name}.{field}\");" for name, field, at in offsets]
-        lines += [f"_Static_assert(XLA_FFI_DataType_{name} == {number}, \"{name}\");" for name, number in types]
+        lines += [f"_Static_assert(XLA_FFI_DataType_{name} == {number}, \"{name}\");" for number, name in types]
         lines += [f"_Static_assert({theirs} == {ours[name]}, \"{theirs}\");" for theirs, name in numbers]
         lines += [f"_Static_assert(XLA_FFI_API_MINOR >= {ours['XLA_FFI_API_MINOR']}, \"minor version\");"]
         with tempfile.TemporaryDirectory() as folder:

@@ -71,57 +71,42 @@ impl<'a> Lengths<'a> {
     ///
     /// The tensor is on the host and initialized, aligned or not. Nobody writes it now.
     pub unsafe fn check(&self, name: &str, most: Option<u32>) -> Result<(), String> {
+        let read = |at: Address| match self.data_type {
+            // SAFETY: the caller's promise, here and below.
+            Int32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
+            // SAFETY: as above.
+            _ => unsafe { (at as *const i64).read_unaligned() },
+        };
         let sizes = self.tensor.sizes;
         if !matches!(self.data_type, Int32 | Int64) || sizes.contains(&0) {
             return Ok(());
         }
         let mut packed = i64::from(self.data_type.size_in_bits() / 8);
-        let is_wide = packed == 8;
-        let mut steps: Vec<_> = sizes.iter().map(|&size| (size, 0)).collect();
-        for (d, (size, stride)) in steps.iter_mut().enumerate().rev() {
-            *stride = self.tensor.strides_in_bytes.map_or(packed, |strides| strides[d]);
-            packed = packed.wrapping_mul(*size);
+        let mut strides = vec![0; sizes.len()];
+        for d in (0..sizes.len()).rev() {
+            strides[d] = self.tensor.strides_in_bytes.map_or(packed, |strides| strides[d]);
+            packed = packed.wrapping_mul(sizes[d]);
         }
-        let is_right = |length| length >= 0 && most.is_none_or(|most| length <= i64::from(most));
-        // SAFETY: the caller's promise.
-        let Some((found, at)) = (unsafe { first_wrong(&is_right, is_wide, self.address, &steps) }) else {
-            return Ok(());
-        };
-        let at = if at.is_empty() { String::new() } else { format!("{at:?}") };
-        Err(match most {
-            None => format!("{name}{at} is {found}, must be at least 0"),
-            Some(most) => format!("{name}{at} is {found}, must be from 0 to {most}, the size of the time axis"),
-        })
+        // Counts the indices up, as an odometer.
+        let (mut indices, mut address) = (vec![0; sizes.len()], self.address);
+        loop {
+            let found = read(address);
+            if found < 0 || most.is_some_and(|most| found > i64::from(most)) {
+                let at = if indices.is_empty() { String::new() } else { format!("{indices:?}") };
+                return Err(match most {
+                    None => format!("{name}{at} is {found}, must be at least 0"),
+                    Some(most) => format!("{name}{at} is {found}, must be from 0 to {most}, the size of the time axis"),
+                });
+            }
+            let Some(d) = (0..sizes.len()).rev().find(|&d| indices[d] + 1 < sizes[d]) else { return Ok(()) };
+            for inner in d + 1..sizes.len() {
+                address = address.wrapping_add_signed(-indices[inner] * strides[inner]);
+                indices[inner] = 0;
+            }
+            indices[d] += 1;
+            address = address.wrapping_add_signed(strides[d]);
+        }
     }
-}
-
-/// The first number that is not right, and its indices. `steps` are the sizes and the strides in bytes.
-///
-/// # Safety
-///
-/// Integers of 64 bits, or 32 bits, can be read at these places.
-unsafe fn first_wrong(
-    is_right: &impl Fn(i64) -> bool,
-    is_wide: bool,
-    address: Address,
-    steps: &[(i64, i64)],
-) -> Option<(i64, Vec<i64>)> {
-    let Some((&(size, stride), inner)) = steps.split_first() else {
-        let found = match is_wide {
-            // SAFETY: the caller's promise.
-            true => unsafe { (address as *const i64).read_unaligned() },
-            // SAFETY: the same.
-            false => i64::from(unsafe { (address as *const i32).read_unaligned() }),
-        };
-        return (!is_right(found)).then(|| (found, Vec::new()));
-    };
-    (0..size).find_map(|at| {
-        let address = address.wrapping_add_signed(at.wrapping_mul(stride));
-        // SAFETY: the caller's promise.
-        let (found, mut place) = unsafe { first_wrong(is_right, is_wide, address, inner) }?;
-        place.insert(0, at);
-        Some((found, place))
-    })
 }
 
 #[cfg(test)]

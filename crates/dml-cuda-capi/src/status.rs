@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use dml::{FeatureLevel, Requirement, Rule, ValidationError, ValidationErrors};
+use dml::{CompileError, DispatchError, Error, FeatureLevel, Requirement, Rule, ValidationError};
 
 use crate::types::DML_CUDA_FEATURE_LEVEL;
 
@@ -107,52 +107,24 @@ impl std::fmt::Display for Failure {
     }
 }
 
-impl From<ValidationErrors> for Failure {
-    fn from(errors: ValidationErrors) -> Self {
-        let message = errors.to_string();
-        Self {
-            status: DML_CUDA_STATUS_VALIDATION,
-            message,
-            violations: errors.into_iter().map(Violation::from).collect(),
-        }
-    }
-}
-
-impl From<dml::CompileError> for Failure {
-    fn from(error: dml::CompileError) -> Self {
-        let status = match error {
-            dml::CompileError::PointerAlignment { .. } => DML_CUDA_STATUS_INVALID_ARGUMENT,
-            _ => DML_CUDA_STATUS_COMPILE,
+impl<T: Into<Error>> From<T> for Failure {
+    fn from(error: T) -> Self {
+        let error = error.into();
+        let status = match &error {
+            Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,
+            Error::Compile(CompileError::PointerAlignment { .. }) => DML_CUDA_STATUS_INVALID_ARGUMENT,
+            Error::Compile(_) => DML_CUDA_STATUS_COMPILE,
+            Error::Device(_) => DML_CUDA_STATUS_DEVICE,
+            Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => DML_CUDA_STATUS_BINDING,
+            Error::Dispatch(_) => DML_CUDA_STATUS_DISPATCH,
+            _ => DML_CUDA_STATUS_INTERNAL,
         };
-        Self::new(status, error)
-    }
-}
-
-impl From<dml::DeviceError> for Failure {
-    fn from(error: dml::DeviceError) -> Self {
-        Self::new(DML_CUDA_STATUS_DEVICE, error)
-    }
-}
-
-impl From<dml::DispatchError> for Failure {
-    fn from(error: dml::DispatchError) -> Self {
-        let status = match error {
-            dml::DispatchError::Binding(_) | dml::DispatchError::Stream { .. } => DML_CUDA_STATUS_BINDING,
-            _ => DML_CUDA_STATUS_DISPATCH,
+        let message = error.to_string();
+        let violations = match error {
+            Error::Validation(errors) => errors.into_iter().map(Violation::from).collect(),
+            _ => Vec::new(),
         };
-        Self::new(status, error)
-    }
-}
-
-impl From<dml::Error> for Failure {
-    fn from(error: dml::Error) -> Self {
-        match error {
-            dml::Error::Validation(errors) => errors.into(),
-            dml::Error::Compile(error) => error.into(),
-            dml::Error::Device(error) => error.into(),
-            dml::Error::Dispatch(error) => error.into(),
-            other => Self::new(DML_CUDA_STATUS_INTERNAL, other),
-        }
+        Self { status, message, violations }
     }
 }
 

@@ -35,12 +35,10 @@ impl Replaced {
     /// `source` is where the value comes from.
     fn parse(value: &str, source: &str) -> Result<Self> {
         let mut replaced = Self::default();
-        match value {
-            "0" => return Ok(replaced),
-            "1" => return Ok(Self { reverse_sequence: true, ..replaced }),
-            _ => {}
+        if value == "0" {
+            return Ok(replaced);
         }
-        for name in value.split(',') {
+        for name in (if value == "1" { "ReverseSequence" } else { value }).split(',') {
             match name.trim() {
                 "ReverseSequence" => replaced.reverse_sequence = true,
                 "Range" => replaced.range = true,

@@ -103,7 +103,7 @@ impl<'a> Call<'a> {
             }
             // SAFETY: with this type, the attribute is a scalar of XLA's, which lives as long as the frame.
             let scalar = unsafe { &*value.cast::<XLA_FFI_Scalar>() };
-            if scalar.dtype == data_type::S64 {
+            if scalar.dtype == XLA_FFI_DATA_TYPE_S64 {
                 // SAFETY: with this type, the value is an integer of 64 bits.
                 return Ok(unsafe { scalar.value.cast::<i64>().read_unaligned() });
             }

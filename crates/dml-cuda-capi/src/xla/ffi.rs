@@ -4,6 +4,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
 
+use dml::TensorDataType::{self, *};
+
 /// The major version of the interface that this library serves.
 pub const XLA_FFI_API_MAJOR: c_int = 0;
 /// The oldest minor version that has everything that is used here.
@@ -17,35 +19,34 @@ pub const XLA_FFI_BUFFER: c_int = 1;
 pub const XLA_FFI_ATTR_TYPE_SCALAR: c_int = 3;
 pub const XLA_FFI_ERROR_CODE_INVALID_ARGUMENT: c_int = 3;
 pub const XLA_FFI_ERROR_CODE_INTERNAL: c_int = 13;
+pub const XLA_FFI_DATA_TYPE_S64: c_int = 5;
 
-/// `XLA_FFI_DataType`.
-pub mod data_type {
-    use std::ffi::c_int;
-
-    pub const PRED: c_int = 1;
-    pub const S8: c_int = 2;
-    pub const S16: c_int = 3;
-    pub const S32: c_int = 4;
-    pub const S64: c_int = 5;
-    pub const U8: c_int = 6;
-    pub const U16: c_int = 7;
-    pub const U32: c_int = 8;
-    pub const U64: c_int = 9;
-    pub const F16: c_int = 10;
-    pub const F32: c_int = 11;
-    pub const F64: c_int = 12;
-    pub const C64: c_int = 15;
-    pub const BF16: c_int = 16;
-    pub const C128: c_int = 18;
-    pub const F8E5M2: c_int = 19;
-    pub const F8E4M3FN: c_int = 20;
-    pub const F8E4M3B11FNUZ: c_int = 23;
-    pub const F8E5M2FNUZ: c_int = 24;
-    pub const F8E4M3FNUZ: c_int = 25;
-    pub const F8E4M3: c_int = 28;
-    pub const F8E3M4: c_int = 29;
-    pub const F8E8M0FNU: c_int = 33;
-}
+/// `XLA_FFI_DataType`: the number, the bytes of an element, and its type if DirectML fills it.
+pub const DATA_TYPES: [(c_int, usize, Option<TensorDataType>); 23] = [
+    (1, 1, None),           // PRED
+    (2, 1, Some(Int8)),     // S8
+    (3, 2, Some(Int16)),    // S16
+    (4, 4, Some(Int32)),    // S32
+    (5, 8, Some(Int64)),    // S64
+    (6, 1, Some(UInt8)),    // U8
+    (7, 2, Some(UInt16)),   // U16
+    (8, 4, Some(UInt32)),   // U32
+    (9, 8, Some(UInt64)),   // U64
+    (10, 2, Some(Float16)), // F16
+    (11, 4, Some(Float32)), // F32
+    (12, 8, None),          // F64
+    (15, 8, None),          // C64
+    (16, 2, None),          // BF16
+    (18, 16, None),         // C128
+    (19, 1, None),          // F8E5M2
+    (20, 1, None),          // F8E4M3FN
+    (23, 1, None),          // F8E4M3B11FNUZ
+    (24, 1, None),          // F8E5M2FNUZ
+    (25, 1, None),          // F8E4M3FNUZ
+    (28, 1, None),          // F8E4M3
+    (29, 1, None),          // F8E3M4
+    (33, 1, None),          // F8E8M0FNU
+];
 
 #[repr(C)]
 pub struct XLA_FFI_Error {

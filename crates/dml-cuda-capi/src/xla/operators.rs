@@ -8,7 +8,7 @@ use dml::lowering::{Lowered, LoweredReversal, LoweredSequence, Names};
 use dml::TensorDataType;
 
 use super::call::{wrong, Call, Place, Result};
-use super::ffi::data_type::*;
+use super::ffi::DATA_TYPES;
 use crate::frameworks::{element_count, Lengths};
 use crate::status::Failure;
 
@@ -16,24 +16,7 @@ const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result
 
 /// The bytes of an element, and its type if DirectML fills it.
 fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {
-    use TensorDataType::*;
-    Some(match dtype {
-        S8 => (1, Some(Int8)),
-        U8 => (1, Some(UInt8)),
-        S16 => (2, Some(Int16)),
-        U16 => (2, Some(UInt16)),
-        F16 => (2, Some(Float16)),
-        S32 => (4, Some(Int32)),
-        U32 => (4, Some(UInt32)),
-        F32 => (4, Some(Float32)),
-        S64 => (8, Some(Int64)),
-        U64 => (8, Some(UInt64)),
-        PRED | F8E5M2 | F8E4M3FN | F8E4M3B11FNUZ | F8E5M2FNUZ | F8E4M3FNUZ | F8E4M3 | F8E3M4 | F8E8M0FNU => (1, None),
-        BF16 => (2, None),
-        F64 | C64 => (8, None),
-        C128 => (16, None),
-        _ => return None,
-    })
+    DATA_TYPES.iter().find(|(known, ..)| *known == dtype).map(|&(_, width, data_type)| (width, data_type))
 }
 
 pub fn reverse_subsequences(call: &Call<'_>, place: Place) -> Result<()> {

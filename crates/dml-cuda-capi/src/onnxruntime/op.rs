@@ -1,7 +1,6 @@
 //! The callbacks that describe an operator to ONNX Runtime, and its nodes.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 
@@ -117,7 +116,9 @@ impl Op {
             true => Device::cpu(),
             false => crate::device::cuda_device(ort.device_ordinal(info)?)?,
         };
-        let work = match self.kind {
+        let reverse = match self.kind {
+            Kind::Range | Kind::FillValueSequence => None,
+            Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis")? }),
             Kind::ReverseSequence => {
                 let (batch, time) =
                     (ort.attribute_or(info, c"batch_axis", 1)?, ort.attribute_or(info, c"time_axis", 0)?);
@@ -129,16 +130,13 @@ impl Op {
                     .into());
                 }
                 let time = usize::from(time != 0);
-                Work::Reverse(Reverse::Sequence { batch: 1 - time, time })
+                Some(Reverse::Sequence { batch: 1 - time, time })
             }
-            Kind::ReverseSubsequences => Work::Reverse(Reverse::Subsequences { axis: ort.attribute(info, c"axis")? }),
-            Kind::Range => Work::Range,
-            Kind::FillValueSequence => Work::Fill,
         };
         let (name, node) = (self.kind.name().to_string_lossy(), ort.node_name(info)?);
         let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
-        Ok(Node { kernel: Kernel::new(ort, device), work, kind: self.kind })
+        Ok(Node { kernel: Kernel::new(ort, device), kind: self.kind, reverse })
     }
 }
 
@@ -174,29 +172,21 @@ unsafe extern "system" fn create(
     })
 }
 
-/// What a node does.
-enum Work {
-    Reverse(Reverse),
-    /// ONNX's Range.
-    Range,
-    /// `dml_cuda.FillValueSequence`.
-    Fill,
-}
-
 /// A node, as ONNX Runtime keeps it. ONNX Runtime runs it from several threads at once.
 struct Node {
     kernel: Kernel,
-    work: Work,
     kind: Kind,
+    /// `None` for a kind that makes sequences.
+    reverse: Option<Reverse>,
 }
 
 impl Node {
     fn run(&self, context: *mut OrtKernelContext) -> Result<()> {
         RUNS.fetch_add(1, Ordering::Relaxed);
-        match &self.work {
-            Work::Reverse(reverse) => reverse.run(&self.kernel, context),
-            Work::Range => self.kernel.range(context),
-            Work::Fill => self.kernel.fill(context),
+        match &self.reverse {
+            Some(reverse) => reverse.run(&self.kernel, context),
+            None if self.kind == Kind::Range => self.kernel.range(context),
+            None => self.kernel.fill(context),
         }
     }
 }
@@ -213,9 +203,8 @@ const _: () = {
 };
 
 unsafe extern "system" fn destroy(node: *mut c_void) {
-    // SAFETY: `create` made it, and ONNX Runtime destroys it once. No panic is expected, but one must not cross into C.
-    let node = unsafe { Box::from_raw(node.cast::<Node>()) };
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(node)));
+    // SAFETY: `create` made it, and ONNX Runtime destroys it once.
+    unsafe { crate::output::destroy(node.cast::<Node>()) }
 }
 
 unsafe extern "system" fn name_of(op: *const OrtCustomOp) -> *const c_char {

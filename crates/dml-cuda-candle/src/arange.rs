@@ -47,7 +47,8 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
         return arange_step(start, end, step, device)?.to_dtype(dtype);
     }
     // Before the type is known, `to_f64` may not return.
-    let (Some((data_type, first)), Some((_, delta))) = (bits(start.to_scalar()), bits(step.to_scalar())) else {
+    let [Some((data_type, first)), Some((_, last)), Some((_, delta))] = [start, end, step].map(|x| bits(x.to_scalar()))
+    else {
         bail!("arange is of {dtype:?}, must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
     };
     for (name, value) in [("start", start), ("end", end), ("step", step)] {
@@ -58,10 +59,11 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
     if step.to_f64() == 0.0 {
         bail!("the step of arange is 0, must not be");
     }
-    let range = [start, end, step];
-    let count = match range.map(integer) {
-        [Some(start), Some(end), Some(step)] => integer_range_count([start, end, step]),
-        _ => range_count(range.map(D::to_f64)),
+    let count = match data_type {
+        TensorDataType::Float16 | TensorDataType::Float32 | TensorDataType::Float64 => {
+            range_count([start, end, step].map(D::to_f64))
+        }
+        _ => integer_range_count([first, last, delta].map(|bits| bits as i64)),
     };
     let count = count.map_err(Error::wrap)?;
     if count == 0 {
@@ -80,19 +82,7 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
     Ok(Tensor::from_storage(storage, shape, BackpropOp::none(), false))
 }
 
-/// The value of an integer type.
-fn integer<D: WithDType>(value: D) -> Option<i64> {
-    match value.to_scalar() {
-        Scalar::U8(value) => Some(value.into()),
-        Scalar::U32(value) => Some(value.into()),
-        Scalar::I16(value) => Some(value.into()),
-        Scalar::I32(value) => Some(value.into()),
-        Scalar::I64(value) => Some(value),
-        _ => None,
-    }
-}
-
-/// A scalar of a type that the sequence fills.
+/// The type of a scalar and its bits, those of an integer extended to 64. `None` if no sequence fills the type.
 fn bits(value: Scalar) -> Option<(TensorDataType, u64)> {
     Some(match value {
         Scalar::U8(value) => (TensorDataType::UInt8, value.into()),

@@ -49,21 +49,13 @@ fn a_pytorch_that_is_too_old_is_a_clear_error() {
 }
 
 #[test]
-fn the_library_registers_when_it_is_loaded_after_pytorch() {
+fn the_library_registers_when_it_is_loaded_after_pytorch_and_when_it_is_preloaded() {
     let folder = tempfile::tempdir().expect("a folder");
     if programs(folder.path(), &[], &[]) {
-        let library = library().join("libdml_cuda_torch.so");
-        expect(folder.path(), &[&library.to_string_lossy()], &[], RIGHT);
-    }
-}
-
-#[test]
-fn the_library_registers_when_it_is_preloaded() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if programs(folder.path(), &[], &[]) {
-        let preloaded = library().join("libdml_cuda_torch.so");
+        let loader = library().join("libdml_cuda_torch.so");
+        let loader = &*loader.to_string_lossy();
+        expect(folder.path(), &[loader], &[], RIGHT);
         let found = format!("{}:{}", folder.path().display(), library().display());
-        let variables = [("LD_PRELOAD", &*preloaded.to_string_lossy()), ("LD_LIBRARY_PATH", &found)];
-        expect(folder.path(), &["registered"], &variables, RIGHT);
+        expect(folder.path(), &["registered"], &[("LD_PRELOAD", loader), ("LD_LIBRARY_PATH", &found)], RIGHT);
     }
 }

@@ -36,21 +36,9 @@ fn is_dense(sizes: &[i64], strides: &[i64]) -> bool {
     if sizes.contains(&0) {
         return true;
     }
-    let mut packed = 1i64;
-    let row_major = sizes.iter().zip(strides).rev().all(|(&size, &stride)| {
-        let fits = size < 2 || stride == packed;
-        packed = packed.saturating_mul(size);
-        fits
-    });
-    if row_major {
-        return true;
-    }
-    let mut order = [0; MAX_RANK];
+    let mut order: [usize; MAX_RANK] = std::array::from_fn(|dimension| dimension);
     let order = &mut order[..sizes.len()];
-    sort(order, |before, after| match (sizes[before] < 2, sizes[after] < 2) {
-        (first, second) if first != second => Some(first),
-        _ => Some(strides[before] > strides[after]),
-    });
+    order.sort_by_key(|&dimension| (sizes[dimension] < 2, strides[dimension]));
     let mut packed = 1i64;
     order.iter().take_while(|&&dimension| sizes[dimension] >= 2).all(|&dimension| {
         let fits = strides[dimension] == packed;

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dml::lowering::Lowered;
-use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, Error, OperatorDesc};
+use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, Error};
 use ort_sys::OrtKernelContext;
 
-use super::api::{Ort, Result};
+use super::ort::{Ort, Result};
 use crate::frameworks;
 
 /// Counters of this process: kernels that sessions created, their runs, and the runs in place.
@@ -53,44 +53,42 @@ impl Kernel {
                 Ok(())
             }
             Err(Error::Dispatch(DispatchError::Binding(BindingError::Alignment { .. }))) if self.is_on_host() => {
-                // SAFETY: the caller's promise; the copies are tensors of the same sizes that only this call uses.
-                unsafe {
-                    on_copies(&lowered.desc(), inputs, output, |inputs, output| {
-                        self.dispatch(lowered, inputs, output, context)
-                    })
-                }
+                // SAFETY: the caller's promise.
+                unsafe { self.dispatch_copies(lowered, inputs, output, context) }
             }
             Err(error) => Err(error.into()),
         }
     }
-}
 
-/// Runs `dispatch` on copies of the tensors, which are on the host and not aligned to their elements: memory-mapped weights, parts of
-/// buffers.
-///
-/// # Safety
-///
-/// The addresses are those of tensors as `desc` describes them, which nobody else writes during the call.
-unsafe fn on_copies(
-    desc: &OperatorDesc,
-    inputs: &[Address],
-    output: Address,
-    dispatch: impl FnOnce(&[Address], Address) -> Result<()>,
-) -> Result<()> {
-    let span = |tensor: &BufferTensorDesc| tensor.span_in_bytes() as usize;
-    let aligned = |bytes: usize| vec![0u64; bytes.div_ceil(8)];
-    let mut copies = Vec::new();
-    for (tensor, &from) in desc.input_tensors().into_iter().zip(inputs) {
-        let mut copy = aligned(span(tensor));
-        // SAFETY: the caller's promise, and the copy's size.
-        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, copy.as_mut_ptr().cast(), span(tensor)) };
-        copies.push(copy);
+    /// The same with copies of the tensors, which are on the host and not aligned to their elements: memory-mapped weights, parts of
+    /// buffers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::dispatch`].
+    unsafe fn dispatch_copies(
+        &self,
+        lowered: &Lowered,
+        inputs: &[Address],
+        output: Address,
+        context: *mut OrtKernelContext,
+    ) -> Result<()> {
+        let (desc, span) = (lowered.desc(), |tensor: &BufferTensorDesc| tensor.span_in_bytes() as usize);
+        let aligned = |bytes: usize| vec![0u64; bytes.div_ceil(8)];
+        let mut copies = Vec::new();
+        for (tensor, &from) in desc.input_tensors().into_iter().zip(inputs) {
+            let mut copy = aligned(span(tensor));
+            // SAFETY: the caller's promise, and the copy's size.
+            unsafe { std::ptr::copy_nonoverlapping(from as *const u8, copy.as_mut_ptr().cast(), span(tensor)) };
+            copies.push(copy);
+        }
+        let bytes = span(desc.output_tensor());
+        let mut to = aligned(bytes);
+        let addresses: Vec<Address> = copies.iter().map(|copy| copy.as_ptr() as Address).collect();
+        // SAFETY: the copies are tensors of the same sizes, which only this call uses.
+        unsafe { self.dispatch(lowered, &addresses, to.as_mut_ptr() as Address, context) }?;
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output as *mut u8, bytes) };
+        Ok(())
     }
-    let bytes = span(desc.output_tensor());
-    let mut to = aligned(bytes);
-    let addresses: Vec<Address> = copies.iter().map(|copy| copy.as_ptr() as Address).collect();
-    dispatch(&addresses, to.as_mut_ptr() as Address)?;
-    // SAFETY: as above.
-    unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output as *mut u8, bytes) };
-    Ok(())
 }

@@ -53,12 +53,9 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiled_as_graph, bindings })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
-    let command_nodes = root.require("commands")?.elements()?;
-    let commands = command_nodes.iter().map(|node| {
-        let command = command::read(node, &has_resource, &has_dispatchable)?;
-        Ok((command, node.compact()))
-    });
-    let commands: Vec<(Command, String)> = commands.collect::<Result<_>>()?;
+    let command_nodes = root.require("commands")?;
+    let commands =
+        command_nodes.each(|node| Ok((command::read(node, &has_resource, &has_dispatchable)?, node.compact())))?;
     // A deferred resource that nothing uses is never filled, and never missed.
     let is_used = |name: &str| {
         let bound = dispatchables.iter().any(|dispatchable| command::binds(&dispatchable.bindings, name));

@@ -93,8 +93,7 @@ const MEMBERS: [&str; 8] =
 /// Only shaders have thread groups, but DxDispatch reads them of every command.
 fn refuse_thread_groups(node: &Node) -> Result<()> {
     let Some(groups) = node.member("threadGroupCount")? else { return Ok(()) };
-    let is_count = |node: &Node| node.u32().is_ok();
-    if !groups.elements().is_ok_and(|groups| groups.len() == 3 && groups.iter().all(is_count)) {
+    if !groups.each(|count| count.u32()).is_ok_and(|groups| groups.len() == 3) {
         groups.refuse(groups.kind(), "an array of 3 integers");
     }
     Ok(())
@@ -124,9 +123,10 @@ pub fn bindings(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Binding
 fn binding(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Source> {
     if node.is_array() {
         // DxDispatch accepts a list at every bind point. The bind points of these operators take one resource.
-        return match node.elements()?.as_slice() {
-            [one] => binding(one, resources),
-            many => Err(node.error(format!("a list of {}", many.len()), "one resource")),
+        let mut sources = node.each(|source| Ok(binding(source, resources)))?;
+        return match sources.len() {
+            1 => sources.remove(0),
+            many => Err(node.error(format!("a list of {many}"), "one resource")),
         };
     }
     let name = if node.is_object() { node.require("name")? } else { node.clone() };

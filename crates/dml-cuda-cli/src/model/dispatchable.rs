@@ -56,15 +56,16 @@ fn refuse_options(node: &Node) -> Result<()> {
     const FLAGS: [&str; 4] =
         ["NONE", "ALLOW_HALF_PRECISION_COMPUTATION", "DISABLE_META_COMMANDS", "DESCRIPTORS_VOLATILE"];
     if let Some(flags) = node.member("executionFlags")? {
-        let refuse = |flag: &Node| {
+        let refuse = |flag: &Node| -> Result<()> {
             let name = flag.string().unwrap_or_default();
             if !FLAGS.contains(&name.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(name)) {
                 flag.refuse(flag.kind(), format!("{} or {}", FLAGS[..3].join(", "), FLAGS[3]));
             }
+            Ok(())
         };
-        match flags.elements() {
-            Ok(each) => each.iter().for_each(refuse),
-            Err(_) => refuse(&flags),
+        match flags.is_array() {
+            true => drop(flags.each(refuse)?),
+            false => refuse(&flags)?,
         }
     }
     if let Some(mode) = node.member("dmlCompileType")?.filter(|mode| mode.kind() != "\"DmlCompileOp\"") {
@@ -173,7 +174,7 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
 /// One flag, or a list of them.
 fn flags(node: &Node) -> Result<TensorFlags> {
     if node.is_array() {
-        let flags = node.elements()?.iter().map(flags).collect::<Result<Vec<_>>>()?;
+        let flags = node.each(flags)?;
         return Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None));
     }
     match node.string()? {

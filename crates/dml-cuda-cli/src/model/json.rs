@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
+use std::fmt;
 use std::rc::Rc;
 
 use jsonc_parser::tokens::Token;
@@ -15,16 +16,13 @@ use crate::out::shown;
 /// The error of an unreadable document: where, and why.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// From here on the elements of an array are not kept but read from the text again.
-const LONG: usize = 1024;
-
 /// The most values inside each other.
 const DEEPEST: usize = 256;
 
 /// A parsed document, and what its readers found.
 pub struct Document<'a> {
+    text: &'a str,
     value: Value<'a>,
-    lines: Lines<'a>,
     findings: RefCell<Findings>,
 }
 
@@ -40,8 +38,9 @@ pub struct Findings {
 }
 
 pub struct Value<'a> {
-    /// The byte at which it begins.
+    /// The byte at which it begins, and the line of that byte.
     at: usize,
+    line: usize,
     kind: Kind<'a>,
 }
 
@@ -51,50 +50,59 @@ enum Kind<'a> {
     Number(&'a str),
     Text(Cow<'a, str>),
     Object(Vec<(Cow<'a, str>, Value<'a>)>),
-    Array(Vec<Value<'a>>),
-    /// The text of a long array, from its bracket on.
-    Long,
+    /// Its elements are not kept but read from the text again, because there may be millions.
+    Array,
 }
 
 /// Parses a document; an error names line and column.
 pub fn parse(text: &str) -> Result<Document<'_>> {
-    let lines = Lines::new(text);
-    let mut parser = Parser { scanner: scanner(text), lines, token: None, findings: Findings::default() };
+    let mut parser = Parser::new(text, 0, 1);
     parser.next()?;
     if parser.token.is_none() {
         return Err(parser.error("the document is empty"));
     }
     let value = parser.value(0)?;
     parser.next()?;
-    match parser.token {
-        Some(_) => Err(parser.error("text after the document's value")),
-        None => Ok(Document { value, lines: parser.lines, findings: RefCell::new(parser.findings) }),
+    if parser.token.is_some() {
+        return Err(parser.error("text after the document's value"));
     }
-}
-
-/// The same extensions of JSON as in DxDispatch: comments, and trailing commas.
-fn scanner(text: &str) -> Scanner<'_> {
-    let options = ScannerOptions {
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    Scanner::new(text, &options)
+    let findings = Findings { refused: parser.refused, ..Findings::default() };
+    Ok(Document { text, value, findings: RefCell::new(findings) })
 }
 
 struct Parser<'a> {
+    text: &'a str,
+    /// The byte at which the scanner began.
+    begin: usize,
     scanner: Scanner<'a>,
-    lines: Lines<'a>,
     token: Option<Token<'a>>,
-    findings: Findings,
+    /// The line of the token.
+    line: usize,
+    refused: Vec<String>,
 }
 
 impl<'a> Parser<'a> {
+    /// Begins at a byte of that line. Takes the same extensions of JSON as DxDispatch: comments, and trailing commas.
+    fn new(text: &'a str, begin: usize, line: usize) -> Self {
+        let options = ScannerOptions {
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        Self { text, begin, scanner: Scanner::new(&text[begin..], &options), token: None, line, refused: Vec::new() }
+    }
+
+    /// The byte at which the token begins.
+    fn at(&self) -> usize {
+        self.begin + self.scanner.token_start()
+    }
+
     /// Goes to the next token that is no comment.
     fn next(&mut self) -> Result<()> {
+        let before = self.at();
         loop {
             self.token = self.scanner.scan().map_err(|error| {
                 let (line, column) = (error.line_display(), error.column_display());
@@ -104,21 +112,20 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        let (begin, end) = (self.scanner.token_start(), self.scanner.token_end());
-        if let (Some(Token::String(_)), Some(found)) =
-            (&self.token, self.lines.text[begin..end].chars().find(|character| *character < ' '))
-        {
-            let line = self.lines.of(begin);
-            let refused = format!("line {line}: a string has the character {found:?}, must have an escape");
-            self.findings.refused.push(refused);
+        self.line += self.text[before..self.at()].matches('\n').count();
+        if let Some(Token::String(_)) = self.token {
+            let literal = &self.text[self.at()..self.begin + self.scanner.token_end()];
+            if let Some(found) = literal.chars().find(|character| *character < ' ') {
+                let line = self.line;
+                self.refused.push(format!("line {line}: a string has the character {found:?}, must have an escape"));
+            }
         }
         Ok(())
     }
 
     fn error(&self, why: &str) -> String {
-        let at = self.scanner.token_start();
-        let column = self.lines.text[..at].rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        format!("line {}, column {column}: {why}", self.lines.of(at))
+        let column = self.text[..self.at()].rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        format!("line {}, column {column}: {why}", self.line)
     }
 
     /// The value that begins with this token. Ends at its last token.
@@ -126,17 +133,17 @@ impl<'a> Parser<'a> {
         if depth > DEEPEST {
             return Err(self.error(&format!("more than {DEEPEST} values inside each other")));
         }
-        let at = self.scanner.token_start();
+        let (at, line) = (self.at(), self.line);
         let kind = match self.token.take() {
             Some(Token::Null) => Kind::Null,
             Some(Token::Boolean(value)) => Kind::Boolean(value),
             Some(Token::Number(text)) => Kind::Number(text),
             Some(Token::String(text)) => Kind::Text(text),
             Some(Token::OpenBrace) => self.object(depth)?,
-            Some(Token::OpenBracket) => self.array(depth)?,
+            Some(Token::OpenBracket) => self.array(depth, |_| Ok(()))?,
             _ => return Err(self.error("expected a value")),
         };
-        Ok(Value { at, kind })
+        Ok(Value { at, line, kind })
     }
 
     fn object(&mut self, depth: usize) -> Result<Kind<'a>> {
@@ -157,21 +164,14 @@ impl<'a> Parser<'a> {
         Ok(Kind::Object(members))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Kind<'a>> {
-        let (mut elements, mut is_long) = (Vec::new(), false);
+    /// Calls `read` with each element.
+    fn array(&mut self, depth: usize, mut read: impl FnMut(Value<'a>) -> Result<()>) -> Result<Kind<'a>> {
         self.next()?;
         while self.token != Some(Token::CloseBracket) {
-            let element = self.value(depth + 1)?;
+            read(self.value(depth + 1)?)?;
             self.separator(&Token::CloseBracket)?;
-            if !is_long {
-                elements.push(element);
-            }
-            let are_scalars = || elements.iter().all(|it| matches!(it.kind, Kind::Number(_) | Kind::Text(_)));
-            if elements.len() == LONG && are_scalars() {
-                (elements, is_long) = (Vec::new(), true);
-            }
         }
-        Ok(if is_long { Kind::Long } else { Kind::Array(elements) })
+        Ok(Kind::Array)
     }
 
     /// Goes behind a comma, or to the end of an object or an array.
@@ -190,37 +190,9 @@ fn lower_first(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
 }
 
-/// Tells lines by bytes. Counts those of a block, and knows the sum of the blocks before it.
-struct Lines<'a> {
-    text: &'a str,
-    before: Vec<usize>,
-}
-
-impl<'a> Lines<'a> {
-    const BLOCK: usize = 4096;
-
-    fn new(text: &'a str) -> Self {
-        let mut before = vec![0];
-        for block in text.as_bytes().chunks(Self::BLOCK) {
-            before.push(before.last().unwrap_or(&0) + newlines(block));
-        }
-        Self { text, before }
-    }
-
-    /// The line of a byte, from 1 on.
-    fn of(&self, at: usize) -> usize {
-        let begin = at / Self::BLOCK * Self::BLOCK;
-        self.before[at / Self::BLOCK] + newlines(&self.text.as_bytes()[begin..at]) + 1
-    }
-}
-
-fn newlines(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| **byte == b'\n').count()
-}
-
 impl<'a> Document<'a> {
     pub fn root(&self) -> Node<'_> {
-        Node { value: &self.value, path: Rc::from(""), index: None, document: self }
+        Node { value: &self.value, path: Path::Root, document: self }
     }
 
     pub fn findings(&self) -> Ref<'_, Findings> {
@@ -237,50 +209,51 @@ impl<'a> Document<'a> {
 #[derive(Clone)]
 pub struct Node<'a> {
     value: &'a Value<'a>,
-    path: Rc<str>,
-    index: Option<usize>,
+    path: Path<'a>,
     document: &'a Document<'a>,
+}
+
+/// Where a value is, from the root on.
+#[derive(Clone)]
+enum Path<'a> {
+    Root,
+    Member(Rc<Path<'a>>, &'a str),
+    Element(Rc<Path<'a>>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Member(parent, name) if matches!(**parent, Self::Root) => f.write_str(name),
+            Self::Member(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Element(array, index) => write!(f, "{array}[{index}]"),
+        }
+    }
 }
 
 impl<'a> Node<'a> {
     /// An error about this value.
-    pub fn error(&self, found: impl std::fmt::Display, required: impl std::fmt::Display) -> String {
+    pub fn error(&self, found: impl fmt::Display, required: impl fmt::Display) -> String {
         format!("{} is {found}, must be {required}", self.place())
     }
 
     fn place(&self) -> String {
-        let line = self.document.lines.of(self.value.at);
-        match &*self.whole_path() {
+        let line = self.value.line;
+        match &*self.path.to_string() {
             "" => format!("line {line}: the document"),
             path => format!("line {line}: {}", shown(path)),
         }
     }
 
     /// Records that DxDispatch would refuse this value, or run with another.
-    pub fn refuse(&self, found: impl std::fmt::Display, required: impl std::fmt::Display) {
+    pub fn refuse(&self, found: impl fmt::Display, required: impl fmt::Display) {
         self.document.refuse(self.error(found, required));
     }
 
     /// Records that DxDispatch accepts this value but does something else.
-    pub fn differs(&self, found: impl std::fmt::Display, required: impl std::fmt::Display) {
+    pub fn differs(&self, found: impl fmt::Display, required: impl fmt::Display) {
         self.document.findings.borrow_mut().differing.push(self.error(found, required));
-    }
-
-    fn child<'b>(&'b self, value: &'b Value<'b>, step: &str) -> Node<'b> {
-        let path = self.path_of(step);
-        Node { value, path, index: None, document: self.document }
-    }
-
-    /// The path of this value itself.
-    fn whole_path(&self) -> Rc<str> {
-        self.index.map_or_else(|| self.path.clone(), |index| Rc::from(format!("{}[{index}]", self.path)))
-    }
-
-    fn path_of(&self, step: &str) -> Rc<str> {
-        match &*self.whole_path() {
-            "" => Rc::from(step),
-            parent => Rc::from(format!("{parent}.{step}")),
-        }
     }
 
     /// The value as text without spaces.
@@ -288,18 +261,14 @@ impl<'a> Node<'a> {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         match &self.value.kind {
             Kind::Text(text) => quoted(text),
-            Kind::Object(members) => {
-                let members =
-                    members.iter().map(|(name, value)| format!("{}:{}", quoted(name), self.child(value, "").compact()));
+            Kind::Object(_) => {
+                let members = self.members().unwrap_or_default();
+                let members = members.iter().map(|(name, member)| format!("{}:{}", quoted(name), member.compact()));
                 format!("{{{}}}", members.collect::<Vec<_>>().join(","))
             }
-            Kind::Array(_) | Kind::Long => {
-                let mut elements = Vec::new();
-                let _ = self.for_each(|element| {
-                    elements.push(element.compact());
-                    Ok(())
-                });
-                format!("[{}]", elements.join(","))
+            Kind::Array => {
+                let elements = self.each(|element| Ok(element.compact()));
+                format!("[{}]", elements.unwrap_or_default().join(","))
             }
             _ => self.kind(),
         }
@@ -313,7 +282,7 @@ impl<'a> Node<'a> {
             Kind::Boolean(value) => value.to_string(),
             Kind::Null => "null".to_owned(),
             Kind::Object(_) => "an object".to_owned(),
-            Kind::Array(_) | Kind::Long => "an array".to_owned(),
+            Kind::Array => "an array".to_owned(),
         }
     }
 
@@ -322,7 +291,7 @@ impl<'a> Node<'a> {
     }
 
     pub fn is_array(&self) -> bool {
-        matches!(self.value.kind, Kind::Array(_) | Kind::Long)
+        matches!(self.value.kind, Kind::Array)
     }
 
     pub fn is_text(&self) -> bool {
@@ -337,11 +306,17 @@ impl<'a> Node<'a> {
         }
     }
 
+    fn is_null(&self) -> bool {
+        matches!(self.value.kind, Kind::Null)
+    }
+
     /// The members of an object, in the document's order.
     pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>> {
         let Kind::Object(members) = &self.value.kind else { return Err(self.error(self.kind(), "an object")) };
+        let parent = Rc::new(self.path.clone());
         let member = |(name, value): &'a (Cow<'a, str>, Value<'a>)| {
-            (&**name, Node { value, path: self.path_of(name), index: None, document: self.document })
+            let path = Path::Member(parent.clone(), name);
+            (&**name, Node { value, path, document: self.document })
         };
         Ok(members.iter().map(member).collect())
     }
@@ -358,15 +333,16 @@ impl<'a> Node<'a> {
 
     /// A member of an object, unless absent or null.
     pub fn get(&self, name: &str) -> Result<Option<Node<'a>>> {
-        Ok(self.member(name)?.filter(|member| !matches!(member.value.kind, Kind::Null)))
+        Ok(self.member(name)?.filter(|member| !member.is_null()))
     }
 
     /// The same. DxDispatch refuses this member as null.
     pub fn get_not_null(&self, name: &str, required: &str) -> Result<Option<Node<'a>>> {
         let member = self.member(name)?;
-        let is_null = |member: &Node| matches!(member.value.kind, Kind::Null);
-        member.iter().filter(|member| is_null(member)).for_each(|member| member.refuse("null", required));
-        Ok(member.filter(|member| !is_null(member)))
+        if let Some(null) = member.as_ref().filter(|member| member.is_null()) {
+            null.refuse("null", required);
+        }
+        Ok(member.filter(|member| !member.is_null()))
     }
 
     /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of members that nothing reads.
@@ -394,46 +370,21 @@ impl<'a> Node<'a> {
         self.get(name)?.ok_or_else(|| self.error(format!("without the member {name}"), "an object that has it"))
     }
 
-    /// The elements of an array that is not long.
-    pub fn elements(&self) -> Result<Vec<Node<'a>>> {
-        let Kind::Array(elements) = &self.value.kind else {
-            let required = if self.is_array() { "one of fewer elements" } else { "an array" };
-            return Err(self.error(self.kind(), required));
-        };
-        Ok(elements.iter().enumerate().map(|(n, value)| self.element(n, value)).collect())
-    }
-
-    fn element<'b>(&self, n: usize, value: &'b Value<'b>) -> Node<'b>
-    where
-        'a: 'b,
-    {
-        Node { value, path: self.whole_path(), index: Some(n), document: self.document }
-    }
-
-    /// Calls `read` with each element of an array, however long.
-    pub fn for_each(&self, mut read: impl FnMut(&Node<'_>) -> Result<()>) -> Result<()> {
-        if !matches!(self.value.kind, Kind::Long) {
-            return self.elements()?.iter().try_for_each(read);
+    /// Reads each element of an array.
+    pub fn each<T>(&self, mut read: impl FnMut(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
+        if !self.is_array() {
+            return Err(self.error(self.kind(), "an array"));
         }
-        let begin = self.value.at;
-        let mut scanner = scanner(&self.document.lines.text[begin + 1..]);
-        let mut n = 0;
-        loop {
-            let token = scanner.scan().map_err(|error| error.to_string())?;
-            let kind = match token {
-                Some(Token::Number(text)) => Kind::Number(text),
-                Some(Token::String(text)) => Kind::Text(text),
-                Some(Token::CloseBracket) | None => return Ok(()),
-                Some(Token::Comma | Token::CommentLine(_) | Token::CommentBlock(_)) => continue,
-                Some(_) => {
-                    let null = Value { at: begin + 1 + scanner.token_start(), kind: Kind::Null };
-                    return Err(self.element(n, &null).error("neither a number nor a string", "one of them"));
-                }
-            };
-            let value = Value { at: begin + 1 + scanner.token_start(), kind };
-            read(&self.element(n, &value))?;
-            n += 1;
-        }
+        let mut parser = Parser::new(self.document.text, self.value.at, self.value.line);
+        parser.next()?;
+        let array = Rc::new(self.path.clone());
+        let mut all = Vec::new();
+        parser.array(0, |value| {
+            let path = Path::Element(array.clone(), all.len());
+            all.push(read(&Node { value: &value, path, document: self.document })?);
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     pub fn string(&self) -> Result<&'a str> {
@@ -468,7 +419,7 @@ impl<'a> Node<'a> {
     }
 
     /// An integer of an unsigned type.
-    pub fn unsigned<T: TryFrom<i128> + std::fmt::Display>(&self, maximum: T) -> Result<T> {
+    pub fn unsigned<T: TryFrom<i128> + fmt::Display>(&self, maximum: T) -> Result<T> {
         let integer = self.integer()?;
         if self.digits().is_some_and(|digits| integer == 0 && digits.starts_with('-')) {
             self.refuse(self.kind(), "0");
@@ -495,13 +446,7 @@ impl<'a> Node<'a> {
 
     /// A member that is a list of such integers.
     pub fn optional_list(&self, name: &str) -> Result<Option<Vec<u32>>> {
-        let Some(list) = self.get_not_null(name, "an array of integers")? else { return Ok(None) };
-        let mut numbers = Vec::new();
-        list.for_each(|element| {
-            numbers.push(element.u32()?);
-            Ok(())
-        })?;
-        Ok(Some(numbers))
+        self.get_not_null(name, "an array of integers")?.map(|list| list.each(|element| element.u32())).transpose()
     }
 
     /// A number, or one of the strings "nan", "inf" and "-inf".

@@ -95,7 +95,7 @@ fn initial_values(
     }
     if values.is_array() {
         let mut bytes = Vec::new();
-        values.for_each(|element| {
+        values.each(|element| {
             match declared {
                 Some(data_type) => bytes.extend(element_bytes(element, data_type)?),
                 None => bytes.extend(element_bytes(&element.require("value")?, data_type(&element.require("type")?)?)?),

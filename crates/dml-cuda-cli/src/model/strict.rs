@@ -9,27 +9,29 @@ use super::value::truncated;
 use super::Model;
 
 /// Looks at each dispatch with what it is bound to. Records findings at the commands' nodes.
-pub fn check(model: &Model, nodes: &[Node]) -> Result<()> {
-    for (n, ((command, _), node)) in model.commands.iter().zip(nodes).enumerate() {
-        let Command::Dispatch { dispatchable, bindings } = command else { continue };
-        let Some(operator) = model.dispatchables.iter().find(|found| found.name == *dispatchable) else { continue };
-        let nodes = node.require("bindings")?;
-        match &operator.desc {
-            OperatorDesc::ReverseSubsequences(desc) => reversal(model, desc, bindings, &nodes)?,
-            OperatorDesc::FillValueSequence(desc) => {
-                let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")?) else { continue };
-                let mut others = model.commands.iter().enumerate().filter(|(other, _)| *other != n);
-                let is_used = others.any(|(_, (command, _))| command.uses(output));
-                if let Some(rounded) = rounded_element(desc).filter(|_| is_used) {
-                    let required =
-                        "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
-                    node.refuse(format!("a fill with the element {rounded}"), required);
-                }
-            }
-            _ => {}
-        }
-    }
+pub fn check(model: &Model, commands: &Node) -> Result<()> {
+    let mut left = model.commands.iter();
+    commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, command, node)))?;
     Ok(())
+}
+
+fn dispatch(model: &Model, command: &Command, node: &Node) -> Result<()> {
+    let Command::Dispatch { dispatchable, bindings } = command else { return Ok(()) };
+    let nodes = node.require("bindings")?;
+    match model.dispatchables.iter().find(|found| found.name == *dispatchable).map(|found| &found.desc) {
+        Some(OperatorDesc::ReverseSubsequences(desc)) => reversal(model, desc, bindings, &nodes),
+        Some(OperatorDesc::FillValueSequence(desc)) => {
+            let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")?) else { return Ok(()) };
+            let uses = |(other, _): &(Command, String)| !std::ptr::eq(other, command) && other.uses(output);
+            if let Some(rounded) = rounded_element(desc).filter(|_| model.commands.iter().any(uses)) {
+                let required =
+                    "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
+                node.refuse(format!("a fill with the element {rounded}"), required);
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn reversal(model: &Model, desc: &ReverseSubsequencesDesc, bindings: &Bindings, nodes: &Node) -> Result<()> {

@@ -120,7 +120,7 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
     };
     let member = match *name {
         "Bytes" => {
-            let bytes = value.elements()?.iter().map(|byte| byte.unsigned(u8::MAX)).collect::<Result<Vec<u8>>>()?;
+            let bytes = value.each(|byte| byte.unsigned(u8::MAX))?;
             if bytes.len() > 8 {
                 return Err(value.error(format!("{} bytes", bytes.len()), "at most 8"));
             }

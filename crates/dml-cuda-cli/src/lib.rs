@@ -13,7 +13,7 @@ mod whole_file;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dml_cuda::{Device, DeviceError, Explanation, Operator};
+use dml_cuda::{Device, DeviceError};
 use serde_json::json;
 
 use bench::runner::Asked;
@@ -21,7 +21,7 @@ use bench::{baseline, kernel, report, suite, timing};
 use model::json;
 use options::{Command, Format, Options, Repeated, Versions};
 use out::{complain, say, shown};
-use run::{events, execute, validate};
+use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
@@ -145,22 +145,27 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     tell_findings(&document, options.strict, in_file)?;
     if options.validate {
         return match &options.directml {
-            None => validate::at_level(&document, level, options.format),
-            Some(Versions::One(version)) => validate::as_version(&document, version, options.format),
-            Some(Versions::All) => validate::by_version(&document, options.format),
+            None => answers::at_level(&document, level, options.format),
+            Some(Versions::One(version)) => answers::as_version(&document, version, options.format),
+            Some(Versions::All) => answers::by_version(&document, options.format),
         }
         .map_err(in_file);
     }
     if options.explain {
-        if let Some(target) = options.target {
-            let device = Device::cpu().with_feature_level(level);
-            let plan = |operator: &Operator| Ok(operator.explain(&target));
-            return explain(&document, &device, &target.to_string(), options.format, plan).map_err(in_file);
-        }
-        let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
-        let plan =
-            |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
-        return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
+        let device = match options.target {
+            Some(_) => Device::cpu(),
+            None => choose_device(options.adapter.as_deref())?,
+        };
+        let device = device.with_feature_level(level);
+        let planned_for = options.target.map_or_else(|| device.name().to_owned(), |target| target.to_string());
+        return answers::explain(&document, &planned_for, options.format, |desc| {
+            let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
+            match &options.target {
+                Some(target) => Ok(operator.explain(target)),
+                None => Ok(device.compile_operator(&operator).map_err(|error| error.to_string())?.explain()),
+            }
+        })
+        .map_err(in_file);
     }
     let Some(model) = model else { return Ok(ExitCode::SUCCESS) };
     drop(document);
@@ -197,75 +202,36 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
     Err(in_file(format!("DxDispatch would not run this model as this runner does:{}", lines.concat())))
 }
 
-/// Prints the plan of each dispatchable, or the rules that it breaks.
-fn explain(
-    document: &json::Document,
-    device: &Device,
-    target: &str,
-    format: Format,
-    plan: impl Fn(&Operator) -> Result<Explanation, String>,
-) -> Result<ExitCode, String> {
-    let mut all_accepted = true;
-    let mut text = String::new();
-    if format == Format::Text {
-        text = format!("Planned for '{target}'\n");
-    }
-    for (name, desc) in model::read_dispatchables(document)? {
-        let operator = desc.and_then(|desc| device.create_operator(desc).map_err(|errors| errors.to_string()));
-        let explained = operator.and_then(|operator| plan(&operator));
-        all_accepted &= explained.is_ok();
-        if format == Format::Json {
-            text.push_str(&events::explained(&name, target, &explained).to_string());
-            text.push('\n');
-            continue;
-        }
-        text.push_str(&format!("Dispatchable '{}'\n", shown(&name)));
-        let lines = explained.map_or_else(|error| error, |explanation| explanation.to_string());
-        lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
-    }
-    out::with(|out| out.write_all(text.as_bytes()))?;
-    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
     let open = |ordinal| Device::cuda(ordinal).map_err(|error| error.to_string());
-    match adapter.filter(|name| !name.is_empty()) {
-        None => match Device::cuda_status() {
+    let name = adapter.unwrap_or_default();
+    if name.is_empty() {
+        return match Device::cuda_status() {
             Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => Ok(Device::cpu()),
             Ok(_) => open(0),
             Err(error) => {
                 complain!("WARNING: {error}; running on the CPU");
                 Ok(Device::cpu())
             }
-        },
-        Some(name) if name.eq_ignore_ascii_case("cpu") => Ok(Device::cpu()),
-        Some(name) => match name.parse() {
-            Ok(ordinal) => open(ordinal),
-            Err(_) => {
-                let names = adapter_names()?;
-                match names.iter().position(|found| found.to_lowercase().contains(&name.to_lowercase())) {
-                    Some(ordinal) => open(ordinal),
-                    None => Err(format!(
-                        "the adapter is '{name}', must be part of the name of a GPU ({}), an ordinal, or cpu",
-                        list(&names)
-                    )),
-                }
-            }
-        },
+        };
     }
-}
-
-fn list(names: &[String]) -> String {
-    if names.is_empty() {
-        "this machine has none".to_owned()
-    } else {
-        names.join(", ")
+    if name.eq_ignore_ascii_case("cpu") {
+        return Ok(Device::cpu());
     }
-}
-
-fn adapter_names() -> Result<Vec<String>, String> {
+    if let Ok(ordinal) = name.parse() {
+        return open(ordinal);
+    }
     let adapters = Device::cuda_adapters().map_err(|error| error.to_string())?;
-    Ok(adapters.into_iter().map(|adapter| adapter.name).collect())
+    let names: Vec<&str> = adapters.iter().map(|adapter| adapter.name.as_str()).collect();
+    let named = names.iter().position(|found| found.to_lowercase().contains(&name.to_lowercase()));
+    named.map_or_else(
+        || {
+            let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
+            let required = format!("part of the name of a GPU ({list}), an ordinal, or cpu");
+            Err(format!("the adapter is '{name}', must be {required}"))
+        },
+        open,
+    )
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {

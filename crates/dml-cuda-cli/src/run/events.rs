@@ -1,6 +1,6 @@
 //! The output of a run: DxDispatch's lines, or with `--format json` one object per line.
 
-use dml_cuda::{Device, ExplainedLaunch, ExplainedMode, Explanation, TensorDataType};
+use dml_cuda::{Device, TensorDataType};
 use serde_json::{json, Value};
 
 use super::samples::{report, Samples};
@@ -13,26 +13,22 @@ pub fn line(event: &Value) -> Result<(), String> {
     out::with(|out| writeln!(out, "{event}"))
 }
 
-/// Describes how samples are taken on a device.
-fn how_timed(device: &Device, graph: bool) -> &'static str {
-    match device.ordinal() {
+/// The first event: the device, and how samples are taken on it.
+pub fn device(device: &Device, graph: bool) -> Value {
+    let properties = device.cuda_properties();
+    let timing = match properties {
         Some(_) if graph => {
             "events on the GPU around the launches of an iteration, which are one CUDA graph, the same buffers every time"
         }
         Some(_) => "events on the GPU around launches that are queued one by one, the same buffers every time",
         None => "the host's clock around the dispatches of an iteration, the same buffers every time",
-    }
-}
-
-/// The first event: the device, and how it is timed.
-pub fn device(device: &Device, graph: bool) -> Value {
-    let properties = device.cuda_properties();
+    };
     json!({
         "event": "device",
         "name": device.name(),
         "driver": properties.map_or_else(String::new, cuda_version),
         "pci": properties.map_or("", |properties| &properties.pci_bus_id),
-        "timing": how_timed(device, graph),
+        "timing": timing,
     })
 }
 
@@ -56,45 +52,12 @@ pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
     })
 }
 
-/// The plan of a dispatchable, or why it has none.
-pub fn explained(name: &str, target: &str, explained: &Result<Explanation, String>) -> Value {
-    let explanation = match explained {
-        Ok(explanation) => explanation,
-        Err(error) => return json!({ "event": "plan", "dispatchable": name, "target": target, "error": error }),
-    };
-    let mode = |mode: &ExplainedMode| {
-        let launch = |launch: &ExplainedLaunch| {
-            json!({
-                "kernel": launch.kernel,
-                "access_bytes": launch.access_bytes,
-                "blocks": launch.blocks,
-                "threads": launch.threads,
-                "shared_memory": launch.shared_memory,
-                "alignment": launch.alignment,
-            })
-        };
-        let rejected = |(kernel, reason): &(String, String)| json!({ "kernel": kernel, "reason": reason });
-        json!({
-            "mode": mode.name,
-            "bytes": mode.bytes,
-            "launches": mode.launches.iter().map(launch).collect::<Vec<_>>(),
-            "rejected": mode.rejected.iter().map(rejected).collect::<Vec<_>>(),
-        })
-    };
-    let modes: Vec<Value> = explanation.modes.iter().map(mode).collect();
-    json!({ "event": "plan", "dispatchable": name, "target": target, "modes": modes, "text": explanation.to_string() })
-}
-
 /// Prints events in the requested format.
 pub struct Printer<'a> {
-    options: &'a Options,
+    pub options: &'a Options,
 }
 
-impl<'a> Printer<'a> {
-    pub fn new(options: &'a Options) -> Self {
-        Self { options }
-    }
-
+impl Printer<'_> {
     fn is_json(&self) -> bool {
         self.options.format == Format::Json
     }

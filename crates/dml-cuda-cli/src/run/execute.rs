@@ -46,7 +46,7 @@ pub struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let printer = Printer::new(options);
+        let printer = Printer { options };
         printer.running_on(device)?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {

@@ -1,0 +1,190 @@
+//! `--validate` and `--explain`: answers about the dispatchables of a model that does not run.
+
+use std::process::ExitCode;
+
+use dml_cuda::{
+    validate, validate_as, DirectMlVersion, ExplainedLaunch, ExplainedMode, Explanation, FeatureLevel, OperatorDesc,
+    ValidationError, ValidationErrors,
+};
+use serde_json::{json, Value};
+
+use crate::model;
+use crate::model::json::Document;
+use crate::options::Format;
+use crate::out::{self, shown};
+
+/// The answer about a dispatchable.
+struct Answer {
+    accepted: bool,
+    /// What follows the dispatchable's name, such as `: accepted`.
+    verdict: String,
+    lines: Vec<String>,
+    /// The same as data.
+    event: Value,
+}
+
+/// Prints an answer about each dispatchable. Fails if one is not accepted.
+fn print(
+    document: &Document,
+    heading: &str,
+    format: Format,
+    answer: impl Fn(Result<OperatorDesc, String>) -> Answer,
+) -> Result<ExitCode, String> {
+    let dispatchables = model::read_dispatchables(document)?;
+    let answers: Vec<(String, Answer)> = dispatchables.into_iter().map(|(name, desc)| (name, answer(desc))).collect();
+    let all_accepted = answers.iter().all(|(_, answer)| answer.accepted);
+    out::with(|out| {
+        if format == Format::Text {
+            write!(out, "{heading}")?;
+        }
+        for (name, mut answer) in answers {
+            if format == Format::Json {
+                answer.event["dispatchable"] = json!(name);
+                writeln!(out, "{}", answer.event)?;
+                continue;
+            }
+            writeln!(out, "Dispatchable '{}'{}", shown(&name), answer.verdict)?;
+            answer.lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+        }
+        Ok(())
+    })?;
+    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Answers which rules each dispatchable breaks at this level.
+pub fn at_level(document: &Document, level: FeatureLevel, format: Format) -> Result<ExitCode, String> {
+    verdicts(document, "", format, |desc| validate(desc, level).map(|()| Vec::new()))
+}
+
+/// The same for a version of DirectML. Adds a note for each case that the version accepts but computes wrongly.
+pub fn as_version(document: &Document, version: &DirectMlVersion, format: Format) -> Result<ExitCode, String> {
+    let by = format!(" by DirectML {version}");
+    verdicts(document, &by, format, |desc| {
+        let caveats = validate_as(desc, version)?;
+        Ok(caveats.iter().map(|caveat| format!("note: {caveat}")).collect())
+    })
+}
+
+fn verdicts(
+    document: &Document,
+    by: &str,
+    format: Format,
+    answer: impl Fn(&OperatorDesc) -> Result<Vec<String>, ValidationErrors>,
+) -> Result<ExitCode, String> {
+    print(document, "", format, |desc| {
+        let (notes, errors) = match desc.map(|desc| answer(&desc)) {
+            Ok(Ok(notes)) => (notes, Vec::new()),
+            Ok(Err(errors)) => (Vec::new(), errors.errors().iter().map(error_data).collect()),
+            Err(unreadable) => (Vec::new(), vec![json!({ "message": unreadable })]),
+        };
+        let accepted = errors.is_empty();
+        let messages = errors.iter().filter_map(|error| error["message"].as_str()).map(str::to_owned);
+        Answer {
+            accepted,
+            verdict: format!(": {}{by}", if accepted { "accepted" } else { "rejected" }),
+            lines: notes.iter().cloned().chain(messages).collect(),
+            event: json!({ "event": "verdict", "accepted": accepted, "notes": notes, "errors": errors }),
+        }
+    })
+}
+
+fn error_data(error: &ValidationError) -> Value {
+    json!({
+        "rule": error.rule.id(),
+        "place": error.place,
+        "found": error.found,
+        "required": error.requirement.to_string(),
+        "message": error.to_string(),
+    })
+}
+
+/// Answers which recorded versions accept each dispatchable. Adds a line for each range of versions that rejects it, with the first broken
+/// rule.
+pub fn by_version(document: &Document, format: Format) -> Result<ExitCode, String> {
+    print(document, "", format, |desc| {
+        let (verdict, lines, event) = match desc {
+            Ok(desc) => versions_of(&desc),
+            Err(unreadable) => {
+                let event = json!({ "event": "versions", "message": unreadable });
+                ("none".to_owned(), vec![unreadable], event)
+            }
+        };
+        Answer { accepted: true, verdict: format!(": accepted by {verdict}"), lines, event }
+    })
+}
+
+/// The versions that accept, the ranges that reject, and all as data.
+fn versions_of(desc: &OperatorDesc) -> (String, Vec<String>, Value) {
+    let mut verdicts = Vec::new();
+    // Ranges of versions with the same answer: the first broken rule, or `None` if accepted.
+    let mut ranges: Vec<(Option<String>, Vec<String>)> = Vec::new();
+    for version in DirectMlVersion::recorded() {
+        let errors = validate_as(desc, &version).err();
+        let broken = errors.as_ref().map(|errors| errors.errors()[0].to_string());
+        let version = version.to_string();
+        let mut verdict = json!({ "version": version, "accepted": errors.is_none() });
+        if let Some(errors) = errors {
+            verdict["errors"] = errors.errors().iter().map(error_data).collect();
+        }
+        verdicts.push(verdict);
+        match ranges.last_mut().filter(|(answer, _)| *answer == broken) {
+            Some((_, range)) => range.push(version),
+            None => ranges.push((broken, vec![version])),
+        }
+    }
+    let (mut accepting, mut lines) = (Vec::new(), Vec::new());
+    for (broken, range) in &ranges {
+        let span = match range.as_slice() {
+            [first, .., last] => format!("{first} to {last}"),
+            one => one.concat(),
+        };
+        match broken {
+            Some(broken) => lines.push(format!("{span}: {broken}")),
+            None => accepting.push(span),
+        }
+    }
+    let accepting = if accepting.is_empty() { "none".to_owned() } else { accepting.join(" and ") };
+    (accepting, lines, json!({ "event": "versions", "verdicts": verdicts }))
+}
+
+/// Answers how each dispatchable would run on the target, or which rules it breaks.
+pub fn explain(
+    document: &Document,
+    target: &str,
+    format: Format,
+    plan: impl Fn(OperatorDesc) -> Result<Explanation, String>,
+) -> Result<ExitCode, String> {
+    print(document, &format!("Planned for '{target}'\n"), format, |desc| {
+        let explained = desc.and_then(&plan);
+        let text = explained.as_ref().map_or_else(String::clone, Explanation::to_string);
+        let event = match &explained {
+            Ok(plan) => {
+                let modes: Vec<Value> = plan.modes.iter().map(mode_data).collect();
+                json!({ "event": "plan", "target": target, "modes": modes, "text": text })
+            }
+            Err(error) => json!({ "event": "plan", "target": target, "error": error }),
+        };
+        let lines = text.lines().map(str::to_owned).collect();
+        Answer { accepted: explained.is_ok(), verdict: String::new(), lines, event }
+    })
+}
+
+fn mode_data(mode: &ExplainedMode) -> Value {
+    let launch = |launch: &ExplainedLaunch| {
+        json!({
+            "kernel": launch.kernel,
+            "access_bytes": launch.access_bytes,
+            "blocks": launch.blocks,
+            "threads": launch.threads,
+            "shared_memory": launch.shared_memory,
+            "alignment": launch.alignment,
+        })
+    };
+    let rejected = |(kernel, reason): &(String, String)| json!({ "kernel": kernel, "reason": reason });
+    json!({
+        "mode": mode.name,
+        "bytes": mode.bytes,
+        "launches": mode.launches.iter().map(launch).collect::<Vec<_>>(),
+        "rejected": mode.rejected.iter().map(rejected).collect::<Vec<_>>(),
+    })
+}

@@ -6,9 +6,9 @@
 //! (`tile`). Lanes of bytes are also transposed, sixteen at a time (`byte_lanes`).
 
 mod byte_lanes;
-pub(crate) mod fill_value_sequence;
+pub(crate) mod cpu_fill;
+pub(crate) mod cpu_reverse;
 mod line;
-pub(crate) mod reverse_subsequences;
 mod tile;
 
 /// The memory of an operator's tensors. Every slice begins at its tensor's first element and is aligned to it.

@@ -1,7 +1,10 @@
 //! Descriptors: plain data that the caller writes, in DirectML's own terms.
 
-use crate::data_type::{ScalarUnion, TensorDataType};
-use crate::layout;
+pub(crate) mod data_type;
+pub mod feature_level;
+pub(crate) mod layout;
+
+use data_type::{ScalarUnion, TensorDataType};
 
 /// `DML_TENSOR_FLAGS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -209,7 +212,6 @@ macro_rules! for_each_operator {
         }
     };
 }
-pub(crate) use for_each_operator;
 
 macro_rules! descriptors {
     ($($operator:ident: $module:ident, $desc:ident, $name:literal, [$($role:ident $input:ident),*] -> $output:ident;)*) => {

@@ -1,14 +1,20 @@
 //! Devices, on which operators are created, compiled and run.
 
+pub(crate) mod binding;
+pub(crate) mod buffer;
+pub(crate) mod graph;
+pub(crate) mod operator;
+pub(crate) mod stream;
+
 use std::fmt;
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
+use crate::desc::feature_level::{tensor_support, FeatureLevel, TensorSupport};
 use crate::desc::{OperatorType, TensorRole};
 use crate::error::DeviceError;
-use crate::feature_level::{tensor_support, FeatureLevel, TensorSupport};
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
 ///

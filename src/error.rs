@@ -1,8 +1,8 @@
 //! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors again.
 //! [`Error`] is for the short paths, which take all steps at once.
 
+use crate::desc::feature_level::FeatureLevel;
 use crate::desc::TensorRole;
-use crate::feature_level::FeatureLevel;
 use crate::validate::ValidationErrors;
 
 /// A call of the CUDA driver failed.

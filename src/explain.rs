@@ -6,9 +6,9 @@ use std::fmt;
 use crate::cuda::select::Launches;
 #[cfg(feature = "cuda")]
 use crate::cuda::{GpuTarget, Launch};
-use crate::operator::CompiledOperator;
+use crate::device::operator::CompiledOperator;
 #[cfg(feature = "cuda")]
-use crate::operator::Operator;
+use crate::device::operator::Operator;
 pub use crate::plan::MergedDimension;
 use crate::registry::Plan;
 

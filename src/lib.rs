@@ -20,58 +20,49 @@
 )]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod binding;
-mod buffer;
+mod address;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
-mod data_type;
 mod desc;
 mod device;
 mod dispatch;
-#[cfg(feature = "cudarc-0_19")]
-mod dispatch_cudarc;
-mod dispatch_host;
-mod dispatch_raw;
 mod error;
 mod explain;
-pub mod feature_level;
-mod graph;
-mod layout;
 pub mod lowering;
-mod operator;
-mod operator_cache;
 mod ops;
 mod plain;
 mod plan;
-mod raw;
 mod registry;
-mod stream;
 mod trace;
 mod validate;
 
-pub use binding::{BindingTable, BufferBinding};
-pub use buffer::Buffer;
+pub use address::{Address, RawStream};
 #[cfg(feature = "cuda")]
 pub use cuda::{GpuTarget, ParseGpuTargetError, Properties};
-pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
-pub use desc::*;
+pub use desc::data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
+pub use desc::feature_level;
+pub use desc::feature_level::{FeatureLevel, TensorSupport};
+pub use desc::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
+    TensorRole,
+};
+pub use device::binding::{BindingTable, BufferBinding};
+pub use device::buffer::Buffer;
+pub use device::graph::Graph;
+pub use device::operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
+pub use device::stream::{Event, Stream};
 #[cfg(feature = "cuda")]
 pub use device::Adapter;
 pub use device::Device;
 #[cfg(feature = "cudarc-0_19")]
-pub use dispatch_cudarc::{CudaBytes, CudaBytesMut};
+pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
-pub use feature_level::{FeatureLevel, TensorSupport};
-pub use graph::Graph;
-pub use operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 #[doc(hidden)]
 pub use plain::{PlainKind, PlainWork};
-pub use raw::{Address, RawStream};
 pub use registry::{validate, validate_as};
-pub use stream::{Event, Stream};
 pub use validate::{
     Caveat, DirectMlVersion, ParseDirectMlVersionError, Requirement, Rule, ValidationError, ValidationErrors,
 };

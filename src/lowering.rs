@@ -4,14 +4,15 @@
 //! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`] can look up the compiled one without
 //! allocating.
 
+mod cache;
 mod range;
 
-use crate::data_type::{ScalarUnion, TensorDataType};
+use crate::desc::data_type::{ScalarUnion, TensorDataType};
+use crate::desc::layout::MAX_DIMENSIONS;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
+use crate::device::operator::Operator;
 use crate::device::Device;
 use crate::error::Error;
-use crate::layout::MAX_DIMENSIONS;
-use crate::operator::Operator;
 pub use range::{integer_range_count, range_count, RangeError};
 
 /// A tensor as NumPy, DLPack or ONNX Runtime describe it.

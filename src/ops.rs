@@ -3,13 +3,13 @@
 
 use std::num::NonZeroU32;
 
-use crate::binding::BufferBinding;
-use crate::buffer::Buffer;
-use crate::data_type::{Delta, Element, Length, ScalarUnion, TensorDataType};
+use crate::desc::data_type::{Delta, Element, Length, ScalarUnion, TensorDataType};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
+use crate::device::binding::BufferBinding;
+use crate::device::buffer::Buffer;
+use crate::device::operator::{CompileOptions, Operator};
 use crate::device::Device;
 use crate::error::Error;
-use crate::operator::{CompileOptions, Operator};
 
 impl Device {
     /// An operator that no DirectML descriptor can describe: element i of `count` packed FLOAT64 values becomes start +

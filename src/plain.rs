@@ -1,11 +1,11 @@
 //! Plain work on a device's memory: the baselines that the runner's bench compares the operators with.
 
-use crate::buffer::{lock_to_read, lock_to_write, Buffer};
 #[cfg(feature = "cuda")]
 use crate::cuda;
+use crate::device::buffer::{lock_to_read, lock_to_write, Buffer};
+use crate::device::stream::Stream;
 use crate::device::Device;
 use crate::error::{BufferError, DispatchError, Error};
-use crate::stream::Stream;
 
 /// What [`PlainWork`] does with a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

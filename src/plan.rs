@@ -1,8 +1,8 @@
 //! Plans: what an operator has to do, as plain data: merged dimensions, lanes, and whether it may run in place. A plan
 //! knows no descriptor, no device and no kernel. The CPU walks it, and `cuda::select` chooses kernels for it.
 
-pub(crate) mod fill_value_sequence;
-pub(crate) mod reverse_subsequences;
+pub(crate) mod fill_plan;
+pub(crate) mod reverse_plan;
 
 /// What a plan tells people.
 pub(crate) struct Summary {

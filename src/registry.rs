@@ -1,76 +1,80 @@
 //! Connects every operator of the list in `desc` with its modules in `validate`, `plan`, `cpu` and `cuda::select`.
 
+use crate::cpu::{self, cpu_fill, cpu_reverse};
 #[cfg(feature = "cuda")]
 use crate::cuda::select::{self, Selection, Until};
 #[cfg(feature = "cuda")]
 use crate::cuda::GpuTarget;
-use crate::desc::{for_each_operator, OperatorDesc};
-use crate::feature_level::{minimum_feature_level, FeatureLevel};
-use crate::validate::{operator_feature_level, Caveat, DirectMlVersion, RuleSet, ValidationErrors};
-use crate::{cpu, plan};
+use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
+use crate::desc::OperatorDesc;
+use crate::plan::{self, fill_plan, reverse_plan};
+use crate::validate::{
+    fill_rules, operator_feature_level, reverse_rules, Caveat, DirectMlVersion, RuleSet, ValidationErrors,
+};
 
-macro_rules! stages {
-    ($($operator:ident: $module:ident, $desc:ident, $name:literal, $inputs:tt -> $output:ident;)*) => {
-        /// The plan of one operator.
-        #[derive(Clone, Debug)]
-        pub(crate) enum Plan {
-            $($operator(plan::$module::Plan),)*
+/// The plan of one operator.
+#[derive(Clone, Debug)]
+pub(crate) enum Plan {
+    FillValueSequence(fill_plan::Plan),
+    ReverseSubsequences(reverse_plan::Plan),
+}
+
+/// The rules that a descriptor breaks.
+fn check(desc: &OperatorDesc, rules: &RuleSet) -> Result<(), ValidationErrors> {
+    let operator = desc.operator_type();
+    ValidationErrors::check(match desc {
+        _ if rules.level < minimum_feature_level(operator) => vec![operator_feature_level(operator, rules.level)],
+        OperatorDesc::FillValueSequence(desc) => fill_rules::check(desc, rules),
+        OperatorDesc::ReverseSubsequences(desc) => reverse_rules::check(desc, rules),
+    })
+}
+
+impl Plan {
+    /// The plan of a validated descriptor; `None` if the descriptor was not validated.
+    pub fn new(desc: &OperatorDesc) -> Option<Self> {
+        match desc {
+            OperatorDesc::FillValueSequence(desc) => fill_plan::Plan::new(desc).map(Self::FillValueSequence),
+            OperatorDesc::ReverseSubsequences(desc) => reverse_plan::Plan::new(desc).map(Self::ReverseSubsequences),
         }
+    }
 
-        /// The rules that a descriptor breaks.
-        fn check(desc: &OperatorDesc, rules: &RuleSet) -> Result<(), ValidationErrors> {
-            let operator = desc.operator_type();
-            ValidationErrors::check(match desc {
-                _ if rules.level < minimum_feature_level(operator) => {
-                    vec![operator_feature_level(operator, rules.level)]
-                }
-                $(OperatorDesc::$operator(desc) => crate::validate::$module::check(desc, rules),)*
-            })
+    /// The plan for `explain`: merged dimensions and bytes.
+    pub fn summary(&self) -> plan::Summary {
+        match self {
+            Self::FillValueSequence(plan) => plan.summary(),
+            Self::ReverseSubsequences(plan) => plan.summary(),
         }
+    }
 
-        impl Plan {
-            /// The plan of a validated descriptor; `None` if the descriptor was not validated.
-            pub fn new(desc: &OperatorDesc) -> Option<Self> {
-                match desc {
-                    $(OperatorDesc::$operator(desc) => plan::$module::Plan::new(desc).map(Self::$operator),)*
-                }
-            }
-
-            /// The plan for `explain`: merged dimensions and bytes.
-            pub fn summary(&self) -> plan::Summary {
-                match self {
-                    $(Self::$operator(plan) => plan.summary(),)*
-                }
-            }
-
-            /// Whether the output may be the first input.
-            pub fn runs_in_place(&self) -> bool {
-                match self {
-                    $(Self::$operator(plan) => plan.runs_in_place(),)*
-                }
-            }
-
-            /// Runs it on the calling thread.
-            pub fn run_on_cpu(&self, operands: cpu::Operands<'_>) {
-                match self {
-                    $(Self::$operator(plan) => cpu::$module::run(plan, operands),)*
-                }
-            }
-
-            /// The kernel launches that can run it on a GPU.
-            #[cfg(feature = "cuda")]
-            pub fn select(&self, target: &GpuTarget) -> Selection {
-                self.select_until(target, Until::AnyPointers)
-            }
-
-            #[cfg(feature = "cuda")]
-            pub(crate) fn select_until(&self, target: &GpuTarget, until: Until) -> Selection {
-                match self {
-                    $(Self::$operator(plan) => select::$module::select(plan, target, until),)*
-                }
-            }
+    /// Whether the output may be the first input.
+    pub fn runs_in_place(&self) -> bool {
+        match self {
+            Self::FillValueSequence(_) => false,
+            Self::ReverseSubsequences(plan) => plan.in_place,
         }
-    };
+    }
+
+    /// Runs it on the calling thread.
+    pub fn run_on_cpu(&self, operands: cpu::Operands<'_>) {
+        match self {
+            Self::FillValueSequence(plan) => cpu_fill::run(plan, operands),
+            Self::ReverseSubsequences(plan) => cpu_reverse::run(plan, operands),
+        }
+    }
+
+    /// The kernel launches that can run it on a GPU.
+    #[cfg(feature = "cuda")]
+    pub fn select(&self, target: &GpuTarget) -> Selection {
+        self.select_until(target, Until::AnyPointers)
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn select_until(&self, target: &GpuTarget, until: Until) -> Selection {
+        match self {
+            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, target, until),
+            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, until),
+        }
+    }
 }
 
 /// Checks a descriptor against every rule of its operator at `level`.
@@ -99,5 +103,3 @@ pub fn validate_as(desc: &OperatorDesc, version: &DirectMlVersion) -> Result<Vec
     check(desc, &version.rules())?;
     Ok(version.caveats(desc))
 }
-
-for_each_operator!(stages);

@@ -4,8 +4,8 @@
 //! `DML_BUFFER_TENSOR_DESC`, and verdicts recorded from thirteen versions of DirectML (`docs/directml.md` has the
 //! tables).
 
-pub(crate) mod fill_value_sequence;
-pub(crate) mod reverse_subsequences;
+pub(crate) mod fill_rules;
+pub(crate) mod reverse_rules;
 mod rule_set;
 mod rules;
 mod tensor;

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn constants_shared_with_kernels_are_equal() {
         assert_shared("common.cuh", "THREADS", THREADS);
-        assert_shared("common.cuh", "MAX_DIMS", crate::layout::MAX_DIMENSIONS as u64);
+        assert_shared("common.cuh", "MAX_DIMS", crate::desc::layout::MAX_DIMENSIONS as u64);
         assert_shared("fill_value_sequence.cu", "DENSE_VECTORS", fill::DENSE_VECTORS);
         assert_shared("reverse.cuh", "UNROLLED_DIMENSIONS", elementwise::UNROLLED_DIMENSIONS);
         assert_shared("reverse_elementwise.cu", "ITEMS_PER_THREAD", elementwise::ITEMS_PER_THREAD);

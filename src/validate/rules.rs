@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use crate::data_type::TensorDataType;
+use crate::desc::data_type::TensorDataType;
+use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
 use crate::desc::OperatorType;
-use crate::feature_level::{minimum_feature_level, FeatureLevel};
 
 macro_rules! rules {
     ($($(#[doc = $text:literal])+ $name:ident => $id:literal,)*) => {

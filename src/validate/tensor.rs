@@ -2,9 +2,9 @@
 
 use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
 use super::rules::{self, ValidationError};
+use crate::desc::feature_level::{lowest_level, tensor_support};
+use crate::desc::layout;
 use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
-use crate::feature_level::{lowest_level, tensor_support};
-use crate::layout;
 
 /// DirectML stores element counts in 32 bits.
 const MAX_ELEMENTS: u128 = u32::MAX as u128;

@@ -7,10 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
-use crate::data_type::TensorDataType;
+use crate::desc::data_type::TensorDataType;
+use crate::desc::feature_level::FeatureLevel::{self, *};
+use crate::desc::layout;
 use crate::desc::{OperatorDesc, OperatorType, TensorRole};
-use crate::feature_level::FeatureLevel::{self, *};
-use crate::layout;
 
 /// Major, minor and patch.
 type Number = (u32, u32, u32);

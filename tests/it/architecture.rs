@@ -8,56 +8,32 @@ use std::path::{Path, PathBuf};
 /// The layers of src/, lowest first, each with the other layers that it may use. A file belongs to the layer with the
 /// longest matching name. Files of one layer may use each other.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("data_type", &[]),
-    ("raw", &[]),
+    ("address", &[]),
     ("trace", &[]),
-    ("layout", &["data_type"]),
-    ("desc", &["data_type", "layout"]),
-    ("feature_level", &["data_type", "desc"]),
-    ("validate", &["data_type", "desc", "feature_level", "layout"]),
-    ("plan", &["data_type", "desc", "layout"]),
+    ("desc", &["desc::layout"]),
+    ("desc::layout", &["desc"]),
+    ("validate", &["desc", "desc::layout"]),
+    ("plan", &["desc", "desc::layout"]),
     ("cpu", &["plan"]),
-    ("error", &["desc", "feature_level", "validate"]),
+    ("error", &["desc", "validate"]),
     ("cuda::target", &[]),
     ("cuda::kernels", &[]),
     ("cuda::launch", &["cuda::kernels"]),
     ("cuda::tuning", &[]),
-    ("cuda::select", &["plan", "layout", "cuda::kernels", "cuda::launch", "cuda::target", "cuda::tuning"]),
-    ("cuda::driver", &["error", "raw", "cuda::kernels", "cuda::launch", "cuda::target"]),
+    ("cuda::select", &["desc::layout", "plan", "cuda::kernels", "cuda::launch", "cuda::target", "cuda::tuning"]),
+    ("cuda::driver", &["address", "error", "cuda::kernels", "cuda::launch", "cuda::target"]),
     ("cuda::launcher", &["error", "cuda::driver", "cuda::launch", "cuda::select"]),
     ("cuda", &["cuda::driver", "cuda::kernels", "cuda::launch", "cuda::launcher", "cuda::select", "cuda::target"]),
-    ("registry", &["desc", "feature_level", "validate", "plan", "cpu", "cuda::select", "cuda::target"]),
-    ("device", &["desc", "error", "feature_level", "cuda", "cuda::driver"]),
-    ("buffer", &["device", "error", "cuda", "cuda::driver"]),
-    ("stream", &["device", "error", "raw", "cuda", "cuda::driver"]),
+    ("registry", &["desc", "validate", "plan", "cpu", "cuda::select", "cuda::target"]),
     (
-        "operator",
-        &["trace", "data_type", "desc", "device", "error", "feature_level", "registry", "validate", "cuda::launcher"],
+        "device",
+        &["address", "trace", "desc", "validate", "error", "registry", "cuda", "cuda::driver", "cuda::launcher"],
     ),
-    ("binding", &["trace", "buffer", "desc", "error", "operator"]),
-    ("dispatch_raw", &["trace", "binding", "cpu", "desc", "error", "operator", "raw", "cuda::driver", "cuda::launch"]),
-    ("dispatch_host", &["trace", "cpu", "desc", "dispatch_raw", "error", "operator", "raw"]),
-    ("dispatch_cudarc", &["desc", "error", "operator", "raw"]),
-    ("dispatch", &["trace", "binding", "buffer", "cpu", "error", "stream", "cuda", "cuda::driver", "cuda::launch"]),
-    ("graph", &["trace", "binding", "device", "error", "stream", "cuda", "cuda::driver"]),
-    ("lowering", &["data_type", "desc", "device", "error", "layout", "operator"]),
-    ("operator_cache", &["device", "error", "feature_level", "lowering", "operator"]),
-    (
-        "plain",
-        &[
-            "buffer",
-            "device",
-            "error",
-            "stream",
-            "cuda",
-            "cuda::driver",
-            "cuda::kernels",
-            "cuda::launch",
-            "cuda::launcher",
-        ],
-    ),
-    ("ops", &["binding", "buffer", "data_type", "desc", "device", "error", "operator"]),
-    ("explain", &["operator", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
+    ("dispatch", &["address", "trace", "desc", "cpu", "error", "device", "cuda", "cuda::driver", "cuda::launch"]),
+    ("lowering", &["desc", "desc::layout", "device", "error"]),
+    ("plain", &["device", "error", "cuda", "cuda::driver", "cuda::kernels", "cuda::launch", "cuda::launcher"]),
+    ("ops", &["desc", "device", "error"]),
+    ("explain", &["device", "plan", "registry", "cuda::launch", "cuda::select", "cuda::target"]),
 ];
 
 fn sources(directory: &Path) -> Vec<PathBuf> {
@@ -273,9 +249,9 @@ fn the_test_finds_paths_and_follows_re_exports() {
 }
 
 #[test]
-fn only_the_driver_and_dispatch_cudarc_import_cudarc() {
+fn only_the_driver_and_cudarc_slices_import_cudarc() {
     for (module, code) in library() {
-        let may = module.starts_with("cuda::driver") || module == "dispatch_cudarc";
+        let may = module.starts_with("cuda::driver") || module == "dispatch::cudarc_slices";
         assert!(may || !code.contains("cudarc::"), "{module} imports cudarc");
     }
 }

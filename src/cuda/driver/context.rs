@@ -12,7 +12,7 @@ use super::capture::Unrestricted;
 use super::device::{attribute, describe, Properties};
 use super::failure::explain;
 use super::handle::{new_stream, StreamHandle};
-use super::kernel::Kernel;
+use super::loaded_kernel::Kernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
 use crate::cuda::launch::{Addresses, Launch};

@@ -4,8 +4,8 @@ use cudarc::driver::result;
 use cudarc::driver::sys;
 
 use super::failure::explain;
+use crate::address::RawStream;
 use crate::error::CudaError;
-use crate::raw::RawStream;
 
 /// A live stream of the context that work is launched on.
 #[derive(Clone, Copy, Debug)]

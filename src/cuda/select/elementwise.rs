@@ -10,7 +10,7 @@ use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{THREADS, VEC16};
-use crate::layout::MAX_DIMENSIONS;
+use crate::desc::layout::MAX_DIMENSIONS;
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {

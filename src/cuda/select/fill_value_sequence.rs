@@ -11,8 +11,8 @@ use crate::cuda::launch::{Launch, Parameters};
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
-use crate::layout::MAX_DIMENSIONS;
-use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
+use crate::desc::layout::MAX_DIMENSIONS;
+use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
 
 /// `FillPacked` of the kernel file.
 #[repr(C)]

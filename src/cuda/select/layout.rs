@@ -7,8 +7,8 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use crate::cuda::launch::Parameters;
 use crate::cuda::target::GpuTarget;
-use crate::layout::MAX_DIMENSIONS;
-use crate::plan::reverse_subsequences::{Axis, Dimension, Plan};
+use crate::desc::layout::MAX_DIMENSIONS;
+use crate::plan::reverse_plan::{Axis, Dimension, Plan};
 
 /// `ReverseDim` of kernels/reverse.cuh.
 #[repr(C)]

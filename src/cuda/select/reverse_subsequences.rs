@@ -7,7 +7,7 @@ use super::{
 };
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
-use crate::plan::reverse_subsequences::Plan;
+use crate::plan::reverse_plan::Plan;
 
 type Kernel = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
 

@@ -9,7 +9,7 @@ use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::strips::*;
 use crate::cuda::tuning::{THREADS, VEC16};
-use crate::plan::reverse_subsequences::Dimension;
+use crate::plan::reverse_plan::Dimension;
 
 /// `Strips` of the kernel file.
 #[repr(C)]

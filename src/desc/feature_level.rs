@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::data_type::TensorDataType::{self, *};
+use crate::desc::data_type::TensorDataType::{self, *};
 use crate::desc::{OperatorType, TensorRole};
 
 /// `DML_FEATURE_LEVEL`.

@@ -1,9 +1,9 @@
 //! Binding: which bytes of which buffer each tensor of an operator uses.
 
-use crate::buffer::Buffer;
 use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::device::buffer::Buffer;
+use crate::device::operator::CompiledOperator;
 use crate::error::BindingError;
-use crate::operator::CompiledOperator;
 use crate::trace::span;
 
 /// The smallest alignment of a bound range's offset.

@@ -1,11 +1,11 @@
 //! Streams, which order work on a device, and events, which time it.
 
 #[cfg(feature = "cuda")]
+use crate::address::RawStream;
+#[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::device::Device;
 use crate::error::DeviceError;
-#[cfg(feature = "cuda")]
-use crate::raw::RawStream;
 
 /// A sequence of work on a device.
 #[derive(Debug)]

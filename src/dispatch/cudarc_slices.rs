@@ -5,10 +5,10 @@
 use bytemuck::Pod;
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 
+use crate::address::Address;
 use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::device::operator::CompiledOperator;
 use crate::error::{BindingError, DispatchError};
-use crate::operator::CompiledOperator;
-use crate::raw::Address;
 
 /// Device memory that can be an input: a [`CudaSlice`], [`CudaView`] or [`CudaViewMut`] of any plain type.
 pub trait CudaBytes: sealed::Read {}
@@ -19,7 +19,7 @@ pub trait CudaBytesMut: CudaBytes + sealed::Write {}
 mod sealed {
     use cudarc::driver::{CudaStream, SyncOnDrop};
 
-    use crate::raw::Address;
+    use crate::address::Address;
 
     pub trait Read {
         /// The size of the memory in bytes, and the ordinal of its GPU.

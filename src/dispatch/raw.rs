@@ -1,14 +1,14 @@
 //! Dispatch on raw pointers and a raw stream, for memory and streams of other frameworks.
 #![allow(unsafe_code)]
 
-use crate::binding::Aliasing;
+use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
 use crate::cuda::{Addresses, StreamHandle};
 use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::device::binding::Aliasing;
+use crate::device::operator::CompiledOperator;
 use crate::error::{BindingError, DispatchError};
-use crate::operator::CompiledOperator;
-use crate::raw::{Address, RawStream};
 use crate::trace::span;
 
 impl CompiledOperator {

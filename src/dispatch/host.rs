@@ -1,10 +1,10 @@
 //! Dispatch on slices of host memory, for the CPU device.
 
+use crate::address::Address;
 use crate::cpu::Operands;
 use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::device::operator::CompiledOperator;
 use crate::error::{BindingError, DispatchError};
-use crate::operator::CompiledOperator;
-use crate::raw::Address;
 use crate::trace::span;
 
 impl CompiledOperator {

@@ -1,9 +1,9 @@
 //! The plan of REVERSE_SUBSEQUENCES: the axis and the other dimensions.
 
 use super::{follows, MergedDimension, Summary};
-use crate::data_type::TensorDataType;
+use crate::desc::data_type::TensorDataType;
+use crate::desc::layout;
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
-use crate::layout;
 
 /// A dimension other than the axis. Strides are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +63,6 @@ impl Plan {
         })
     }
 
-    pub fn runs_in_place(&self) -> bool {
-        self.in_place
-    }
-
     pub fn summary(&self) -> Summary {
         let dimension = |d: &Dimension| MergedDimension {
             size: d.size,
@@ -120,7 +116,7 @@ fn merge(mut dimensions: Vec<Dimension>) -> Vec<Dimension> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data_type::TensorDataType;
+    use crate::desc::data_type::TensorDataType;
 
     /// The plan of a packed tensor of two-byte elements along axis 1, with a length for each pair of the other
     /// coordinates.

@@ -6,11 +6,11 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
+use crate::desc::feature_level::FeatureLevel;
+use crate::device::operator::{CompileOptions, CompiledOperator};
 use crate::device::Device;
 use crate::error::Error;
-use crate::feature_level::FeatureLevel;
 use crate::lowering::Lowered;
-use crate::operator::{CompileOptions, CompiledOperator};
 
 /// Operators per generation. The cache has two generations. When the recent one is full, it becomes the older one, and
 /// the previous older one is dropped. A lookup moves an operator from the older to the recent one.
@@ -71,7 +71,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data_type::TensorDataType;
+    use crate::desc::data_type::TensorDataType;
     use crate::lowering::LoweredSequence;
 
     #[test]

@@ -4,7 +4,7 @@ mod overlap;
 
 pub(crate) use overlap::has_overlap;
 
-use crate::data_type::TensorDataType;
+use crate::desc::data_type::TensorDataType;
 
 /// `DML_TENSOR_DIMENSION_COUNT_MAX1`.
 pub(crate) const MAX_DIMENSIONS: usize = 8;

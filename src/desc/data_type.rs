@@ -8,7 +8,7 @@ use half::f16;
 
 /// `DML_TENSOR_DATA_TYPE`: the thirteen element types a tensor can be described with.
 ///
-/// Unsupported types exist so that errors can name them. [`crate::feature_level`] lists which operator takes which
+/// Unsupported types exist so that errors can name them. [`crate::desc::feature_level`] lists which operator takes which
 /// type.
 ///
 /// ```

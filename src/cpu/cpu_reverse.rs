@@ -2,10 +2,10 @@
 
 use bytemuck::Pod;
 
-use super::fill_value_sequence::typed;
+use super::cpu_fill::typed;
 use super::tile::{Element, Tile};
 use super::{for_each, Operands, Steps};
-use crate::plan::reverse_subsequences::{Axis, Dimension, Plan};
+use crate::plan::reverse_plan::{Axis, Dimension, Plan};
 
 /// Bytes of the widest element.
 const MAX_WIDTH: u32 = 8;

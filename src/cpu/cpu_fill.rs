@@ -6,7 +6,7 @@ use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
 
 use super::{for_each, Operands, Steps};
-use crate::plan::fill_value_sequence::{Arithmetic, Dimension, Plan};
+use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
 
 /// FLOAT16 elements that are computed in FLOAT32 at a time.
 const WIDENED: usize = 1024;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use crate::cuda::Launcher;
+use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
-use crate::feature_level::FeatureLevel;
 use crate::registry::{validate, Plan};
 use crate::trace::span;
 use crate::validate::ValidationErrors;

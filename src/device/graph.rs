@@ -1,11 +1,11 @@
 //! Graphs: dispatches that are recorded once and then launched together.
 
-use crate::binding::BindingTable;
 #[cfg(feature = "cuda")]
 use crate::cuda;
+use crate::device::binding::BindingTable;
+use crate::device::stream::Stream;
 use crate::device::Device;
 use crate::error::{DeviceError, DispatchError};
-use crate::stream::Stream;
 use crate::trace::span;
 
 /// Dispatches that are launched together, in order, at the host cost of one. This is a CUDA graph; DirectML's

@@ -1,9 +1,9 @@
 //! The plan of FILL_VALUE_SEQUENCE: the output's dimensions in memory order.
 
 use super::{follows, MergedDimension, Summary};
-use crate::data_type::TensorDataType;
+use crate::desc::data_type::TensorDataType;
+use crate::desc::layout;
 use crate::desc::FillValueSequenceDesc;
-use crate::layout;
 
 /// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,10 +78,6 @@ impl Plan {
             .map(|d| Dimension { size: output.sizes[d], stride: strides[d], step: steps[d] })
             .collect();
         Some(Self { arithmetic, start, delta, dimensions: merge(dimensions) })
-    }
-
-    pub fn runs_in_place(&self) -> bool {
-        false
     }
 
     pub fn summary(&self) -> Summary {

@@ -1,0 +1,92 @@
+//! Dispatch of bound operators: runs them on the CPU, or launches them on a GPU.
+
+use crate::cpu::Operands;
+#[cfg(feature = "cuda")]
+use crate::cuda::{Addresses, StreamHandle};
+use crate::device::binding::{BindingTable, BufferBinding};
+use crate::device::buffer::{lock_to_read, lock_to_write, Buffer};
+use crate::device::stream::Stream;
+#[cfg(feature = "cuda")]
+use crate::error::CudaError;
+use crate::error::DispatchError;
+use crate::trace::span;
+
+impl BindingTable {
+    /// Queues the operator on a stream of its device.
+    ///
+    /// On a GPU this returns when the kernel is queued. It does not allocate, copy or wait. On the CPU it returns when
+    /// the work is done. Work on one stream runs in the order of the calls.
+    ///
+    /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. If you capture the
+    /// stream into your own CUDA graph, keep the table, or its operator and buffers, until the last replay is done. A
+    /// [`Graph`](crate::Graph) keeps them itself.
+    pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
+        let device = self.operator().device();
+        span!(
+            "dispatch",
+            operator = self.operator().operator_type().name(),
+            device = device,
+            in_place = self.in_place()
+        );
+        if !stream.device().same_as(device) {
+            return Err(DispatchError::Device { found: stream.device().to_string(), required: device.to_string() });
+        }
+        #[cfg(feature = "cuda")]
+        if let Some(stream) = stream.cuda() {
+            return Ok(self.queue(stream.handle())?);
+        }
+        run_on_cpu(self);
+        Ok(())
+    }
+
+    /// Queues the launch on a stream of the operator's GPU. Does nothing for an operator of the CPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), CudaError> {
+        let Some(launcher) = self.operator().launcher() else { return Ok(()) };
+        // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
+        let address = |binding: &BufferBinding| {
+            binding.buffer.cuda_memory().map_or(0, |memory| memory.address() + binding.offset)
+        };
+        let inputs = self.operator().signature().by_position(self.inputs().iter().map(address));
+        let addresses = Addresses { inputs: &inputs, output: address(self.output()) };
+        launcher.launch(&addresses, self.in_place(), stream)
+    }
+}
+
+/// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint from
+/// the inputs or equal to the first.
+fn run_on_cpu(table: &BindingTable) {
+    let (output, signature) = (table.output(), table.operator().signature());
+    let totals = signature.inputs().iter().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
+    // The inputs that are separate from the output: in place, all but the first.
+    let read: Vec<_> = table.inputs().iter().zip(totals).skip(usize::from(table.in_place())).collect();
+
+    // Locks the buffers in the order of their addresses: otherwise two threads that each hold one buffer and want the
+    // other's would deadlock. A CPU operator binds only CPU buffers (binding.device).
+    let mut buffers: Vec<&Buffer> = read.iter().map(|(binding, _)| &binding.buffer).chain([&output.buffer]).collect();
+    buffers.sort_by_key(|buffer| buffer.host().map(std::ptr::from_ref));
+    buffers.dedup_by(|a, b| a.same_as(b));
+    let (mut written, mut others) = (None, Vec::new());
+    for buffer in buffers {
+        match buffer.host() {
+            Some(memory) if buffer.same_as(&output.buffer) => written = Some(lock_to_write(memory)),
+            Some(memory) => others.push((buffer, lock_to_read(memory))),
+            None => return,
+        }
+    }
+    let Some(mut written) = written else { return };
+
+    let (before, at_output) = written.bytes_mut().split_at_mut(output.offset as usize);
+    let (output_bytes, behind) = at_output.split_at_mut(signature.output.total_tensor_size_in_bytes as usize);
+    let bytes_of = |&(binding, total): &(&BufferBinding, usize)| -> &[u8] {
+        let offset = binding.offset as usize;
+        match others.iter().find(|(buffer, _)| buffer.same_as(&binding.buffer)) {
+            Some((_, memory)) => &memory.bytes()[offset..][..total],
+            None if binding.offset < output.offset => &before[offset..][..total],
+            None => &behind[offset - before.len() - output_bytes.len()..][..total],
+        }
+    };
+    let at_output = table.in_place().then_some(None);
+    let inputs = signature.by_position(at_output.into_iter().chain(read.iter().map(bytes_of).map(Some)));
+    table.operator().plan().run_on_cpu(Operands { inputs: &inputs, output: output_bytes });
+}

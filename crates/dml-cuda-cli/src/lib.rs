@@ -4,6 +4,7 @@ mod bench;
 mod completions;
 #[doc(hidden)]
 pub mod model;
+mod names;
 mod options;
 mod out;
 mod run;
@@ -19,8 +20,8 @@ use serde_json::json;
 use bench::runner::Asked;
 use bench::{baseline, kernel, report, suite, timing};
 use model::json;
-use options::{Command, Format, Options, Repeated, Versions};
-use out::{complain, say, shown};
+use options::{Command, Format, Options, Repeated};
+use out::{complain, shown};
 use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
@@ -85,13 +86,8 @@ fn printed(text: &[u8]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a model. It may come through a pipe, but not without end.
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    whole_file::read(std::fs::File::open(path)?, "; large data belongs in .npy files")
-}
-
 fn run_model(options: &Options) -> Result<ExitCode, String> {
-    for option in options.ignored.given() {
+    for option in &options.ignored {
         complain!("NOTE: --{option} has no meaning here");
     }
     for more in options.ignored_models() {
@@ -115,13 +111,13 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         let where_to = "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
     }
-    let text = read(path).map_err(|error| {
-        let meant =
-            path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound).and_then(options::suggestion);
-        in_file(format!(
-            "the model cannot be read: {error}{}",
-            meant.map(|meant| format!("; {meant}")).unwrap_or_default()
-        ))
+    // It may come through a pipe, but not without end.
+    let large = "; large data belongs in .npy files";
+    let text = std::fs::File::open(path).and_then(|file| whole_file::read(file, large)).map_err(|error| {
+        let absent = path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound);
+        let meant = absent.and_then(|word| options::mistyped(&[word.to_owned()]));
+        let meant = meant.map_or_else(String::new, |meant| format!("; {meant}"));
+        in_file(format!("the model cannot be read: {error}{meant}"))
     })?;
     let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
@@ -137,35 +133,18 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         None
     };
     if options.strict {
-        if without_mark.is_some() {
-            document.refuse("line 1: the document begins with a byte order mark, must begin with its text".to_owned());
-        }
-        refuse_paths(&document, path, options);
+        document.findings.borrow_mut().refused.extend(refused_around(path, without_mark.is_some(), options));
     }
     tell_findings(&document, options.strict, in_file)?;
     if options.validate {
-        return match &options.directml {
-            None => answers::at_level(&document, level, options.format),
-            Some(Versions::One(version)) => answers::as_version(&document, version, options.format),
-            Some(Versions::All) => answers::by_version(&document, options.format),
-        }
-        .map_err(in_file);
+        return answers::validate(&document, options).map_err(in_file);
     }
     if options.explain {
         let device = match options.target {
             Some(_) => Device::cpu(),
             None => choose_device(options.adapter.as_deref())?,
         };
-        let device = device.with_feature_level(level);
-        let planned_for = options.target.map_or_else(|| device.name().to_owned(), |target| target.to_string());
-        return answers::explain(&document, &planned_for, options.format, |desc| {
-            let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
-            match &options.target {
-                Some(target) => Ok(operator.explain(target)),
-                None => Ok(device.compile_operator(&operator).map_err(|error| error.to_string())?.explain()),
-            }
-        })
-        .map_err(in_file);
+        return answers::explain(&document, &device.with_feature_level(level), options).map_err(in_file);
     }
     let Some(model) = model else { return Ok(ExitCode::SUCCESS) };
     drop(document);
@@ -175,21 +154,25 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// DxDispatch tells a model by its name's ending, and ends an option's value at the first space.
-fn refuse_paths(document: &json::Document, model: &Path, options: &Options) {
+/// What DxDispatch refuses besides the model's values. It tells a model by its name's ending, and ends an option's value at the first space.
+fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
-    if !model.to_string_lossy().ends_with(".json") || has_space(model) {
-        document.refuse(format!("the model's path is '{}', must end in .json and have no space", model.display()));
+    let mut refused = Vec::new();
+    if has_mark {
+        refused.push("line 1: the document begins with a byte order mark, must begin with its text".to_owned());
     }
-    let others = [&options.input_path, &options.output_path].into_iter().flatten();
-    others.filter(|path| has_space(path)).for_each(|path| {
-        document.refuse(format!("a path is '{}', must have no space", path.display()));
-    });
+    if !model.to_string_lossy().ends_with(".json") || has_space(model) {
+        refused.push(format!("the model's path is '{}', must end in .json and have no space", model.display()));
+    }
+    for path in [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path)) {
+        refused.push(format!("a path is '{}', must have no space", path.display()));
+    }
+    refused
 }
 
 /// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
 fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(String) -> String) -> Result<(), String> {
-    let findings = document.findings();
+    let findings = document.findings.borrow();
     findings.warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
     if !strict {
         return Ok(());
@@ -239,32 +222,28 @@ fn show_adapters(format: Format) -> Result<(), String> {
         let properties = adapter.properties;
         let (major, minor) = properties.compute_capability;
         let driver = events::cuda_version(&properties);
-        if format == Format::Json {
-            events::line(&json!({
-                "event": "adapter",
-                "name": adapter.name,
-                "ordinal": adapter.ordinal,
-                "hardware": true,
-                "driver": driver,
-                "compute_capability": format!("{major}.{minor}"),
-                "multiprocessors": properties.multiprocessors,
-                "memory_bytes": properties.total_memory,
-            }))?;
-            continue;
-        }
-        say!("{}", adapter.name)?;
-        say!("-Ordinal: {}", adapter.ordinal)?;
-        say!("-Hardware: true")?;
-        say!("-Driver: {driver}")?;
-        say!("-Compute Capability: {major}.{minor}")?;
-        say!("-Multiprocessors: {}", properties.multiprocessors)?;
-        say!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30))?;
+        let event = json!({
+            "event": "adapter",
+            "name": adapter.name,
+            "ordinal": adapter.ordinal,
+            "hardware": true,
+            "driver": driver,
+            "compute_capability": format!("{major}.{minor}"),
+            "multiprocessors": properties.multiprocessors,
+            "memory_bytes": properties.total_memory,
+        });
+        let text = [
+            adapter.name,
+            format!("-Ordinal: {}", adapter.ordinal),
+            "-Hardware: true".to_owned(),
+            format!("-Driver: {driver}"),
+            format!("-Compute Capability: {major}.{minor}"),
+            format!("-Multiprocessors: {}", properties.multiprocessors),
+            format!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30)),
+        ];
+        events::tell(format, &event, text.join("\n"))?;
     }
-    if format == Format::Json {
-        return events::line(&json!({ "event": "adapter", "name": "CPU", "hardware": false }));
-    }
-    say!("CPU")?;
-    say!("-Hardware: false")
+    events::tell(format, &json!({ "event": "adapter", "name": "CPU", "hardware": false }), "CPU\n-Hardware: false")
 }
 
 fn show_dependencies(format: Format) -> Result<(), String> {
@@ -274,12 +253,10 @@ fn show_dependencies(format: Format) -> Result<(), String> {
         Err(error) => error.to_string(),
     };
     let version = env!("CARGO_PKG_VERSION");
-    if format == Format::Json {
-        return events::line(
-            &json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver }),
-        );
-    }
-    say!("dml-cuda {version}")?;
-    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
-    say!("-CUDA driver: {driver}")
+    let answered = recorded.join(", ");
+    events::tell(
+        format,
+        &json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver }),
+        format!("dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}"),
+    )
 }

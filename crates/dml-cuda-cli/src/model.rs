@@ -4,6 +4,7 @@ pub mod command;
 pub mod dispatchable;
 pub mod initial;
 pub mod json;
+pub mod node;
 pub mod npy;
 pub mod resource;
 pub mod strict;
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 use dml_cuda::OperatorDesc;
 
 use command::{Bindings, Command};
-use json::{Document, Node, Result};
+use json::{Document, Result};
+use node::Node;
 use resource::Resource;
 
 pub struct Dispatchable {
@@ -38,7 +40,7 @@ pub struct Model {
 
 /// Reads a whole model of a path, with its files in a folder. Finds every error in the file, and in files that it names, before anything runs.
 pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Model> {
-    let root = document.root();
+    let root = Node::root(document);
     let resource_nodes = members(&root, "resources")?;
     let dispatchable_nodes = members(&root, "dispatchables")?;
     let names = |nodes: &[(&'a str, Node)]| nodes.iter().map(|(name, _)| *name).collect::<HashSet<&'a str>>();
@@ -48,8 +50,12 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
 
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
-        let bindings = node.get_or("bindings", Bindings::new(), |node| command::bindings(node, &has_resource))?;
-        let compiled_as_graph = node.get("dmlCompileType")?.is_some_and(|mode| mode.kind() == "\"DmlCompileGraph\"");
+        let bindings = match node.get("bindings")? {
+            Some(bindings) => command::bindings(&bindings, &has_resource)?,
+            None => Bindings::new(),
+        };
+        let compiled_as_graph =
+            node.get("dmlCompileType")?.is_some_and(|mode| mode.string().is_ok_and(|mode| mode == "DmlCompileGraph"));
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiled_as_graph, bindings })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
@@ -74,7 +80,7 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
-    let nodes = members(&document.root(), "dispatchables")?;
+    let nodes = members(&Node::root(document), "dispatchables")?;
     Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
 }
 

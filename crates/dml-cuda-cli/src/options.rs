@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
 use crate::bench::{report, suite};
-use ignored::IgnoredOptions;
+use crate::names::{likeness, nearest};
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
 /// on an NVIDIA GPU or on the CPU.
@@ -121,22 +121,27 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    #[command(flatten)]
-    pub ignored: IgnoredOptions,
+    /// The names of given options that have no meaning here
+    #[arg(skip)]
+    pub ignored: Vec<&'static str>,
 }
 
 impl Options {
     /// Reads the command line. An error suggests the command that a mistyped word may mean.
     pub fn read() -> Result<Self, clap::Error> {
-        let said = || mistyped(words());
-        let matches = Self::command().try_get_matches().map_err(|error| match said() {
-            Some(said) if error.use_stderr() => usage(said),
-            _ => error,
-        })?;
-        let options = Self::from_arg_matches(&matches)?;
-        match said() {
-            Some(said) if !options.more_models.is_empty() => Err(usage(said)),
-            _ => Ok(options),
+        let read = ignored::accepted_by(Self::command()).try_get_matches().and_then(|matches| {
+            let ignored = ignored::given(&matches);
+            Ok(Self { ignored, ..Self::from_arg_matches(&matches)? })
+        });
+        let is_odd = match &read {
+            Ok(options) => !options.more_models.is_empty(),
+            Err(error) => error.use_stderr(),
+        };
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = words.take_while(|word| word != "--").collect();
+        match mistyped(&words).filter(|_| is_odd) {
+            Some(said) => Err(Self::command().error(clap::error::ErrorKind::InvalidSubcommand, said)),
+            None => read,
         }
     }
 
@@ -152,41 +157,20 @@ impl Options {
     }
 }
 
-/// The words of the command line, without the program's name.
-fn words() -> impl Iterator<Item = String> {
-    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
-}
-
-fn usage(said: String) -> clap::Error {
-    Options::command().error(clap::error::ErrorKind::InvalidSubcommand, said)
-}
-
 /// The message for a word that resembles a command, if no command is given.
-fn mistyped(words: impl Iterator<Item = String>) -> Option<String> {
-    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+pub fn mistyped(words: &[String]) -> Option<String> {
     let command = Options::command();
-    let names: Vec<&str> =
-        command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();
+    let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
     if words.iter().any(|word| names.contains(&word.as_str())) {
         return None;
     }
-    let (word, name) = words.iter().find_map(|word| Some((word, nearly(word, &names)?)))?;
-    Some(format!("there is no command '{word}'; did you mean '{name}'?"))
-}
-
-/// The command that a mistyped word may mean.
-pub fn suggestion(word: &str) -> Option<String> {
-    mistyped(std::iter::once(word.to_owned()))
-}
-
-fn nearly<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     // A word with a dot or a folder is the name of a file.
-    if word.contains(['.', '/', '\\']) {
-        return None;
-    }
-    let word = word.to_lowercase();
-    let likeness = |name: &&str| strsim::jaro_winkler(&word, name);
-    names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|name| likeness(name) > 0.85)
+    let (word, name) = words.iter().filter(|word| !word.contains(['.', '/', '\\'])).find_map(|word| {
+        let name = nearest(word, &names).filter(|name| likeness(word, name) > 0.85)?;
+        Some((word, name))
+    })?;
+    Some(format!("there is no command '{word}'; did you mean '{name}'?"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use dml_cuda::TensorDataType;
 
-use super::json::{Node, Result};
+use super::json::Result;
+use super::node::Node;
 use super::resource::is_image;
 
 pub enum Command {
@@ -75,7 +76,7 @@ pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn F
         }),
         "print" => Ok(Command::Print {
             resource: known("resource", resources, "resource")?,
-            verbose: node.get_or("verbose", false, |node| node.boolean())?,
+            verbose: node.get("verbose")?.map_or(Ok(false), |node| node.boolean())?,
         }),
         "writefile" => Ok(Command::WriteFile {
             resource: known("resource", resources, "resource")?,
@@ -93,7 +94,7 @@ const MEMBERS: [&str; 8] =
 /// Only shaders have thread groups, but DxDispatch reads them of every command.
 fn refuse_thread_groups(node: &Node) -> Result<()> {
     let Some(groups) = node.member("threadGroupCount")? else { return Ok(()) };
-    if !groups.each(|count| count.u32()).is_ok_and(|groups| groups.len() == 3) {
+    if !groups.each(|count| count.unsigned::<u32>()).is_ok_and(|groups| groups.len() == 3) {
         groups.refuse(groups.kind(), "an array of 3 integers");
     }
     Ok(())
@@ -145,9 +146,9 @@ fn binding(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Source> {
             "counter",
             "counterOffsetBytes",
         ])?;
-        source.offset = node.optional_u64("elementOffset")?.unwrap_or(0);
-        node.optional_u64("elementCount")?;
-        source.element_size = node.optional_u64("elementSizeInBytes")?.filter(|&size| size > 0);
+        source.offset = node.optional("elementOffset")?.unwrap_or(0);
+        node.optional::<u64>("elementCount")?;
+        source.element_size = node.optional("elementSizeInBytes")?.filter(|&size| size > 0);
         refuse_shader_members(node, resources)?;
     }
     Ok(source)
@@ -155,7 +156,7 @@ fn binding(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Source> {
 
 /// Members for shaders, which DxDispatch reads of every binding.
 fn refuse_shader_members(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<()> {
-    if let Some(offset) = node.member("counterOffsetBytes")?.filter(|offset| offset.u64().is_err()) {
+    if let Some(offset) = node.member("counterOffsetBytes")?.filter(|offset| offset.unsigned::<u64>().is_err()) {
         offset.refuse(offset.kind(), "an integer of 0 or more");
     }
     if let Some(format) = node.member("format")?.filter(|format| !format.string().is_ok_and(is_dxgi_format)) {

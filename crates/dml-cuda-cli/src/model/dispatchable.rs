@@ -4,18 +4,18 @@ use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorDataType,
     TensorFlags,
 };
-use half::f16;
 use serde_json::{json, Value};
 
-use super::json::{Node, Result};
-use super::value;
+use super::json::Result;
+use super::node::Node;
+use super::value::{self, Number};
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {
     let (lower, upper) = (node.get("type")?, node.get("Type")?);
     match (&lower, &upper) {
         (None, _) => node.refuse("without \"type\"", "an object that has it, in lower case"),
-        (Some(lower), Some(upper)) if lower.kind() != upper.kind() => {
+        (Some(lower), Some(upper)) if lower.kind().to_string() != upper.kind().to_string() => {
             upper.refuse(upper.kind(), "the same as \"type\", or left out");
         }
         _ => {}
@@ -68,7 +68,9 @@ fn refuse_options(node: &Node) -> Result<()> {
             false => refuse(&flags)?,
         }
     }
-    if let Some(mode) = node.member("dmlCompileType")?.filter(|mode| mode.kind() != "\"DmlCompileOp\"") {
+    if let Some(mode) =
+        node.member("dmlCompileType")?.filter(|mode| !mode.string().is_ok_and(|mode| mode == "DmlCompileOp"))
+    {
         // DxDispatch was recorded to crash in the other mode.
         mode.refuse(mode.kind(), "\"DmlCompileOp\", or left out");
     }
@@ -96,7 +98,7 @@ fn reverse_subsequences(desc: &Node, around: &[&str]) -> Result<ReverseSubsequen
         input_tensor: tensor(&desc.require("InputTensor")?)?,
         sequence_lengths_tensor: tensor(&desc.require("SequenceLengthsTensor")?)?,
         output_tensor: tensor(&desc.require("OutputTensor")?)?,
-        axis: desc.require("Axis")?.u32()?,
+        axis: desc.require("Axis")?.unsigned()?,
     })
 }
 
@@ -106,8 +108,8 @@ pub fn write(desc: &OperatorDesc) -> Value {
         OperatorDesc::FillValueSequence(fill) => json!({
             "OutputTensor": write_tensor(&fill.output_tensor),
             "ValueDataType": fill.value_data_type.name(),
-            "ValueStart": write_scalar(fill.value_start.to_bits(), fill.value_data_type),
-            "ValueDelta": write_scalar(fill.value_delta.to_bits(), fill.value_data_type),
+            "ValueStart": Number::new(fill.value_start.to_bits(), fill.value_data_type),
+            "ValueDelta": Number::new(fill.value_delta.to_bits(), fill.value_data_type),
         }),
         OperatorDesc::ReverseSubsequences(reverse) => json!({
             "InputTensor": write_tensor(&reverse.input_tensor),
@@ -153,7 +155,7 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     ])?;
     desc.require("Sizes")?;
     let sizes = desc.optional_list("Sizes")?.unwrap_or_default();
-    let count = desc.optional_u32("DimensionCount")?.filter(|count| *count as usize != sizes.len());
+    let count = desc.optional::<u32>("DimensionCount")?.filter(|count| *count as usize != sizes.len());
     if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")?) {
         return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));
     }
@@ -163,11 +165,11 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
         Some(strides) => BufferTensorDesc::strided(data_type, &sizes, strides),
         None => BufferTensorDesc::packed(data_type, &sizes),
     };
-    if let Some(total) = desc.optional_u64("TotalTensorSizeInBytes")? {
+    if let Some(total) = desc.optional("TotalTensorSizeInBytes")? {
         tensor.total_tensor_size_in_bytes = total;
     }
-    tensor.guaranteed_base_offset_alignment = desc.optional_u32("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
-    tensor.flags = desc.get_or("Flags", TensorFlags::None, flags)?;
+    tensor.guaranteed_base_offset_alignment = desc.optional("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
+    tensor.flags = desc.get("Flags")?.map_or(Ok(TensorFlags::None), |node| flags(&node))?;
     Ok(tensor)
 }
 
@@ -195,20 +197,4 @@ pub fn write_tensor(desc: &BufferTensorDesc) -> Value {
         tensor["Strides"] = json!(strides);
     }
     tensor
-}
-
-/// A scalar of the type with those bits. DxDispatch refuses a negative number for an unsigned type.
-fn write_scalar(bits: u64, data_type: TensorDataType) -> Value {
-    match data_type {
-        TensorDataType::Float32 => json!(f32::from_bits(bits as u32)),
-        TensorDataType::Float16 => json!(f16::from_bits(bits as u16).to_f64()),
-        TensorDataType::Int8 => json!(bits as i8),
-        TensorDataType::Int16 => json!(bits as i16),
-        TensorDataType::Int32 => json!(bits as i32),
-        TensorDataType::Int64 => json!(bits as i64),
-        TensorDataType::UInt8 => json!(bits as u8),
-        TensorDataType::UInt16 => json!(bits as u16),
-        TensorDataType::UInt32 => json!(bits as u32),
-        _ => json!(bits),
-    }
 }

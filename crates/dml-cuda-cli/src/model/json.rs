@@ -1,12 +1,9 @@
-//! Typed access to a JSON document in which every error names the place: `resources.A.initialValues[3]`.
-//!
-//! Like DxDispatch, this accepts comments and trailing commas. Numbers stay text until their type is known, so that 64-bit integers keep
-//! all digits. Readers record in the document what DxDispatch would refuse; `--strict` makes that an error.
+//! JSON documents, with comments and trailing commas as in DxDispatch. Numbers stay text until their type is known, so that 64-bit
+//! integers keep all digits.
 
 use std::borrow::Cow;
-use std::cell::{Ref, RefCell};
+use std::cell::RefCell;
 use std::fmt;
-use std::rc::Rc;
 
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
@@ -19,11 +16,11 @@ pub type Result<T> = std::result::Result<T, String>;
 /// The most values inside each other.
 const DEEPEST: usize = 256;
 
-/// A parsed document, and what its readers found.
+/// A parsed document, and what its readers found. They record what DxDispatch would refuse; `--strict` makes that an error.
 pub struct Document<'a> {
     text: &'a str,
-    value: Value<'a>,
-    findings: RefCell<Findings>,
+    pub value: Value<'a>,
+    pub findings: RefCell<Findings>,
 }
 
 /// What a reader of the model should know.
@@ -40,11 +37,11 @@ pub struct Findings {
 pub struct Value<'a> {
     /// The byte at which it begins, and the line of that byte.
     at: usize,
-    line: usize,
-    kind: Kind<'a>,
+    pub line: usize,
+    pub kind: Kind<'a>,
 }
 
-enum Kind<'a> {
+pub enum Kind<'a> {
     Null,
     Boolean(bool),
     Number(&'a str),
@@ -52,6 +49,20 @@ enum Kind<'a> {
     Object(Vec<(Cow<'a, str>, Value<'a>)>),
     /// Its elements are not kept but read from the text again, because there may be millions.
     Array,
+}
+
+/// The value in words, for messages.
+impl fmt::Display for Kind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "\"{}\"", shown(text)),
+            Self::Number(text) => f.write_str(&shown(text)),
+            Self::Boolean(value) => value.fmt(f),
+            Self::Null => f.write_str("null"),
+            Self::Object(_) => f.write_str("an object"),
+            Self::Array => f.write_str("an array"),
+        }
+    }
 }
 
 /// Parses a document; an error names line and column.
@@ -68,6 +79,15 @@ pub fn parse(text: &str) -> Result<Document<'_>> {
     }
     let findings = Findings { refused: parser.refused, ..Findings::default() };
     Ok(Document { text, value, findings: RefCell::new(findings) })
+}
+
+impl<'a> Document<'a> {
+    /// Calls `read` with each element of an array.
+    pub fn elements(&self, array: &Value, read: impl FnMut(Value<'a>) -> Result<()>) -> Result<()> {
+        let mut parser = Parser::new(self.text, array.at, array.line);
+        parser.next()?;
+        parser.array(0, read).map(drop)
+    }
 }
 
 struct Parser<'a> {
@@ -148,324 +168,44 @@ impl<'a> Parser<'a> {
 
     fn object(&mut self, depth: usize) -> Result<Kind<'a>> {
         let mut members = Vec::new();
-        self.next()?;
-        while self.token != Some(Token::CloseBrace) {
-            let Some(Token::String(name)) = self.token.take() else {
-                return Err(self.error("expected a member's name in double quotes, or the object's end"));
+        self.list(&Token::CloseBrace, |parser| {
+            let Some(Token::String(name)) = parser.token.take() else {
+                return Err(parser.error("expected a member's name in double quotes, or the object's end"));
             };
-            self.next()?;
-            if self.token != Some(Token::Colon) {
-                return Err(self.error("expected a colon after a member's name"));
+            parser.next()?;
+            if parser.token != Some(Token::Colon) {
+                return Err(parser.error("expected a colon after a member's name"));
             }
-            self.next()?;
-            members.push((name, self.value(depth + 1)?));
-            self.separator(&Token::CloseBrace)?;
-        }
+            parser.next()?;
+            members.push((name, parser.value(depth + 1)?));
+            Ok(())
+        })?;
         Ok(Kind::Object(members))
     }
 
     /// Calls `read` with each element.
     fn array(&mut self, depth: usize, mut read: impl FnMut(Value<'a>) -> Result<()>) -> Result<Kind<'a>> {
-        self.next()?;
-        while self.token != Some(Token::CloseBracket) {
-            read(self.value(depth + 1)?)?;
-            self.separator(&Token::CloseBracket)?;
-        }
+        self.list(&Token::CloseBracket, |parser| read(parser.value(depth + 1)?))?;
         Ok(Kind::Array)
     }
 
-    /// Goes behind a comma, or to the end of an object or an array.
-    fn separator(&mut self, end: &Token) -> Result<()> {
+    /// Calls `read` at each entry, up to the end of an object or an array.
+    fn list(&mut self, end: &Token, mut read: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.next()?;
-        match &self.token {
-            Some(Token::Comma) => self.next(),
-            token if token.as_ref() == Some(end) => Ok(()),
-            _ => Err(self.error("expected a comma")),
+        while self.token.as_ref() != Some(end) {
+            read(self)?;
+            self.next()?;
+            if self.token == Some(Token::Comma) {
+                self.next()?;
+            } else if self.token.as_ref() != Some(end) {
+                return Err(self.error("expected a comma"));
+            }
         }
+        Ok(())
     }
 }
 
 fn lower_first(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
-}
-
-impl<'a> Document<'a> {
-    pub fn root(&self) -> Node<'_> {
-        Node { value: &self.value, path: Path::Root, document: self }
-    }
-
-    pub fn findings(&self) -> Ref<'_, Findings> {
-        self.findings.borrow()
-    }
-
-    /// Records what is not a place in the document.
-    pub fn refuse(&self, why: String) {
-        self.findings.borrow_mut().refused.push(why);
-    }
-}
-
-/// A value, and its place in the document.
-#[derive(Clone)]
-pub struct Node<'a> {
-    value: &'a Value<'a>,
-    path: Path<'a>,
-    document: &'a Document<'a>,
-}
-
-/// Where a value is, from the root on.
-#[derive(Clone)]
-enum Path<'a> {
-    Root,
-    Member(Rc<Path<'a>>, &'a str),
-    Element(Rc<Path<'a>>, usize),
-}
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Root => Ok(()),
-            Self::Member(parent, name) if matches!(**parent, Self::Root) => f.write_str(name),
-            Self::Member(parent, name) => write!(f, "{parent}.{name}"),
-            Self::Element(array, index) => write!(f, "{array}[{index}]"),
-        }
-    }
-}
-
-impl<'a> Node<'a> {
-    /// An error about this value.
-    pub fn error(&self, found: impl fmt::Display, required: impl fmt::Display) -> String {
-        format!("{} is {found}, must be {required}", self.place())
-    }
-
-    fn place(&self) -> String {
-        let line = self.value.line;
-        match &*self.path.to_string() {
-            "" => format!("line {line}: the document"),
-            path => format!("line {line}: {}", shown(path)),
-        }
-    }
-
-    /// Records that DxDispatch would refuse this value, or run with another.
-    pub fn refuse(&self, found: impl fmt::Display, required: impl fmt::Display) {
-        self.document.refuse(self.error(found, required));
-    }
-
-    /// Records that DxDispatch accepts this value but does something else.
-    pub fn differs(&self, found: impl fmt::Display, required: impl fmt::Display) {
-        self.document.findings.borrow_mut().differing.push(self.error(found, required));
-    }
-
-    /// The value as text without spaces.
-    pub fn compact(&self) -> String {
-        let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        match &self.value.kind {
-            Kind::Text(text) => quoted(text),
-            Kind::Object(_) => {
-                let members = self.members().unwrap_or_default();
-                let members = members.iter().map(|(name, member)| format!("{}:{}", quoted(name), member.compact()));
-                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-            }
-            Kind::Array => {
-                let elements = self.each(|element| Ok(element.compact()));
-                format!("[{}]", elements.unwrap_or_default().join(","))
-            }
-            _ => self.kind(),
-        }
-    }
-
-    /// The value in words, for messages.
-    pub fn kind(&self) -> String {
-        match &self.value.kind {
-            Kind::Text(text) => format!("\"{}\"", shown(text)),
-            Kind::Number(text) => shown(text),
-            Kind::Boolean(value) => value.to_string(),
-            Kind::Null => "null".to_owned(),
-            Kind::Object(_) => "an object".to_owned(),
-            Kind::Array => "an array".to_owned(),
-        }
-    }
-
-    pub fn is_object(&self) -> bool {
-        matches!(self.value.kind, Kind::Object(_))
-    }
-
-    pub fn is_array(&self) -> bool {
-        matches!(self.value.kind, Kind::Array)
-    }
-
-    pub fn is_text(&self) -> bool {
-        matches!(self.value.kind, Kind::Text(_))
-    }
-
-    /// The text of a number.
-    pub fn digits(&self) -> Option<&'a str> {
-        match self.value.kind {
-            Kind::Number(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn is_null(&self) -> bool {
-        matches!(self.value.kind, Kind::Null)
-    }
-
-    /// The members of an object, in the document's order.
-    pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>> {
-        let Kind::Object(members) = &self.value.kind else { return Err(self.error(self.kind(), "an object")) };
-        let parent = Rc::new(self.path.clone());
-        let member = |(name, value): &'a (Cow<'a, str>, Value<'a>)| {
-            let path = Path::Member(parent.clone(), name);
-            (&**name, Node { value, path, document: self.document })
-        };
-        Ok(members.iter().map(member).collect())
-    }
-
-    /// A member of an object, also if it is null.
-    pub fn member(&self, name: &str) -> Result<Option<Node<'a>>> {
-        let mut found = self.members()?.into_iter().filter(|(found, _)| *found == name).map(|(_, member)| member);
-        let first = found.next();
-        match found.next() {
-            Some(second) => Err(second.error("given a second time", "given once")),
-            None => Ok(first),
-        }
-    }
-
-    /// A member of an object, unless absent or null.
-    pub fn get(&self, name: &str) -> Result<Option<Node<'a>>> {
-        Ok(self.member(name)?.filter(|member| !member.is_null()))
-    }
-
-    /// The same. DxDispatch refuses this member as null.
-    pub fn get_not_null(&self, name: &str, required: &str) -> Result<Option<Node<'a>>> {
-        let member = self.member(name)?;
-        if let Some(null) = member.as_ref().filter(|member| member.is_null()) {
-            null.refuse("null", required);
-        }
-        Ok(member.filter(|member| !member.is_null()))
-    }
-
-    /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of members that nothing reads.
-    pub fn check_names(&self, names: &[&str]) -> Result<()> {
-        for (found, member) in self.members()? {
-            if names.contains(&found) {
-                continue;
-            }
-            if let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(found)) {
-                let required = format!("spelled \"{name}\", or left out");
-                return Err(member.error(format!("spelled \"{}\"", shown(found)), required));
-            }
-            let likeness = |name: &str| strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase());
-            let nearest = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-            let nearest = nearest.map_or_else(String::new, |name| format!("; the nearest name is \"{name}\""));
-            let found = shown(found);
-            let warning = format!("{} is a member \"{found}\", which nothing reads{nearest}", member.place());
-            self.document.findings.borrow_mut().warnings.push(warning);
-        }
-        Ok(())
-    }
-
-    /// A required member of an object.
-    pub fn require(&self, name: &str) -> Result<Node<'a>> {
-        self.get(name)?.ok_or_else(|| self.error(format!("without the member {name}"), "an object that has it"))
-    }
-
-    /// Reads each element of an array.
-    pub fn each<T>(&self, mut read: impl FnMut(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
-        if !self.is_array() {
-            return Err(self.error(self.kind(), "an array"));
-        }
-        let mut parser = Parser::new(self.document.text, self.value.at, self.value.line);
-        parser.next()?;
-        let array = Rc::new(self.path.clone());
-        let mut all = Vec::new();
-        parser.array(0, |value| {
-            let path = Path::Element(array.clone(), all.len());
-            all.push(read(&Node { value: &value, path, document: self.document })?);
-            Ok(())
-        })?;
-        Ok(all)
-    }
-
-    pub fn string(&self) -> Result<&'a str> {
-        match &self.value.kind {
-            Kind::Text(text) => Ok(text),
-            _ => Err(self.error(self.kind(), "a string")),
-        }
-    }
-
-    pub fn boolean(&self) -> Result<bool> {
-        match self.value.kind {
-            Kind::Boolean(value) => Ok(value),
-            _ => Err(self.error(self.kind(), "true or false")),
-        }
-    }
-
-    /// A number without a fraction. Accepts `2.0` and `1e3` too, which DxDispatch refuses.
-    pub fn integer(&self) -> Result<i128> {
-        let failed = || self.error(self.kind(), "an integer");
-        let number = self.digits().ok_or_else(failed)?;
-        if let Ok(integer) = number.parse() {
-            return Ok(integer);
-        }
-        // Floats are exact integers up to 2^53. Beyond that only the integer notation is exact.
-        let float: f64 = number.parse().map_err(|_| failed())?;
-        if float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0 {
-            self.refuse(self.kind(), "an integer without a fraction or an exponent");
-            Ok(float as i128)
-        } else {
-            Err(failed())
-        }
-    }
-
-    /// An integer of an unsigned type.
-    pub fn unsigned<T: TryFrom<i128> + fmt::Display>(&self, maximum: T) -> Result<T> {
-        let integer = self.integer()?;
-        if self.digits().is_some_and(|digits| integer == 0 && digits.starts_with('-')) {
-            self.refuse(self.kind(), "0");
-        }
-        T::try_from(integer).map_err(|_| self.error(integer, format!("from 0 to {maximum}")))
-    }
-
-    pub fn u32(&self) -> Result<u32> {
-        self.unsigned(u32::MAX)
-    }
-
-    pub fn u64(&self) -> Result<u64> {
-        self.unsigned(u64::MAX)
-    }
-
-    /// A member that is an integer of 0 or more. DxDispatch refuses null.
-    pub fn optional_u64(&self, name: &str) -> Result<Option<u64>> {
-        self.get_not_null(name, "an integer of 0 or more")?.map(|member| member.u64()).transpose()
-    }
-
-    pub fn optional_u32(&self, name: &str) -> Result<Option<u32>> {
-        self.get_not_null(name, "an integer of 0 or more")?.map(|member| member.u32()).transpose()
-    }
-
-    /// A member that is a list of such integers.
-    pub fn optional_list(&self, name: &str) -> Result<Option<Vec<u32>>> {
-        self.get_not_null(name, "an array of integers")?.map(|list| list.each(|element| element.u32())).transpose()
-    }
-
-    /// A number, or one of the strings "nan", "inf" and "-inf".
-    pub fn float(&self) -> Result<f64> {
-        let failed = || self.error(self.kind(), "a number, \"nan\", \"inf\" or \"-inf\"");
-        match &self.value.kind {
-            Kind::Number(text) => text.parse().map_err(|_| failed()),
-            Kind::Text(text) => match text.to_ascii_lowercase().as_str() {
-                "nan" => Ok(f64::NAN),
-                "inf" => Ok(f64::INFINITY),
-                "-inf" => Ok(f64::NEG_INFINITY),
-                _ => Err(failed()),
-            },
-            _ => Err(failed()),
-        }
-    }
-
-    /// Reads a member with `read`. Returns `default` if it is absent or null.
-    pub fn get_or<T>(&self, name: &str, default: T, read: impl FnOnce(&Node<'a>) -> Result<T>) -> Result<T> {
-        self.get(name)?.map_or(Ok(default), |node| read(&node))
-    }
 }

@@ -4,8 +4,9 @@ use dml_cuda::{FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, Sca
 use half::f16;
 
 use super::command::{Bindings, Command};
-use super::json::{Node, Result};
-use super::value::truncated;
+use super::json::Result;
+use super::node::Node;
+use super::value::{from_bytes, truncated};
 use super::Model;
 
 /// Looks at each dispatch with what it is bound to. Records findings at the commands' nodes.
@@ -79,7 +80,7 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
     }
     let value = |at: u64| {
         let element = bytes.get((at * width) as usize..).and_then(|bytes| bytes.get(..width as usize));
-        element.unwrap_or_default().iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte))
+        from_bytes(element.unwrap_or_default())
     };
     let longest = greatest(&dims, 0, &value);
     if longest <= axis_size.into() {

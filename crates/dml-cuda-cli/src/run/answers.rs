@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use dml_cuda::{
-    validate, validate_as, DirectMlVersion, ExplainedLaunch, ExplainedMode, Explanation, FeatureLevel, OperatorDesc,
-    ValidationError, ValidationErrors,
+    validate_as, Device, DirectMlVersion, ExplainedLaunch, ExplainedMode, Explanation, OperatorDesc, ValidationError,
+    ValidationErrors,
 };
 use serde_json::{json, Value};
 
 use crate::model;
 use crate::model::json::Document;
-use crate::options::Format;
+use crate::options::{Format, Options, Versions};
 use crate::out::{self, shown};
 
 /// The answer about a dispatchable.
@@ -51,18 +51,21 @@ fn print(
     Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Answers which rules each dispatchable breaks at this level.
-pub fn at_level(document: &Document, level: FeatureLevel, format: Format) -> Result<ExitCode, String> {
-    verdicts(document, "", format, |desc| validate(desc, level).map(|()| Vec::new()))
-}
-
-/// The same for a version of DirectML. Adds a note for each case that the version accepts but computes wrongly.
-pub fn as_version(document: &Document, version: &DirectMlVersion, format: Format) -> Result<ExitCode, String> {
-    let by = format!(" by DirectML {version}");
-    verdicts(document, &by, format, |desc| {
-        let caveats = validate_as(desc, version)?;
-        Ok(caveats.iter().map(|caveat| format!("note: {caveat}")).collect())
-    })
+/// Answers whether each dispatchable is accepted, and which rules it breaks.
+pub fn validate(document: &Document, options: &Options) -> Result<ExitCode, String> {
+    match &options.directml {
+        None => verdicts(document, "", options.format, |desc| {
+            dml_cuda::validate(desc, options.feature_level).map(|()| Vec::new())
+        }),
+        Some(Versions::One(version)) => {
+            verdicts(document, &format!(" by DirectML {version}"), options.format, |desc| {
+                // What the version accepts but computes wrongly.
+                let caveats = validate_as(desc, version)?;
+                Ok(caveats.iter().map(|caveat| format!("note: {caveat}")).collect())
+            })
+        }
+        Some(Versions::All) => by_version(document, options.format),
+    }
 }
 
 fn verdicts(
@@ -100,7 +103,7 @@ fn error_data(error: &ValidationError) -> Value {
 
 /// Answers which recorded versions accept each dispatchable. Adds a line for each range of versions that rejects it, with the first broken
 /// rule.
-pub fn by_version(document: &Document, format: Format) -> Result<ExitCode, String> {
+fn by_version(document: &Document, format: Format) -> Result<ExitCode, String> {
     print(document, "", format, |desc| {
         let (verdict, lines, event) = match desc {
             Ok(desc) => versions_of(&desc),
@@ -147,15 +150,18 @@ fn versions_of(desc: &OperatorDesc) -> (String, Vec<String>, Value) {
     (accepting, lines, json!({ "event": "versions", "verdicts": verdicts }))
 }
 
-/// Answers how each dispatchable would run on the target, or which rules it breaks.
-pub fn explain(
-    document: &Document,
-    target: &str,
-    format: Format,
-    plan: impl Fn(OperatorDesc) -> Result<Explanation, String>,
-) -> Result<ExitCode, String> {
-    print(document, &format!("Planned for '{target}'\n"), format, |desc| {
-        let explained = desc.and_then(&plan);
+/// Answers how each dispatchable would run on the target or the device, or which rules it breaks.
+pub fn explain(document: &Document, device: &Device, options: &Options) -> Result<ExitCode, String> {
+    let target = options.target.map_or_else(|| device.name().to_owned(), |target| target.to_string());
+    let plan = |desc| -> Result<Explanation, String> {
+        let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
+        match &options.target {
+            Some(target) => Ok(operator.explain(target)),
+            None => Ok(device.compile_operator(&operator).map_err(|error| error.to_string())?.explain()),
+        }
+    };
+    print(document, &format!("Planned for '{target}'\n"), options.format, |desc| {
+        let explained = desc.and_then(plan);
         let text = explained.as_ref().map_or_else(String::clone, Explanation::to_string);
         let event = match &explained {
             Ok(plan) => {

@@ -1,16 +1,26 @@
 //! The output of a run: DxDispatch's lines, or with `--format json` one object per line.
 
+use std::fmt::Display;
+
 use dml_cuda::{Device, TensorDataType};
 use serde_json::{json, Value};
 
 use super::samples::{report, Samples};
-use crate::model::value::print_element;
+use crate::model::value::{from_bytes, Number};
 use crate::options::{Format, Options};
 use crate::out::{self, say, shown};
 
 /// Writes an object as one line.
 pub fn line(event: &Value) -> Result<(), String> {
     out::with(|out| writeln!(out, "{event}"))
+}
+
+/// Writes an event as one line of JSON, or the same as text.
+pub fn tell(format: Format, event: &Value, text: impl Display) -> Result<(), String> {
+    match format {
+        Format::Json => line(event),
+        Format::Text => say!("{text}"),
+    }
 }
 
 /// The first event: the device, and how samples are taken on it.
@@ -62,11 +72,12 @@ impl Printer<'_> {
         self.options.format == Format::Json
     }
 
+    fn tell(&self, event: Value, text: impl Display) -> Result<(), String> {
+        tell(self.options.format, &event, text)
+    }
+
     pub fn running_on(&self, on: &Device) -> Result<(), String> {
-        if self.is_json() {
-            return line(&device(on, !self.options.no_graph));
-        }
-        say!("Running on '{}'", on.name())
+        self.tell(device(on, !self.options.no_graph), format_args!("Running on '{}'", on.name()))
     }
 
     pub fn compiles(&self, as_graph: bool) -> Result<(), String> {
@@ -78,13 +89,11 @@ impl Printer<'_> {
     }
 
     pub fn initialized(&self, name: &str, milliseconds: f64) -> Result<(), String> {
-        if self.is_json() {
-            return line(&json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds }));
+        if !self.is_json() && self.options.timing_verbosity == 0 {
+            return Ok(());
         }
-        if self.options.timing_verbosity >= 1 {
-            say!("Initialize '{}': {milliseconds:.4} ms", shown(name))?;
-        }
-        Ok(())
+        let event = json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds });
+        self.tell(event, format_args!("Initialize '{}': {milliseconds:.4} ms", shown(name)))
     }
 
     pub fn dispatched(&self, name: &str, samples: &Samples) -> Result<(), String> {
@@ -96,7 +105,7 @@ impl Printer<'_> {
 
     pub fn resource(&self, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
         let width = (data_type.size_in_bits() / 8) as usize;
-        let elements = bytes.chunks_exact(width);
+        let elements = bytes.chunks_exact(width).map(from_bytes);
         if self.is_json() {
             return out::with(|out| {
                 write!(
@@ -105,7 +114,7 @@ impl Printer<'_> {
                     json!(name)
                 )?;
                 for (n, element) in elements.enumerate() {
-                    let text = print_element(element, data_type);
+                    let text = Number::new(element, data_type).to_string();
                     // NaN and infinities are strings, because JSON has no numbers for them.
                     let quote = if text.contains(['n', 'i']) { "\"" } else { "" };
                     write!(out, "{}{quote}{text}{quote}", if n == 0 { "" } else { "," })?;
@@ -117,12 +126,11 @@ impl Printer<'_> {
         out::with(|out| {
             write!(out, "Resource '{}':{}", shown(name), if verbose { "\n" } else { " " })?;
             for (n, element) in elements.enumerate() {
-                let text = print_element(element, data_type);
+                let number = Number::new(element, data_type);
                 if verbose {
-                    let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
-                    writeln!(out, "[{n:index_width$}] {text} (0x{bits:digits$X})", digits = width * 2)?;
+                    writeln!(out, "[{n:index_width$}] {number} (0x{element:digits$X})", digits = width * 2)?;
                 } else {
-                    write!(out, "{}{text}", if n == 0 { "" } else { ", " })?;
+                    write!(out, "{}{number}", if n == 0 { "" } else { ", " })?;
                 }
             }
             writeln!(out)
@@ -130,30 +138,27 @@ impl Printer<'_> {
     }
 
     pub fn written(&self, name: &str, path: &str) -> Result<(), String> {
-        if self.is_json() {
-            return line(&json!({ "event": "write", "resource": name, "path": path }));
-        }
-        say!("Resource '{}' written to '{}'", shown(name), shown(path))
+        let event = json!({ "event": "write", "resource": name, "path": path });
+        self.tell(event, format_args!("Resource '{}' written to '{}'", shown(name), shown(path)))
     }
 
     /// Printed before each command, with `--print_commands`.
     pub fn command_begins(&self, n: usize, text: &str) -> Result<(), String> {
-        match (self.options.print_commands, self.is_json()) {
-            (false, _) => Ok(()),
-            (true, true) => line(&json!({ "event": "command_begins", "command": n, "text": text })),
-            (true, false) => say!("[StartCmd][{n:4}]\t: {text}"),
+        if !self.options.print_commands {
+            return Ok(());
         }
+        let event = json!({ "event": "command_begins", "command": n, "text": text });
+        self.tell(event, format_args!("[StartCmd][{n:4}]\t: {text}"))
     }
 
     /// Printed after each command: 0 or Windows' E_FAIL, which DxDispatch prints as a signed number, and the error.
     pub fn command_ends(&self, n: usize, error: Option<&String>) -> Result<(), String> {
-        match (self.options.print_commands, self.is_json()) {
-            (false, _) => Ok(()),
-            (true, true) => line(&json!({ "event": "command_ends", "command": n, "error": error })),
-            (true, false) => {
-                let code = if error.is_some() { "-0x7fffbffb" } else { "0x0" };
-                say!("[EndCmd][{n:4}]\t: hr={code:<10} {}\n", error.map_or("", String::as_str))
-            }
+        if !self.options.print_commands {
+            return Ok(());
         }
+        let code = if error.is_some() { "-0x7fffbffb" } else { "0x0" };
+        let said = error.map_or("", String::as_str);
+        let event = json!({ "event": "command_ends", "command": n, "error": error });
+        self.tell(event, format_args!("[EndCmd][{n:4}]\t: hr={code:<10} {said}\n"))
     }
 }

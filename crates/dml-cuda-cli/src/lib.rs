@@ -14,7 +14,7 @@ mod whole_file;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dml_cuda::{Device, DeviceError};
+use dml_cuda::{Adapter, Device, DeviceError};
 use serde_json::json;
 
 use bench::runner::Asked;
@@ -90,7 +90,9 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     for option in &options.ignored {
         complain!("NOTE: --{option} has no meaning here");
     }
-    for more in options.ignored_models() {
+    let mut models = options.models();
+    let first = models.next();
+    for more in models {
         complain!("NOTE: one model a run: {} is ignored", shown(&more.to_string_lossy()));
     }
     if options.show_dependencies {
@@ -99,7 +101,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     if options.show_adapters {
         show_adapters(options.format)?;
     }
-    let Some(path) = options.model_path() else {
+    let Some(path) = first else {
         let shown = options.show_adapters || options.show_dependencies;
         return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
     };
@@ -123,15 +125,13 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
-    let level = options.feature_level;
     let folder = options.input_path.as_deref().or(path.parent()).unwrap_or(Path::new(""));
     // Verdicts need only the dispatchables, but --strict looks at all.
-    let model = if options.strict || !(options.validate || options.explain) {
-        Some(model::read(&document, path, folder).map_err(in_file)?)
-    } else {
-        model::read_dispatchables(&document).map_err(in_file)?;
-        None
+    let model = match options.strict || !(options.validate || options.explain) {
+        true => model::read(&document, path, folder).map(Some),
+        false => model::read_dispatchables(&document).map(|_| None),
     };
+    let model = model.map_err(in_file)?;
     if options.strict {
         document.findings.borrow_mut().refused.extend(refused_around(path, without_mark.is_some(), options));
     }
@@ -144,13 +144,14 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
             Some(_) => Device::cpu(),
             None => choose_device(options.adapter.as_deref())?,
         };
-        return answers::explain(&document, &device.with_feature_level(level), options).map_err(in_file);
+        return answers::explain(&document, &device.with_feature_level(options.feature_level), options)
+            .map_err(in_file);
     }
     let Some(model) = model else { return Ok(ExitCode::SUCCESS) };
     drop(document);
     drop(text);
-    let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
-    execute::Executor::run(model, &device, options)?;
+    let device = choose_device(options.adapter.as_deref())?.with_feature_level(options.feature_level);
+    execute::Executor::run(model, &device, options).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -173,16 +174,18 @@ fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String
 /// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
 fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(String) -> String) -> Result<(), String> {
     let findings = document.findings.borrow();
-    findings.warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
-    if !strict {
-        return Ok(());
+    let is_refused = strict && !findings.refused.is_empty();
+    let differing = findings.differing.iter().filter(|_| strict && !is_refused);
+    for warning in findings.warnings.iter().chain(differing) {
+        complain!("WARNING: {}", in_file(warning.clone()));
     }
-    if findings.refused.is_empty() {
-        findings.differing.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
-        return Ok(());
+    match is_refused {
+        true => {
+            let refused = findings.refused.join("\n  ");
+            Err(in_file(format!("DxDispatch would not run this model as this runner does:\n  {refused}")))
+        }
+        false => Ok(()),
     }
-    let lines: Vec<String> = findings.refused.iter().map(|refused| format!("\n  {refused}")).collect();
-    Err(in_file(format!("DxDispatch would not run this model as this runner does:{}", lines.concat())))
 }
 
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
@@ -205,16 +208,13 @@ fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
         return open(ordinal);
     }
     let adapters = Device::cuda_adapters().map_err(|error| error.to_string())?;
+    let is_meant = |adapter: &&Adapter| adapter.name.to_lowercase().contains(&name.to_lowercase());
+    if let Some(adapter) = adapters.iter().find(is_meant) {
+        return open(adapter.ordinal);
+    }
     let names: Vec<&str> = adapters.iter().map(|adapter| adapter.name.as_str()).collect();
-    let named = names.iter().position(|found| found.to_lowercase().contains(&name.to_lowercase()));
-    named.map_or_else(
-        || {
-            let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
-            let required = format!("part of the name of a GPU ({list}), an ordinal, or cpu");
-            Err(format!("the adapter is '{name}', must be {required}"))
-        },
-        open,
-    )
+    let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
+    Err(format!("the adapter is '{name}', must be part of the name of a GPU ({list}), an ordinal, or cpu"))
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use dml_cuda::OperatorDesc;
 
-use command::{Bindings, Command};
+use command::{Bindings, Command, Names};
 use json::{Document, Result};
 use node::Node;
 use resource::Resource;
@@ -43,15 +43,13 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
     let root = Node::root(document);
     let resource_nodes = members(&root, "resources")?;
     let dispatchable_nodes = members(&root, "dispatchables")?;
-    let names = |nodes: &[(&'a str, Node)]| nodes.iter().map(|(name, _)| *name).collect::<HashSet<&'a str>>();
+    let names = |nodes: &[(&'a str, Node)]| nodes.iter().map(|(name, _)| *name).collect::<Names<'a>>();
     let (resource_names, dispatchable_names) = (names(&resource_nodes), names(&dispatchable_nodes));
-    let has_resource = |name: &str| resource_names.contains(name);
-    let has_dispatchable = |name: &str| dispatchable_names.contains(name);
 
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let bindings = match node.get("bindings")? {
-            Some(bindings) => command::bindings(&bindings, &has_resource)?,
+            Some(bindings) => command::bindings(&bindings, &resource_names)?,
             None => Bindings::new(),
         };
         let compiled_as_graph =
@@ -61,7 +59,7 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
     let command_nodes = root.require("commands")?;
     let commands =
-        command_nodes.each(|node| Ok((command::read(node, &has_resource, &has_dispatchable)?, node.compact())))?;
+        command_nodes.each(|node| Ok((command::read(node, &resource_names, &dispatchable_names)?, node.compact())))?;
     // A deferred resource that nothing uses is never filled, and never missed.
     let is_used = |name: &str| {
         let bound = dispatchables.iter().any(|dispatchable| command::binds(&dispatchable.bindings, name));

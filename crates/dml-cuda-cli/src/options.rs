@@ -145,15 +145,10 @@ impl Options {
         }
     }
 
-    /// The model to run.
-    pub fn model_path(&self) -> Option<&Path> {
-        self.model.first().or(self.positional_model.as_ref()).map(PathBuf::as_path)
-    }
-
-    /// Models behind the first one, which do not run.
-    pub fn ignored_models(&self) -> impl Iterator<Item = &PathBuf> {
+    /// The given models. Only the first one runs.
+    pub fn models(&self) -> impl Iterator<Item = &Path> {
         let positional = self.positional_model.iter().chain(&self.more_models);
-        self.model.iter().chain(positional).skip(1)
+        self.model.iter().chain(positional).map(PathBuf::as_path)
     }
 }
 

@@ -38,9 +38,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if replaced.is_some() && schema::is_in(&target) {
         return Err("it is a run, which only --overwrite replaces; choose another name".to_owned());
     }
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-    }
+    fs::create_dir_all(folder(&target)).map_err(|error| error.to_string())?;
     replace(&target, replaced, bytes).map_err(|error| error.to_string())
 }
 
@@ -67,7 +65,11 @@ pub fn may_write_result(path: &Path, overwrite: bool) -> Result<(PathBuf, Option
 
 /// The file behind links, and what is there.
 fn target(path: &Path) -> Result<(PathBuf, Option<Metadata>), String> {
-    let target = linked(path)?;
+    let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    let target = match is_link {
+        true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,
+        false => path.to_owned(),
+    };
     match fs::metadata(&target) {
         Ok(metadata) if !metadata.is_file() => Err("it is not a regular file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
@@ -88,16 +90,6 @@ fn folder(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    }
-}
-
-/// The path itself, or the target of a link.
-fn linked(path: &Path) -> Result<PathBuf, String> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => {
-            fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))
-        }
-        _ => Ok(path.to_owned()),
     }
 }
 

@@ -25,23 +25,22 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
     let name = type_node.string()?;
     let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
     let Some(operator) = OperatorType::from_name(name) else {
-        return Err(match name.to_ascii_lowercase().as_str() {
-            "hlsl" => type_node.error("\"hlsl\", a compute shader", only),
-            "onnx" => type_node.error("\"onnx\", an ONNX model", only),
-            "dmlserializedgraph" => type_node.error(format!("\"{name}\", a serialized graph"), only),
-            _ => type_node.error(type_node.kind(), only),
-        });
+        let what = match name.to_ascii_lowercase().as_str() {
+            "hlsl" => ", a compute shader",
+            "onnx" => ", an ONNX model",
+            "dmlserializedgraph" => ", a serialized graph",
+            _ => "",
+        };
+        return Err(type_node.error(format!("{}{what}", type_node.kind()), only));
     };
-    let apart = match node.get("desc")? {
-        Some(desc) => Some(desc),
-        None => node.get("Desc")?,
+    let (desc, around) = match node.get("desc")?.map_or_else(|| node.get("Desc"), |desc| Ok(Some(desc)))? {
+        Some(desc) => {
+            node.check_names(&MEMBERS)?;
+            (desc, &[][..])
+        }
+        // Members of the descriptor may be next to the type.
+        None => (node.clone(), &MEMBERS[..]),
     };
-    // Members of the descriptor may be next to the type.
-    let around: &[&str] = if apart.is_some() { &[] } else { &MEMBERS };
-    if apart.is_some() {
-        node.check_names(&MEMBERS)?;
-    }
-    let desc = apart.unwrap_or_else(|| node.clone());
     Ok(match operator {
         OperatorType::FillValueSequence => fill_value_sequence(&desc, around)?.into(),
         OperatorType::ReverseSubsequences => reverse_subsequences(&desc, around)?.into(),
@@ -55,25 +54,21 @@ const MEMBERS: [&str; 7] = ["type", "Type", "desc", "Desc", "bindings", "executi
 fn refuse_options(node: &Node) -> Result<()> {
     const FLAGS: [&str; 4] =
         ["NONE", "ALLOW_HALF_PRECISION_COMPUTATION", "DISABLE_META_COMMANDS", "DESCRIPTORS_VOLATILE"];
-    if let Some(flags) = node.member("executionFlags")? {
-        let refuse = |flag: &Node| -> Result<()> {
-            let name = flag.string().unwrap_or_default();
-            if !FLAGS.contains(&name.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(name)) {
-                flag.refuse(flag.kind(), format!("{} or {}", FLAGS[..3].join(", "), FLAGS[3]));
-            }
-            Ok(())
-        };
-        match flags.is_array() {
-            true => drop(flags.each(refuse)?),
-            false => refuse(&flags)?,
+    let refuse_flag = |flag: &Node| {
+        let name = flag.string().unwrap_or_default();
+        if !FLAGS.contains(&name.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(name)) {
+            flag.refuse(flag.kind(), format!("{} or {}", FLAGS[..3].join(", "), FLAGS[3]));
         }
+        Ok(())
+    };
+    match node.member("executionFlags")? {
+        Some(list) if list.is_array() => drop(list.each(refuse_flag)?),
+        Some(flag) => refuse_flag(&flag)?,
+        None => {}
     }
-    if let Some(mode) =
-        node.member("dmlCompileType")?.filter(|mode| !mode.string().is_ok_and(|mode| mode == "DmlCompileOp"))
-    {
-        // DxDispatch was recorded to crash in the other mode.
-        mode.refuse(mode.kind(), "\"DmlCompileOp\", or left out");
-    }
+    // DxDispatch was recorded to crash in the other mode.
+    let is_usual = |mode: &Node| mode.string().is_ok_and(|mode| mode == "DmlCompileOp");
+    node.refuse_unless("dmlCompileType", "\"DmlCompileOp\", or left out", is_usual)?;
     if let Some(bindings) = node.get("bindings")? {
         let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
         bindings.refuse("given", required);
@@ -153,8 +148,7 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
         "TotalTensorSizeInBytes",
         "GuaranteedBaseOffsetAlignment",
     ])?;
-    desc.require("Sizes")?;
-    let sizes = desc.optional_list("Sizes")?.unwrap_or_default();
+    let sizes: Vec<u32> = desc.require("Sizes")?.each(|size| size.unsigned())?;
     let count = desc.optional::<u32>("DimensionCount")?.filter(|count| *count as usize != sizes.len());
     if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")?) {
         return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));

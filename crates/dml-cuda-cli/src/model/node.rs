@@ -171,17 +171,13 @@ impl<'a> Node<'a> {
     }
 
     pub fn string(&self) -> Result<&'a str> {
-        match self.kind() {
-            Kind::Text(text) => Ok(text),
-            _ => Err(self.error(self.kind(), "a string")),
-        }
+        let Kind::Text(text) = self.kind() else { return Err(self.error(self.kind(), "a string")) };
+        Ok(text)
     }
 
     pub fn boolean(&self) -> Result<bool> {
-        match self.kind() {
-            Kind::Boolean(value) => Ok(*value),
-            _ => Err(self.error(self.kind(), "true or false")),
-        }
+        let Kind::Boolean(value) = self.kind() else { return Err(self.error(self.kind(), "true or false")) };
+        Ok(*value)
     }
 
     /// A number without a fraction. Accepts `2.0` and `1e3` too, which DxDispatch refuses.
@@ -224,11 +220,16 @@ impl<'a> Node<'a> {
 
     /// A member, unless absent or null. DxDispatch refuses null.
     fn get_not_null(&self, name: &str, required: &str) -> Result<Option<Node<'a>>> {
-        let member = self.member(name)?;
-        if let Some(null) = member.as_ref().filter(|member| member.is_null()) {
-            null.refuse("null", required);
+        self.refuse_unless(name, required, |member| !member.is_null())?;
+        self.get(name)
+    }
+
+    /// Records that DxDispatch refuses a member that does not fit, also null.
+    pub fn refuse_unless(&self, name: &str, required: &str, fits: impl Fn(&Node) -> bool) -> Result<()> {
+        if let Some(member) = self.member(name)?.filter(|member| !fits(member)) {
+            member.refuse(member.kind(), required);
         }
-        Ok(member.filter(|member| !member.is_null()))
+        Ok(())
     }
 
     /// A number, or one of the strings "nan", "inf" and "-inf".

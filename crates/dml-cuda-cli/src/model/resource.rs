@@ -28,16 +28,12 @@ pub struct Resource {
 /// Reads a resource. A dispatch writes those of `is_output`.
 pub fn read(node: &Node, model_directory: &Path, is_output: bool) -> Result<Resource> {
     node.check_names(&["initialValuesDataType", "initialValues", "initialValuesOffsetInBytes", "sizeInBytes"])?;
-    let declared = match node.get("initialValuesDataType")? {
-        Some(name) if matches!(name.string()?, "UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN") => None,
-        Some(name) => match data_type(&name)? {
-            found @ (TensorDataType::UInt4 | TensorDataType::Int4) => {
-                return Err(name.error(found, "a type of whole bytes"));
-            }
-            found => Some(found),
-        },
-        None => None,
-    };
+    let named = node.get("initialValuesDataType")?;
+    let named = named.filter(|name| !matches!(name.string(), Ok("UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN")));
+    let declared = named.as_ref().map(data_type).transpose()?;
+    if let (Some(name), Some(found)) = (&named, declared.filter(|data_type| data_type.size_in_bits() < 8)) {
+        return Err(name.error(found, "a type of whole bytes"));
+    }
     let values = node.require("initialValues")?;
     let (data_type, initial_values, file) = initial_values(node, &values, declared, model_directory)?;
     let length = initial_values.length();
@@ -60,14 +56,8 @@ pub fn read(node: &Node, model_directory: &Path, is_output: bool) -> Result<Reso
         let required = format!("enough for the {length} bytes of initialValues at offset {initial_values_offset}");
         return Err(place.error(format!("{size_in_bytes} bytes"), required));
     }
-    Ok(Resource {
-        data_type,
-        initial_values,
-        initial_values_offset,
-        size_in_bytes,
-        file,
-        explicit_size: size.is_some(),
-    })
+    let explicit_size = size.is_some();
+    Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, file, explicit_size })
 }
 
 /// Whether the values come later, from an ONNX model.
@@ -83,12 +73,8 @@ fn initial_values(
     model_directory: &Path,
 ) -> Result<(Option<TensorDataType>, Values, Option<PathBuf>)> {
     let typed = || {
-        declared.ok_or_else(|| {
-            node.error(
-                "without the member initialValuesDataType",
-                "an object that has it, as its values have no type of their own",
-            )
-        })
+        let required = "an object that has it, as its values have no type of their own";
+        declared.ok_or_else(|| node.error("without the member initialValuesDataType", required))
     };
     if matches!(values.kind(), Kind::Text(_)) {
         let required = "an array or an object: only ONNX models fill deferred resources";

@@ -49,17 +49,15 @@ fn reversal(model: &Model, desc: &ReverseSubsequencesDesc, bindings: &Bindings, 
             }
         }
     }
-    let (Some(input), Some(output)) = (bindings.get("InputTensor"), bindings.get("OutputTensor")) else {
-        return Ok(());
-    };
-    if input.resource != output.resource {
-        return Ok(());
-    }
-    let data_type = resource(&input.resource).and_then(|resource| resource.data_type);
-    let [Some(from), Some(to)] = [input, output].map(|source| source.offset_in_bytes(data_type)) else { return Ok(()) };
-    if from.abs_diff(to) < desc.output_tensor.total_tensor_size_in_bytes {
-        let required = "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
-        nodes.differs("one resource for InputTensor and OutputTensor", required);
+    if let (Some(input), Some(output)) = (bindings.get("InputTensor"), bindings.get("OutputTensor")) {
+        let data_type = resource(&input.resource).and_then(|resource| resource.data_type);
+        let offsets = (input.offset_in_bytes(data_type), output.offset_in_bytes(data_type));
+        let length = desc.output_tensor.total_tensor_size_in_bytes;
+        let overlap = matches!(offsets, (Some(from), Some(to)) if from.abs_diff(to) < length);
+        if input.resource == output.resource && overlap {
+            let required = "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
+            nodes.differs("one resource for InputTensor and OutputTensor", required);
+        }
     }
     Ok(())
 }

@@ -118,36 +118,29 @@ fn by_version(document: &Document, format: Format) -> Result<ExitCode, String> {
 
 /// The versions that accept, the ranges that reject, and all as data.
 fn versions_of(desc: &OperatorDesc) -> (String, Vec<String>, Value) {
-    let mut verdicts = Vec::new();
-    // Ranges of versions with the same answer: the first broken rule, or `None` if accepted.
-    let mut ranges: Vec<(Option<String>, Vec<String>)> = Vec::new();
-    for version in DirectMlVersion::recorded() {
-        let errors = validate_as(desc, &version).err();
-        let broken = errors.as_ref().map(|errors| errors.errors()[0].to_string());
-        let version = version.to_string();
+    let versions: Vec<(String, Option<ValidationErrors>)> =
+        DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(desc, &version).err())).collect();
+    let verdicts = versions.iter().map(|(version, errors)| {
         let mut verdict = json!({ "version": version, "accepted": errors.is_none() });
         if let Some(errors) = errors {
             verdict["errors"] = errors.errors().iter().map(error_data).collect();
         }
-        verdicts.push(verdict);
-        match ranges.last_mut().filter(|(answer, _)| *answer == broken) {
-            Some((_, range)) => range.push(version),
-            None => ranges.push((broken, vec![version])),
-        }
-    }
+        verdict
+    });
+    let event = json!({ "event": "versions", "verdicts": verdicts.collect::<Vec<_>>() });
+    // Neighbours with the same first broken rule are one range.
+    let broken = |errors: &Option<ValidationErrors>| errors.as_ref().map(|errors| errors.errors()[0].to_string());
     let (mut accepting, mut lines) = (Vec::new(), Vec::new());
-    for (broken, range) in &ranges {
-        let span = match range.as_slice() {
-            [first, .., last] => format!("{first} to {last}"),
-            one => one.concat(),
-        };
-        match broken {
+    for range in versions.chunk_by(|(_, a), (_, b)| broken(a) == broken(b)) {
+        let (first, last) = (&range[0], &range[range.len() - 1]);
+        let span = if range.len() > 1 { format!("{} to {}", first.0, last.0) } else { first.0.clone() };
+        match broken(&first.1) {
             Some(broken) => lines.push(format!("{span}: {broken}")),
             None => accepting.push(span),
         }
     }
     let accepting = if accepting.is_empty() { "none".to_owned() } else { accepting.join(" and ") };
-    (accepting, lines, json!({ "event": "versions", "verdicts": verdicts }))
+    (accepting, lines, event)
 }
 
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.

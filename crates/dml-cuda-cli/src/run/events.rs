@@ -106,34 +106,25 @@ impl Printer<'_> {
     pub fn resource(&self, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
         let width = (data_type.size_in_bits() / 8) as usize;
         let elements = bytes.chunks_exact(width).map(from_bytes);
-        if self.is_json() {
-            return out::with(|out| {
-                write!(
-                    out,
-                    "{{\"event\":\"print\",\"resource\":{},\"type\":\"{data_type}\",\"values\":[",
-                    json!(name)
-                )?;
-                for (n, element) in elements.enumerate() {
-                    let text = Number::new(element, data_type).to_string();
-                    // NaN and infinities are strings, because JSON has no numbers for them.
-                    let quote = if text.contains(['n', 'i']) { "\"" } else { "" };
-                    write!(out, "{}{quote}{text}{quote}", if n == 0 { "" } else { "," })?;
-                }
-                writeln!(out, "]}}")
-            });
-        }
         let index_width = elements.len().to_string().len();
         out::with(|out| {
-            write!(out, "Resource '{}':{}", shown(name), if verbose { "\n" } else { " " })?;
+            match self.is_json() {
+                true => write!(out, r#"{{"event":"print","resource":{},"type":"{data_type}","values":["#, json!(name))?,
+                false => write!(out, "Resource '{}':{}", shown(name), if verbose { "\n" } else { " " })?,
+            }
             for (n, element) in elements.enumerate() {
-                let number = Number::new(element, data_type);
-                if verbose {
+                let (number, is_first) = (Number::new(element, data_type).to_string(), n == 0);
+                if self.is_json() {
+                    // NaN and infinities are strings, because JSON has no numbers for them.
+                    let quote = if number.contains(['n', 'i']) { "\"" } else { "" };
+                    write!(out, "{}{quote}{number}{quote}", if is_first { "" } else { "," })?;
+                } else if verbose {
                     writeln!(out, "[{n:index_width$}] {number} (0x{element:digits$X})", digits = width * 2)?;
                 } else {
-                    write!(out, "{}{number}", if n == 0 { "" } else { ", " })?;
+                    write!(out, "{}{number}", if is_first { "" } else { ", " })?;
                 }
             }
-            writeln!(out)
+            writeln!(out, "{}", if self.is_json() { "]}" } else { "" })
         })
     }
 

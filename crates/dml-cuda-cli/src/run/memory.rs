@@ -29,12 +29,11 @@ fn free(wanted: u64) -> u64 {
     if wanted > known || fits(wanted) {
         return known;
     }
-    let (mut fitting, mut failing) = (0, wanted);
-    while failing - fitting > 1 << 20 {
-        let middle = fitting + (failing - fitting) / 2;
-        *(if fits(middle) { &mut fitting } else { &mut failing }) = middle;
-    }
-    fitting
+    // The most that fits, to a mebibyte.
+    (20..63)
+        .rev()
+        .fold(0, |fitting, bit| if fits(fitting | 1 << bit) { fitting | 1 << bit } else { fitting })
+        .min(known)
 }
 
 /// What Linux says is available, to the machine and to this process's group.

@@ -28,8 +28,7 @@ pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
     let mut page = Options::command().disable_help_subcommand(true);
     page.build();
     if let Some(name) = command {
-        let found = page.find_subcommand(name).ok_or_else(|| format!("man: there is no command {name}"))?;
-        page = found.clone();
+        page = page.find_subcommand(name).ok_or_else(|| format!("man: there is no command {name}"))?.clone();
     }
     let mut text = Vec::new();
     let page = clap_mangen::Man::new(page).source(concat!("dml-cuda ", env!("CARGO_PKG_VERSION")));

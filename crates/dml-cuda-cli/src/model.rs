@@ -39,13 +39,10 @@ pub struct Model {
 }
 
 /// Reads a whole model of a path, with its files in a folder. Finds every error in the file, and in files that it names, before anything runs.
-pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Model> {
+pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let root = Node::root(document);
-    let resource_nodes = members(&root, "resources")?;
-    let dispatchable_nodes = members(&root, "dispatchables")?;
-    let names = |nodes: &[(&'a str, Node)]| nodes.iter().map(|(name, _)| *name).collect::<Names<'a>>();
-    let (resource_names, dispatchable_names) = (names(&resource_nodes), names(&dispatchable_nodes));
-
+    let (resource_nodes, resource_names) = members(&root, "resources")?;
+    let (dispatchable_nodes, dispatchable_names) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let bindings = match node.get("bindings")? {
@@ -78,18 +75,16 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
-    let nodes = members(&Node::root(document), "dispatchables")?;
+    let (nodes, _) = members(&Node::root(document), "dispatchables")?;
     Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
 }
 
-/// The members of an object of the root. Their names must be unique.
-fn members<'a>(root: &Node<'a>, name: &str) -> Result<Vec<(&'a str, Node<'a>)>> {
+/// The members of an object of the root, and their names, which must be unique.
+fn members<'a>(root: &Node<'a>, name: &str) -> Result<(Vec<(&'a str, Node<'a>)>, Names<'a>)> {
     let members = root.require(name)?.members()?;
-    let mut names = HashSet::new();
-    match members.iter().find(|(name, _)| !names.insert(*name)) {
-        Some((twice, node)) => {
-            Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")))
-        }
-        None => Ok(members),
+    let mut names = Names::new();
+    if let Some((twice, node)) = members.iter().find(|(name, _)| !names.insert(*name)) {
+        return Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")));
     }
+    Ok((members, names))
 }

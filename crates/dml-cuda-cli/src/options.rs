@@ -3,7 +3,6 @@
 mod ignored;
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
@@ -110,7 +109,7 @@ pub struct Options {
     pub target: Option<dml_cuda::GpuTarget>,
 
     /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions that accept
-    #[arg(long, value_name = "VERSION", requires = "validate", conflicts_with = "feature_level")]
+    #[arg(long, value_name = "VERSION", value_parser = versions, requires = "validate", conflicts_with = "feature_level")]
     pub directml: Option<Versions>,
 
     /// The feature level whose rules apply, such as 5_0
@@ -181,18 +180,14 @@ pub enum Versions {
     All,
 }
 
-impl FromStr for Versions {
-    type Err = ParseDirectMlVersionError;
-
-    /// `1.8` is the recorded version 1.8.0.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let of_release =
-            |version: &DirectMlVersion| text.contains('.') && version.to_string().starts_with(&format!("{text}."));
-        match DirectMlVersion::recorded().find(of_release) {
-            _ if text == "all" => Ok(Self::All),
-            Some(version) => Ok(Self::One(version)),
-            None => text.parse().map(Self::One),
-        }
+/// `1.8` is the recorded version 1.8.0.
+fn versions(text: &str) -> Result<Versions, ParseDirectMlVersionError> {
+    let of_release =
+        |version: &DirectMlVersion| text.contains('.') && version.to_string().starts_with(&format!("{text}."));
+    match DirectMlVersion::recorded().find(of_release) {
+        _ if text == "all" => Ok(Versions::All),
+        Some(version) => Ok(Versions::One(version)),
+        None => text.parse().map(Versions::One),
     }
 }
 

@@ -19,10 +19,7 @@ static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 pub fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
-    let escaped = |character: char| match character.is_control() {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().take(MOST).map(escaped).collect::<String>() + end
 }
 

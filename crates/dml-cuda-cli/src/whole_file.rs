@@ -3,7 +3,7 @@
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -128,17 +128,14 @@ fn partial() -> MutexGuard<'static, Option<PathBuf>> {
 
 /// Makes the signals that end a process (SIGINT, SIGTERM, SIGHUP) remove the file first.
 fn remove_on_signals() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let handler = || {
-            // The lock stays until the process ends, so that no other file is started.
-            let mut partial = partial();
-            if let Some(path) = partial.take() {
-                let _ = fs::remove_file(path);
-            }
-            std::process::exit(130);
-        };
-        // Without a handler a signal ends the process as usual.
-        let _ = ctrlc::set_handler(handler);
-    });
+    let handler = || {
+        // The lock stays until the process ends, so that no other file is started.
+        let mut partial = partial();
+        if let Some(path) = partial.take() {
+            let _ = fs::remove_file(path);
+        }
+        std::process::exit(130);
+    };
+    // There may be one already. Without a handler a signal ends the process as usual.
+    let _ = ctrlc::set_handler(handler);
 }

@@ -41,11 +41,26 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         // Members of the descriptor may be next to the type.
         None => (node.clone(), &MEMBERS[..]),
     };
-    Ok(match operator {
-        OperatorType::FillValueSequence => fill_value_sequence(&desc, around)?.into(),
-        OperatorType::ReverseSubsequences => reverse_subsequences(&desc, around)?.into(),
-        _ => return Err(type_node.error(type_node.kind(), only)),
-    })
+    let field = |name: &str| desc.require(name);
+    match operator {
+        OperatorType::FillValueSequence => {
+            desc.check_names(&[&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"], around].concat())?;
+            let value_data_type = data_type(&field("ValueDataType")?)?;
+            let output_tensor = tensor(&field("OutputTensor")?)?;
+            let value_start = value::scalar(&field("ValueStart")?, value_data_type)?;
+            let value_delta = value::scalar(&field("ValueDelta")?, value_data_type)?;
+            Ok(FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta }.into())
+        }
+        OperatorType::ReverseSubsequences => {
+            desc.check_names(&[&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"], around].concat())?;
+            let input_tensor = tensor(&field("InputTensor")?)?;
+            let sequence_lengths_tensor = tensor(&field("SequenceLengthsTensor")?)?;
+            let output_tensor = tensor(&field("OutputTensor")?)?;
+            let axis = field("Axis")?.unsigned()?;
+            Ok(ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis }.into())
+        }
+        _ => Err(type_node.error(type_node.kind(), only)),
+    }
 }
 
 const MEMBERS: [&str; 7] = ["type", "Type", "desc", "Desc", "bindings", "executionFlags", "dmlCompileType"];
@@ -76,28 +91,7 @@ fn refuse_options(node: &Node) -> Result<()> {
     Ok(())
 }
 
-fn fill_value_sequence(desc: &Node, around: &[&str]) -> Result<FillValueSequenceDesc> {
-    desc.check_names(&[&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"], around].concat())?;
-    let value_data_type = data_type(&desc.require("ValueDataType")?)?;
-    Ok(FillValueSequenceDesc {
-        output_tensor: tensor(&desc.require("OutputTensor")?)?,
-        value_data_type,
-        value_start: value::scalar(&desc.require("ValueStart")?, value_data_type)?,
-        value_delta: value::scalar(&desc.require("ValueDelta")?, value_data_type)?,
-    })
-}
-
-fn reverse_subsequences(desc: &Node, around: &[&str]) -> Result<ReverseSubsequencesDesc> {
-    desc.check_names(&[&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"], around].concat())?;
-    Ok(ReverseSubsequencesDesc {
-        input_tensor: tensor(&desc.require("InputTensor")?)?,
-        sequence_lengths_tensor: tensor(&desc.require("SequenceLengthsTensor")?)?,
-        output_tensor: tensor(&desc.require("OutputTensor")?)?,
-        axis: desc.require("Axis")?.unsigned()?,
-    })
-}
-
-/// The same, written.
+/// A descriptor as DxDispatch writes it.
 pub fn write(desc: &OperatorDesc) -> Value {
     let fields = match desc {
         OperatorDesc::FillValueSequence(fill) => json!({

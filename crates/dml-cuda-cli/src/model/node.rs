@@ -236,12 +236,10 @@ impl<'a> Node<'a> {
     pub fn float(&self) -> Result<f64> {
         let float = match self.kind() {
             Kind::Number(text) => text.parse().ok(),
-            Kind::Text(text) => match text.to_ascii_lowercase().as_str() {
-                "nan" => Some(f64::NAN),
-                "inf" => Some(f64::INFINITY),
-                "-inf" => Some(f64::NEG_INFINITY),
-                _ => None,
-            },
+            // Rust reads these in any case, too.
+            Kind::Text(text) if ["nan", "inf", "-inf"].iter().any(|name| name.eq_ignore_ascii_case(text)) => {
+                text.parse().ok()
+            }
             _ => None,
         };
         float.ok_or_else(|| self.error(self.kind(), "a number, \"nan\", \"inf\" or \"-inf\""))

@@ -26,7 +26,7 @@ pub struct Resource {
 }
 
 /// Reads a resource. A dispatch writes those of `is_output`.
-pub fn read(node: &Node, model_directory: &Path, is_output: bool) -> Result<Resource> {
+pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
     node.check_names(&["initialValuesDataType", "initialValues", "initialValuesOffsetInBytes", "sizeInBytes"])?;
     let named = node.get("initialValuesDataType")?;
     let named = named.filter(|name| !matches!(name.string(), Ok("UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN")));
@@ -35,7 +35,7 @@ pub fn read(node: &Node, model_directory: &Path, is_output: bool) -> Result<Reso
         return Err(name.error(found, "a type of whole bytes"));
     }
     let values = node.require("initialValues")?;
-    let (data_type, initial_values, file) = initial_values(node, &values, declared, model_directory)?;
+    let (data_type, initial_values, file) = initial_values(node, &values, declared, folder)?;
     let length = initial_values.length();
     if length == 0 {
         return Err(values.error("empty", "at least one value"));
@@ -66,16 +66,16 @@ pub fn is_deferred(node: &Node) -> bool {
     values.is_some_and(|values| values.string().is_ok_and(|values| values == "deferred"))
 }
 
-fn initial_values(
-    node: &Node,
-    values: &Node,
-    declared: Option<TensorDataType>,
-    model_directory: &Path,
-) -> Result<(Option<TensorDataType>, Values, Option<PathBuf>)> {
-    let typed = || {
-        let required = "an object that has it, as its values have no type of their own";
-        declared.ok_or_else(|| node.error("without the member initialValuesDataType", required))
-    };
+/// The type of values that have none of their own.
+fn typed(node: &Node, declared: Option<TensorDataType>) -> Result<TensorDataType> {
+    let required = "an object that has it, as its values have no type of their own";
+    declared.ok_or_else(|| node.error("without the member initialValuesDataType", required))
+}
+
+/// The type of the values, themselves, and the file that they are from.
+type Initial = (Option<TensorDataType>, Values, Option<PathBuf>);
+
+fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
     if matches!(values.kind(), Kind::Text(_)) {
         let required = "an array or an object: only ONNX models fill deferred resources";
         return Err(values.error(values.kind(), required));
@@ -99,9 +99,11 @@ fn initial_values(
     values.check_names(&["value", "valueStart", "valueDelta", "valueCount", "sourcePath"])?;
     let has = |name: &str| values.get(name).map(|member| member.is_some());
     let (data_type, first, delta) = match (has("value")?, has("valueStart")?, has("sourcePath")?) {
-        (true, false, false) => (typed()?, values.require("value")?, None),
-        (false, true, false) => (typed()?, values.require("valueStart")?, Some(values.get("valueDelta")?)),
-        (false, false, true) => return file(values, declared, typed, model_directory),
+        (true, false, false) => (typed(node, declared)?, values.require("value")?, None),
+        (false, true, false) => {
+            (typed(node, declared)?, values.require("valueStart")?, Some(values.get("valueDelta")?))
+        }
+        (false, false, true) => return file(node, &values.require("sourcePath")?, declared, folder),
         _ => return Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
     };
     let first = bits(&first, data_type)?;
@@ -122,11 +124,7 @@ fn initial_values(
 
 /// A path of a model with this system's separators. The model may come from Windows.
 pub fn separated(path: &str) -> String {
-    if cfg!(windows) {
-        path.to_owned()
-    } else {
-        path.replace('\\', "/")
-    }
+    path.replace('\\', std::path::MAIN_SEPARATOR_STR)
 }
 
 /// Whether DxDispatch takes a file of this name for an image. Files of other names are arrays or raw bytes.
@@ -135,17 +133,11 @@ pub fn is_image(name: &str) -> bool {
     [".png", ".jpg"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// `{ "sourcePath": "input.npy" }`, relative to the model, else to the current directory.
-fn file(
-    values: &Node,
-    declared: Option<TensorDataType>,
-    typed: impl FnOnce() -> Result<TensorDataType>,
-    model_directory: &Path,
-) -> Result<(Option<TensorDataType>, Values, Option<PathBuf>)> {
-    let source = values.require("sourcePath")?;
+/// `{ "sourcePath": "input.npy" }`, relative to the folder, else to the current directory.
+fn file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
     let name = source.kind();
     let path = PathBuf::from(separated(source.string()?));
-    let path = Some(model_directory.join(&path)).filter(|beside_model| beside_model.exists()).unwrap_or(path);
+    let path = Some(folder.join(&path)).filter(|beside_model| beside_model.exists()).unwrap_or(path);
     if is_image(source.string()?) {
         return Err(source.error(format!("{name}, an image"), "another file: this runner reads no images"));
     }
@@ -155,7 +147,7 @@ fn file(
     };
     let bytes = regular().map_err(|error| source.error(format!("{name}, which cannot be read ({error})"), "a file"))?;
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
-        let data_type = typed()?;
+        let data_type = typed(node, declared)?;
         let width = data_type.size_in_bits() as usize / 8;
         if bytes.len() % width != 0 {
             let found = format!("{name}, a file of {} bytes", bytes.len());

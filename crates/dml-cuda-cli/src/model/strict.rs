@@ -1,6 +1,8 @@
 //! What DxDispatch 0.18.1 would refuse or compute differently, of the model as a whole. Readers find what one place shows.
 
-use dml_cuda::{FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
+use dml_cuda::{
+    validate, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
 use half::f16;
 
 use super::command::{Bindings, Command};
@@ -19,7 +21,9 @@ pub fn check(model: &Model, commands: &Node) -> Result<()> {
 fn dispatch(model: &Model, command: &Command, node: &Node) -> Result<()> {
     let Command::Dispatch { dispatchable, bindings } = command else { return Ok(()) };
     let nodes = node.require("bindings")?;
-    match model.dispatchables.iter().find(|found| found.name == *dispatchable).map(|found| &found.desc) {
+    let desc = model.dispatchables.iter().find(|found| found.name == *dispatchable).map(|found| &found.desc);
+    // What the rules reject does not run, and may have sizes past all memory.
+    match desc.filter(|desc| validate(desc, FeatureLevel::HIGHEST).is_ok()) {
         Some(OperatorDesc::ReverseSubsequences(desc)) => reversal(model, desc, bindings, &nodes),
         Some(OperatorDesc::FillValueSequence(desc)) => {
             let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")?) else { return Ok(()) };
@@ -80,7 +84,15 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
         let element = bytes.get((at * width) as usize..).and_then(|bytes| bytes.get(..width as usize));
         from_bytes(element.unwrap_or_default())
     };
-    let longest = greatest(&dims, 0, &value);
+    let count = dims.iter().map(|(size, _)| u64::from(*size)).product();
+    let place = |mut n: u64| {
+        dims.iter().fold(0, |at, (size, stride)| {
+            let index = n % u64::from(*size);
+            n /= u64::from(*size);
+            at + index * stride
+        })
+    };
+    let longest = (0..count).map(|n| value(place(n))).max().unwrap_or(0);
     if longest <= axis_size.into() {
         return None;
     }
@@ -89,29 +101,19 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
     Some((format!("with a length of {longest}"), required))
 }
 
-/// The greatest value of a tensor's elements, by sizes and strides.
-fn greatest(dims: &[(u32, u64)], at: u64, value: &dyn Fn(u64) -> u64) -> u64 {
-    match dims.split_last() {
-        None => value(at),
-        Some((&(size, stride), rest)) => {
-            (0..u64::from(size)).map(|n| greatest(rest, at + n * stride, value)).max().unwrap_or(0)
-        }
-    }
-}
-
 /// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software adapter was
 /// recorded that rounds them towards zero.
 pub fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
     let half = |scalar: ScalarUnion| f16::from_bits(scalar.to_bits() as u16).to_f32();
     let (start, delta) = (half(desc.value_start), half(desc.value_delta));
     let count: u64 = desc.output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
-    let is_half = desc.value_data_type == TensorDataType::Float16 && start.is_finite() && delta.is_finite();
+    if desc.value_data_type != TensorDataType::Float16 || !start.is_finite() || !delta.is_finite() || delta == 0.0 {
+        return None;
+    }
     // Nearly always one of the first few thousand elements needs more than FLOAT16's 11 bits. From 2^24 on, f32 does not hold every n.
-    let mut elements =
-        (0..if is_half && delta != 0.0 { count.min(1 << 24) } else { 0 }).map(|n| (n as f32).mul_add(delta, start));
-    let depends = |element: &f32| {
+    let mut elements = (0..count.min(1 << 24)).map(|n| (n as f32).mul_add(delta, start));
+    elements.find(|element| {
         let nearest = f16::from_f32(*element);
         nearest.is_infinite() || nearest != truncated(*element)
-    };
-    elements.find(depends)
+    })
 }

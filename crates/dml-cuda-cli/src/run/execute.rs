@@ -6,19 +6,20 @@ use std::time::{Duration, Instant};
 
 use dml_cuda::{
     BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, OperatorDesc, Stream,
-    TensorDataType, TensorRole,
+    TensorDataType,
 };
+use serde_json::json;
 
-use super::events::Printer;
+use super::events::{self, tell};
 use super::memory;
-use super::samples::Samples;
+use super::samples::{report, Samples};
 use crate::model::command::{Bindings, Command, Source};
 use crate::model::npy;
 use crate::model::resource::{separated, Resource};
 use crate::model::strict;
 use crate::model::Model;
-use crate::options::Options;
-use crate::out::{complain, shown};
+use crate::options::{Format, Options};
+use crate::out::{complain, say, shown};
 use crate::whole_file;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -37,7 +38,6 @@ struct Placed {
 
 pub struct Executor<'a> {
     options: &'a Options,
-    printer: Printer<'a>,
     stream: Stream,
     resources: HashMap<String, Placed>,
     operators: HashMap<String, (CompiledOperator, Bindings)>,
@@ -46,8 +46,8 @@ pub struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let printer = Printer { options };
-        printer.running_on(device)?;
+        let event = events::device(device, !options.no_graph);
+        tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
             let name = dispatchable.name;
@@ -55,14 +55,23 @@ impl<'a> Executor<'a> {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
                 format!("dispatchable '{name}' is rejected:{}", lines.concat())
             })?;
-            printer.compiles(dispatchable.compiled_as_graph)?;
+            match (options.format, dispatchable.compiled_as_graph) {
+                (Format::Json, _) => {}
+                (Format::Text, true) => say!("Compiling op using IDMLDevice1::CompileGraph")?,
+                (Format::Text, false) => say!("Compile Op")?,
+            }
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
             let bound = CompileOptions { pointer_alignment: 16, in_place: None };
             let compiled = device.compile_operator_with(&operator, bound);
             let compiled = compiled.map_err(|error| format!("dispatchable '{name}': {error}"))?;
-            printer.initialized(&name, started.elapsed().as_secs_f64() * 1e3)?;
+            let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+            if options.format == Format::Json || options.timing_verbosity > 0 {
+                let event = json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds });
+                let text = format!("Initialize '{}': {milliseconds:.4} ms", shown(&name));
+                tell(options.format, &event, text)?;
+            }
             operators.insert(name, (compiled, dispatchable.bindings));
         }
         memory::check(&model.resources, device)?;
@@ -85,12 +94,16 @@ impl<'a> Executor<'a> {
             resources.insert(name, Placed { buffer, data_type, initial_length, explicit_size });
         }
         let stream = device.create_stream()?;
-        let executor = Self { options, printer, stream, resources, operators, files_read: model.files };
+        let executor = Self { options, stream, resources, operators, files_read: model.files };
         model.commands.iter().enumerate().try_for_each(|(n, (command, text))| executor.command(n, command, text))
     }
 
     fn command(&self, n: usize, command: &Command, text: &str) -> Result<()> {
-        self.printer.command_begins(n, text)?;
+        let Options { format, print_commands, .. } = *self.options;
+        if print_commands {
+            let event = json!({ "event": "command_begins", "command": n, "text": text });
+            tell(format, &event, format_args!("[StartCmd][{n:4}]\t: {text}"))?;
+        }
         let outcome = match command {
             Command::Dispatch { dispatchable, bindings } => {
                 self.dispatch(dispatchable, bindings).map_err(|error| format!("dispatch '{dispatchable}': {error}"))
@@ -102,7 +115,13 @@ impl<'a> Executor<'a> {
                 .write_file(resource, target_path, dimensions)
                 .map_err(|error| format!("writeFile '{resource}' to '{target_path}': {error}")),
         };
-        self.printer.command_ends(n, outcome.as_ref().err())?;
+        let error = outcome.as_ref().err();
+        if print_commands {
+            // 0 or Windows' E_FAIL, which DxDispatch prints as a signed number.
+            let (code, said) = error.map_or(("0x0", ""), |error| ("-0x7fffbffb", error));
+            let event = json!({ "event": "command_ends", "command": n, "error": error });
+            tell(format, &event, format_args!("[EndCmd][{n:4}]\t: hr={code:<10} {said}\n"))?;
+        }
         Ok(outcome?)
     }
 
@@ -118,23 +137,21 @@ impl<'a> Executor<'a> {
             let names: Vec<&str> = tensors.iter().map(|(role, _)| role.name()).collect();
             return Err(format!("the bind point is '{unknown}', must be one of {}", names.join(", ")).into());
         }
-        let (mut inputs, mut output) = (Vec::new(), None);
-        for (role, _) in tensors {
+        let bound = tensors.iter().map(|(role, _)| {
             let source = bindings.get(role.name()).or_else(|| defaults.get(role.name()));
             let source = source.ok_or_else(|| format!("nothing is bound to {}", role.name()))?;
-            let binding = self.binding(source).map_err(|error| format!("{}: {error}", role.name()))?;
-            match role {
-                TensorRole::Output => output = Some(binding),
-                _ => inputs.push(binding),
-            }
-        }
-        let output = output.ok_or("nothing is bound to OutputTensor")?;
+            self.binding(source).map_err(|error| format!("{}: {error}", role.name()))
+        });
+        let bound = bound.collect::<std::result::Result<Vec<BufferBinding>, String>>()?;
+        let (output, inputs) = bound.split_last().ok_or("nothing is bound to OutputTensor")?;
         if self.options.strict {
-            refuse_long_lengths(operator.operator().desc(), &inputs)?;
+            refuse_long_lengths(operator.operator().desc(), inputs)?;
         }
-        let samples = self.samples(operator, &inputs, &output)?;
-        if samples.count() > 0 {
-            self.printer.dispatched(name, &samples)?;
+        let samples = self.samples(operator, inputs, output)?;
+        match self.options.format {
+            _ if samples.cpu.is_empty() => {}
+            Format::Json => events::line(&events::dispatched(name, &samples, self.options.dispatch_repeat))?,
+            Format::Text => report(name, &samples, self.options)?,
         }
         Ok(())
     }
@@ -161,7 +178,7 @@ impl<'a> Executor<'a> {
             None => done < options.dispatch_iterations,
         };
         let mut begun: Option<Instant> = None;
-        while more(samples.count()) {
+        while more(samples.cpu.len() as u32) {
             std::thread::sleep(begun.map_or(Duration::ZERO, |begun| interval.saturating_sub(begun.elapsed())));
             begun = Some(Instant::now());
             let (cpu, gpu) = match &mut graph {
@@ -171,7 +188,8 @@ impl<'a> Executor<'a> {
             samples.cpu.push(cpu / repeat);
             samples.gpu.extend(gpu.map(|gpu| gpu / repeat));
         }
-        samples.keep_last_of_gpu(options.max_gpu_time_measurements);
+        let most = options.max_gpu_time_measurements.map_or(usize::MAX, |most| most as usize);
+        samples.gpu.drain(..samples.gpu.len().saturating_sub(most));
         Ok(samples)
     }
 
@@ -222,7 +240,7 @@ impl<'a> Executor<'a> {
         let width = (data_type.size_in_bits() / 8) as usize;
         let mut bytes = vec![0; placed.initial_length as usize / width * width];
         placed.buffer.read(0, &mut bytes)?;
-        Ok(self.printer.resource(name, &bytes, data_type, verbose)?)
+        Ok(events::resource(self.options.format, name, &bytes, data_type, verbose)?)
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
@@ -243,8 +261,10 @@ impl<'a> Executor<'a> {
             return Err("the model was read from it, must be another file".into());
         }
         whole_file::write(&path, &bytes)?;
-        let path = std::path::absolute(&path).unwrap_or(path);
-        Ok(self.printer.written(name, &path.display().to_string())?)
+        let path = std::path::absolute(&path).unwrap_or(path).display().to_string();
+        let event = json!({ "event": "write", "resource": name, "path": path });
+        let text = format!("Resource '{}' written to '{}'", shown(name), shown(&path));
+        Ok(tell(self.options.format, &event, text)?)
     }
 }
 
@@ -270,10 +290,7 @@ fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<
     if !bytes.is_empty() {
         lengths.buffer.read(lengths.offset, &mut bytes)?;
     }
-    match strict::long_lengths(&bytes, desc) {
-        Some((found, required)) => {
-            Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}").into())
-        }
-        None => Ok(()),
-    }
+    strict::long_lengths(&bytes, desc).map_or(Ok(()), |(found, required)| {
+        Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}").into())
+    })
 }

@@ -6,10 +6,7 @@ use crate::model::resource::Resource;
 
 /// Fails if the resources together need more memory than the device has, or the host has free.
 pub fn check(resources: &[(String, Resource)], device: &Device) -> Result<(), String> {
-    let sum = |bytes: fn(&Resource) -> u64| {
-        resources.iter().fold(0u64, |sum, (_, resource)| sum.saturating_add(bytes(resource)))
-    };
-    let needed = sum(|resource| resource.size_in_bytes);
+    let needed = resources.iter().fold(0u64, |sum, (_, resource)| sum.saturating_add(resource.size_in_bytes));
     let (most, place) = match device.cuda_properties() {
         Some(properties) => (properties.total_memory, format!("the memory of {}", device.name())),
         // What was read is freed resource by resource.

@@ -10,18 +10,6 @@ pub struct Samples {
     pub gpu: Vec<f64>,
 }
 
-impl Samples {
-    pub fn count(&self) -> u32 {
-        self.cpu.len() as u32
-    }
-
-    /// Leaves out samples of the GPU before the last `most`.
-    pub fn keep_last_of_gpu(&mut self, most: Option<u32>) {
-        let more = most.map_or(0, |most| self.gpu.len().saturating_sub(most as usize));
-        self.gpu.drain(..more);
-    }
-}
-
 fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -31,10 +19,10 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
 /// Prints the timings of a dispatch.
 pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), String> {
     let name = shown(name);
-    let iterations = samples.count();
+    let iterations = samples.cpu.len();
     // Cold are the first iterations, and at least one is hot.
-    let cold = iterations.saturating_sub(1).min(options.warmup_samples) as usize;
-    let without_gpu_sample = samples.cpu.len() - samples.gpu.len();
+    let cold = iterations.saturating_sub(1).min(options.warmup_samples as usize);
+    let without_gpu_sample = iterations - samples.gpu.len();
     let (cpu_cold, cpu_hot) = samples.cpu.split_at(cold);
     let (gpu_cold, gpu_hot) = samples.gpu.split_at(cold.saturating_sub(without_gpu_sample));
     if options.timing_verbosity == 0 {

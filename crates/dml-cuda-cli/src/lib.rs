@@ -32,11 +32,10 @@ pub fn main() -> ExitCode {
         Err(error) if error.use_stderr() => error.exit(),
         Err(help) => return ended(out::with(|_| help.print()).map(|()| ExitCode::SUCCESS)),
     };
-    let outcome = match options.command.take() {
+    ended(match options.command.take() {
         Some(command) => subcommand(command),
         None => run_model(&options),
-    };
-    ended(outcome)
+    })
 }
 
 fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
@@ -82,8 +81,7 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
 }
 
 fn printed(text: &[u8]) -> Result<ExitCode, String> {
-    out::with(|out| out.write_all(text))?;
-    Ok(ExitCode::SUCCESS)
+    out::with(|out| out.write_all(text)).map(|()| ExitCode::SUCCESS)
 }
 
 fn run_model(options: &Options) -> Result<ExitCode, String> {
@@ -140,10 +138,8 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         return answers::validate(&document, options).map_err(in_file);
     }
     if options.explain {
-        let device = match options.target {
-            Some(_) => Device::cpu(),
-            None => choose_device(options.adapter.as_deref())?,
-        };
+        let here = || choose_device(options.adapter.as_deref());
+        let device = options.target.map_or_else(here, |_| Ok(Device::cpu()))?;
         return answers::explain(&document, &device.with_feature_level(options.feature_level), options)
             .map_err(in_file);
     }
@@ -158,17 +154,12 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
 /// What DxDispatch refuses besides the model's values. It tells a model by its name's ending, and ends an option's value at the first space.
 fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
-    let mut refused = Vec::new();
-    if has_mark {
-        refused.push("line 1: the document begins with a byte order mark, must begin with its text".to_owned());
-    }
-    if !model.to_string_lossy().ends_with(".json") || has_space(model) {
-        refused.push(format!("the model's path is '{}', must end in .json and have no space", model.display()));
-    }
-    for path in [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path)) {
-        refused.push(format!("a path is '{}', must have no space", path.display()));
-    }
-    refused
+    let mark = "line 1: the document begins with a byte order mark, must begin with its text".to_owned();
+    let is_named = model.to_string_lossy().ends_with(".json") && !has_space(model);
+    let name = format!("the model's path is '{}', must end in .json and have no space", model.display());
+    let folders = [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path));
+    let folders = folders.map(|path| format!("a path is '{}', must have no space", path.display()));
+    has_mark.then_some(mark).into_iter().chain((!is_named).then_some(name)).chain(folders).collect()
 }
 
 /// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
@@ -179,13 +170,11 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
     for warning in findings.warnings.iter().chain(differing) {
         complain!("WARNING: {}", in_file(warning.clone()));
     }
-    match is_refused {
-        true => {
-            let refused = findings.refused.join("\n  ");
-            Err(in_file(format!("DxDispatch would not run this model as this runner does:\n  {refused}")))
-        }
-        false => Ok(()),
+    if !is_refused {
+        return Ok(());
     }
+    let refused = findings.refused.join("\n  ");
+    Err(in_file(format!("DxDispatch would not run this model as this runner does:\n  {refused}")))
 }
 
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
@@ -218,45 +207,35 @@ fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {
-    for adapter in Device::cuda_adapters().map_err(|error| error.to_string())? {
-        let properties = adapter.properties;
+    for Adapter { name, ordinal, properties, .. } in Device::cuda_adapters().map_err(|error| error.to_string())? {
         let (major, minor) = properties.compute_capability;
-        let driver = events::cuda_version(&properties);
+        let (capability, driver) = (format!("{major}.{minor}"), events::cuda_version(&properties));
+        let (multiprocessors, memory) = (properties.multiprocessors, properties.total_memory);
+        let gigabytes = memory as f64 / f64::from(1 << 30);
+        let text = format!(
+            "{name}\n-Ordinal: {ordinal}\n-Hardware: true\n-Driver: {driver}\n-Compute Capability: {capability}\n\
+             -Multiprocessors: {multiprocessors}\n-Dedicated Adapter Memory: {gigabytes:.2} GB\n"
+        );
         let event = json!({
             "event": "adapter",
-            "name": adapter.name,
-            "ordinal": adapter.ordinal,
+            "name": name,
+            "ordinal": ordinal,
             "hardware": true,
             "driver": driver,
-            "compute_capability": format!("{major}.{minor}"),
-            "multiprocessors": properties.multiprocessors,
-            "memory_bytes": properties.total_memory,
+            "compute_capability": capability,
+            "multiprocessors": multiprocessors,
+            "memory_bytes": memory,
         });
-        let text = [
-            adapter.name,
-            format!("-Ordinal: {}", adapter.ordinal),
-            "-Hardware: true".to_owned(),
-            format!("-Driver: {driver}"),
-            format!("-Compute Capability: {major}.{minor}"),
-            format!("-Multiprocessors: {}", properties.multiprocessors),
-            format!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30)),
-        ];
-        events::tell(format, &event, text.join("\n"))?;
+        events::tell(format, &event, text)?;
     }
     events::tell(format, &json!({ "event": "adapter", "name": "CPU", "hardware": false }), "CPU\n-Hardware: false")
 }
 
 fn show_dependencies(format: Format) -> Result<(), String> {
     let recorded: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
-    let driver = match Device::cuda_status() {
-        Ok(count) => format!("{count} GPUs"),
-        Err(error) => error.to_string(),
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    let answered = recorded.join(", ");
-    events::tell(
-        format,
-        &json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver }),
-        format!("dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}"),
-    )
+    let driver = Device::cuda_status().map_or_else(|error| error.to_string(), |count| format!("{count} GPUs"));
+    let (version, answered) = (env!("CARGO_PKG_VERSION"), recorded.join(", "));
+    let text = format!("dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}");
+    let event = json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver });
+    events::tell(format, &event, text)
 }

@@ -45,10 +45,8 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let (dispatchable_nodes, dispatchable_names) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
-        let bindings = match node.get("bindings")? {
-            Some(bindings) => command::bindings(&bindings, &resource_names)?,
-            None => Bindings::new(),
-        };
+        let bound = node.get("bindings")?;
+        let bindings = bound.map_or(Ok(Bindings::new()), |bound| command::bindings(&bound, &resource_names))?;
         let compiled_as_graph =
             node.get("dmlCompileType")?.is_some_and(|mode| mode.string().is_ok_and(|mode| mode == "DmlCompileGraph"));
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiled_as_graph, bindings })

@@ -132,10 +132,7 @@ impl Options {
             let ignored = ignored::given(&matches);
             Ok(Self { ignored, ..Self::from_arg_matches(&matches)? })
         });
-        let is_odd = match &read {
-            Ok(options) => !options.more_models.is_empty(),
-            Err(error) => error.use_stderr(),
-        };
+        let is_odd = read.as_ref().map_or_else(clap::Error::use_stderr, |options| !options.more_models.is_empty());
         let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         let words: Vec<String> = words.take_while(|word| word != "--").collect();
         match mistyped(&words).filter(|_| is_odd) {
@@ -146,8 +143,7 @@ impl Options {
 
     /// The given models. Only the first one runs.
     pub fn models(&self) -> impl Iterator<Item = &Path> {
-        let positional = self.positional_model.iter().chain(&self.more_models);
-        self.model.iter().chain(positional).map(PathBuf::as_path)
+        self.model.iter().chain(&self.positional_model).chain(&self.more_models).map(PathBuf::as_path)
     }
 }
 

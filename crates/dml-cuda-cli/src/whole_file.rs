@@ -87,23 +87,18 @@ fn is_report(target: &Path) -> bool {
 }
 
 fn folder(target: &Path) -> &Path {
-    match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
     remove_on_signals();
     let mut file = begin(folder(target))?;
-    let written = file.write_all(bytes).and_then(|()| match replaced {
-        Some(metadata) => file.as_file().set_permissions(metadata.permissions()),
-        None => Ok(()),
-    });
+    let written = file.write_all(bytes);
+    let mode = replaced.map_or(Ok(()), |metadata| file.as_file().set_permissions(metadata.permissions()));
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
     let mut partial = partial();
     *partial = None;
-    written?;
+    written.and(mode)?;
     file.persist(target)?;
     Ok(())
 }

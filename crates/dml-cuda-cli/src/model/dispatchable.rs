@@ -117,6 +117,17 @@ pub fn data_type(node: &Node) -> Result<TensorDataType> {
     name.parse().map_err(|_| node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
 }
 
+const LEVEL: [&str; 2] = ["Type", "Desc"];
+const TENSOR: [&str; 7] = [
+    "DataType",
+    "Flags",
+    "DimensionCount",
+    "Sizes",
+    "Strides",
+    "TotalTensorSizeInBytes",
+    "GuaranteedBaseOffsetAlignment",
+];
+
 /// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes. Validation reports a
 /// size that is too large to compute.
 fn tensor(node: &Node) -> Result<BufferTensorDesc> {
@@ -126,22 +137,14 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
             return Err(tensor_type.error(tensor_type.kind(), "DML_TENSOR_TYPE_BUFFER"));
         }
     }
-    let apart = node.get("Desc")?;
-    if apart.is_some() {
-        node.check_names(&["Type", "Desc"])?;
-    }
-    let desc = apart.unwrap_or_else(|| node.clone());
-    desc.check_names(&[
-        "Type",
-        "Desc",
-        "DataType",
-        "Flags",
-        "DimensionCount",
-        "Sizes",
-        "Strides",
-        "TotalTensorSizeInBytes",
-        "GuaranteedBaseOffsetAlignment",
-    ])?;
+    let desc = match node.get("Desc")? {
+        Some(desc) => {
+            node.check_names(&LEVEL)?;
+            desc
+        }
+        None => node.clone(),
+    };
+    desc.check_names(&[&LEVEL[..], &TENSOR].concat())?;
     let sizes: Vec<u32> = desc.require("Sizes")?.each(|size| size.unsigned())?;
     let count = desc.optional::<u32>("DimensionCount")?.filter(|count| *count as usize != sizes.len());
     if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")?) {

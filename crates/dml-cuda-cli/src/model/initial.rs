@@ -53,16 +53,6 @@ impl Values {
         }
         Ok(())
     }
-
-    /// All bytes at once.
-    pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.length() as usize);
-        let Ok(()) = self.write(|part| {
-            bytes.extend_from_slice(part);
-            Ok::<(), std::convert::Infallible>(())
-        });
-        bytes
-    }
 }
 
 /// The sum of two elements in the arithmetic of the type, as in DxDispatch.

@@ -27,7 +27,7 @@ enum Path<'a> {
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Root => Ok(()),
+            Self::Root => f.write_str("the document"),
             Self::Member(parent, name) if matches!(**parent, Self::Root) => f.write_str(name),
             Self::Member(parent, name) => write!(f, "{parent}.{name}"),
             Self::Element(array, index) => write!(f, "{array}[{index}]"),
@@ -50,11 +50,7 @@ impl<'a> Node<'a> {
     }
 
     fn place(&self) -> String {
-        let line = self.value.line;
-        match &*self.path.to_string() {
-            "" => format!("line {line}: the document"),
-            path => format!("line {line}: {}", shown(path)),
-        }
+        format!("line {}: {}", self.value.line, shown(&self.path.to_string()))
     }
 
     /// Records that DxDispatch would refuse this value, or run with another.
@@ -207,21 +203,16 @@ impl<'a> Node<'a> {
         T::try_from(integer).map_err(|_| self.error(integer, format!("from 0 to {maximum}")))
     }
 
-    /// A member that is such an integer, unless absent.
+    /// A member that is such an integer, unless absent or null. DxDispatch refuses null.
     pub fn optional<T: TryFrom<i128>>(&self, name: &str) -> Result<Option<T>> {
-        self.get_not_null(name, "an integer of 0 or more")?.map(|member| member.unsigned()).transpose()
+        self.refuse_unless(name, "an integer of 0 or more", |member| !member.is_null())?;
+        self.get(name)?.map(|member| member.unsigned()).transpose()
     }
 
     /// A member that is a list of such integers.
     pub fn optional_list(&self, name: &str) -> Result<Option<Vec<u32>>> {
-        let list = self.get_not_null(name, "an array of integers")?;
-        list.map(|list| list.each(|element| element.unsigned())).transpose()
-    }
-
-    /// A member, unless absent or null. DxDispatch refuses null.
-    fn get_not_null(&self, name: &str, required: &str) -> Result<Option<Node<'a>>> {
-        self.refuse_unless(name, required, |member| !member.is_null())?;
-        self.get(name)
+        self.refuse_unless(name, "an array of integers", |member| !member.is_null())?;
+        self.get(name)?.map(|list| list.each(|element| element.unsigned())).transpose()
     }
 
     /// Records that DxDispatch refuses a member that does not fit, also null.

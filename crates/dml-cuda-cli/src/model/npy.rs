@@ -5,6 +5,7 @@ use dml_cuda::TensorDataType;
 use super::json;
 use super::node::Node;
 use super::value::is_signed;
+use crate::out::shown;
 
 /// What is in a file.
 #[derive(Debug, PartialEq)]
@@ -18,15 +19,14 @@ pub struct Array {
 }
 
 pub fn read(file: &[u8]) -> Result<Array, String> {
-    let (claimed, rest) = match file {
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, rest @ ..] => (u16::from_le_bytes([*a, *b]).into(), rest),
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, _, a, b, c, d, rest @ ..] => {
-            (u32::from_le_bytes([*a, *b, *c, *d]), rest)
-        }
+    let have = file.len();
+    let (claimed, rest) = match file.strip_prefix(b"\x93NUMPY") {
+        Some([1, _, a, b, rest @ ..]) => (u16::from_le_bytes([*a, *b]).into(), rest),
+        Some([2 | 3, _, a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
         _ => return Err("it is not a .npy file of version 1, 2 or 3".to_owned()),
     };
     let Some((header, rest)) = rest.split_at_checked(claimed as usize) else {
-        let (version, have) = (file[6], file.len());
+        let version = file[6];
         return Err(format!("its header (version {version}) claims {claimed} bytes, more than the file's {have}"));
     };
     // Except for its quotes, brackets and names, Python's dictionary is JSON with a trailing comma.
@@ -41,12 +41,12 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
     let data_type = TensorDataType::ALL.into_iter().find(|data_type| type_name(*data_type).is_some_and(|n| n == name));
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
+        let dtype = shown(&dtype);
         return Err(format!("its dtype is {dtype}, must be a float of 2, 4 or 8 bytes or an integer of 1, 2, 4 or 8"));
     };
     let width = (data_type.size_in_bits() / 8) as usize;
     let claimed = shape.iter().try_fold(width, |bytes, &size| bytes.checked_mul(size.try_into().ok()?));
     let Some((elements, behind)) = claimed.and_then(|claimed| rest.split_at_checked(claimed)) else {
-        let have = file.len();
         return Err(format!("its header promises a shape of {shape:?}, more than the file's {have} bytes hold"));
     };
     let mut elements = elements.to_vec();

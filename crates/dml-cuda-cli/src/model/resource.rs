@@ -98,23 +98,20 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
     }
     values.check_names(&["value", "valueStart", "valueDelta", "valueCount", "sourcePath"])?;
     let has = |name: &str| values.get(name).map(|member| member.is_some());
-    let (data_type, first, delta) = match (has("value")?, has("valueStart")?, has("sourcePath")?) {
-        (true, false, false) => (typed(node, declared)?, values.require("value")?, None),
-        (false, true, false) => {
-            (typed(node, declared)?, values.require("valueStart")?, Some(values.get("valueDelta")?))
-        }
+    let is_sequence = has("valueStart")?;
+    let first = match (has("value")?, is_sequence, has("sourcePath")?) {
+        (true, false, false) => "value",
+        (false, true, false) => "valueStart",
         (false, false, true) => return file(node, &values.require("sourcePath")?, declared, folder),
         _ => return Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
     };
-    let first = bits(&first, data_type)?;
-    let delta = match delta {
-        Some(Some(delta)) => Some(bits(&delta, data_type)?),
-        Some(None) => {
-            values.refuse("without valueDelta", "an object that has it");
-            Some(0)
-        }
-        None => None,
-    };
+    let data_type = typed(node, declared)?;
+    let first = bits(&values.require(first)?, data_type)?;
+    let delta = values.get("valueDelta")?.filter(|_| is_sequence).map(|delta| bits(&delta, data_type)).transpose()?;
+    if is_sequence && delta.is_none() {
+        values.refuse("without valueDelta", "an object that has it");
+    }
+    let delta = is_sequence.then_some(delta.unwrap_or(0));
     let count = values.require("valueCount")?;
     match count.unsigned::<u32>()? {
         0 => Err(count.error(0, "at least 1")),

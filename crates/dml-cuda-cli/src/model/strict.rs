@@ -1,5 +1,7 @@
 //! What DxDispatch 0.18.1 would refuse or compute differently, of the model as a whole. Readers find what one place shows.
 
+use std::io::Write;
+
 use dml_cuda::{
     validate, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
 };
@@ -14,8 +16,7 @@ use super::Model;
 /// Looks at each dispatch with what it is bound to. Records findings at the commands' nodes.
 pub fn check(model: &Model, commands: &Node) -> Result<()> {
     let mut left = model.commands.iter();
-    commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, command, node)))?;
-    Ok(())
+    commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, command, node))).map(drop)
 }
 
 fn dispatch(model: &Model, command: &Command, node: &Node) -> Result<()> {
@@ -46,7 +47,8 @@ fn reversal(model: &Model, desc: &ReverseSubsequencesDesc, bindings: &Bindings, 
         // What a dispatch writes is checked when it is dispatched.
         if let Some(resource) = resource(&source.resource).filter(|_| !is_written(&source.resource)) {
             let offset = source.offset_in_bytes(resource.data_type).unwrap_or(u64::MAX);
-            let bytes = resource.initial_values.bytes();
+            let mut bytes = Vec::new();
+            resource.initial_values.write(|part| bytes.write_all(part)).map_err(|error| error.to_string())?;
             let bytes = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
             if let Some((found, required)) = long_lengths(bytes, desc) {
                 node.refuse(found, required);
@@ -72,27 +74,23 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
     let lengths = &desc.sequence_lengths_tensor;
     let &axis_size = desc.input_tensor.sizes.get(desc.axis as usize)?;
     let width = if lengths.data_type == TensorDataType::UInt64 { 8 } else { 4 };
-    let mut dims = Vec::new();
-    let mut packed = 1;
+    let (mut dims, mut packed) = (Vec::new(), 1);
     for (d, &size) in lengths.sizes.iter().enumerate().rev() {
         let stride = lengths.strides.as_ref().map_or(packed, |strides| strides[d].into());
         packed *= u64::from(size);
         // Repeated elements count once.
-        dims.push((if stride == 0 { size.min(1) } else { size }, stride));
+        dims.push((if stride == 0 { 1 } else { u64::from(size) }, stride));
     }
-    let value = |at: u64| {
+    let mut longest = 0;
+    for mut n in 0..dims.iter().map(|(size, _)| size).product() {
+        let mut at = 0;
+        for (size, stride) in &dims {
+            at += n % size * stride;
+            n /= size;
+        }
         let element = bytes.get((at * width) as usize..).and_then(|bytes| bytes.get(..width as usize));
-        from_bytes(element.unwrap_or_default())
-    };
-    let count = dims.iter().map(|(size, _)| u64::from(*size)).product();
-    let place = |mut n: u64| {
-        dims.iter().fold(0, |at, (size, stride)| {
-            let index = n % u64::from(*size);
-            n /= u64::from(*size);
-            at + index * stride
-        })
-    };
-    let longest = (0..count).map(|n| value(place(n))).max().unwrap_or(0);
+        longest = longest.max(from_bytes(element.unwrap_or_default()));
+    }
     if longest <= axis_size.into() {
         return None;
     }

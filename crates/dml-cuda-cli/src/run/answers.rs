@@ -9,9 +9,9 @@ use dml_cuda::{
 use serde_json::{json, Value};
 
 use crate::model;
-use crate::model::json::Document;
+use crate::model::json::{Document, Result};
 use crate::options::{Format, Options, Versions};
-use crate::out::{self, shown};
+use crate::out::{self, say, shown};
 
 /// The answer about a dispatchable.
 struct Answer {
@@ -24,19 +24,11 @@ struct Answer {
 }
 
 /// Prints an answer about each dispatchable. Fails if one is not accepted.
-fn print(
-    document: &Document,
-    heading: &str,
-    format: Format,
-    answer: impl Fn(Result<OperatorDesc, String>) -> Answer,
-) -> Result<ExitCode, String> {
+fn print(document: &Document, format: Format, answer: impl Fn(Result<OperatorDesc>) -> Answer) -> Result<ExitCode> {
     let dispatchables = model::read_dispatchables(document)?;
     let answers: Vec<(String, Answer)> = dispatchables.into_iter().map(|(name, desc)| (name, answer(desc))).collect();
     let all_accepted = answers.iter().all(|(_, answer)| answer.accepted);
     out::with(|out| {
-        if format == Format::Text {
-            write!(out, "{heading}")?;
-        }
         for (name, mut answer) in answers {
             if format == Format::Json {
                 answer.event["dispatchable"] = json!(name);
@@ -52,7 +44,7 @@ fn print(
 }
 
 /// Answers whether each dispatchable is accepted, and which rules it breaks.
-pub fn validate(document: &Document, options: &Options) -> Result<ExitCode, String> {
+pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
     match &options.directml {
         None => verdicts(document, "", options.format, |desc| {
             dml_cuda::validate(desc, options.feature_level).map(|()| Vec::new())
@@ -68,13 +60,16 @@ pub fn validate(document: &Document, options: &Options) -> Result<ExitCode, Stri
     }
 }
 
+/// Notes on what is accepted, or broken rules.
+type Verdict = std::result::Result<Vec<String>, ValidationErrors>;
+
 fn verdicts(
     document: &Document,
     by: &str,
     format: Format,
-    answer: impl Fn(&OperatorDesc) -> Result<Vec<String>, ValidationErrors>,
-) -> Result<ExitCode, String> {
-    print(document, "", format, |desc| {
+    answer: impl Fn(&OperatorDesc) -> Verdict,
+) -> Result<ExitCode> {
+    print(document, format, |desc| {
         let (notes, errors) = match desc.map(|desc| answer(&desc)) {
             Ok(Ok(notes)) => (notes, Vec::new()),
             Ok(Err(errors)) => (Vec::new(), errors.errors().iter().map(error_data).collect()),
@@ -103,8 +98,8 @@ fn error_data(error: &ValidationError) -> Value {
 
 /// Answers which recorded versions accept each dispatchable. Adds a line for each range of versions that rejects it, with the first broken
 /// rule.
-fn by_version(document: &Document, format: Format) -> Result<ExitCode, String> {
-    print(document, "", format, |desc| {
+fn by_version(document: &Document, format: Format) -> Result<ExitCode> {
+    print(document, format, |desc| {
         let (verdict, lines, event) = match desc {
             Ok(desc) => versions_of(&desc),
             Err(unreadable) => {
@@ -118,8 +113,8 @@ fn by_version(document: &Document, format: Format) -> Result<ExitCode, String> {
 
 /// The versions that accept, the ranges that reject, and all as data.
 fn versions_of(desc: &OperatorDesc) -> (String, Vec<String>, Value) {
-    let versions: Vec<(String, Option<ValidationErrors>)> =
-        DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(desc, &version).err())).collect();
+    let versions = DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(desc, &version).err()));
+    let versions: Vec<(String, Option<ValidationErrors>)> = versions.collect();
     let verdicts = versions.iter().map(|(version, errors)| {
         let mut verdict = json!({ "version": version, "accepted": errors.is_none() });
         if let Some(errors) = errors {
@@ -144,16 +139,19 @@ fn versions_of(desc: &OperatorDesc) -> (String, Vec<String>, Value) {
 }
 
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.
-pub fn explain(document: &Document, device: &Device, options: &Options) -> Result<ExitCode, String> {
+pub fn explain(document: &Document, device: &Device, options: &Options) -> Result<ExitCode> {
     let target = options.target.map_or_else(|| device.name().to_owned(), |target| target.to_string());
-    let plan = |desc| -> Result<Explanation, String> {
+    let plan = |desc| -> Result<Explanation> {
         let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
         match &options.target {
             Some(target) => Ok(operator.explain(target)),
             None => Ok(device.compile_operator(&operator).map_err(|error| error.to_string())?.explain()),
         }
     };
-    print(document, &format!("Planned for '{target}'\n"), options.format, |desc| {
+    if options.format == Format::Text {
+        say!("Planned for '{target}'")?;
+    }
+    print(document, options.format, |desc| {
         let explained = desc.and_then(plan);
         let text = explained.as_ref().map_or_else(String::clone, Explanation::to_string);
         let event = match &explained {

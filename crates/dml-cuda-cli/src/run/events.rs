@@ -63,13 +63,7 @@ pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
 }
 
 /// Prints the elements of a resource.
-pub fn resource(
-    format: Format,
-    name: &str,
-    bytes: &[u8],
-    data_type: TensorDataType,
-    verbose: bool,
-) -> Result<(), String> {
+pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
     let is_json = format == Format::Json;
     let width = (data_type.size_in_bits() / 8) as usize;
     let elements = bytes.chunks_exact(width).map(from_bytes);

@@ -165,11 +165,16 @@ impl<'a> Executor<'a> {
     ) -> Result<Samples> {
         let options = self.options;
         let on_gpu = operator.device().ordinal().is_some();
-        // A graph has at least one dispatch.
-        let mut graph = match on_gpu && !options.no_graph && options.dispatch_repeat > 0 {
-            true => Some(self.graph(&operator.bind(inputs, output)?)?),
-            false => None,
-        };
+        // DxDispatch records the dispatches of an iteration into one command list. A graph has at least one.
+        let mut graph = None;
+        if on_gpu && !options.no_graph && options.dispatch_repeat > 0 {
+            if options.dispatch_repeat > MOST_IN_A_GRAPH {
+                let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
+                return Err(format!("dispatch_repeat is {}, must be {required}", options.dispatch_repeat).into());
+            }
+            let table = operator.bind(inputs, output)?;
+            graph = Some(operator.device().record_graph((0..options.dispatch_repeat).map(|_| &table))?);
+        }
         let mut samples = Samples::default();
         let (started, repeat) = (Instant::now(), f64::from(options.dispatch_repeat));
         let interval = Duration::from_millis(options.dispatch_interval.into());
@@ -191,16 +196,6 @@ impl<'a> Executor<'a> {
         let most = options.max_gpu_time_measurements.map_or(usize::MAX, |most| most as usize);
         samples.gpu.drain(..samples.gpu.len().saturating_sub(most));
         Ok(samples)
-    }
-
-    /// The dispatches of an iteration as one graph. DxDispatch records them into one command list.
-    fn graph(&self, table: &BindingTable) -> Result<Graph> {
-        let repeat = self.options.dispatch_repeat;
-        if repeat > MOST_IN_A_GRAPH {
-            let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
-            return Err(format!("dispatch_repeat is {repeat}, must be {required}").into());
-        }
-        Ok(table.operator().device().record_graph((0..repeat).map(|_| table))?)
     }
 
     /// Milliseconds of an iteration as a graph, on the host and on the GPU.
@@ -240,7 +235,7 @@ impl<'a> Executor<'a> {
         let width = (data_type.size_in_bits() / 8) as usize;
         let mut bytes = vec![0; placed.initial_length as usize / width * width];
         placed.buffer.read(0, &mut bytes)?;
-        Ok(events::resource(self.options.format, name, &bytes, data_type, verbose)?)
+        Ok(events::print(self.options.format, name, &bytes, data_type, verbose)?)
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {

@@ -4,10 +4,10 @@
 use dml_cuda_cli::model::npy;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok((data_type, elements)) = npy::read(bytes) {
-        assert!(elements.len() <= bytes.len());
-        let count = elements.len() as u64 / u64::from(data_type.size_in_bits() / 8);
-        let written = npy::write(data_type, &[count], &elements).expect("whole bytes");
-        assert_eq!(npy::read(&written), Ok((data_type, elements)));
+    if let Ok(read) = npy::read(bytes) {
+        assert!(read.elements.len() <= bytes.len());
+        let count = read.elements.len() as u64 / u64::from(read.data_type.size_in_bits() / 8);
+        let written = npy::write(read.data_type, &[count], &read.elements).expect("whole bytes");
+        assert_eq!(npy::read(&written), Ok(npy::Array { is_big_endian: false, behind: 0, ..read }));
     }
 });

@@ -1,7 +1,7 @@
 //! The completions of shells and the manual pages, both from [`Options`].
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use dml_cuda::DirectMlVersion;
 
@@ -9,9 +9,13 @@ use crate::options::Options;
 
 /// A script for `shell`, as clap_complete writes it, without hidden options and commands.
 pub fn script(shell: Shell) -> String {
-    let all = Options::command();
+    let versions = DirectMlVersion::recorded().map(|version| version.to_string()).chain(["all".to_owned()]);
+    // These take one of a few names, or something else that only their parsers know.
+    let all = Options::command()
+        .mut_arg("target", |arg| arg.value_parser(["t4", "l4", "a100", "h100", "b200"]))
+        .mut_arg("directml", |arg| arg.value_parser(PossibleValuesParser::new(versions)));
     let commands = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    let arguments = all.get_arguments().filter(|arg| !arg.is_hide_set()).cloned().map(closed_list);
+    let arguments = all.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
     let mut visible = Command::new("dml-cuda").version(env!("CARGO_PKG_VERSION")).args(arguments).subcommands(commands);
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut visible, "dml-cuda", &mut text);
@@ -19,26 +23,12 @@ pub fn script(shell: Shell) -> String {
     String::from_utf8_lossy(&text).replace("dml__subcmd__cuda", "dml__cuda")
 }
 
-/// Options that take one of a few names, or something else that only their parsers know.
-fn closed_list(arg: Arg) -> Arg {
-    let values: Vec<String> = match arg.get_id().as_str() {
-        "target" => ["t4", "l4", "a100", "h100", "b200"].map(str::to_owned).to_vec(),
-        "directml" => {
-            let recorded = DirectMlVersion::recorded().map(|version| version.to_string());
-            recorded.chain(["all".to_owned()]).collect()
-        }
-        _ => return arg,
-    };
-    arg.value_parser(PossibleValuesParser::new(values))
-}
-
 /// The page of the program, or of one of its commands.
 pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
     let mut page = Options::command().disable_help_subcommand(true);
     page.build();
     if let Some(name) = command {
-        let found = page.find_subcommand(name).ok_or_else(|| format!("man: there is no command {name}"))?;
-        page = found.clone();
+        page = page.find_subcommand(name).ok_or_else(|| format!("man: there is no command {name}"))?.clone();
     }
     let mut text = Vec::new();
     let page = clap_mangen::Man::new(page).source(concat!("dml-cuda ", env!("CARGO_PKG_VERSION")));

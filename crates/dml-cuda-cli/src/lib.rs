@@ -4,6 +4,7 @@ mod bench;
 mod completions;
 #[doc(hidden)]
 pub mod model;
+mod names;
 mod options;
 mod out;
 mod run;
@@ -13,15 +14,15 @@ mod whole_file;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dml_cuda::{Device, DeviceError, Explanation, Operator};
+use dml_cuda::{Adapter, Device, DeviceError};
 use serde_json::json;
 
 use bench::runner::Asked;
 use bench::{baseline, kernel, report, suite, timing};
 use model::json;
-use options::{Command, Format, Options, Repeated, Versions};
-use out::{complain, say, shown};
-use run::{events, execute, validate};
+use options::{Command, Format, Options, Repeated};
+use out::{complain, shown};
+use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
@@ -31,11 +32,10 @@ pub fn main() -> ExitCode {
         Err(error) if error.use_stderr() => error.exit(),
         Err(help) => return ended(out::with(|_| help.print()).map(|()| ExitCode::SUCCESS)),
     };
-    let outcome = match options.command.take() {
+    ended(match options.command.take() {
         Some(command) => subcommand(command),
         None => run_model(&options),
-    };
-    ended(outcome)
+    })
 }
 
 fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
@@ -81,20 +81,16 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
 }
 
 fn printed(text: &[u8]) -> Result<ExitCode, String> {
-    out::with(|out| out.write_all(text))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Reads a model. It may come through a pipe, but not without end.
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    whole_file::read(std::fs::File::open(path)?, "; large data belongs in .npy files")
+    out::with(|out| out.write_all(text)).map(|()| ExitCode::SUCCESS)
 }
 
 fn run_model(options: &Options) -> Result<ExitCode, String> {
-    for option in options.ignored.given() {
+    for option in &options.ignored {
         complain!("NOTE: --{option} has no meaning here");
     }
-    for more in options.ignored_models() {
+    let mut models = options.models();
+    let first = models.next();
+    for more in models {
         complain!("NOTE: one model a run: {} is ignored", shown(&more.to_string_lossy()));
     }
     if options.show_dependencies {
@@ -103,7 +99,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     if options.show_adapters {
         show_adapters(options.format)?;
     }
-    let Some(path) = options.model_path() else {
+    let Some(path) = first else {
         let shown = options.show_adapters || options.show_dependencies;
         return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
     };
@@ -115,205 +111,131 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         let where_to = "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
     }
-    let text = read(path).map_err(|error| {
-        let meant =
-            path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound).and_then(options::suggestion);
-        in_file(format!(
-            "the model cannot be read: {error}{}",
-            meant.map(|meant| format!("; {meant}")).unwrap_or_default()
-        ))
+    // It may come through a pipe, but not without end.
+    let large = "; large data belongs in .npy files";
+    let text = std::fs::File::open(path).and_then(|file| whole_file::read(file, large)).map_err(|error| {
+        let absent = path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound);
+        let meant = absent.and_then(|word| options::mistyped(&[word.to_owned()]));
+        let meant = meant.map_or_else(String::new, |meant| format!("; {meant}"));
+        in_file(format!("the model cannot be read: {error}{meant}"))
     })?;
     let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
-    let level = options.feature_level;
     let folder = options.input_path.as_deref().or(path.parent()).unwrap_or(Path::new(""));
     // Verdicts need only the dispatchables, but --strict looks at all.
-    let model = if options.strict || !(options.validate || options.explain) {
-        Some(model::read(&document, path, folder).map_err(in_file)?)
-    } else {
-        model::read_dispatchables(&document).map_err(in_file)?;
-        None
+    let model = match options.strict || !(options.validate || options.explain) {
+        true => model::read(&document, path, folder).map(Some),
+        false => model::read_dispatchables(&document).map(|_| None),
     };
+    let model = model.map_err(in_file)?;
     if options.strict {
-        if without_mark.is_some() {
-            document.refuse("line 1: the document begins with a byte order mark, must begin with its text".to_owned());
-        }
-        refuse_paths(&document, path, options);
+        document.findings.borrow_mut().refused.extend(refused_around(path, without_mark.is_some(), options));
     }
     tell_findings(&document, options.strict, in_file)?;
     if options.validate {
-        return match &options.directml {
-            None => validate::at_level(&document, level, options.format),
-            Some(Versions::One(version)) => validate::as_version(&document, version, options.format),
-            Some(Versions::All) => validate::by_version(&document, options.format),
-        }
-        .map_err(in_file);
+        return answers::validate(&document, options).map_err(in_file);
     }
     if options.explain {
-        if let Some(target) = options.target {
-            let device = Device::cpu().with_feature_level(level);
-            let plan = |operator: &Operator| Ok(operator.explain(&target));
-            return explain(&document, &device, &target.to_string(), options.format, plan).map_err(in_file);
-        }
-        let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
-        let plan =
-            |operator: &Operator| Ok(device.compile_operator(operator).map_err(|error| error.to_string())?.explain());
-        return explain(&document, &device, device.name(), options.format, plan).map_err(in_file);
+        let here = || choose_device(options.adapter.as_deref());
+        let device = options.target.map_or_else(here, |_| Ok(Device::cpu()))?;
+        return answers::explain(&document, &device.with_feature_level(options.feature_level), options)
+            .map_err(in_file);
     }
     let Some(model) = model else { return Ok(ExitCode::SUCCESS) };
     drop(document);
     drop(text);
-    let device = choose_device(options.adapter.as_deref())?.with_feature_level(level);
-    execute::Executor::run(model, &device, options)?;
+    let device = choose_device(options.adapter.as_deref())?.with_feature_level(options.feature_level);
+    execute::Executor::run(model, &device, options).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// DxDispatch tells a model by its name's ending, and ends an option's value at the first space.
-fn refuse_paths(document: &json::Document, model: &Path, options: &Options) {
+/// What DxDispatch refuses besides the model's values. It tells a model by its name's ending, and ends an option's value at the first space.
+fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
-    if !model.to_string_lossy().ends_with(".json") || has_space(model) {
-        document.refuse(format!("the model's path is '{}', must end in .json and have no space", model.display()));
-    }
-    let others = [&options.input_path, &options.output_path].into_iter().flatten();
-    others.filter(|path| has_space(path)).for_each(|path| {
-        document.refuse(format!("a path is '{}', must have no space", path.display()));
-    });
+    let mark = "line 1: the document begins with a byte order mark, must begin with its text".to_owned();
+    let is_named = model.to_string_lossy().ends_with(".json") && !has_space(model);
+    let name = format!("the model's path is '{}', must end in .json and have no space", model.display());
+    let folders = [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path));
+    let folders = folders.map(|path| format!("a path is '{}', must have no space", path.display()));
+    has_mark.then_some(mark).into_iter().chain((!is_named).then_some(name)).chain(folders).collect()
 }
 
 /// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
 fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(String) -> String) -> Result<(), String> {
-    let findings = document.findings();
-    findings.warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
-    if !strict {
+    let findings = document.findings.borrow();
+    let is_refused = strict && !findings.refused.is_empty();
+    let differing = findings.differing.iter().filter(|_| strict && !is_refused);
+    for warning in findings.warnings.iter().chain(differing) {
+        complain!("WARNING: {}", in_file(warning.clone()));
+    }
+    if !is_refused {
         return Ok(());
     }
-    if findings.refused.is_empty() {
-        findings.differing.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
-        return Ok(());
-    }
-    let lines: Vec<String> = findings.refused.iter().map(|refused| format!("\n  {refused}")).collect();
-    Err(in_file(format!("DxDispatch would not run this model as this runner does:{}", lines.concat())))
-}
-
-/// Prints the plan of each dispatchable, or the rules that it breaks.
-fn explain(
-    document: &json::Document,
-    device: &Device,
-    target: &str,
-    format: Format,
-    plan: impl Fn(&Operator) -> Result<Explanation, String>,
-) -> Result<ExitCode, String> {
-    let mut all_accepted = true;
-    let mut text = String::new();
-    if format == Format::Text {
-        text = format!("Planned for '{target}'\n");
-    }
-    for (name, desc) in model::read_dispatchables(document)? {
-        let operator = desc.and_then(|desc| device.create_operator(desc).map_err(|errors| errors.to_string()));
-        let explained = operator.and_then(|operator| plan(&operator));
-        all_accepted &= explained.is_ok();
-        if format == Format::Json {
-            text.push_str(&events::explained(&name, target, &explained).to_string());
-            text.push('\n');
-            continue;
-        }
-        text.push_str(&format!("Dispatchable '{}'\n", shown(&name)));
-        let lines = explained.map_or_else(|error| error, |explanation| explanation.to_string());
-        lines.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
-    }
-    out::with(|out| out.write_all(text.as_bytes()))?;
-    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let refused = findings.refused.join("\n  ");
+    Err(in_file(format!("DxDispatch would not run this model as this runner does:\n  {refused}")))
 }
 
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
     let open = |ordinal| Device::cuda(ordinal).map_err(|error| error.to_string());
-    match adapter.filter(|name| !name.is_empty()) {
-        None => match Device::cuda_status() {
+    let name = adapter.unwrap_or_default();
+    if name.is_empty() {
+        return match Device::cuda_status() {
             Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => Ok(Device::cpu()),
             Ok(_) => open(0),
             Err(error) => {
                 complain!("WARNING: {error}; running on the CPU");
                 Ok(Device::cpu())
             }
-        },
-        Some(name) if name.eq_ignore_ascii_case("cpu") => Ok(Device::cpu()),
-        Some(name) => match name.parse() {
-            Ok(ordinal) => open(ordinal),
-            Err(_) => {
-                let names = adapter_names()?;
-                match names.iter().position(|found| found.to_lowercase().contains(&name.to_lowercase())) {
-                    Some(ordinal) => open(ordinal),
-                    None => Err(format!(
-                        "the adapter is '{name}', must be part of the name of a GPU ({}), an ordinal, or cpu",
-                        list(&names)
-                    )),
-                }
-            }
-        },
+        };
     }
-}
-
-fn list(names: &[String]) -> String {
-    if names.is_empty() {
-        "this machine has none".to_owned()
-    } else {
-        names.join(", ")
+    if name.eq_ignore_ascii_case("cpu") {
+        return Ok(Device::cpu());
     }
-}
-
-fn adapter_names() -> Result<Vec<String>, String> {
+    if let Ok(ordinal) = name.parse() {
+        return open(ordinal);
+    }
     let adapters = Device::cuda_adapters().map_err(|error| error.to_string())?;
-    Ok(adapters.into_iter().map(|adapter| adapter.name).collect())
+    let is_meant = |adapter: &&Adapter| adapter.name.to_lowercase().contains(&name.to_lowercase());
+    if let Some(adapter) = adapters.iter().find(is_meant) {
+        return open(adapter.ordinal);
+    }
+    let names: Vec<&str> = adapters.iter().map(|adapter| adapter.name.as_str()).collect();
+    let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
+    Err(format!("the adapter is '{name}', must be part of the name of a GPU ({list}), an ordinal, or cpu"))
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {
-    for adapter in Device::cuda_adapters().map_err(|error| error.to_string())? {
-        let properties = adapter.properties;
+    for Adapter { name, ordinal, properties, .. } in Device::cuda_adapters().map_err(|error| error.to_string())? {
         let (major, minor) = properties.compute_capability;
-        let driver = events::cuda_version(&properties);
-        if format == Format::Json {
-            events::line(&json!({
-                "event": "adapter",
-                "name": adapter.name,
-                "ordinal": adapter.ordinal,
-                "hardware": true,
-                "driver": driver,
-                "compute_capability": format!("{major}.{minor}"),
-                "multiprocessors": properties.multiprocessors,
-                "memory_bytes": properties.total_memory,
-            }))?;
-            continue;
-        }
-        say!("{}", adapter.name)?;
-        say!("-Ordinal: {}", adapter.ordinal)?;
-        say!("-Hardware: true")?;
-        say!("-Driver: {driver}")?;
-        say!("-Compute Capability: {major}.{minor}")?;
-        say!("-Multiprocessors: {}", properties.multiprocessors)?;
-        say!("-Dedicated Adapter Memory: {:.2} GB\n", properties.total_memory as f64 / f64::from(1 << 30))?;
+        let (capability, driver) = (format!("{major}.{minor}"), events::cuda_version(&properties));
+        let (multiprocessors, memory) = (properties.multiprocessors, properties.total_memory);
+        let gigabytes = memory as f64 / f64::from(1 << 30);
+        let text = format!(
+            "{name}\n-Ordinal: {ordinal}\n-Hardware: true\n-Driver: {driver}\n-Compute Capability: {capability}\n\
+             -Multiprocessors: {multiprocessors}\n-Dedicated Adapter Memory: {gigabytes:.2} GB\n"
+        );
+        let event = json!({
+            "event": "adapter",
+            "name": name,
+            "ordinal": ordinal,
+            "hardware": true,
+            "driver": driver,
+            "compute_capability": capability,
+            "multiprocessors": multiprocessors,
+            "memory_bytes": memory,
+        });
+        events::tell(format, &event, text)?;
     }
-    if format == Format::Json {
-        return events::line(&json!({ "event": "adapter", "name": "CPU", "hardware": false }));
-    }
-    say!("CPU")?;
-    say!("-Hardware: false")
+    events::tell(format, &json!({ "event": "adapter", "name": "CPU", "hardware": false }), "CPU\n-Hardware: false")
 }
 
 fn show_dependencies(format: Format) -> Result<(), String> {
     let recorded: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
-    let driver = match Device::cuda_status() {
-        Ok(count) => format!("{count} GPUs"),
-        Err(error) => error.to_string(),
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    if format == Format::Json {
-        return events::line(
-            &json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver }),
-        );
-    }
-    say!("dml-cuda {version}")?;
-    say!("-DirectML versions it answers for: {}", recorded.join(", "))?;
-    say!("-CUDA driver: {driver}")
+    let driver = Device::cuda_status().map_or_else(|error| error.to_string(), |count| format!("{count} GPUs"));
+    let (version, answered) = (env!("CARGO_PKG_VERSION"), recorded.join(", "));
+    let text = format!("dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}");
+    let event = json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver });
+    events::tell(format, &event, text)
 }

@@ -4,6 +4,7 @@ pub mod command;
 pub mod dispatchable;
 pub mod initial;
 pub mod json;
+pub mod node;
 pub mod npy;
 pub mod resource;
 pub mod strict;
@@ -14,8 +15,9 @@ use std::path::{Path, PathBuf};
 
 use dml_cuda::OperatorDesc;
 
-use command::{Bindings, Command};
-use json::{Document, Node, Result};
+use command::{Bindings, Command, Names};
+use json::{Document, Result};
+use node::Node;
 use resource::Resource;
 
 pub struct Dispatchable {
@@ -37,28 +39,22 @@ pub struct Model {
 }
 
 /// Reads a whole model of a path, with its files in a folder. Finds every error in the file, and in files that it names, before anything runs.
-pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Model> {
-    let root = document.root();
-    let resource_nodes = members(&root, "resources")?;
-    let dispatchable_nodes = members(&root, "dispatchables")?;
-    let names = |nodes: &[(&'a str, Node)]| nodes.iter().map(|(name, _)| *name).collect::<HashSet<&'a str>>();
-    let (resource_names, dispatchable_names) = (names(&resource_nodes), names(&dispatchable_nodes));
-    let has_resource = |name: &str| resource_names.contains(name);
-    let has_dispatchable = |name: &str| dispatchable_names.contains(name);
-
+pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
+    let root = Node::root(document);
+    let (resource_nodes, resource_names) = members(&root, "resources")?;
+    let (dispatchable_nodes, dispatchable_names) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
-        let bindings = node.get_or("bindings", Bindings::new(), |node| command::bindings(node, &has_resource))?;
-        let compiled_as_graph = node.get("dmlCompileType")?.is_some_and(|mode| mode.kind() == "\"DmlCompileGraph\"");
+        let bound = node.get("bindings")?;
+        let bindings = bound.map_or(Ok(Bindings::new()), |bound| command::bindings(&bound, &resource_names))?;
+        let compiled_as_graph =
+            node.get("dmlCompileType")?.is_some_and(|mode| mode.string().is_ok_and(|mode| mode == "DmlCompileGraph"));
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiled_as_graph, bindings })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
-    let command_nodes = root.require("commands")?.elements()?;
-    let commands = command_nodes.iter().map(|node| {
-        let command = command::read(node, &has_resource, &has_dispatchable)?;
-        Ok((command, node.compact()))
-    });
-    let commands: Vec<(Command, String)> = commands.collect::<Result<_>>()?;
+    let command_nodes = root.require("commands")?;
+    let commands =
+        command_nodes.each(|node| Ok((command::read(node, &resource_names, &dispatchable_names)?, node.compact())))?;
     // A deferred resource that nothing uses is never filled, and never missed.
     let is_used = |name: &str| {
         let bound = dispatchables.iter().any(|dispatchable| command::binds(&dispatchable.bindings, name));
@@ -77,18 +73,16 @@ pub fn read<'a>(document: &'a Document, path: &Path, folder: &Path) -> Result<Mo
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
-    let nodes = members(&document.root(), "dispatchables")?;
+    let (nodes, _) = members(&Node::root(document), "dispatchables")?;
     Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
 }
 
-/// The members of an object of the root. Their names must be unique.
-fn members<'a>(root: &Node<'a>, name: &str) -> Result<Vec<(&'a str, Node<'a>)>> {
+/// The members of an object of the root, and their names, which must be unique.
+fn members<'a>(root: &Node<'a>, name: &str) -> Result<(Vec<(&'a str, Node<'a>)>, Names<'a>)> {
     let members = root.require(name)?.members()?;
-    let mut names = HashSet::new();
-    match members.iter().find(|(name, _)| !names.insert(*name)) {
-        Some((twice, node)) => {
-            Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")))
-        }
-        None => Ok(members),
+    let mut names = Names::new();
+    if let Some((twice, node)) = members.iter().find(|(name, _)| !names.insert(*name)) {
+        return Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")));
     }
+    Ok((members, names))
 }

@@ -3,13 +3,12 @@
 mod ignored;
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
 use crate::bench::{report, suite};
-use ignored::IgnoredOptions;
+use crate::names::{likeness, nearest};
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
 /// on an NVIDIA GPU or on the CPU.
@@ -110,7 +109,7 @@ pub struct Options {
     pub target: Option<dml_cuda::GpuTarget>,
 
     /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions that accept
-    #[arg(long, value_name = "VERSION", requires = "validate", conflicts_with = "feature_level")]
+    #[arg(long, value_name = "VERSION", value_parser = versions, requires = "validate", conflicts_with = "feature_level")]
     pub directml: Option<Versions>,
 
     /// The feature level whose rules apply, such as 5_0
@@ -121,72 +120,47 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
-    #[command(flatten)]
-    pub ignored: IgnoredOptions,
+    /// The names of given options that have no meaning here
+    #[arg(skip)]
+    pub ignored: Vec<&'static str>,
 }
 
 impl Options {
     /// Reads the command line. An error suggests the command that a mistyped word may mean.
     pub fn read() -> Result<Self, clap::Error> {
-        let said = || mistyped(words());
-        let matches = Self::command().try_get_matches().map_err(|error| match said() {
-            Some(said) if error.use_stderr() => usage(said),
-            _ => error,
-        })?;
-        let options = Self::from_arg_matches(&matches)?;
-        match said() {
-            Some(said) if !options.more_models.is_empty() => Err(usage(said)),
-            _ => Ok(options),
+        let read = ignored::accepted_by(Self::command()).try_get_matches().and_then(|matches| {
+            let ignored = ignored::given(&matches);
+            Ok(Self { ignored, ..Self::from_arg_matches(&matches)? })
+        });
+        let is_odd = read.as_ref().map_or_else(clap::Error::use_stderr, |options| !options.more_models.is_empty());
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = words.take_while(|word| word != "--").collect();
+        match mistyped(&words).filter(|_| is_odd) {
+            Some(said) => Err(Self::command().error(clap::error::ErrorKind::InvalidSubcommand, said)),
+            None => read,
         }
     }
 
-    /// The model to run.
-    pub fn model_path(&self) -> Option<&Path> {
-        self.model.first().or(self.positional_model.as_ref()).map(PathBuf::as_path)
+    /// The given models. Only the first one runs.
+    pub fn models(&self) -> impl Iterator<Item = &Path> {
+        self.model.iter().chain(&self.positional_model).chain(&self.more_models).map(PathBuf::as_path)
     }
-
-    /// Models behind the first one, which do not run.
-    pub fn ignored_models(&self) -> impl Iterator<Item = &PathBuf> {
-        let positional = self.positional_model.iter().chain(&self.more_models);
-        self.model.iter().chain(positional).skip(1)
-    }
-}
-
-/// The words of the command line, without the program's name.
-fn words() -> impl Iterator<Item = String> {
-    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
-}
-
-fn usage(said: String) -> clap::Error {
-    Options::command().error(clap::error::ErrorKind::InvalidSubcommand, said)
 }
 
 /// The message for a word that resembles a command, if no command is given.
-fn mistyped(words: impl Iterator<Item = String>) -> Option<String> {
-    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+pub fn mistyped(words: &[String]) -> Option<String> {
     let command = Options::command();
-    let names: Vec<&str> =
-        command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name).collect();
+    let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
     if words.iter().any(|word| names.contains(&word.as_str())) {
         return None;
     }
-    let (word, name) = words.iter().find_map(|word| Some((word, nearly(word, &names)?)))?;
-    Some(format!("there is no command '{word}'; did you mean '{name}'?"))
-}
-
-/// The command that a mistyped word may mean.
-pub fn suggestion(word: &str) -> Option<String> {
-    mistyped(std::iter::once(word.to_owned()))
-}
-
-fn nearly<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     // A word with a dot or a folder is the name of a file.
-    if word.contains(['.', '/', '\\']) {
-        return None;
-    }
-    let word = word.to_lowercase();
-    let likeness = |name: &&str| strsim::jaro_winkler(&word, name);
-    names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|name| likeness(name) > 0.85)
+    let (word, name) = words.iter().filter(|word| !word.contains(['.', '/', '\\'])).find_map(|word| {
+        let name = nearest(word, &names).filter(|name| likeness(word, name) > 0.85)?;
+        Some((word, name))
+    })?;
+    Some(format!("there is no command '{word}'; did you mean '{name}'?"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -202,18 +176,14 @@ pub enum Versions {
     All,
 }
 
-impl FromStr for Versions {
-    type Err = ParseDirectMlVersionError;
-
-    /// `1.8` is the recorded version 1.8.0.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let of_release =
-            |version: &DirectMlVersion| text.contains('.') && version.to_string().starts_with(&format!("{text}."));
-        match DirectMlVersion::recorded().find(of_release) {
-            _ if text == "all" => Ok(Self::All),
-            Some(version) => Ok(Self::One(version)),
-            None => text.parse().map(Self::One),
-        }
+/// `1.8` is the recorded version 1.8.0.
+fn versions(text: &str) -> Result<Versions, ParseDirectMlVersionError> {
+    let of_release =
+        |version: &DirectMlVersion| text.contains('.') && version.to_string().starts_with(&format!("{text}."));
+    match DirectMlVersion::recorded().find(of_release) {
+        _ if text == "all" => Ok(Versions::All),
+        Some(version) => Ok(Versions::One(version)),
+        None => text.parse().map(Versions::One),
     }
 }
 

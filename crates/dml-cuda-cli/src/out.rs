@@ -1,9 +1,7 @@
 //! Standard output: a full disk is an error, a closed pipe is not. Standard error: every failure is ignored.
 
-use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 /// `eprintln!` that does not panic if standard error is closed or full.
 macro_rules! complain {
@@ -21,16 +19,8 @@ static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 pub fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
-    let escaped = |character: char| match character.is_control() {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().take(MOST).map(escaped).collect::<String>() + end
-}
-
-/// Writes a line.
-pub fn line(text: Arguments<'_>) -> Result<(), String> {
-    with(|out| writeln!(out, "{text}"))
 }
 
 /// Calls `write` with standard output, buffered.
@@ -51,29 +41,8 @@ pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), 
     }
 }
 
-/// Tells what takes long, on standard error.
-pub struct Patience {
-    told: Instant,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self { told: Instant::now() }
-    }
-}
-
-impl Patience {
-    /// Prints a line every two seconds.
-    pub fn tell(&mut self, what: impl FnOnce() -> String) {
-        if self.told.elapsed() >= Duration::from_secs(2) {
-            complain!("NOTE: {}", what());
-            self.told = Instant::now();
-        }
-    }
-}
-
 /// `println!` that returns its error.
 macro_rules! say {
-    ($($argument:tt)*) => { crate::out::line(format_args!($($argument)*)) };
+    ($($argument:tt)*) => { crate::out::with(|out| writeln!(out, $($argument)*)) };
 }
 pub(crate) use say;

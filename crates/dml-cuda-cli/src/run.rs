@@ -1,7 +1,7 @@
 //! Runs a model, or only checks it.
 
+pub mod answers;
 pub mod events;
 pub mod execute;
 mod memory;
 pub mod samples;
-pub mod validate;

@@ -3,7 +3,7 @@
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -38,9 +38,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if replaced.is_some() && schema::is_in(&target) {
         return Err("it is a run, which only --overwrite replaces; choose another name".to_owned());
     }
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-    }
+    fs::create_dir_all(folder(&target)).map_err(|error| error.to_string())?;
     replace(&target, replaced, bytes).map_err(|error| error.to_string())
 }
 
@@ -67,7 +65,11 @@ pub fn may_write_result(path: &Path, overwrite: bool) -> Result<(PathBuf, Option
 
 /// The file behind links, and what is there.
 fn target(path: &Path) -> Result<(PathBuf, Option<Metadata>), String> {
-    let target = linked(path)?;
+    let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    let target = match is_link {
+        true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,
+        false => path.to_owned(),
+    };
     match fs::metadata(&target) {
         Ok(metadata) if !metadata.is_file() => Err("it is not a regular file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
@@ -85,33 +87,18 @@ fn is_report(target: &Path) -> bool {
 }
 
 fn folder(target: &Path) -> &Path {
-    match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// The path itself, or the target of a link.
-fn linked(path: &Path) -> Result<PathBuf, String> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => {
-            fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))
-        }
-        _ => Ok(path.to_owned()),
-    }
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
     remove_on_signals();
     let mut file = begin(folder(target))?;
-    let written = file.write_all(bytes).and_then(|()| match replaced {
-        Some(metadata) => file.as_file().set_permissions(metadata.permissions()),
-        None => Ok(()),
-    });
+    let written = file.write_all(bytes);
+    let mode = replaced.map_or(Ok(()), |metadata| file.as_file().set_permissions(metadata.permissions()));
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
     let mut partial = partial();
     *partial = None;
-    written?;
+    written.and(mode)?;
     file.persist(target)?;
     Ok(())
 }
@@ -136,17 +123,14 @@ fn partial() -> MutexGuard<'static, Option<PathBuf>> {
 
 /// Makes the signals that end a process (SIGINT, SIGTERM, SIGHUP) remove the file first.
 fn remove_on_signals() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let handler = || {
-            // The lock stays until the process ends, so that no other file is started.
-            let mut partial = partial();
-            if let Some(path) = partial.take() {
-                let _ = fs::remove_file(path);
-            }
-            std::process::exit(130);
-        };
-        // Without a handler a signal ends the process as usual.
-        let _ = ctrlc::set_handler(handler);
-    });
+    let handler = || {
+        // The lock stays until the process ends, so that no other file is started.
+        let mut partial = partial();
+        if let Some(path) = partial.take() {
+            let _ = fs::remove_file(path);
+        }
+        std::process::exit(130);
+    };
+    // There may be one already. Without a handler a signal ends the process as usual.
+    let _ = ctrlc::set_handler(handler);
 }

@@ -1,10 +1,11 @@
 //! Commands: dispatch, print, writeFile.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use dml_cuda::TensorDataType;
 
-use super::json::{Node, Result};
+use super::json::Result;
+use super::node::Node;
 use super::resource::is_image;
 
 pub enum Command {
@@ -54,31 +55,38 @@ impl Source {
     }
 }
 
+/// Names that a model gives.
+pub type Names<'a> = HashSet<&'a str>;
+
+/// One of these names.
+fn known(name: &Node, names: &Names, what: &str) -> Result<String> {
+    let text = name.string()?;
+    if !names.contains(text) {
+        return Err(name.error(name.kind(), format!("the name of a {what} of this model")));
+    }
+    Ok(text.to_owned())
+}
+
 /// Reads a command.
-pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn Fn(&str) -> bool) -> Result<Command> {
-    let known = |member: &str, exists: &dyn Fn(&str) -> bool, what: &str| -> Result<String> {
-        let name = node.require(member)?;
-        let text = name.string()?;
-        if exists(text) {
-            Ok(text.to_owned())
-        } else {
-            Err(name.error(name.kind(), format!("the name of a {what} of this model")))
-        }
-    };
+pub fn read(node: &Node, resources: &Names, dispatchables: &Names) -> Result<Command> {
     node.check_names(&MEMBERS)?;
-    refuse_thread_groups(node)?;
+    // Only shaders have thread groups, but DxDispatch reads them of every command.
+    node.refuse_unless("threadGroupCount", "an array of 3 integers", |groups| {
+        groups.each(|count| count.unsigned::<u32>()).is_ok_and(|groups| groups.len() == 3)
+    })?;
     let type_node = node.require("type")?;
+    let resource = || known(&node.require("resource")?, resources, "resource");
     match type_node.string()?.to_ascii_lowercase().as_str() {
         "dispatch" => Ok(Command::Dispatch {
-            dispatchable: known("dispatchable", dispatchables, "dispatchable")?,
+            dispatchable: known(&node.require("dispatchable")?, dispatchables, "dispatchable")?,
             bindings: bindings(&node.require("bindings")?, resources)?,
         }),
         "print" => Ok(Command::Print {
-            resource: known("resource", resources, "resource")?,
-            verbose: node.get_or("verbose", false, |node| node.boolean())?,
+            resource: resource()?,
+            verbose: node.get("verbose")?.map_or(Ok(false), |node| node.boolean())?,
         }),
         "writefile" => Ok(Command::WriteFile {
-            resource: known("resource", resources, "resource")?,
+            resource: resource()?,
             target_path: target_path(&node.require("targetPath")?)?,
             dimensions: node.optional_list("dimensions")?.unwrap_or_default(),
         }),
@@ -90,81 +98,48 @@ pub fn read(node: &Node, resources: &dyn Fn(&str) -> bool, dispatchables: &dyn F
 const MEMBERS: [&str; 8] =
     ["type", "dispatchable", "bindings", "threadGroupCount", "resource", "verbose", "targetPath", "dimensions"];
 
-/// Only shaders have thread groups, but DxDispatch reads them of every command.
-fn refuse_thread_groups(node: &Node) -> Result<()> {
-    let Some(groups) = node.member("threadGroupCount")? else { return Ok(()) };
-    let is_count = |node: &Node| node.u32().is_ok();
-    if !groups.elements().is_ok_and(|groups| groups.len() == 3 && groups.iter().all(is_count)) {
-        groups.refuse(groups.kind(), "an array of 3 integers");
-    }
-    Ok(())
-}
-
 fn target_path(node: &Node) -> Result<String> {
-    match node.string()? {
-        path if is_image(path) => {
-            Err(node.error(format!("{}, an image", node.kind()), "another file: this runner writes no images"))
-        }
-        path => {
-            // `C:` names a drive. DxDispatch does not fail if it cannot write.
-            if path.contains(['<', '>', '|', '?', '*']) || path.chars().skip(2).any(|character| character == ':') {
-                node.differs(node.kind(), "a name that Windows takes, without <, >, |, ?, * and :");
-            }
-            Ok(path.to_owned())
-        }
+    let path = node.string()?;
+    if is_image(path) {
+        return Err(node.error(format!("{}, an image", node.kind()), "another file: this runner writes no images"));
     }
+    // `C:` names a drive. DxDispatch does not fail if it cannot write.
+    if path.contains(['<', '>', '|', '?', '*']) || path.chars().skip(2).any(|character| character == ':') {
+        node.differs(node.kind(), "a name that Windows takes, without <, >, |, ?, * and :");
+    }
+    Ok(path.to_owned())
 }
 
 /// `{ "InputTensor": "A", "OutputTensor": { "name": "B", "elementOffset": 4 } }`
-pub fn bindings(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Bindings> {
+pub fn bindings(node: &Node, resources: &Names) -> Result<Bindings> {
     let member = |(point, source): (&str, Node)| Ok((point.to_owned(), binding(&source, resources)?));
     node.members()?.into_iter().map(member).collect()
 }
 
-fn binding(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<Source> {
+fn binding(node: &Node, resources: &Names) -> Result<Source> {
     if node.is_array() {
         // DxDispatch accepts a list at every bind point. The bind points of these operators take one resource.
-        return match node.elements()?.as_slice() {
-            [one] => binding(one, resources),
-            many => Err(node.error(format!("a list of {}", many.len()), "one resource")),
+        let mut sources = node.each(|source| Ok(binding(source, resources)))?;
+        return match sources.len() {
+            1 => sources.remove(0),
+            many => Err(node.error(format!("a list of {many}"), "one resource")),
         };
     }
-    let name = if node.is_object() { node.require("name")? } else { node.clone() };
-    let resource = name.string()?;
-    if !resources(resource) {
-        return Err(name.error(name.kind(), "the name of a resource of this model"));
+    if !node.is_object() {
+        return Ok(Source { resource: known(node, resources, "resource")?, offset: 0, element_size: None });
     }
-    let mut source = Source { resource: resource.to_owned(), offset: 0, element_size: None };
-    if node.is_object() {
-        node.check_names(&[
-            "name",
-            "elementOffset",
-            "elementCount",
-            "elementSizeInBytes",
-            "format",
-            "counter",
-            "counterOffsetBytes",
-        ])?;
-        source.offset = node.optional_u64("elementOffset")?.unwrap_or(0);
-        node.optional_u64("elementCount")?;
-        source.element_size = node.optional_u64("elementSizeInBytes")?.filter(|&size| size > 0);
-        refuse_shader_members(node, resources)?;
-    }
-    Ok(source)
-}
-
-/// Members for shaders, which DxDispatch reads of every binding.
-fn refuse_shader_members(node: &Node, resources: &dyn Fn(&str) -> bool) -> Result<()> {
-    if let Some(offset) = node.member("counterOffsetBytes")?.filter(|offset| offset.u64().is_err()) {
-        offset.refuse(offset.kind(), "an integer of 0 or more");
-    }
-    if let Some(format) = node.member("format")?.filter(|format| !format.string().is_ok_and(is_dxgi_format)) {
-        format.refuse(format.kind(), "the name of a DXGI_FORMAT");
-    }
-    if let Some(counter) = node.member("counter")?.filter(|counter| !counter.string().is_ok_and(resources)) {
-        counter.refuse(counter.kind(), "the name of a resource");
-    }
-    Ok(())
+    let resource = known(&node.require("name")?, resources, "resource")?;
+    let known_names =
+        ["name", "elementOffset", "elementCount", "elementSizeInBytes", "format", "counter", "counterOffsetBytes"];
+    node.check_names(&known_names)?;
+    let offset = node.optional("elementOffset")?.unwrap_or(0);
+    node.optional::<u64>("elementCount")?;
+    let element_size = node.optional("elementSizeInBytes")?.filter(|&size| size > 0);
+    // Members for shaders, which DxDispatch reads of every binding.
+    node.refuse_unless("counterOffsetBytes", "an integer of 0 or more", |offset| offset.unsigned::<u64>().is_ok())?;
+    node.refuse_unless("format", "the name of a DXGI_FORMAT", |format| format.string().is_ok_and(is_dxgi_format))?;
+    node.refuse_unless("counter", "the name of a resource", |counter| known(counter, resources, "resource").is_ok())?;
+    Ok(Source { resource, offset, element_size })
 }
 
 /// Whether a name has the form of those of uncompressed formats: channels with their bits, then a kind.

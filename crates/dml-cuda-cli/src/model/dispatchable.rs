@@ -4,18 +4,18 @@ use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorDataType,
     TensorFlags,
 };
-use half::f16;
 use serde_json::{json, Value};
 
-use super::json::{Node, Result};
-use super::value;
+use super::json::Result;
+use super::node::Node;
+use super::value::{self, Number};
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {
     let (lower, upper) = (node.get("type")?, node.get("Type")?);
     match (&lower, &upper) {
         (None, _) => node.refuse("without \"type\"", "an object that has it, in lower case"),
-        (Some(lower), Some(upper)) if lower.kind() != upper.kind() => {
+        (Some(lower), Some(upper)) if lower.kind().to_string() != upper.kind().to_string() => {
             upper.refuse(upper.kind(), "the same as \"type\", or left out");
         }
         _ => {}
@@ -25,28 +25,42 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
     let name = type_node.string()?;
     let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
     let Some(operator) = OperatorType::from_name(name) else {
-        return Err(match name.to_ascii_lowercase().as_str() {
-            "hlsl" => type_node.error("\"hlsl\", a compute shader", only),
-            "onnx" => type_node.error("\"onnx\", an ONNX model", only),
-            "dmlserializedgraph" => type_node.error(format!("\"{name}\", a serialized graph"), only),
-            _ => type_node.error(type_node.kind(), only),
-        });
+        let what = match name.to_ascii_lowercase().as_str() {
+            "hlsl" => ", a compute shader",
+            "onnx" => ", an ONNX model",
+            "dmlserializedgraph" => ", a serialized graph",
+            _ => "",
+        };
+        return Err(type_node.error(format!("{}{what}", type_node.kind()), only));
     };
-    let apart = match node.get("desc")? {
-        Some(desc) => Some(desc),
-        None => node.get("Desc")?,
+    let (desc, around) = match node.get("desc")?.map_or_else(|| node.get("Desc"), |desc| Ok(Some(desc)))? {
+        Some(desc) => {
+            node.check_names(&MEMBERS)?;
+            (desc, &[][..])
+        }
+        // Members of the descriptor may be next to the type.
+        None => (node.clone(), &MEMBERS[..]),
     };
-    // Members of the descriptor may be next to the type.
-    let around: &[&str] = if apart.is_some() { &[] } else { &MEMBERS };
-    if apart.is_some() {
-        node.check_names(&MEMBERS)?;
+    let field = |name: &str| desc.require(name);
+    match operator {
+        OperatorType::FillValueSequence => {
+            desc.check_names(&[&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"], around].concat())?;
+            let value_data_type = data_type(&field("ValueDataType")?)?;
+            let output_tensor = tensor(&field("OutputTensor")?)?;
+            let value_start = value::scalar(&field("ValueStart")?, value_data_type)?;
+            let value_delta = value::scalar(&field("ValueDelta")?, value_data_type)?;
+            Ok(FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta }.into())
+        }
+        OperatorType::ReverseSubsequences => {
+            desc.check_names(&[&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"], around].concat())?;
+            let input_tensor = tensor(&field("InputTensor")?)?;
+            let sequence_lengths_tensor = tensor(&field("SequenceLengthsTensor")?)?;
+            let output_tensor = tensor(&field("OutputTensor")?)?;
+            let axis = field("Axis")?.unsigned()?;
+            Ok(ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis }.into())
+        }
+        _ => Err(type_node.error(type_node.kind(), only)),
     }
-    let desc = apart.unwrap_or_else(|| node.clone());
-    Ok(match operator {
-        OperatorType::FillValueSequence => fill_value_sequence(&desc, around)?.into(),
-        OperatorType::ReverseSubsequences => reverse_subsequences(&desc, around)?.into(),
-        _ => return Err(type_node.error(type_node.kind(), only)),
-    })
 }
 
 const MEMBERS: [&str; 7] = ["type", "Type", "desc", "Desc", "bindings", "executionFlags", "dmlCompileType"];
@@ -55,22 +69,21 @@ const MEMBERS: [&str; 7] = ["type", "Type", "desc", "Desc", "bindings", "executi
 fn refuse_options(node: &Node) -> Result<()> {
     const FLAGS: [&str; 4] =
         ["NONE", "ALLOW_HALF_PRECISION_COMPUTATION", "DISABLE_META_COMMANDS", "DESCRIPTORS_VOLATILE"];
-    if let Some(flags) = node.member("executionFlags")? {
-        let refuse = |flag: &Node| {
-            let name = flag.string().unwrap_or_default();
-            if !FLAGS.contains(&name.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(name)) {
-                flag.refuse(flag.kind(), format!("{} or {}", FLAGS[..3].join(", "), FLAGS[3]));
-            }
-        };
-        match flags.elements() {
-            Ok(each) => each.iter().for_each(refuse),
-            Err(_) => refuse(&flags),
+    let refuse_flag = |flag: &Node| {
+        let name = flag.string().unwrap_or_default();
+        if !FLAGS.contains(&name.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(name)) {
+            flag.refuse(flag.kind(), format!("{} or {}", FLAGS[..3].join(", "), FLAGS[3]));
         }
+        Ok(())
+    };
+    match node.member("executionFlags")? {
+        Some(list) if list.is_array() => drop(list.each(refuse_flag)?),
+        Some(flag) => refuse_flag(&flag)?,
+        None => {}
     }
-    if let Some(mode) = node.member("dmlCompileType")?.filter(|mode| mode.kind() != "\"DmlCompileOp\"") {
-        // DxDispatch was recorded to crash in the other mode.
-        mode.refuse(mode.kind(), "\"DmlCompileOp\", or left out");
-    }
+    // DxDispatch was recorded to crash in the other mode.
+    let is_usual = |mode: &Node| mode.string().is_ok_and(|mode| mode == "DmlCompileOp");
+    node.refuse_unless("dmlCompileType", "\"DmlCompileOp\", or left out", is_usual)?;
     if let Some(bindings) = node.get("bindings")? {
         let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
         bindings.refuse("given", required);
@@ -78,35 +91,14 @@ fn refuse_options(node: &Node) -> Result<()> {
     Ok(())
 }
 
-fn fill_value_sequence(desc: &Node, around: &[&str]) -> Result<FillValueSequenceDesc> {
-    desc.check_names(&[&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"], around].concat())?;
-    let value_data_type = data_type(&desc.require("ValueDataType")?)?;
-    Ok(FillValueSequenceDesc {
-        output_tensor: tensor(&desc.require("OutputTensor")?)?,
-        value_data_type,
-        value_start: value::scalar(&desc.require("ValueStart")?, value_data_type)?,
-        value_delta: value::scalar(&desc.require("ValueDelta")?, value_data_type)?,
-    })
-}
-
-fn reverse_subsequences(desc: &Node, around: &[&str]) -> Result<ReverseSubsequencesDesc> {
-    desc.check_names(&[&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"], around].concat())?;
-    Ok(ReverseSubsequencesDesc {
-        input_tensor: tensor(&desc.require("InputTensor")?)?,
-        sequence_lengths_tensor: tensor(&desc.require("SequenceLengthsTensor")?)?,
-        output_tensor: tensor(&desc.require("OutputTensor")?)?,
-        axis: desc.require("Axis")?.u32()?,
-    })
-}
-
-/// The same, written.
+/// A descriptor as DxDispatch writes it.
 pub fn write(desc: &OperatorDesc) -> Value {
     let fields = match desc {
         OperatorDesc::FillValueSequence(fill) => json!({
             "OutputTensor": write_tensor(&fill.output_tensor),
             "ValueDataType": fill.value_data_type.name(),
-            "ValueStart": write_scalar(fill.value_start.to_bits(), fill.value_data_type),
-            "ValueDelta": write_scalar(fill.value_delta.to_bits(), fill.value_data_type),
+            "ValueStart": Number::new(fill.value_start.to_bits(), fill.value_data_type),
+            "ValueDelta": Number::new(fill.value_delta.to_bits(), fill.value_data_type),
         }),
         OperatorDesc::ReverseSubsequences(reverse) => json!({
             "InputTensor": write_tensor(&reverse.input_tensor),
@@ -125,6 +117,17 @@ pub fn data_type(node: &Node) -> Result<TensorDataType> {
     name.parse().map_err(|_| node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
 }
 
+const LEVEL: [&str; 2] = ["Type", "Desc"];
+const TENSOR: [&str; 7] = [
+    "DataType",
+    "Flags",
+    "DimensionCount",
+    "Sizes",
+    "Strides",
+    "TotalTensorSizeInBytes",
+    "GuaranteedBaseOffsetAlignment",
+];
+
 /// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes. Validation reports a
 /// size that is too large to compute.
 fn tensor(node: &Node) -> Result<BufferTensorDesc> {
@@ -134,25 +137,16 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
             return Err(tensor_type.error(tensor_type.kind(), "DML_TENSOR_TYPE_BUFFER"));
         }
     }
-    let apart = node.get("Desc")?;
-    if apart.is_some() {
-        node.check_names(&["Type", "Desc"])?;
-    }
-    let desc = apart.unwrap_or_else(|| node.clone());
-    desc.check_names(&[
-        "Type",
-        "Desc",
-        "DataType",
-        "Flags",
-        "DimensionCount",
-        "Sizes",
-        "Strides",
-        "TotalTensorSizeInBytes",
-        "GuaranteedBaseOffsetAlignment",
-    ])?;
-    desc.require("Sizes")?;
-    let sizes = desc.optional_list("Sizes")?.unwrap_or_default();
-    let count = desc.optional_u32("DimensionCount")?.filter(|count| *count as usize != sizes.len());
+    let desc = match node.get("Desc")? {
+        Some(desc) => {
+            node.check_names(&LEVEL)?;
+            desc
+        }
+        None => node.clone(),
+    };
+    desc.check_names(&[&LEVEL[..], &TENSOR].concat())?;
+    let sizes: Vec<u32> = desc.require("Sizes")?.each(|size| size.unsigned())?;
+    let count = desc.optional::<u32>("DimensionCount")?.filter(|count| *count as usize != sizes.len());
     if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")?) {
         return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));
     }
@@ -162,18 +156,18 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
         Some(strides) => BufferTensorDesc::strided(data_type, &sizes, strides),
         None => BufferTensorDesc::packed(data_type, &sizes),
     };
-    if let Some(total) = desc.optional_u64("TotalTensorSizeInBytes")? {
+    if let Some(total) = desc.optional("TotalTensorSizeInBytes")? {
         tensor.total_tensor_size_in_bytes = total;
     }
-    tensor.guaranteed_base_offset_alignment = desc.optional_u32("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
-    tensor.flags = desc.get_or("Flags", TensorFlags::None, flags)?;
+    tensor.guaranteed_base_offset_alignment = desc.optional("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
+    tensor.flags = desc.get("Flags")?.map_or(Ok(TensorFlags::None), |node| flags(&node))?;
     Ok(tensor)
 }
 
 /// One flag, or a list of them.
 fn flags(node: &Node) -> Result<TensorFlags> {
     if node.is_array() {
-        let flags = node.elements()?.iter().map(flags).collect::<Result<Vec<_>>>()?;
+        let flags = node.each(flags)?;
         return Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None));
     }
     match node.string()? {
@@ -194,20 +188,4 @@ pub fn write_tensor(desc: &BufferTensorDesc) -> Value {
         tensor["Strides"] = json!(strides);
     }
     tensor
-}
-
-/// A scalar of the type with those bits. DxDispatch refuses a negative number for an unsigned type.
-fn write_scalar(bits: u64, data_type: TensorDataType) -> Value {
-    match data_type {
-        TensorDataType::Float32 => json!(f32::from_bits(bits as u32)),
-        TensorDataType::Float16 => json!(f16::from_bits(bits as u16).to_f64()),
-        TensorDataType::Int8 => json!(bits as i8),
-        TensorDataType::Int16 => json!(bits as i16),
-        TensorDataType::Int32 => json!(bits as i32),
-        TensorDataType::Int64 => json!(bits as i64),
-        TensorDataType::UInt8 => json!(bits as u8),
-        TensorDataType::UInt16 => json!(bits as u16),
-        TensorDataType::UInt32 => json!(bits as u32),
-        _ => json!(bits),
-    }
 }

@@ -1,159 +1,123 @@
 //! NumPy's .npy files.
 
 use dml_cuda::TensorDataType;
-use half::f16;
-use npyz::{DType, Deserialize, NpyFile, Order, TypeChar, WriteOptions, WriterBuilder};
 
-/// The data type and the elements, little endian, of a .npy file in C order.
-pub fn read(bytes: &[u8]) -> Result<(TensorDataType, Vec<u8>), String> {
-    check_header(bytes)?;
-    let file = NpyFile::new(bytes).map_err(|error| format!("it is not a .npy file: {error}"))?;
-    let DType::Plain(type_str) = file.dtype() else {
-        return Err("its dtype is structured, must be one of plain numbers".to_owned());
+use super::json;
+use super::node::Node;
+use super::value::is_signed;
+use crate::out::shown;
+
+/// What is in a file.
+#[derive(Debug, PartialEq)]
+pub struct Array {
+    pub data_type: TensorDataType,
+    /// Little endian, in C order.
+    pub elements: Vec<u8>,
+    pub is_big_endian: bool,
+    /// Bytes of the file after the elements.
+    pub behind: usize,
+}
+
+pub fn read(file: &[u8]) -> Result<Array, String> {
+    let have = file.len();
+    let (claimed, rest) = match file.strip_prefix(b"\x93NUMPY") {
+        Some([1, _, a, b, rest @ ..]) => (u16::from_le_bytes([*a, *b]).into(), rest),
+        Some([2 | 3, _, a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
+        _ => return Err("it is not a .npy file of version 1, 2 or 3".to_owned()),
     };
-    if file.order() == Order::Fortran && file.shape().len() > 1 {
+    let Some((header, rest)) = rest.split_at_checked(claimed as usize) else {
+        let version = file[6];
+        return Err(format!("its header (version {version}) claims {claimed} bytes, more than the file's {have}"));
+    };
+    // Except for its quotes, brackets and names, Python's dictionary is JSON with a trailing comma.
+    let header = String::from_utf8_lossy(header);
+    let json = [("'", "\""), ("(", "["), (")", "]"), ("False", "false"), ("True", "true")];
+    let header = json.iter().fold(header.into_owned(), |text, (python, json)| text.replace(python, json));
+    let (dtype, is_fortran, shape) =
+        entries(&header).map_err(|error| format!("it is not a .npy file, by its header: {error}"))?;
+    if is_fortran && shape.len() > 1 {
         return Err("it is in Fortran order, must be in C order (numpy.ascontiguousarray)".to_owned());
     }
-    // Checked first, because npyz allocates before it reads.
-    let element_size = usize::try_from(type_str.size_field()).unwrap_or(0);
-    let claimed = file.shape().iter().try_fold(element_size as u64, |bytes, &size| bytes.checked_mul(size));
-    let have = bytes.len() as u64;
-    if claimed.is_none_or(|claimed| claimed > have) {
-        return Err(format!(
-            "its header promises a shape of {:?}, more than the file's {have} bytes hold",
-            file.shape()
-        ));
+    let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
+    let data_type = TensorDataType::ALL.into_iter().find(|data_type| type_name(*data_type).is_some_and(|n| n == name));
+    let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
+        let dtype = shown(&dtype);
+        return Err(format!("its dtype is {dtype}, must be a float of 2, 4 or 8 bytes or an integer of 1, 2, 4 or 8"));
+    };
+    let width = (data_type.size_in_bits() / 8) as usize;
+    let claimed = shape.iter().try_fold(width, |bytes, &size| bytes.checked_mul(size.try_into().ok()?));
+    let Some((elements, behind)) = claimed.and_then(|claimed| rest.split_at_checked(claimed)) else {
+        return Err(format!("its header promises a shape of {shape:?}, more than the file's {have} bytes hold"));
+    };
+    let mut elements = elements.to_vec();
+    if order == ">" {
+        elements.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
-    use TensorDataType as T;
-    match (type_str.type_char(), type_str.size_field()) {
-        (TypeChar::Float, 2) => elements::<f16>(T::Float16, file),
-        (TypeChar::Float, 4) => elements::<f32>(T::Float32, file),
-        (TypeChar::Float, 8) => elements::<f64>(T::Float64, file),
-        (TypeChar::Uint, 1) => elements::<u8>(T::UInt8, file),
-        (TypeChar::Uint, 2) => elements::<u16>(T::UInt16, file),
-        (TypeChar::Uint, 4) => elements::<u32>(T::UInt32, file),
-        (TypeChar::Uint, 8) => elements::<u64>(T::UInt64, file),
-        (TypeChar::Int, 1) => elements::<i8>(T::Int8, file),
-        (TypeChar::Int, 2) => elements::<i16>(T::Int16, file),
-        (TypeChar::Int, 4) => elements::<i32>(T::Int32, file),
-        (TypeChar::Int, 8) => elements::<i64>(T::Int64, file),
-        _ => Err(format!("its dtype is {type_str}, must be a float of 2, 4 or 8 bytes or an integer of 1, 2, 4 or 8")),
-    }
+    Ok(Array { data_type, elements, is_big_endian: order == ">", behind: behind.len() })
 }
 
-/// Where the dictionary of a header begins, and how many bytes the file claims for it.
-fn dictionary(bytes: &[u8]) -> Option<(usize, u64)> {
-    match *bytes {
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => Some((10, u16::from_le_bytes([a, b]).into())),
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 2..=255, _, a, b, c, d, ..] => {
-            Some((12, u32::from_le_bytes([a, b, c, d]).into()))
-        }
-        _ => None,
-    }
+/// The dtype, whether it is in Fortran order, and the shape.
+fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
+    let document = json::parse(header)?;
+    let root = Node::root(&document);
+    let shape = root.require("shape")?.each(|size| size.unsigned())?;
+    Ok((root.require("descr")?.string()?.to_owned(), root.require("fortran_order")?.boolean()?, shape))
 }
 
-/// The bytes before the elements.
-pub fn header(bytes: &[u8]) -> Option<&[u8]> {
-    let (begin, claimed) = dictionary(bytes)?;
-    bytes.get(..begin + claimed as usize)
-}
-
-/// Checks a header before npyz reads it. npyz allocates as many bytes as the header claims, takes twice as long for each nested bracket,
-/// and multiplies the shape without a check for overflow.
-fn check_header(bytes: &[u8]) -> Result<(), String> {
-    let Some((begin, claimed)) = dictionary(bytes) else { return Ok(()) }; // npyz reports the error
-    let have = bytes.len() as u64;
-    if claimed > have {
-        return Err(format!("its header (version {}) claims {claimed} bytes, more than the file's {have}", bytes[6]));
-    }
-    let header = &bytes[begin..(begin + claimed as usize).min(bytes.len())];
-    let count = |bracket: u8| header.iter().filter(|&&byte| byte == bracket).count();
-    // A valid header has one dictionary with one tuple, the shape.
-    if count(b'[') > 0 {
-        return Err("its dtype is structured, must be one of plain numbers".to_owned());
-    }
-    if count(b'{') > 1 || count(b'(') > 1 {
-        return Err(format!(
-            "its header has {} braces and {} parentheses that open, must have one of each",
-            count(b'{'),
-            count(b'(')
-        ));
-    }
-    let header = String::from_utf8_lossy(header);
-    let shape = header.split_once('(').and_then(|(_, shape)| shape.split_once(')')).map_or("", |(shape, _)| shape);
-    let sizes = shape.split(',').map(|size| size.trim().trim_end_matches('L')).filter(|size| !size.is_empty());
-    // Strides multiply sizes even if another size is 0. An element has at most 16 bytes.
-    let mut most = 16u64;
-    for size in sizes {
-        let Some(product) = size.parse::<u64>().ok().and_then(|size| most.checked_mul(size.max(1))) else {
-            return Err(format!("its header promises a shape of ({}), more than a file can hold", shape.trim()));
-        };
-        most = product;
-    }
-    Ok(())
-}
-
-fn elements<T: Deserialize + bytemuck::Pod>(
-    data_type: TensorDataType,
-    file: NpyFile<&[u8]>,
-) -> Result<(TensorDataType, Vec<u8>), String> {
-    let values = file.into_vec::<T>().map_err(|error| format!("its elements cannot be read: {error}"))?;
-    Ok((data_type, bytemuck::cast_slice(&values).to_vec()))
+/// The name of a type in a dtype. None for types of less than a byte.
+fn type_name(data_type: TensorDataType) -> Option<String> {
+    let kind = match data_type {
+        TensorDataType::UInt4 | TensorDataType::Int4 => return None,
+        _ if data_type.is_float() => 'f',
+        _ if is_signed(data_type) => 'i',
+        _ => 'u',
+    };
+    Some(format!("{kind}{}", data_type.size_in_bits() / 8))
 }
 
 /// A .npy file with these elements, little endian, in C order.
-pub fn write(data_type: TensorDataType, shape: &[u64], bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let kind = match data_type {
-        TensorDataType::Float16 | TensorDataType::Float32 | TensorDataType::Float64 => 'f',
-        TensorDataType::UInt8 | TensorDataType::UInt16 | TensorDataType::UInt32 | TensorDataType::UInt64 => 'u',
-        TensorDataType::Int8 | TensorDataType::Int16 | TensorDataType::Int32 | TensorDataType::Int64 => 'i',
-        TensorDataType::UInt4 | TensorDataType::Int4 => {
-            return Err(format!("the data type is {data_type}, must be one of whole bytes"));
-        }
-    };
-    let width = data_type.size_in_bits() / 8;
-    let order = if width == 1 { '|' } else { '<' };
-    let dtype = format!("{order}{kind}{width}").parse().map(DType::Plain).map_err(|error| format!("{error}"))?;
-    let mut file = Vec::new();
-    WriteOptions::new_header_only()
-        .dtype(dtype)
-        .shape(shape)
-        .writer(&mut file)
-        .write_header_only()
-        .map_err(|error| error.to_string())?;
-    file.extend_from_slice(bytes);
-    Ok(file)
+pub fn write(data_type: TensorDataType, shape: &[u64], elements: &[u8]) -> Result<Vec<u8>, String> {
+    let name = type_name(data_type).ok_or(format!("the data type is {data_type}, must be one of whole bytes"))?;
+    let order = if data_type.size_in_bits() == 8 { '|' } else { '<' };
+    let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let header = format!("{{'descr': '{order}{name}', 'fortran_order': False, 'shape': ({sizes}), }}");
+    // The elements begin at a multiple of 64, after 10 bytes, the header and a line's end.
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let claimed =
+        u16::try_from(length).map_err(|_| format!("{} dimensions are too many for a .npy file", shape.len()))?;
+    let start = [b"\x93NUMPY\x01\0".as_slice(), &claimed.to_le_bytes()].concat();
+    let header = format!("{header:width$}\n", width = length - 1);
+    Ok([&start, header.as_bytes(), elements].concat())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{read, write};
+    use dml_cuda::TensorDataType;
 
-    /// Found by fuzzing: a product above 2⁶⁴, also with a size of 0, and in any notation.
-    #[test]
-    fn a_shape_past_all_files_is_refused() {
-        for shape in
-            ["15708555501140711634, 5", "0, 4294967296, 4294967296", "99999999999999999999,", "0xFFFFFFFFFFFFFFFF, 9"]
-        {
-            let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}\n");
-            let mut file = b"\x93NUMPY\x01\0".to_vec();
-            file.extend_from_slice(&(header.len() as u16).to_le_bytes());
-            file.extend_from_slice(header.as_bytes());
-            let error = read(&file).expect_err("no file is so large");
-            assert_eq!(error, format!("its header promises a shape of ({shape}), more than a file can hold"));
-        }
+    fn with_header(header: &str) -> Vec<u8> {
+        [b"\x93NUMPY\x01\0".as_slice(), &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat()
     }
 
-    /// Found by fuzzing: each nested brace doubles the parser's time, up to minutes.
+    /// Found by fuzzing: a product above 2⁶⁴ also with a size of 0, sizes in any notation, and brackets in brackets.
     #[test]
-    fn brackets_in_brackets_are_refused_at_once() {
-        for nested in ["{", "("] {
-            let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {}", nested.repeat(60));
-            let mut file = b"\x93NUMPY\x01\0".to_vec();
-            file.extend_from_slice(&(header.len() as u16).to_le_bytes());
-            file.extend_from_slice(header.as_bytes());
-            let error = read(&file).expect_err("no header");
-            assert!(error.starts_with("its header has ") && error.ends_with("must have one of each"), "{error}");
+    fn headers_past_all_files_are_refused_at_once() {
+        for (shape, error) in [
+            ("(15708555501140711634, 5, )", "its header promises a shape of [15708555501140711634, 5], more than the"),
+            (
+                "(99999999999999999999, )",
+                "it is not a .npy file, by its header: line 1: shape[0] is 99999999999999999999",
+            ),
+            ("(0xFFFFFFFFFFFFFFFF, 9)", "it is not a .npy file, by its header: line 1, column "),
+            (&"(".repeat(60), "it is not a .npy file, by its header: line 1, column "),
+            (&"{".repeat(60), "it is not a .npy file, by its header: line 1, column "),
+        ] {
+            let file = with_header(&format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n"));
+            let found = read(&file).expect_err("no file is so large");
+            assert!(found.starts_with(error), "{found}");
         }
+        let empty = with_header("{'shape': (0, 4294967296, 4294967296), 'fortran_order': False, \"descr\": '<f4'}");
+        assert!(read(&empty).is_ok_and(|array| array.elements.is_empty()));
+        assert!(write(TensorDataType::UInt8, &[1; 30_000], &[1]).is_err());
     }
 }

@@ -7,9 +7,10 @@ use dml_cuda::TensorDataType;
 
 use super::dispatchable::data_type;
 use super::initial::Values;
-use super::json::{Node, Result};
+use super::json::{Kind, Result};
+use super::node::Node;
 use super::npy;
-use super::value::element_bytes;
+use super::value::bits;
 
 /// A buffer as the model describes it.
 pub struct Resource {
@@ -25,25 +26,21 @@ pub struct Resource {
 }
 
 /// Reads a resource. A dispatch writes those of `is_output`.
-pub fn read(node: &Node, model_directory: &Path, is_output: bool) -> Result<Resource> {
+pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
     node.check_names(&["initialValuesDataType", "initialValues", "initialValuesOffsetInBytes", "sizeInBytes"])?;
-    let declared = match node.get("initialValuesDataType")? {
-        Some(name) if matches!(name.string()?, "UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN") => None,
-        Some(name) => match data_type(&name)? {
-            found @ (TensorDataType::UInt4 | TensorDataType::Int4) => {
-                return Err(name.error(found, "a type of whole bytes"));
-            }
-            found => Some(found),
-        },
-        None => None,
-    };
+    let named = node.get("initialValuesDataType")?;
+    let named = named.filter(|name| !matches!(name.string(), Ok("UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN")));
+    let declared = named.as_ref().map(data_type).transpose()?;
+    if let (Some(name), Some(found)) = (&named, declared.filter(|data_type| data_type.size_in_bits() < 8)) {
+        return Err(name.error(found, "a type of whole bytes"));
+    }
     let values = node.require("initialValues")?;
-    let (data_type, initial_values, file) = initial_values(node, &values, declared, model_directory)?;
+    let (data_type, initial_values, file) = initial_values(node, &values, declared, folder)?;
     let length = initial_values.length();
     if length == 0 {
         return Err(values.error("empty", "at least one value"));
     }
-    let initial_values_offset = node.optional_u64("initialValuesOffsetInBytes")?.unwrap_or(0);
+    let initial_values_offset: u64 = node.optional("initialValuesOffsetInBytes")?.unwrap_or(0);
     if let Some(offset) = node.get("initialValuesOffsetInBytes")?.filter(|_| initial_values_offset > 0) {
         let required = "0, because DxDispatch writes the values at byte 0 all the same";
         // What a dispatch writes does not depend on the values before it.
@@ -53,20 +50,14 @@ pub fn read(node: &Node, model_directory: &Path, is_output: bool) -> Result<Reso
         }
     }
     let size = node.get("sizeInBytes")?;
-    let size_in_bytes = node.optional_u64("sizeInBytes")?.unwrap_or(length.next_multiple_of(4));
+    let size_in_bytes = node.optional("sizeInBytes")?.unwrap_or(length.next_multiple_of(4));
     if initial_values_offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
         let place = size.as_ref().unwrap_or(node);
         let required = format!("enough for the {length} bytes of initialValues at offset {initial_values_offset}");
         return Err(place.error(format!("{size_in_bytes} bytes"), required));
     }
-    Ok(Resource {
-        data_type,
-        initial_values,
-        initial_values_offset,
-        size_in_bytes,
-        file,
-        explicit_size: size.is_some(),
-    })
+    let explicit_size = size.is_some();
+    Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, file, explicit_size })
 }
 
 /// Whether the values come later, from an ONNX model.
@@ -75,80 +66,62 @@ pub fn is_deferred(node: &Node) -> bool {
     values.is_some_and(|values| values.string().is_ok_and(|values| values == "deferred"))
 }
 
-fn initial_values(
-    node: &Node,
-    values: &Node,
-    declared: Option<TensorDataType>,
-    model_directory: &Path,
-) -> Result<(Option<TensorDataType>, Values, Option<PathBuf>)> {
-    let typed = || {
-        declared.ok_or_else(|| {
-            node.error(
-                "without the member initialValuesDataType",
-                "an object that has it, as its values have no type of their own",
-            )
-        })
-    };
-    if values.is_text() {
+/// The type of values that have none of their own.
+fn typed(node: &Node, declared: Option<TensorDataType>) -> Result<TensorDataType> {
+    let required = "an object that has it, as its values have no type of their own";
+    declared.ok_or_else(|| node.error("without the member initialValuesDataType", required))
+}
+
+/// The type of the values, themselves, and the file that they are from.
+type Initial = (Option<TensorDataType>, Values, Option<PathBuf>);
+
+fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
+    if matches!(values.kind(), Kind::Text(_)) {
         let required = "an array or an object: only ONNX models fill deferred resources";
         return Err(values.error(values.kind(), required));
     }
     if values.is_array() {
-        let mut bytes = Vec::new();
-        values.for_each(|element| {
-            match declared {
-                Some(data_type) => bytes.extend(element_bytes(element, data_type)?),
-                None => bytes.extend(element_bytes(&element.require("value")?, data_type(&element.require("type")?)?)?),
+        let mut all = Vec::new();
+        values.each(|element| {
+            let (element, data_type) = match declared {
+                Some(declared) => (element.clone(), declared),
+                None => (element.require("value")?, data_type(&element.require("type")?)?),
+            };
+            if data_type.size_in_bits() < 8 {
+                return Err(element.error(format!("of type {data_type}"), "of a type of whole bytes"));
             }
+            all.extend_from_slice(&bits(&element, data_type)?.to_le_bytes()[..data_type.size_in_bits() as usize / 8]);
             Ok(())
         })?;
-        bytes.shrink_to_fit();
-        return Ok((declared, Values::Bytes(bytes), None));
+        all.shrink_to_fit();
+        return Ok((declared, Values::Bytes(all), None));
     }
     values.check_names(&["value", "valueStart", "valueDelta", "valueCount", "sourcePath"])?;
     let has = |name: &str| values.get(name).map(|member| member.is_some());
-    match (has("value")?, has("valueStart")?, has("sourcePath")?) {
-        (true, false, false) => Ok((declared, constant(values, typed()?)?, None)),
-        (false, true, false) => Ok((declared, sequence(values, typed()?)?, None)),
-        (false, false, true) => file(values, declared, typed, model_directory),
-        _ => Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
-    }
-}
-
-fn value_count(values: &Node) -> Result<u64> {
-    let count = values.require("valueCount")?;
-    match count.u32()? {
-        0 => Err(count.error(0, "at least 1")),
-        found => Ok(found.into()),
-    }
-}
-
-/// `{ "valueCount": 4, "value": 0 }`
-fn constant(values: &Node, data_type: TensorDataType) -> Result<Values> {
-    let element = element_bytes(&values.require("value")?, data_type)?;
-    Ok(Values::Constant { element, count: value_count(values)? })
-}
-
-/// `{ "valueCount": 4, "valueStart": 1, "valueDelta": 2.5 }`
-fn sequence(values: &Node, data_type: TensorDataType) -> Result<Values> {
-    let start = element_bytes(&values.require("valueStart")?, data_type)?;
-    let delta = match values.get("valueDelta")? {
-        Some(delta) => element_bytes(&delta, data_type)?,
-        None => {
-            values.refuse("without valueDelta", "an object that has it");
-            vec![0; start.len()]
-        }
+    let is_sequence = has("valueStart")?;
+    let first = match (has("value")?, is_sequence, has("sourcePath")?) {
+        (true, false, false) => "value",
+        (false, true, false) => "valueStart",
+        (false, false, true) => return file(node, &values.require("sourcePath")?, declared, folder),
+        _ => return Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
     };
-    Ok(Values::Sequence { data_type, start, delta, count: value_count(values)? })
+    let data_type = typed(node, declared)?;
+    let first = bits(&values.require(first)?, data_type)?;
+    let delta = values.get("valueDelta")?.filter(|_| is_sequence).map(|delta| bits(&delta, data_type)).transpose()?;
+    if is_sequence && delta.is_none() {
+        values.refuse("without valueDelta", "an object that has it");
+    }
+    let delta = is_sequence.then_some(delta.unwrap_or(0));
+    let count = values.require("valueCount")?;
+    match count.unsigned::<u32>()? {
+        0 => Err(count.error(0, "at least 1")),
+        elements => Ok((declared, Values::Computed { data_type, first, delta, count: elements.into() }, None)),
+    }
 }
 
 /// A path of a model with this system's separators. The model may come from Windows.
 pub fn separated(path: &str) -> String {
-    if cfg!(windows) {
-        path.to_owned()
-    } else {
-        path.replace('\\', "/")
-    }
+    path.replace('\\', std::path::MAIN_SEPARATOR_STR)
 }
 
 /// Whether DxDispatch takes a file of this name for an image. Files of other names are arrays or raw bytes.
@@ -157,62 +130,42 @@ pub fn is_image(name: &str) -> bool {
     [".png", ".jpg"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// The file of a `sourcePath`, relative to the model, else to the current directory: its path and its bytes.
-pub fn read_file(source: &Node, model_directory: &Path) -> Result<(PathBuf, Vec<u8>)> {
-    let name = source.string()?;
-    let name_here = separated(name);
-    let beside_model = model_directory.join(&name_here);
-    let path = if beside_model.exists() { beside_model } else { PathBuf::from(name_here) };
-    if is_image(name) {
-        return Err(source.error(format!("{}, an image", source.kind()), "another file: this runner reads no images"));
+/// `{ "sourcePath": "input.npy" }`, relative to the folder, else to the current directory.
+fn file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
+    let name = source.kind();
+    let path = PathBuf::from(separated(source.string()?));
+    let path = Some(folder.join(&path)).filter(|beside_model| beside_model.exists()).unwrap_or(path);
+    if is_image(source.string()?) {
+        return Err(source.error(format!("{name}, an image"), "another file: this runner reads no images"));
     }
-    let regular = |path: &Path| match fs::metadata(path)?.is_file() {
-        true => fs::read(path),
+    let regular = || match fs::metadata(&path)?.is_file() {
+        true => fs::read(&path),
         false => Err(std::io::Error::other("it is no regular file")),
     };
-    let bytes = regular(&path)
-        .map_err(|error| source.error(format!("{}, which cannot be read ({error})", source.kind()), "a file"))?;
-    Ok((path, bytes))
-}
-
-/// `{ "sourcePath": "input.npy" }`
-fn file(
-    values: &Node,
-    declared: Option<TensorDataType>,
-    typed: impl FnOnce() -> Result<TensorDataType>,
-    model_directory: &Path,
-) -> Result<(Option<TensorDataType>, Values, Option<PathBuf>)> {
-    let source = values.require("sourcePath")?;
-    let name = source.kind();
-    let (path, bytes) = read_file(&source, model_directory)?;
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    if extension.as_deref() != Some("npy") {
-        let data_type = typed()?;
-        let element = (data_type.size_in_bits() / 8).max(1) as usize;
-        if bytes.len() % element != 0 {
+    let bytes = regular().map_err(|error| source.error(format!("{name}, which cannot be read ({error})"), "a file"))?;
+    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+        let data_type = typed(node, declared)?;
+        let width = data_type.size_in_bits() as usize / 8;
+        if bytes.len() % width != 0 {
             let found = format!("{name}, a file of {} bytes", bytes.len());
-            return Err(source.error(found, format!("a file of whole elements of {data_type}, {element} bytes each")));
+            return Err(source.error(found, format!("a file of whole elements of {data_type}, {width} bytes each")));
         }
-        return Ok((Some(data_type), Values::Bytes(bytes), Some(path)));
+        return Ok((declared, Values::Bytes(bytes), Some(path)));
     }
-    let (data_type, elements) = npy::read(&bytes)
+    let array = npy::read(&bytes)
         .map_err(|why| source.error(format!("{name}, but {why}"), "a .npy file this runner can read"))?;
-    refuse_array(&source, &bytes, elements.len());
-    match declared {
-        Some(declared) if declared != data_type => Err(source
-            .error(format!("{name}, a file of {data_type}"), format!("one of {declared}, the initialValuesDataType"))),
-        _ => Ok((Some(data_type), Values::Bytes(elements), Some(path))),
+    // DxDispatch takes bytes after the array for elements, and does not swap those of a big-endian array.
+    if array.behind > 0 {
+        source.refuse(format!("{name}, with {} bytes after its array", array.behind), "a file that ends there");
     }
-}
-
-/// DxDispatch takes bytes after the array for elements, and does not swap those of a big-endian array.
-fn refuse_array(source: &Node, file: &[u8], elements: usize) {
-    let header = npy::header(file).unwrap_or_default();
-    let behind = file.len().saturating_sub(header.len() + elements);
-    if behind > 0 {
-        source.refuse(format!("{}, with {behind} bytes after its array", source.kind()), "a file that ends there");
+    if array.is_big_endian {
+        source.refuse(format!("{name}, a big-endian array"), "a little-endian one");
     }
-    if header.windows(2).any(|pair| pair == b"'>") {
-        source.refuse(format!("{}, a big-endian array", source.kind()), "a little-endian one");
+    match declared.filter(|declared| *declared != array.data_type) {
+        Some(declared) => {
+            let required = format!("one of {declared}, the initialValuesDataType");
+            Err(source.error(format!("{name}, a file of {}", array.data_type), required))
+        }
+        None => Ok((Some(array.data_type), Values::Bytes(array.elements), Some(path))),
     }
 }

@@ -1,35 +1,43 @@
 //! What DxDispatch 0.18.1 would refuse or compute differently, of the model as a whole. Readers find what one place shows.
 
-use dml_cuda::{FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
+use std::io::Write;
+
+use dml_cuda::{
+    validate, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
 use half::f16;
 
 use super::command::{Bindings, Command};
-use super::json::{Node, Result};
-use super::value::truncated;
+use super::json::Result;
+use super::node::Node;
+use super::value::{from_bytes, truncated};
 use super::Model;
 
 /// Looks at each dispatch with what it is bound to. Records findings at the commands' nodes.
-pub fn check(model: &Model, nodes: &[Node]) -> Result<()> {
-    for (n, ((command, _), node)) in model.commands.iter().zip(nodes).enumerate() {
-        let Command::Dispatch { dispatchable, bindings } = command else { continue };
-        let Some(operator) = model.dispatchables.iter().find(|found| found.name == *dispatchable) else { continue };
-        let nodes = node.require("bindings")?;
-        match &operator.desc {
-            OperatorDesc::ReverseSubsequences(desc) => reversal(model, desc, bindings, &nodes)?,
-            OperatorDesc::FillValueSequence(desc) => {
-                let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")?) else { continue };
-                let mut others = model.commands.iter().enumerate().filter(|(other, _)| *other != n);
-                let is_used = others.any(|(_, (command, _))| command.uses(output));
-                if let Some(rounded) = rounded_element(desc).filter(|_| is_used) {
-                    let required =
-                        "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
-                    node.refuse(format!("a fill with the element {rounded}"), required);
-                }
+pub fn check(model: &Model, commands: &Node) -> Result<()> {
+    let mut left = model.commands.iter();
+    commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, command, node))).map(drop)
+}
+
+fn dispatch(model: &Model, command: &Command, node: &Node) -> Result<()> {
+    let Command::Dispatch { dispatchable, bindings } = command else { return Ok(()) };
+    let nodes = node.require("bindings")?;
+    let desc = model.dispatchables.iter().find(|found| found.name == *dispatchable).map(|found| &found.desc);
+    // What the rules reject does not run, and may have sizes past all memory.
+    match desc.filter(|desc| validate(desc, FeatureLevel::HIGHEST).is_ok()) {
+        Some(OperatorDesc::ReverseSubsequences(desc)) => reversal(model, desc, bindings, &nodes),
+        Some(OperatorDesc::FillValueSequence(desc)) => {
+            let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")?) else { return Ok(()) };
+            let uses = |(other, _): &(Command, String)| !std::ptr::eq(other, command) && other.uses(output);
+            if let Some(rounded) = rounded_element(desc).filter(|_| model.commands.iter().any(uses)) {
+                let required =
+                    "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
+                node.refuse(format!("a fill with the element {rounded}"), required);
             }
-            _ => {}
+            Ok(())
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn reversal(model: &Model, desc: &ReverseSubsequencesDesc, bindings: &Bindings, nodes: &Node) -> Result<()> {
@@ -39,24 +47,23 @@ fn reversal(model: &Model, desc: &ReverseSubsequencesDesc, bindings: &Bindings, 
         // What a dispatch writes is checked when it is dispatched.
         if let Some(resource) = resource(&source.resource).filter(|_| !is_written(&source.resource)) {
             let offset = source.offset_in_bytes(resource.data_type).unwrap_or(u64::MAX);
-            let bytes = resource.initial_values.bytes();
+            let mut bytes = Vec::new();
+            resource.initial_values.write(|part| bytes.write_all(part)).map_err(|error| error.to_string())?;
             let bytes = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
             if let Some((found, required)) = long_lengths(bytes, desc) {
                 node.refuse(found, required);
             }
         }
     }
-    let (Some(input), Some(output)) = (bindings.get("InputTensor"), bindings.get("OutputTensor")) else {
-        return Ok(());
-    };
-    if input.resource != output.resource {
-        return Ok(());
-    }
-    let data_type = resource(&input.resource).and_then(|resource| resource.data_type);
-    let [Some(from), Some(to)] = [input, output].map(|source| source.offset_in_bytes(data_type)) else { return Ok(()) };
-    if from.abs_diff(to) < desc.output_tensor.total_tensor_size_in_bytes {
-        let required = "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
-        nodes.differs("one resource for InputTensor and OutputTensor", required);
+    if let (Some(input), Some(output)) = (bindings.get("InputTensor"), bindings.get("OutputTensor")) {
+        let data_type = resource(&input.resource).and_then(|resource| resource.data_type);
+        let offsets = (input.offset_in_bytes(data_type), output.offset_in_bytes(data_type));
+        let length = desc.output_tensor.total_tensor_size_in_bytes;
+        let overlap = matches!(offsets, (Some(from), Some(to)) if from.abs_diff(to) < length);
+        if input.resource == output.resource && overlap {
+            let required = "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
+            nodes.differs("one resource for InputTensor and OutputTensor", required);
+        }
     }
     Ok(())
 }
@@ -67,19 +74,23 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
     let lengths = &desc.sequence_lengths_tensor;
     let &axis_size = desc.input_tensor.sizes.get(desc.axis as usize)?;
     let width = if lengths.data_type == TensorDataType::UInt64 { 8 } else { 4 };
-    let mut dims = Vec::new();
-    let mut packed = 1;
+    let (mut dims, mut packed) = (Vec::new(), 1);
     for (d, &size) in lengths.sizes.iter().enumerate().rev() {
         let stride = lengths.strides.as_ref().map_or(packed, |strides| strides[d].into());
         packed *= u64::from(size);
         // Repeated elements count once.
-        dims.push((if stride == 0 { size.min(1) } else { size }, stride));
+        dims.push((if stride == 0 { 1 } else { u64::from(size) }, stride));
     }
-    let value = |at: u64| {
+    let mut longest = 0;
+    for mut n in 0..dims.iter().map(|(size, _)| size).product() {
+        let mut at = 0;
+        for (size, stride) in &dims {
+            at += n % size * stride;
+            n /= size;
+        }
         let element = bytes.get((at * width) as usize..).and_then(|bytes| bytes.get(..width as usize));
-        element.unwrap_or_default().iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte))
-    };
-    let longest = greatest(&dims, 0, &value);
+        longest = longest.max(from_bytes(element.unwrap_or_default()));
+    }
     if longest <= axis_size.into() {
         return None;
     }
@@ -88,29 +99,19 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
     Some((format!("with a length of {longest}"), required))
 }
 
-/// The greatest value of a tensor's elements, by sizes and strides.
-fn greatest(dims: &[(u32, u64)], at: u64, value: &dyn Fn(u64) -> u64) -> u64 {
-    match dims.split_last() {
-        None => value(at),
-        Some((&(size, stride), rest)) => {
-            (0..u64::from(size)).map(|n| greatest(rest, at + n * stride, value)).max().unwrap_or(0)
-        }
-    }
-}
-
 /// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software adapter was
 /// recorded that rounds them towards zero.
 pub fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
     let half = |scalar: ScalarUnion| f16::from_bits(scalar.to_bits() as u16).to_f32();
     let (start, delta) = (half(desc.value_start), half(desc.value_delta));
     let count: u64 = desc.output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
-    let is_half = desc.value_data_type == TensorDataType::Float16 && start.is_finite() && delta.is_finite();
+    if desc.value_data_type != TensorDataType::Float16 || !start.is_finite() || !delta.is_finite() || delta == 0.0 {
+        return None;
+    }
     // Nearly always one of the first few thousand elements needs more than FLOAT16's 11 bits. From 2^24 on, f32 does not hold every n.
-    let mut elements =
-        (0..if is_half && delta != 0.0 { count.min(1 << 24) } else { 0 }).map(|n| (n as f32).mul_add(delta, start));
-    let depends = |element: &f32| {
+    let mut elements = (0..count.min(1 << 24)).map(|n| (n as f32).mul_add(delta, start));
+    elements.find(|element| {
         let nearest = f16::from_f32(*element);
         nearest.is_infinite() || nearest != truncated(*element)
-    };
-    elements.find(depends)
+    })
 }

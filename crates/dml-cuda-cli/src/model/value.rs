@@ -1,37 +1,36 @@
-//! Values of a data type: from JSON to bytes, and from bytes to the text a C++ stream would print.
+//! Values of a data type: from JSON to bits, and from bits to the text a C++ stream would print.
+
+use std::fmt;
 
 use dml_cuda::{ScalarUnion, TensorDataType};
 use half::f16;
+use serde::Serialize;
 
-use super::json::{Node, Result};
+use super::json::{Kind, Result};
+use super::node::Node;
 use crate::out::shown;
 
-/// The bytes of one element, little endian.
-pub fn element_bytes(node: &Node, data_type: TensorDataType) -> Result<Vec<u8>> {
-    use TensorDataType as T;
+/// The bits of one element.
+pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
     if let Some(digits) = node.digits() {
         refuse_number(node, digits, data_type);
     }
-    Ok(match data_type {
-        T::Float16 => {
-            let value = truncated(node.float()? as f32);
-            within(node, data_type, f64::from(value))?;
-            value.to_le_bytes().to_vec()
+    if !data_type.is_float() {
+        return integer(node, data_type);
+    }
+    let value = node.float()?;
+    let (bits, held) = match data_type {
+        TensorDataType::Float16 => {
+            let half = truncated(value as f32);
+            (half.to_bits().into(), half.to_f64())
         }
-        T::Float32 => {
-            let value = node.float()? as f32;
-            within(node, data_type, f64::from(value))?;
-            value.to_le_bytes().to_vec()
-        }
-        T::Float64 => node.float()?.to_le_bytes().to_vec(),
-        T::UInt4 | T::Int4 => {
-            return Err(node.error(format!("of type {data_type}"), "of a type of whole bytes"));
-        }
-        _ => {
-            let width = data_type.size_in_bits() / 8;
-            integer(node, data_type)?.to_le_bytes()[..width as usize].to_vec()
-        }
-    })
+        TensorDataType::Float32 => ((value as f32).to_bits().into(), f64::from(value as f32)),
+        _ => (value.to_bits(), value),
+    };
+    if held.is_infinite() && value.is_finite() {
+        return Err(node.error(node.kind(), format!("a number that {data_type} can hold, \"inf\" or \"-inf\"")));
+    }
+    Ok(bits)
 }
 
 /// Records numbers of a type that DxDispatch refuses.
@@ -62,51 +61,38 @@ pub fn truncated(value: f32) -> f16 {
     f16::from_bits(nearest.to_bits() - u16::from(further))
 }
 
-/// Fails if a finite number became infinite in the type.
-fn within(node: &Node, data_type: TensorDataType, value: f64) -> Result<()> {
-    if value.is_infinite() && node.float()?.is_finite() {
-        return Err(node.error(node.kind(), format!("a number that {data_type} can hold, \"inf\" or \"-inf\"")));
-    }
-    Ok(())
+pub fn is_signed(data_type: TensorDataType) -> bool {
+    use TensorDataType as T;
+    matches!(data_type, T::Int4 | T::Int8 | T::Int16 | T::Int32 | T::Int64)
 }
 
 /// An integer of the type. A negative value of an unsigned type counts modulo 2^width: Microsoft's UINT8 example needs this, but
 /// DxDispatch rejects it.
-fn integer(node: &Node, data_type: TensorDataType) -> Result<i128> {
-    use TensorDataType as T;
+fn integer(node: &Node, data_type: TensorDataType) -> Result<u64> {
     let value = node.integer()?;
-    let bits = data_type.size_in_bits();
-    let signed = matches!(data_type, T::Int4 | T::Int8 | T::Int16 | T::Int32 | T::Int64);
-    let (least, most) = if signed {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-    } else {
-        (-(1i128 << bits), (1i128 << bits) - 1)
-    };
+    let (signed, width) = (is_signed(data_type), data_type.size_in_bits());
+    let most = (1i128 << (width - u32::from(signed))) - 1;
+    let least = -most - i128::from(signed);
     if (least..=most).contains(&value) {
-        Ok(value)
-    } else {
-        let range = if signed {
-            format!("from {least} to {most}")
-        } else {
-            format!("from 0 to {most}, or negative and counted from the top")
-        };
-        Err(node.error(value, format!("{range}, because its type is {data_type}")))
+        return Ok(value as u64 & (u64::MAX >> (64 - width)));
     }
+    let range = match signed {
+        true => format!("from {least} to {most}"),
+        false => format!("from 0 to {most}, or negative and counted from the top"),
+    };
+    Err(node.error(value, format!("{range}, because its type is {data_type}")))
 }
 
 /// A `DML_SCALAR_UNION`: a number of the type, "nan", "inf", "-inf", or an object with one of the union's
 /// members, such as `{"UInt16": 15360}`.
 pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
     use TensorDataType as T;
+    let union = |bits: u64| ScalarUnion::Bytes(bits.to_le_bytes());
     if !node.is_object() {
-        if node.is_text() {
+        if matches!(node.kind(), Kind::Text(_)) {
             node.refuse(node.kind(), "a number");
         }
-        let bytes = match data_type {
-            T::UInt4 | T::Int4 => vec![integer(node, data_type)? as u8 & 15],
-            _ => element_bytes(node, data_type)?,
-        };
-        return Ok(ScalarUnion::Bytes(padded(&bytes)));
+        return bits(node, data_type).map(union);
     }
     let members = node.members()?;
     let own = if data_type == T::Float16 { "UInt16" } else { data_type.name() };
@@ -114,86 +100,79 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
         node.refuse("an object without the type's member", format!("one of {data_type}"));
     }
     let [(name, value)] = members.as_slice() else {
-        return Err(
-            node.error(format!("an object of {} members", members.len()), "an object of one member of the union")
-        );
+        let found = format!("an object of {} members", members.len());
+        return Err(node.error(found, "an object of one member of the union"));
     };
-    let member = match *name {
-        "Bytes" => {
-            let bytes = value.elements()?.iter().map(|byte| byte.unsigned(u8::MAX)).collect::<Result<Vec<u8>>>()?;
-            if bytes.len() > 8 {
-                return Err(value.error(format!("{} bytes", bytes.len()), "at most 8"));
-            }
-            return Ok(ScalarUnion::Bytes(padded(&bytes)));
+    if *name == "Bytes" {
+        let bytes: Vec<u8> = value.each(|byte| byte.unsigned())?;
+        return match bytes.len() {
+            ..=8 => Ok(union(from_bytes(&bytes))),
+            more => Err(value.error(format!("{more} bytes"), "at most 8")),
+        };
+    }
+    // The other members have the names of types.
+    match T::ALL.into_iter().find(|member| format!("{member:?}") == *name) {
+        None | Some(T::Float16 | T::UInt4 | T::Int4) => {
+            let required =
+                "one with Bytes, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Float32 or Float64";
+            Err(node.error(format!("an object with the member {name}"), required))
         }
-        "Int8" => T::Int8,
-        "UInt8" => T::UInt8,
-        "Int16" => T::Int16,
-        "UInt16" => T::UInt16,
-        "Int32" => T::Int32,
-        "UInt32" => T::UInt32,
-        "Int64" => T::Int64,
-        "UInt64" => T::UInt64,
-        "Float32" => T::Float32,
-        "Float64" => T::Float64,
-        _ => {
-            return Err(node.error(
-                format!("an object with the member {name}"),
-                "one with Bytes, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Float32 or Float64",
-            ))
+        Some(member) => bits(value, member).map(union),
+    }
+}
+
+/// At most eight bytes, little endian.
+pub fn from_bytes(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
+}
+
+/// The value of an element. Prints as `std::ostream` prints it, except that 8-bit integers print as numbers.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Number {
+    Float(f64),
+    Integer(i128),
+}
+
+impl Number {
+    pub fn new(bits: u64, data_type: TensorDataType) -> Self {
+        let unused = 64 - data_type.size_in_bits();
+        match data_type {
+            TensorDataType::Float16 => Self::Float(f16::from_bits(bits as u16).into()),
+            TensorDataType::Float32 => Self::Float(f32::from_bits(bits as u32).into()),
+            TensorDataType::Float64 => Self::Float(f64::from_bits(bits)),
+            _ if is_signed(data_type) => Self::Integer(((bits << unused) as i64 >> unused).into()),
+            _ => Self::Integer((bits << unused >> unused).into()),
         }
-    };
-    Ok(ScalarUnion::Bytes(padded(&element_bytes(value, member)?)))
-}
-
-fn padded(bytes: &[u8]) -> [u8; 8] {
-    let mut union = [0; 8];
-    union[..bytes.len()].copy_from_slice(bytes);
-    union
-}
-
-/// One element as `std::ostream` prints it, except that 8-bit integers print as numbers.
-pub fn print_element(bytes: &[u8], data_type: TensorDataType) -> String {
-    use TensorDataType as T;
-    let bits = u64::from_le_bytes(padded(bytes));
-    match data_type {
-        T::Float16 => print_float(f64::from(f16::from_bits(bits as u16))),
-        T::Float32 => print_float(f64::from(f32::from_bits(bits as u32))),
-        T::Float64 => print_float(f64::from_bits(bits)),
-        T::Int8 => (bits as i8).to_string(),
-        T::Int16 => (bits as i16).to_string(),
-        T::Int32 => (bits as i32).to_string(),
-        T::Int64 => (bits as i64).to_string(),
-        _ => bits.to_string(),
     }
 }
 
-/// `%g`: six significant digits, no trailing zeros, and an exponent below 1e-4 and from 1e6 on.
-fn print_float(value: f64) -> String {
-    if value.is_nan() {
-        return "nan".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
-    }
-    let scientific = format!("{value:.5e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trim = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
-    };
-    if (-4..6).contains(&exponent) {
-        trim(&format!("{value:.*}", (5 - exponent) as usize))
-    } else {
+impl fmt::Display for Number {
+    /// Floats as `%g`: six significant digits, no trailing zeros, and an exponent below 1e-4 and from 1e6 on.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let value = match self {
+            Self::Integer(value) => return value.fmt(f),
+            Self::Float(value) if !value.is_finite() => return f.write_str(&value.to_string().to_lowercase()),
+            Self::Float(value) => value,
+        };
+        let scientific = format!("{value:.5e}");
+        let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        let trimmed = |text: &str| match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+            false => text.to_owned(),
+        };
+        if (-4..6).contains(&exponent) {
+            return f.write_str(&trimmed(&format!("{value:.*}", (5 - exponent) as usize)));
+        }
         let sign = if exponent < 0 { '-' } else { '+' };
-        format!("{}e{sign}{:02}", trim(digits), exponent.abs())
+        write!(f, "{}e{sign}{:02}", trimmed(digits), exponent.abs())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::print_float;
+    use super::Number;
 
     #[test]
     fn floats_print_as_cpp_streams_print_them() {
@@ -217,7 +196,7 @@ mod tests {
             (f64::INFINITY, "inf"),
             (f64::NEG_INFINITY, "-inf"),
         ] {
-            assert_eq!(print_float(value), text);
+            assert_eq!(Number::Float(value).to_string(), text);
         }
     }
 }

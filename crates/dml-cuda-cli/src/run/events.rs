@@ -1,11 +1,13 @@
 //! The output of a run: DxDispatch's lines, or with `--format json` one object per line.
 
-use dml_cuda::{Device, ExplainedLaunch, ExplainedMode, Explanation, TensorDataType};
+use std::fmt::Display;
+
+use dml_cuda::{Device, TensorDataType};
 use serde_json::{json, Value};
 
-use super::samples::{report, Samples};
-use crate::model::value::print_element;
-use crate::options::{Format, Options};
+use super::samples::Samples;
+use crate::model::value::{from_bytes, Number};
+use crate::options::Format;
 use crate::out::{self, say, shown};
 
 /// Writes an object as one line.
@@ -13,26 +15,30 @@ pub fn line(event: &Value) -> Result<(), String> {
     out::with(|out| writeln!(out, "{event}"))
 }
 
-/// Describes how samples are taken on a device.
-fn how_timed(device: &Device, graph: bool) -> &'static str {
-    match device.ordinal() {
+/// Writes an event as one line of JSON, or the same as text.
+pub fn tell(format: Format, event: &Value, text: impl Display) -> Result<(), String> {
+    match format {
+        Format::Json => line(event),
+        Format::Text => say!("{text}"),
+    }
+}
+
+/// The first event: the device, and how samples are taken on it.
+pub fn device(device: &Device, graph: bool) -> Value {
+    let properties = device.cuda_properties();
+    let timing = match properties {
         Some(_) if graph => {
             "events on the GPU around the launches of an iteration, which are one CUDA graph, the same buffers every time"
         }
         Some(_) => "events on the GPU around launches that are queued one by one, the same buffers every time",
         None => "the host's clock around the dispatches of an iteration, the same buffers every time",
-    }
-}
-
-/// The first event: the device, and how it is timed.
-pub fn device(device: &Device, graph: bool) -> Value {
-    let properties = device.cuda_properties();
+    };
     json!({
         "event": "device",
         "name": device.name(),
         "driver": properties.map_or_else(String::new, cuda_version),
         "pci": properties.map_or("", |properties| &properties.pci_bus_id),
-        "timing": how_timed(device, graph),
+        "timing": timing,
     })
 }
 
@@ -56,141 +62,29 @@ pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
     })
 }
 
-/// The plan of a dispatchable, or why it has none.
-pub fn explained(name: &str, target: &str, explained: &Result<Explanation, String>) -> Value {
-    let explanation = match explained {
-        Ok(explanation) => explanation,
-        Err(error) => return json!({ "event": "plan", "dispatchable": name, "target": target, "error": error }),
-    };
-    let mode = |mode: &ExplainedMode| {
-        let launch = |launch: &ExplainedLaunch| {
-            json!({
-                "kernel": launch.kernel,
-                "access_bytes": launch.access_bytes,
-                "blocks": launch.blocks,
-                "threads": launch.threads,
-                "shared_memory": launch.shared_memory,
-                "alignment": launch.alignment,
-            })
-        };
-        let rejected = |(kernel, reason): &(String, String)| json!({ "kernel": kernel, "reason": reason });
-        json!({
-            "mode": mode.name,
-            "bytes": mode.bytes,
-            "launches": mode.launches.iter().map(launch).collect::<Vec<_>>(),
-            "rejected": mode.rejected.iter().map(rejected).collect::<Vec<_>>(),
-        })
-    };
-    let modes: Vec<Value> = explanation.modes.iter().map(mode).collect();
-    json!({ "event": "plan", "dispatchable": name, "target": target, "modes": modes, "text": explanation.to_string() })
-}
-
-/// Prints events in the requested format.
-pub struct Printer<'a> {
-    options: &'a Options,
-}
-
-impl<'a> Printer<'a> {
-    pub fn new(options: &'a Options) -> Self {
-        Self { options }
-    }
-
-    fn is_json(&self) -> bool {
-        self.options.format == Format::Json
-    }
-
-    pub fn running_on(&self, on: &Device) -> Result<(), String> {
-        if self.is_json() {
-            return line(&device(on, !self.options.no_graph));
+/// Prints the elements of a resource.
+pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
+    let is_json = format == Format::Json;
+    let width = (data_type.size_in_bits() / 8) as usize;
+    let elements = bytes.chunks_exact(width).map(from_bytes);
+    let index_width = elements.len().to_string().len();
+    out::with(|out| {
+        match is_json {
+            true => write!(out, r#"{{"event":"print","resource":{},"type":"{data_type}","values":["#, json!(name))?,
+            false => write!(out, "Resource '{}':{}", shown(name), if verbose { "\n" } else { " " })?,
         }
-        say!("Running on '{}'", on.name())
-    }
-
-    pub fn compiles(&self, as_graph: bool) -> Result<(), String> {
-        match (self.is_json(), as_graph) {
-            (true, _) => Ok(()),
-            (false, true) => say!("Compiling op using IDMLDevice1::CompileGraph"),
-            (false, false) => say!("Compile Op"),
-        }
-    }
-
-    pub fn initialized(&self, name: &str, milliseconds: f64) -> Result<(), String> {
-        if self.is_json() {
-            return line(&json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds }));
-        }
-        if self.options.timing_verbosity >= 1 {
-            say!("Initialize '{}': {milliseconds:.4} ms", shown(name))?;
-        }
-        Ok(())
-    }
-
-    pub fn dispatched(&self, name: &str, samples: &Samples) -> Result<(), String> {
-        if self.is_json() {
-            return line(&dispatched(name, samples, self.options.dispatch_repeat));
-        }
-        report(name, samples, self.options)
-    }
-
-    pub fn resource(&self, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
-        let width = (data_type.size_in_bits() / 8) as usize;
-        let elements = bytes.chunks_exact(width);
-        if self.is_json() {
-            return out::with(|out| {
-                write!(
-                    out,
-                    "{{\"event\":\"print\",\"resource\":{},\"type\":\"{data_type}\",\"values\":[",
-                    json!(name)
-                )?;
-                for (n, element) in elements.enumerate() {
-                    let text = print_element(element, data_type);
-                    // NaN and infinities are strings, because JSON has no numbers for them.
-                    let quote = if text.contains(['n', 'i']) { "\"" } else { "" };
-                    write!(out, "{}{quote}{text}{quote}", if n == 0 { "" } else { "," })?;
-                }
-                writeln!(out, "]}}")
-            });
-        }
-        let index_width = elements.len().to_string().len();
-        out::with(|out| {
-            write!(out, "Resource '{}':{}", shown(name), if verbose { "\n" } else { " " })?;
-            for (n, element) in elements.enumerate() {
-                let text = print_element(element, data_type);
-                if verbose {
-                    let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
-                    writeln!(out, "[{n:index_width$}] {text} (0x{bits:digits$X})", digits = width * 2)?;
-                } else {
-                    write!(out, "{}{text}", if n == 0 { "" } else { ", " })?;
-                }
-            }
-            writeln!(out)
-        })
-    }
-
-    pub fn written(&self, name: &str, path: &str) -> Result<(), String> {
-        if self.is_json() {
-            return line(&json!({ "event": "write", "resource": name, "path": path }));
-        }
-        say!("Resource '{}' written to '{}'", shown(name), shown(path))
-    }
-
-    /// Printed before each command, with `--print_commands`.
-    pub fn command_begins(&self, n: usize, text: &str) -> Result<(), String> {
-        match (self.options.print_commands, self.is_json()) {
-            (false, _) => Ok(()),
-            (true, true) => line(&json!({ "event": "command_begins", "command": n, "text": text })),
-            (true, false) => say!("[StartCmd][{n:4}]\t: {text}"),
-        }
-    }
-
-    /// Printed after each command: 0 or Windows' E_FAIL, which DxDispatch prints as a signed number, and the error.
-    pub fn command_ends(&self, n: usize, error: Option<&String>) -> Result<(), String> {
-        match (self.options.print_commands, self.is_json()) {
-            (false, _) => Ok(()),
-            (true, true) => line(&json!({ "event": "command_ends", "command": n, "error": error })),
-            (true, false) => {
-                let code = if error.is_some() { "-0x7fffbffb" } else { "0x0" };
-                say!("[EndCmd][{n:4}]\t: hr={code:<10} {}\n", error.map_or("", String::as_str))
+        for (n, element) in elements.enumerate() {
+            let (number, is_first) = (Number::new(element, data_type).to_string(), n == 0);
+            if is_json {
+                // NaN and infinities are strings, because JSON has no numbers for them.
+                let quote = if number.contains(['n', 'i']) { "\"" } else { "" };
+                write!(out, "{}{quote}{number}{quote}", if is_first { "" } else { "," })?;
+            } else if verbose {
+                writeln!(out, "[{n:index_width$}] {number} (0x{element:digits$X})", digits = width * 2)?;
+            } else {
+                write!(out, "{}{number}", if is_first { "" } else { ", " })?;
             }
         }
-    }
+        writeln!(out, "{}", if is_json { "]}" } else { "" })
+    })
 }

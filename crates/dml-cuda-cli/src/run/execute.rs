@@ -6,38 +6,38 @@ use std::time::{Duration, Instant};
 
 use dml_cuda::{
     BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, OperatorDesc, Stream,
-    TensorRole,
+    TensorDataType,
 };
+use serde_json::json;
 
-use super::events::Printer;
+use super::events::{self, tell};
 use super::memory;
-use super::samples::Samples;
+use super::samples::{report, Samples};
 use crate::model::command::{Bindings, Command, Source};
-use crate::model::initial::Values;
 use crate::model::npy;
-use crate::model::resource::{self, Resource};
+use crate::model::resource::{separated, Resource};
 use crate::model::strict;
 use crate::model::Model;
-use crate::options::Options;
-use crate::out::{shown, Patience};
+use crate::options::{Format, Options};
+use crate::out::{complain, say, shown};
 use crate::whole_file;
 
-type Result<T> = std::result::Result<T, String>;
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// The most dispatches of an iteration as a graph. A graph's memory grows with its dispatches.
 const MOST_IN_A_GRAPH: u32 = 65_536;
 
-/// A resource on the device.
+/// A resource on the device. Its initial values are freed once they are there.
 struct Placed {
     buffer: Buffer,
-    resource: Resource,
-    /// Bytes of the initial values. The values themselves are freed once they are on the device.
+    data_type: Option<TensorDataType>,
+    /// Bytes of the initial values.
     initial_length: u64,
+    explicit_size: bool,
 }
 
 pub struct Executor<'a> {
     options: &'a Options,
-    printer: Printer<'a>,
     stream: Stream,
     resources: HashMap<String, Placed>,
     operators: HashMap<String, (CompiledOperator, Bindings)>,
@@ -46,55 +46,65 @@ pub struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let printer = Printer::new(options);
-        printer.running_on(device)?;
+        let event = events::device(device, !options.no_graph);
+        tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
             let name = dispatchable.name;
-            let failed = |error: &dyn std::fmt::Display| format!("dispatchable '{name}': {error}");
             let operator = device.create_operator(dispatchable.desc).map_err(|errors| {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
                 format!("dispatchable '{name}' is rejected:{}", lines.concat())
             })?;
-            printer.compiles(dispatchable.compiled_as_graph)?;
+            match (options.format, dispatchable.compiled_as_graph) {
+                (Format::Json, _) => {}
+                (Format::Text, true) => say!("Compiling op using IDMLDevice1::CompileGraph")?,
+                (Format::Text, false) => say!("Compile Op")?,
+            }
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
             let bound = CompileOptions { pointer_alignment: 16, in_place: None };
-            let compiled = device.compile_operator_with(&operator, bound).map_err(|error| failed(&error))?;
-            printer.initialized(&name, started.elapsed().as_secs_f64() * 1e3)?;
+            let compiled = device.compile_operator_with(&operator, bound);
+            let compiled = compiled.map_err(|error| format!("dispatchable '{name}': {error}"))?;
+            let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+            if options.format == Format::Json || options.timing_verbosity > 0 {
+                let event = json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds });
+                let text = format!("Initialize '{}': {milliseconds:.4} ms", shown(&name));
+                tell(options.format, &event, text)?;
+            }
             operators.insert(name, (compiled, dispatchable.bindings));
         }
         memory::check(&model.resources, device)?;
-        let mut patience = Patience::default();
+        let mut told = Instant::now();
         let mut resources = HashMap::new();
-        for (name, mut resource) in model.resources {
+        for (name, resource) in model.resources {
             let failed = |error: dml_cuda::BufferError| format!("resource '{}': {error}", shown(&name));
             let buffer = device.create_buffer(resource.size_in_bytes).map_err(failed)?;
-            let values = std::mem::replace(&mut resource.initial_values, Values::Bytes(Vec::new()));
-            let (mut at, end) = (resource.initial_values_offset, values.length());
-            values.write(|part| {
+            let (mut at, initial_length) = (resource.initial_values_offset, resource.initial_values.length());
+            resource.initial_values.write(|part| {
                 buffer.write(at, part).map_err(failed)?;
                 at += part.len() as u64;
-                patience.tell(|| format!("filling resource '{}': {} of {end} bytes", shown(&name), at));
+                if told.elapsed() >= Duration::from_secs(2) {
+                    complain!("NOTE: filling resource '{}': {at} of {initial_length} bytes", shown(&name));
+                    told = Instant::now();
+                }
                 Ok::<(), String>(())
             })?;
-            resources.insert(name, Placed { buffer, resource, initial_length: end });
+            let Resource { data_type, explicit_size, .. } = resource;
+            resources.insert(name, Placed { buffer, data_type, initial_length, explicit_size });
         }
-        let stream = device.create_stream().map_err(|error| error.to_string())?;
-        let executor = Self { options, printer, stream, resources, operators, files_read: model.files };
+        let stream = device.create_stream()?;
+        let executor = Self { options, stream, resources, operators, files_read: model.files };
         model.commands.iter().enumerate().try_for_each(|(n, (command, text))| executor.command(n, command, text))
     }
 
     fn command(&self, n: usize, command: &Command, text: &str) -> Result<()> {
-        self.printer.command_begins(n, text)?;
-        let outcome = self.carry_out(command);
-        self.printer.command_ends(n, outcome.as_ref().err())?;
-        outcome
-    }
-
-    fn carry_out(&self, command: &Command) -> Result<()> {
-        match command {
+        let Options { format, print_commands, .. } = *self.options;
+        if print_commands {
+            let event = json!({ "event": "command_begins", "command": n, "text": text });
+            tell(format, &event, format_args!("[StartCmd][{n:4}]\t: {text}"))?;
+        }
+        let outcome = match command {
             Command::Dispatch { dispatchable, bindings } => {
                 self.dispatch(dispatchable, bindings).map_err(|error| format!("dispatch '{dispatchable}': {error}"))
             }
@@ -104,12 +114,20 @@ impl<'a> Executor<'a> {
             Command::WriteFile { resource, target_path, dimensions } => self
                 .write_file(resource, target_path, dimensions)
                 .map_err(|error| format!("writeFile '{resource}' to '{target_path}': {error}")),
+        };
+        let error = outcome.as_ref().err();
+        if print_commands {
+            // 0 or Windows' E_FAIL, which DxDispatch prints as a signed number.
+            let (code, said) = error.map_or(("0x0", ""), |error| ("-0x7fffbffb", error));
+            let event = json!({ "event": "command_ends", "command": n, "error": error });
+            tell(format, &event, format_args!("[EndCmd][{n:4}]\t: hr={code:<10} {said}\n"))?;
         }
+        Ok(outcome?)
     }
 
     fn placed(&self, name: &str) -> Result<&Placed> {
         // Names were checked when the model was read.
-        self.resources.get(name).ok_or_else(|| format!("there is no resource '{name}'"))
+        Ok(self.resources.get(name).ok_or_else(|| format!("there is no resource '{name}'"))?)
     }
 
     fn dispatch(&self, name: &str, bindings: &Bindings) -> Result<()> {
@@ -117,160 +135,157 @@ impl<'a> Executor<'a> {
         let tensors = operator.operator().tensors();
         if let Some(unknown) = bindings.keys().find(|point| !tensors.iter().any(|(role, _)| role.name() == *point)) {
             let names: Vec<&str> = tensors.iter().map(|(role, _)| role.name()).collect();
-            return Err(format!("the bind point is '{unknown}', must be one of {}", names.join(", ")));
+            return Err(format!("the bind point is '{unknown}', must be one of {}", names.join(", ")).into());
         }
-        let (mut inputs, mut output) = (Vec::new(), None);
-        for (role, _) in tensors {
+        let bound = tensors.iter().map(|(role, _)| {
             let source = bindings.get(role.name()).or_else(|| defaults.get(role.name()));
             let source = source.ok_or_else(|| format!("nothing is bound to {}", role.name()))?;
-            let binding = self.binding(source).map_err(|error| format!("{}: {error}", role.name()))?;
-            match role {
-                TensorRole::Output => output = Some(binding),
-                _ => inputs.push(binding),
-            }
+            self.binding(source).map_err(|error| format!("{}: {error}", role.name()))
+        });
+        let bound = bound.collect::<std::result::Result<Vec<BufferBinding>, String>>()?;
+        let (output, inputs) = bound.split_last().ok_or("nothing is bound to OutputTensor")?;
+        if self.options.strict {
+            refuse_long_lengths(operator.operator().desc(), inputs)?;
         }
-        let output = output.ok_or("nothing is bound to OutputTensor")?;
-
-        if let (true, OperatorDesc::ReverseSubsequences(desc), [_, lengths]) =
-            (self.options.strict, operator.operator().desc(), &inputs[..])
-        {
-            let mut bytes = vec![0; lengths.size_in_bytes as usize];
-            if !bytes.is_empty() {
-                lengths.buffer.read(lengths.offset, &mut bytes).map_err(|error| error.to_string())?;
-            }
-            if let Some((found, required)) = strict::long_lengths(&bytes, desc) {
-                return Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}"));
-            }
+        let samples = self.samples(operator, inputs, output)?;
+        match self.options.format {
+            _ if samples.cpu.is_empty() => {}
+            Format::Json => events::line(&events::dispatched(name, &samples, self.options.dispatch_repeat))?,
+            Format::Text => report(name, &samples, self.options)?,
         }
+        Ok(())
+    }
 
+    /// Dispatches as often as the options say.
+    fn samples(
+        &self,
+        operator: &CompiledOperator,
+        inputs: &[BufferBinding],
+        output: &BufferBinding,
+    ) -> Result<Samples> {
+        let options = self.options;
         let on_gpu = operator.device().ordinal().is_some();
-        // A graph has at least one dispatch.
-        let mut graph = if on_gpu && !self.options.no_graph && self.options.dispatch_repeat > 0 {
-            Some(self.graph(&operator.bind(&inputs, &output).map_err(|error| error.to_string())?)?)
-        } else {
-            None
-        };
+        // DxDispatch records the dispatches of an iteration into one command list. A graph has at least one.
+        let mut graph = None;
+        if on_gpu && !options.no_graph && options.dispatch_repeat > 0 {
+            if options.dispatch_repeat > MOST_IN_A_GRAPH {
+                let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
+                return Err(format!("dispatch_repeat is {}, must be {required}", options.dispatch_repeat).into());
+            }
+            let table = operator.bind(inputs, output)?;
+            graph = Some(operator.device().record_graph((0..options.dispatch_repeat).map(|_| &table))?);
+        }
         let mut samples = Samples::default();
-        let (started, options) = (Instant::now(), self.options);
+        let (started, repeat) = (Instant::now(), f64::from(options.dispatch_repeat));
         let interval = Duration::from_millis(options.dispatch_interval.into());
         let more = |done: u32| match options.milliseconds_to_run {
             Some(milliseconds) => done == 0 || started.elapsed() < Duration::from_millis(milliseconds.into()),
             None => done < options.dispatch_iterations,
         };
         let mut begun: Option<Instant> = None;
-        while more(samples.count()) {
+        while more(samples.cpu.len() as u32) {
             std::thread::sleep(begun.map_or(Duration::ZERO, |begun| interval.saturating_sub(begun.elapsed())));
             begun = Some(Instant::now());
             let (cpu, gpu) = match &mut graph {
                 Some(graph) => self.launch(graph)?,
-                None => self.repeat(&operator.bind(&inputs, &output).map_err(|error| error.to_string())?, on_gpu)?,
+                None => self.repeat(&operator.bind(inputs, output)?, on_gpu)?,
             };
-            let repeat = f64::from(options.dispatch_repeat);
             samples.cpu.push(cpu / repeat);
             samples.gpu.extend(gpu.map(|gpu| gpu / repeat));
         }
-        samples.keep_last_of_gpu(options.max_gpu_time_measurements);
-        match samples.count() {
-            0 => Ok(()),
-            _ => self.printer.dispatched(name, &samples),
-        }
-    }
-
-    /// The dispatches of an iteration as one graph. DxDispatch records them into one command list.
-    fn graph(&self, table: &BindingTable) -> Result<Graph> {
-        let repeat = self.options.dispatch_repeat;
-        if repeat > MOST_IN_A_GRAPH {
-            return Err(format!(
-                "dispatch_repeat is {repeat}, must be at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one"
-            ));
-        }
-        let dispatches = (0..repeat).map(|_| table);
-        table.operator().device().record_graph(dispatches).map_err(|error| error.to_string())
+        let most = options.max_gpu_time_measurements.map_or(usize::MAX, |most| most as usize);
+        samples.gpu.drain(..samples.gpu.len().saturating_sub(most));
+        Ok(samples)
     }
 
     /// Milliseconds of an iteration as a graph, on the host and on the GPU.
     fn launch(&self, graph: &mut Graph) -> Result<(f64, Option<f64>)> {
         let before = Instant::now();
-        graph.launch(&self.stream).map_err(|error| error.to_string())?;
-        self.stream.synchronize().map_err(|error| error.to_string())?;
+        graph.launch(&self.stream)?;
+        self.stream.synchronize()?;
         let cpu = before.elapsed().as_secs_f64() * 1e3;
-        Ok((cpu, Some(graph.milliseconds().map_err(|error| error.to_string())?)))
+        Ok((cpu, Some(graph.milliseconds()?)))
     }
 
     /// The same for dispatches that are queued one by one.
     fn repeat(&self, table: &BindingTable, on_gpu: bool) -> Result<(f64, Option<f64>)> {
-        let event = || on_gpu.then(|| self.stream.record_event()).transpose().map_err(|error| error.to_string());
+        let event = || on_gpu.then(|| self.stream.record_event()).transpose();
         let before = Instant::now();
         let first = event()?;
         for _ in 0..self.options.dispatch_repeat {
-            table.dispatch(&self.stream).map_err(|error| error.to_string())?;
+            table.dispatch(&self.stream)?;
         }
         let last = event()?;
-        self.stream.synchronize().map_err(|error| error.to_string())?;
+        self.stream.synchronize()?;
         let cpu = before.elapsed().as_secs_f64() * 1e3;
-        let Some((first, last)) = first.zip(last) else { return Ok((cpu, None)) };
-        Ok((cpu, Some(last.milliseconds_since(&first).map_err(|error| error.to_string())?)))
+        Ok((cpu, first.zip(last).map(|(first, last)| last.milliseconds_since(&first)).transpose()?))
     }
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
-        let placed = self.placed(&source.resource)?;
-        let offset = source.offset_in_bytes(placed.resource.data_type);
+        let Placed { buffer, data_type, .. } = self.placed(&source.resource)?;
+        let offset = source.offset_in_bytes(*data_type);
         let offset = offset.ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
-        let size_in_bytes = placed.buffer.size_in_bytes().saturating_sub(offset);
-        Ok(BufferBinding::range(&placed.buffer, offset, size_in_bytes))
+        Ok(BufferBinding::range(buffer, offset, buffer.size_in_bytes().saturating_sub(offset)))
     }
 
     fn print(&self, name: &str, verbose: bool) -> Result<()> {
         let placed = self.placed(name)?;
-        let data_type = placed
-            .resource
-            .data_type
-            .ok_or("a list of mixed types cannot be printed: its elements have no common type")?;
+        let without = "a list of mixed types cannot be printed: its elements have no common type";
+        let data_type = placed.data_type.ok_or(without)?;
         let width = (data_type.size_in_bits() / 8) as usize;
         let mut bytes = vec![0; placed.initial_length as usize / width * width];
-        placed.buffer.read(0, &mut bytes).map_err(|error| error.to_string())?;
-        self.printer.resource(name, &bytes, data_type, verbose)
+        placed.buffer.read(0, &mut bytes)?;
+        Ok(events::print(self.options.format, name, &bytes, data_type, verbose)?)
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
         let placed = self.placed(name)?;
-        let base = self.options.output_path.clone().unwrap_or_default();
-        let path: PathBuf = base.join(resource::separated(target_path));
+        let path = self.options.output_path.clone().unwrap_or_default().join(separated(target_path));
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         // A raw file holds the whole resource. An array holds its elements without the padding to 4 bytes.
-        let whole = !is_npy || placed.resource.explicit_size;
-        let mut length = if whole { placed.resource.size_in_bytes } else { placed.initial_length };
-        let mut shape = Vec::new();
-        let data_type = placed.resource.data_type;
-        if is_npy {
-            let width = data_type.map(|data_type| u64::from(data_type.size_in_bits() / 8));
-            let width = width.ok_or("a list of mixed types cannot be written as an array")?;
-            shape = dimensions.iter().map(|&size| u64::from(size)).collect();
-            if shape.is_empty() {
-                shape.push(length / width);
-            }
-            let wanted = shape.iter().try_fold(width, |bytes, &size| bytes.checked_mul(size));
-            match wanted {
-                Some(wanted) if wanted <= length => length = wanted,
-                _ => {
-                    return Err(format!(
-                        "dimensions is {shape:?}, must hold at most the {} elements of the resource",
-                        length / width
-                    ))
-                }
-            }
-        }
+        let whole = !is_npy || placed.explicit_size;
+        let length = if whole { placed.buffer.size_in_bytes() } else { placed.initial_length };
         let mut bytes = vec![0; length as usize];
-        placed.buffer.read(0, &mut bytes).map_err(|error| error.to_string())?;
-        if let (true, Some(data_type)) = (is_npy, data_type) {
-            bytes = npy::write(data_type, &shape, &bytes)?;
+        placed.buffer.read(0, &mut bytes)?;
+        if is_npy {
+            let data_type = placed.data_type.ok_or("a list of mixed types cannot be written as an array")?;
+            bytes = array(data_type, dimensions, &bytes)?;
         }
         let is_path = |read: &PathBuf| matches!((read.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
         if self.files_read.iter().any(is_path) {
-            return Err("the model was read from it, must be another file".to_owned());
+            return Err("the model was read from it, must be another file".into());
         }
         whole_file::write(&path, &bytes)?;
-        let path = std::path::absolute(&path).unwrap_or(path);
-        self.printer.written(name, &path.display().to_string())
+        let path = std::path::absolute(&path).unwrap_or(path).display().to_string();
+        let event = json!({ "event": "write", "resource": name, "path": path });
+        let text = format!("Resource '{}' written to '{}'", shown(name), shown(&path));
+        Ok(tell(self.options.format, &event, text)?)
     }
+}
+
+/// A .npy file of as many elements as the dimensions hold, by default all.
+fn array(data_type: TensorDataType, dimensions: &[u32], bytes: &[u8]) -> Result<Vec<u8>> {
+    let width = u64::from(data_type.size_in_bits() / 8);
+    let count = bytes.len() as u64 / width;
+    let shape = match dimensions {
+        [] => vec![count],
+        _ => dimensions.iter().map(|&size| size.into()).collect(),
+    };
+    let wanted = shape.iter().try_fold(1u64, |elements, &size| elements.checked_mul(size));
+    let Some(wanted) = wanted.filter(|wanted| *wanted <= count) else {
+        return Err(format!("dimensions is {shape:?}, must hold at most the {count} elements of the resource").into());
+    };
+    Ok(npy::write(data_type, &shape, &bytes[..(wanted * width) as usize])?)
+}
+
+/// Fails if DirectML would reverse otherwise, by the lengths that are there now.
+fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<()> {
+    let (OperatorDesc::ReverseSubsequences(desc), [_, lengths]) = (desc, inputs) else { return Ok(()) };
+    let mut bytes = vec![0; lengths.size_in_bytes as usize];
+    if !bytes.is_empty() {
+        lengths.buffer.read(lengths.offset, &mut bytes)?;
+    }
+    strict::long_lengths(&bytes, desc).map_or(Ok(()), |(found, required)| {
+        Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}").into())
+    })
 }

@@ -6,10 +6,7 @@ use crate::model::resource::Resource;
 
 /// Fails if the resources together need more memory than the device has, or the host has free.
 pub fn check(resources: &[(String, Resource)], device: &Device) -> Result<(), String> {
-    let sum = |bytes: fn(&Resource) -> u64| {
-        resources.iter().fold(0u64, |sum, (_, resource)| sum.saturating_add(bytes(resource)))
-    };
-    let needed = sum(|resource| resource.size_in_bytes);
+    let needed = resources.iter().fold(0u64, |sum, (_, resource)| sum.saturating_add(resource.size_in_bytes));
     let (most, place) = match device.cuda_properties() {
         Some(properties) => (properties.total_memory, format!("the memory of {}", device.name())),
         // What was read is freed resource by resource.
@@ -29,12 +26,11 @@ fn free(wanted: u64) -> u64 {
     if wanted > known || fits(wanted) {
         return known;
     }
-    let (mut fitting, mut failing) = (0, wanted);
-    while failing - fitting > 1 << 20 {
-        let middle = fitting + (failing - fitting) / 2;
-        *(if fits(middle) { &mut fitting } else { &mut failing }) = middle;
-    }
-    fitting
+    // The most that fits, to a mebibyte.
+    (20..63)
+        .rev()
+        .fold(0, |fitting, bit| if fits(fitting | 1 << bit) { fitting | 1 << bit } else { fitting })
+        .min(known)
 }
 
 /// What Linux says is available, to the machine and to this process's group.

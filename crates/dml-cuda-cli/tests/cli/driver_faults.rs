@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use dml_cuda_testing::driver_double::{driver, fail_every_call, functions, text, with_failure};
 use dml_cuda_testing::repository;
+use serde_json::Value;
 
 use crate::runner;
 
@@ -92,19 +93,28 @@ fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
     assert!(cases > 150 && errors > 100, "{cases} {errors}");
 }
 
+/// Runs the runner in the folder of the double, which reports nothing that is lost or touched.
+fn run_in(folder: &Path, arguments: &[&str]) -> Output {
+    let report = folder.join("report");
+    let mut runner = runner();
+    runner.current_dir(folder).args(arguments).env("LD_LIBRARY_PATH", folder).env("DOUBLE_REPORT", &report);
+    let output = runner.output().expect("the runner starts");
+    assert_eq!(std::fs::read_to_string(report).unwrap_or_default(), "");
+    output
+}
+
+/// A run that was written there.
+fn written(folder: &Path, name: &str) -> Value {
+    let run = std::fs::read_to_string(folder.join(name)).expect("a run");
+    serde_json::from_str(&run).expect("JSON")
+}
+
 /// Cases are timed on a GPU as on the CPU. Samples are the GPU's, and the baseline is the driver's plain copy or fill.
 #[test]
 fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     let Some(folder) = driver(None) else { return };
-    let report = folder.path().join("report");
     let run = |arguments: &[&str]| {
-        let output = runner()
-            .current_dir(folder.path())
-            .args(arguments)
-            .env("LD_LIBRARY_PATH", folder.path())
-            .env("DOUBLE_REPORT", &report)
-            .output()
-            .expect("the runner starts");
+        let output = run_in(folder.path(), arguments);
         assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)
     };
@@ -114,8 +124,7 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
         assert!(printed.contains("\"gpu_milliseconds\":[0.5,0.5,0.5]"), "{printed}");
     }
     run(&["bench", "--tier", "quick", "-o", "r.json", "--only", "small_16x256.f32", "--samples", "3"]);
-    let run = std::fs::read_to_string(folder.path().join("r.json")).expect("a run");
-    let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
+    let run = written(folder.path(), "r.json");
     assert_eq!(run["machine"]["device"], "Fake GPU");
     assert_eq!(run["machine"]["driver"], "CUDA 12.0");
     assert_eq!(run["cases"].as_array().expect("cases").len(), 2);
@@ -128,29 +137,18 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
             "{case}"
         );
     }
-    let report = std::fs::read_to_string(report).unwrap_or_default();
-    assert!(report.is_empty(), "{report}");
 }
 
 /// The kernels of the double do nothing: what is checked is found wrong, and fills of floats, which are not checked, are timed.
 #[test]
 fn a_bench_with_a_cold_l2_checks_what_it_times() {
     let Some(folder) = driver(None) else { return };
-    let report = folder.path().join("report");
-    let run = |arguments: &[&str]| {
-        let mut runner = runner();
-        runner.current_dir(folder.path()).args(arguments).env("LD_LIBRARY_PATH", folder.path());
-        runner.env("DOUBLE_REPORT", &report).output().expect("the runner starts")
-    };
+    let run = |arguments: &[&str]| run_in(folder.path(), arguments);
     let output = run(&["bench", "--cold-l2", "-o", "r.json", "--only", "small_", "--samples", "3"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(text(&output.stdout).contains("3 cases, 0 outputs, 8 failed"), "{}", text(&output.stdout));
-    let run_of = || {
-        let written = std::fs::read_to_string(folder.path().join("r.json")).expect("a run");
-        serde_json::from_str::<serde_json::Value>(&written).expect("JSON")
-    };
-    let found = run_of();
+    let found = written(folder.path(), "r.json");
     assert!(found["timing"].as_str().expect("text").contains("a cold L2"), "{found}");
     let cases = found["cases"].as_array().expect("cases");
     for case in cases.iter().filter(|case| case["error"].is_null()) {
@@ -175,9 +173,6 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
     }
     let said = text(&run(&["kernel", "fill.nothing"]).stderr);
     assert!(said.contains("the case is 'fill.nothing', must be one of this program's"), "{said}");
-    // The double that fails is another test; here nothing is lost and nothing is touched that may not be.
-    let report = std::fs::read_to_string(report).unwrap_or_default();
-    assert!(report.is_empty(), "{report}");
 }
 
 #[test]
@@ -214,29 +209,27 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
         let bench = ["bench", "-o", &format!("{adapter}.json"), "--only", "small_16x256.f32.copy", "-a", adapter];
         let output = run(&bench);
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let written = std::fs::read_to_string(folder.path().join(format!("{adapter}.json"))).expect("a run");
-        let machine = &serde_json::from_str::<serde_json::Value>(&written).expect("JSON")["machine"];
+        let machine = &written(folder.path(), &format!("{adapter}.json"))["machine"];
         assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.0)"));
         assert_eq!(machine["clocks"], "SM 1980 MHz of at most 2000 MHz, memory 3201 MHz");
     }
 }
 
+/// Also an error code that is unknown to cudarc and for which the driver has no text.
 #[test]
-fn a_failed_allocation_is_an_error() {
+fn an_error_says_what_is_known_of_it() {
     let Some(folder) = driver(None) else { return };
-    let (output, _) = with_failure(folder.path(), "cuMemAlloc_v2", 2, 2, model());
-    let said = text(&output.stderr);
-    assert!(!output.status.success() && said.contains("cuda: allocating ") && said.contains("free memory"), "{said}");
-}
-
-/// An error code that is unknown to cudarc and for which the driver has no text.
-#[test]
-fn a_result_that_nobody_knows_is_said_by_its_number() {
-    let Some(folder) = driver(None) else { return };
-    for (function, nth) in [("cuMemAlloc_v2", 2), ("cuLaunchKernel", 1), ("cuInit", 1), ("cuGraphLaunch", 2)] {
-        let (output, _) = with_failure(folder.path(), function, nth, 4711, model());
+    let unknown = " failed: the driver has no words for it (CUDA error 4711); see this error";
+    for (function, nth, code, words) in [
+        ("cuMemAlloc_v2", 2, 2, "cuda: allocating "),
+        ("cuMemAlloc_v2", 2, 2, "free memory"),
+        ("cuMemAlloc_v2", 2, 4711, unknown),
+        ("cuLaunchKernel", 1, 4711, unknown),
+        ("cuInit", 1, 4711, unknown),
+        ("cuGraphLaunch", 2, 4711, unknown),
+    ] {
+        let (output, _) = with_failure(folder.path(), function, nth, code, model());
         let said = text(&output.stderr);
-        let named = said.contains(" failed: the driver has no words for it (CUDA error 4711); see this error");
-        assert!(output.status.code() == Some(1) && named, "{function}: {said}");
+        assert!(output.status.code() == Some(1) && said.contains(words), "{function}: {said}");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{json, Value};
 
-use crate::{fill, run, run_model, runner, small, stderr, stdout};
+use crate::{fill, run, run_model, runner, set, small, stderr, stdout};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
@@ -18,11 +18,11 @@ fn bad_input_gets_one_clear_message() {
     fs::write(scratch.path().join("text.npy"), "not an array").expect("written");
     let out = scratch.path().join("out.bin");
     let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": out });
-    let expect = |what: &str, change: &dyn Fn(&mut Value)| {
+    let expect = |what: &str, path: &str, value: Value| {
         let mut model = small();
         // The first command would write a file. An error must come before that.
         model["commands"].as_array_mut().expect("a list").insert(0, write.clone());
-        change(&mut model);
+        set(&mut model, path, value);
         let output = run_model(scratch.path(), &model);
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{what}: {message}");
@@ -30,116 +30,82 @@ fn bad_input_gets_one_clear_message() {
         assert!(!message.contains("panicked"), "{message}");
         message
     };
-    let before_anything = |what: &str, change: &dyn Fn(&mut Value)| {
-        let message = expect(what, change);
+    let values = "resources/Out/initialValues";
+    let fill = "dispatchables/fill/type";
+    let output = "dispatchables/fill/desc/OutputTensor";
+    let source = |name: &str| json!({ "sourcePath": name });
+    let of_type = |name: &str, value: Value| json!({ "initialValuesDataType": name, "initialValues": [value] });
+    let with_output = |source: Value| json!({ "OutputTensor": source });
+    for (path, value, what) in [
+        // Missing and mistyped fields, by their path.
+        ("commands", json!(null), "the document is without the member commands"),
+        ("dispatchables/fill/desc/ValueDelta", json!(null), ".fill.desc is without the member ValueDelta"),
+        (values, json!([1, "x"]), "Values[1] is \"x\", must be a number, \"nan\", \"inf\" or \"-inf\""),
+        (&format!("{output}/Sizes"), json!([1u64 << 32]), "Sizes[0] is 4294967296, must be from 0 to 4294967295"),
+        (&format!("{output}/DimensionCount"), json!(2), "Count is 2, must be 1, the number of Sizes"),
+        ("commands/0/type", json!("blink"), "commands[0].type is \"blink\", must be dispatch, print or writeFile"),
+        // Values out of range, unknown names.
+        ("resources/Out", of_type("UINT8", json!(256)), "initialValues[0] is 256, must be from 0 to 255"),
+        ("resources/Out", of_type("INT8", json!(-129)), "initialValues[0] is -129, must be from -128 to 127"),
+        ("resources/Out", of_type("FLOAT33", json!(1)), "\"FLOAT33\", must be a DML_TENSOR_DATA_TYPE"),
+        ("commands/2/resource", json!("No"), "commands[2].resource is \"No\", must be the name of a resource of this"),
+        ("commands/1/dispatchable", json!("No"), "\"No\", must be the name of a dispatchable of this model"),
+        (fill, json!("DML_OPERATOR_GEMM"), "\"DML_OPERATOR_GEMM\", must be DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OP"),
+        (fill, json!("hlsl"), "\"hlsl\", a compute shader, must be"),
+        (fill, json!("onnx"), "\"onnx\", an ONNX model, must be"),
+        (values, json!("deferred"), "only ONNX models fill deferred resources"),
+        (values, source("cat.png"), "this runner reads no images"),
+        // Files that are absent, short, or of another type.
+        (values, source("absent.bin"), "\"absent.bin\", which cannot be read"),
+        (values, source("odd.bin"), "\"odd.bin\", a file of 3 bytes, must be a file of whole elements of FLOAT32"),
+        (values, source("short.npy"), "its header promises a shape of [99]"),
+        (values, source("text.npy"), "it is not a .npy file"),
+        // Sizes beyond any machine's memory, and sizes that do not fit.
+        ("resources/Out/sizeInBytes", json!(1u64 << 60), "the resources are 1152921504606846976 bytes together, must"),
+        ("resources/Out/sizeInBytes", json!(8), "is 8 bytes, must be enough for the 16 bytes of initialValues"),
+        (values, json!({ "valueCount": 1u64 << 40, "value": 0 }), "must be from 0 to 4294967295"),
+        // All broken rules at once, also of sizes without end.
+        (&format!("{output}/DataType"), json!("FLOAT64"), "'fill' is rejected:\n  FillValueSequenceDesc.OutputTensor"),
+        (&format!("{output}/Sizes"), json!([u32::MAX, u32::MAX, u32::MAX]), "'fill' is rejected:\n  FillValueSeq"),
+    ] {
+        let message = expect(what, path, value);
         assert!(!out.exists(), "a file was written though {message}");
         assert!(message.lines().count() == 1 || message.contains("is rejected:"), "{message}");
-    };
-    let values = |json: Value| move |model: &mut Value| model["resources"]["Out"]["initialValues"] = json.clone();
-    let source = |name: &str| values(json!({ "sourcePath": name }));
-
-    // Missing and mistyped fields, by their path.
-    before_anything("the document is without the member commands", &|m| {
-        drop(m.as_object_mut().expect("an object").remove("commands"))
-    });
-    before_anything("dispatchables.fill.desc is without the member ValueDelta", &|m| {
-        m["dispatchables"]["fill"]["desc"]["ValueDelta"] = json!(null)
-    });
-    before_anything(
-        "resources.Out.initialValues[1] is \"x\", must be a number, \"nan\", \"inf\" or \"-inf\"",
-        &values(json!([1, "x"])),
-    );
-    before_anything(
-        "dispatchables.fill.desc.OutputTensor.Sizes[0] is 4294967296, must be from 0 to 4294967295",
-        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["Sizes"] = json!([4294967296u64]),
-    );
-    before_anything("dispatchables.fill.desc.OutputTensor.DimensionCount is 2, must be 1, the number of Sizes", &|m| {
-        m["dispatchables"]["fill"]["desc"]["OutputTensor"]["DimensionCount"] = json!(2)
-    });
-    before_anything("commands[0].type is \"blink\", must be dispatch, print or writeFile", &|m| {
-        m["commands"][0] = json!({ "type": "blink" })
-    });
-    // Values out of range, unknown names.
-    before_anything("resources.Out.initialValues[0] is 256, must be from 0 to 255", &|m| {
-        m["resources"]["Out"] = json!({ "initialValuesDataType": "UINT8", "initialValues": [256] })
-    });
-    before_anything("resources.Out.initialValues[0] is -129, must be from -128 to 127", &|m| {
-        m["resources"]["Out"] = json!({ "initialValuesDataType": "INT8", "initialValues": [-129] })
-    });
-    before_anything("\"FLOAT33\", must be a DML_TENSOR_DATA_TYPE", &|m| {
-        m["resources"]["Out"]["initialValuesDataType"] = json!("FLOAT33")
-    });
-    before_anything("commands[2].resource is \"Nowhere\", must be the name of a resource of this model", &|m| {
-        m["commands"][2]["resource"] = json!("Nowhere")
-    });
-    before_anything("commands[1].dispatchable is \"gone\", must be the name of a dispatchable of this model", &|m| {
-        m["commands"][1]["dispatchable"] = json!("gone")
-    });
-    before_anything(
-        "\"DML_OPERATOR_GEMM\", must be DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES",
-        &|m| m["dispatchables"]["fill"]["type"] = json!("DML_OPERATOR_GEMM"),
-    );
-    before_anything("\"hlsl\", a compute shader, must be", &|m| m["dispatchables"]["fill"]["type"] = json!("hlsl"));
-    before_anything("\"onnx\", an ONNX model, must be", &|m| m["dispatchables"]["fill"]["type"] = json!("onnx"));
-    before_anything("only ONNX models fill deferred resources", &values(json!("deferred")));
-    before_anything("this runner reads no images", &source("cat.png"));
-    // Files that are absent, short, or of another type.
-    before_anything("\"absent.bin\", which cannot be read", &source("absent.bin"));
-    before_anything("\"odd.bin\", a file of 3 bytes, must be a file of whole elements of FLOAT32", &source("odd.bin"));
-    before_anything("its header promises a shape of [99]", &source("short.npy"));
-    before_anything("it is not a .npy file", &source("text.npy"));
-    // Sizes beyond any machine's memory, and sizes that do not fit.
-    before_anything("the resources are 1152921504606846976 bytes together, must be at most ", &|m| {
-        m["resources"]["Out"]["sizeInBytes"] = json!(1u64 << 60)
-    });
-    before_anything("resources.Out.sizeInBytes is 8 bytes, must be enough for the 16 bytes of initialValues", &|m| {
-        m["resources"]["Out"]["sizeInBytes"] = json!(8)
-    });
-    before_anything("must be from 0 to 4294967295", &values(json!({ "valueCount": 1u64 << 40, "value": 0 })));
-    // All broken rules at once.
-    before_anything(
-        "dispatchable 'fill' is rejected:\n  FillValueSequenceDesc.OutputTensor.DataType is FLOAT64, must be",
-        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["DataType"] = json!("FLOAT64"),
-    );
-
+    }
     // Errors that only a command can find. Earlier commands have run.
-    expect("dispatch 'fill': nothing is bound to OutputTensor", &|m| m["commands"][1]["bindings"] = json!({}));
-    expect("the bind point is 'Output', must be one of OutputTensor", &|m| {
-        m["commands"][1]["bindings"] = json!({ "Output": "Out" })
-    });
-    expect("dispatch 'fill': the binding of OutputTensor is 0 bytes, must be at least 16", &|m| {
-        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 4 })
-    });
-    expect("the offset of OutputTensor is 0x4, must be a multiple of 16", &|m| {
-        m["commands"][1]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 1, "elementCount": 3 })
-    });
+    let at = |offset: u32| json!({ "name": "Out", "elementOffset": offset, "elementCount": 3 });
+    for (bindings, what) in [
+        (json!({}), "dispatch 'fill': nothing is bound to OutputTensor"),
+        (json!({ "Output": "Out" }), "the bind point is 'Output', must be one of OutputTensor"),
+        (with_output(at(4)), "dispatch 'fill': the binding of OutputTensor is 0 bytes, must be at least 16"),
+        (with_output(at(1)), "the offset of OutputTensor is 0x4, must be a multiple of 16"),
+    ] {
+        expect(what, "commands/1/bindings", bindings);
+    }
 }
 
 #[test]
 fn input_that_would_be_ignored_or_rounded_is_an_error() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let expect = |what: &str, change: &dyn Fn(&mut Value)| {
+    let expect = |what: &str, path: &str, value: Value| {
         let mut model = small();
-        change(&mut model);
+        set(&mut model, path, value);
         let output = run_model(scratch.path(), &model);
         assert_eq!(output.status.code(), Some(1), "{what}: {}", stdout(&output));
         assert!(stderr(&output).contains(what), "{}", stderr(&output));
     };
     // A number that does not fit its type, a name in the wrong case, a type of less than a byte.
-    let desc = |m: &mut Value, field: &str, value: Value| m["dispatchables"]["fill"]["desc"][field] = value;
     for (data_type, value) in [("FLOAT32", 1e39), ("FLOAT32", -1e39), ("FLOAT16", 65536.0)] {
-        expect(&format!("a number that {data_type} can hold, \"inf\" or \"-inf\""), &|m| {
-            m["dispatchables"]["fill"] = fill(data_type, json!([4]), json!(0), json!(value));
-        });
+        let what = format!("a number that {data_type} can hold, \"inf\" or \"-inf\"");
+        expect(&what, "dispatchables/fill", fill(data_type, json!([4]), json!(0), json!(value)));
     }
-    expect(
-        "Desc.strides is spelled \"strides\", must be spelled \"Strides\", or left out".trim_start_matches("Desc."),
-        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["strides"] = json!([1]),
-    );
-    expect("is spelled \"valueStart\", must be spelled \"ValueStart\"", &|m| desc(m, "valueStart", json!(7)));
-    expect("initialValuesDataType is UINT4, must be a type of whole bytes", &|m| {
-        m["resources"]["Out"]["initialValuesDataType"] = json!("UINT4")
-    });
+    let desc = "dispatchables/fill/desc";
+    let misspelt = "strides is spelled \"strides\", must be spelled \"Strides\", or left out";
+    expect(misspelt, &format!("{desc}/OutputTensor/strides"), json!([1]));
+    let misspelt = "is spelled \"valueStart\", must be spelled \"ValueStart\"";
+    expect(misspelt, &format!("{desc}/valueStart"), json!(7));
+    let whole = "initialValuesDataType is UINT4, must be a type of whole bytes";
+    expect(whole, "resources/Out/initialValuesDataType", json!("UINT4"));
     // A member that is given twice, written as text because serde_json cannot.
     let text = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
     let path = scratch.path().join("twice.json");
@@ -148,38 +114,35 @@ fn input_that_would_be_ignored_or_rounded_is_an_error() {
     assert!(stderr(&output).contains("ValueDelta is given a second time, must be given once"), "{}", stderr(&output));
     // A header that claims more than the file has, and a source that never ends.
     fs::write(scratch.path().join("huge.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}").expect("written");
-    expect("its header (version 2) claims 4294967295 bytes, more than the file's", &|m| {
-        m["resources"]["Out"]["initialValues"] = json!({ "sourcePath": "huge.npy" })
-    });
+    let claims = "its header (version 2) claims 4294967295 bytes, more than the file's";
+    expect(claims, "resources/Out/initialValues", json!({ "sourcePath": "huge.npy" }));
     #[cfg(unix)]
-    expect("\"/dev/zero\", which cannot be read (it is no regular file)", &|m| {
-        m["resources"]["Out"]["initialValues"] = json!({ "sourcePath": "/dev/zero" })
-    });
+    expect(
+        "\"/dev/zero\", which cannot be read (it is no regular file)",
+        "resources/Out/initialValues",
+        json!({ "sourcePath": "/dev/zero" }),
+    );
 }
 
 /// Misspelt members change a result without an error.
 #[test]
 fn a_member_that_nothing_reads_gets_a_warning() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let warned = |change: &dyn Fn(&mut Value), what: &str| {
+    let path = scratch.path().join("model.json");
+    let tensor = "dispatchables/fill/desc/OutputTensor/Stride";
+    for (member, value, what) in [
+        (tensor, json!([2]), "r.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\""),
+        ("dispatchables/fill/executionFlag", json!("NONE"), "reads; the nearest name is \"executionFlags\""),
+    ] {
         let mut model = small();
-        change(&mut model);
-        let path = scratch.path().join("model.json");
+        set(&mut model, member, value);
         fs::write(&path, model.to_string()).expect("written");
         for options in [&[][..], &["--strict"], &["--validate"], &["--explain", "--target", "t4"]] {
             let output = run(&[options, &[path.to_str().expect("UTF-8")]].concat());
             let said = stderr(&output);
             assert!(output.status.success() && said.matches(what).count() == 1, "{options:?}: {said}");
         }
-    };
-    warned(
-        &|m| m["dispatchables"]["fill"]["desc"]["OutputTensor"]["Stride"] = json!([2]),
-        "OutputTensor.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\"",
-    );
-    warned(
-        &|m| m["dispatchables"]["fill"]["executionFlag"] = json!("NONE"),
-        "dispatchables.fill.executionFlag is a member \"executionFlag\", which nothing reads; the nearest name is \"executionFlags\"",
-    );
+    }
 }
 
 /// What all resources need is compared with what there is before any is filled. Values are in memory once.

@@ -83,6 +83,15 @@ fn small() -> Value {
     })
 }
 
+/// Sets a member of a model, such as `commands/0/type`.
+fn set(model: &mut Value, path: &str, value: Value) {
+    let place = path.split('/').fold(model, |place, name| match name.parse::<usize>() {
+        Ok(index) => &mut place[index],
+        Err(_) => &mut place[name],
+    });
+    *place = value;
+}
+
 /// The objects that `--format json` prints.
 fn events(arguments: &[&str]) -> Vec<Value> {
     let output = run(arguments);

@@ -6,7 +6,7 @@ use std::path::Path;
 use dml_cuda_testing::{recorded, repository};
 use serde_json::{json, Value};
 
-use crate::{dispatchable, fill, run, stderr, stdout};
+use crate::{dispatchable, fill, run, run_model, set, stderr, stdout};
 
 /// Writes a model with a dispatchable for each record.
 fn model_of(records: &[recorded::Record], folder: &Path) -> std::path::PathBuf {
@@ -184,12 +184,8 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         let output = run(&[path.to_str().expect("UTF-8"), "--strict", "--validate"]);
         assert!(output.status.success(), "{}", stderr(&output));
         let in_place = path.ends_with("reverse_subsequences_in_place.json");
-        assert_eq!(
-            stderr(&output).contains("DirectML accepts one but returns wrong data"),
-            in_place,
-            "{}",
-            stderr(&output)
-        );
+        let said = stderr(&output);
+        assert_eq!(said.contains("DirectML accepts one but returns wrong data"), in_place, "{said}");
     }
     let fill = |start: Value, delta: Value| {
         let desc = json!({
@@ -204,33 +200,29 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     };
     let refused = |model: &Value, words: &str| {
         let scratch = tempfile::tempdir().expect("a folder");
-        let path = scratch.path().join("model.json");
-        fs::write(&path, model.to_string()).expect("written");
-        let path = path.to_str().expect("UTF-8");
-        let output = run(&[path, "--strict"]);
-        assert!(!output.status.success() && stderr(&output).contains(words), "{words}: {}", stderr(&output));
-        assert!(stdout(&output).is_empty());
-        assert!(run(&[path]).status.success(), "it runs here");
+        let (strict, said) = run_strictly(model);
+        let before_anything = said.contains("DxDispatch would not run this model as this runner does:");
+        assert!(!strict && before_anything && said.contains(words), "{words}: {said}");
+        assert!(run_model(scratch.path(), model).status.success(), "it runs here");
     };
     refused(&fill(json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
-    let mut model = fill(json!(10), json!(1));
-    model["dispatchables"]["fill"]["bindings"] = json!({ "OutputTensor": "Out" });
-    refused(&model, "dispatchables.fill.bindings is given, must be left out");
-    let mut model = fill(json!(10), json!(1));
-    model["resources"]["Out"]["initialValues"] = json!({ "valueCount": 4, "valueStart": 1 });
-    refused(&model, "without valueDelta");
-    model["resources"]["Out"]["initialValues"] = json!([1, 2, -3, 4]);
-    refused(&model, "resources.Out.initialValues[2] is -3, must be 0 or more");
-    model["resources"]["Out"]["initialValues"] = json!([1, 2.0, 3, 4]);
-    refused(&model, "initialValues[1] is 2.0, must be an integer without a fraction or an exponent");
+    let values = "resources/Out/initialValues";
+    for (path, value, words) in [
+        ("dispatchables/fill/bindings", json!({ "OutputTensor": "Out" }), "fill.bindings is given, must be left out"),
+        (values, json!({ "valueCount": 4, "valueStart": 1 }), "without valueDelta"),
+        (values, json!([1, 2, -3, 4]), "resources.Out.initialValues[2] is -3, must be 0 or more"),
+        (values, json!([1, 2.0, 3, 4]), "[1] is 2.0, must be an integer without a fraction or an exponent"),
+        ("dispatchables/fill/desc/OutputTensor/Strides", json!(null), "Strides is null, must be an array of integers"),
+    ] {
+        let mut model = fill(json!(10), json!(1));
+        set(&mut model, path, value);
+        refused(&model, words);
+    }
     let text = fs::read_to_string(repository("models/reverse_subsequences.json")).expect("a model");
     let mut long: Value = serde_json::from_str(&text).expect("JSON without comments");
     let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
     long["resources"][&lengths]["initialValues"][0] = json!(99);
     refused(&long, "SequenceLengthsTensor is with a length of 99, must be of lengths up to 4, the size of the axis");
-    let mut model = fill(json!(10), json!(1));
-    model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!(null);
-    refused(&model, "Strides is null, must be an array of integers");
     let half = json!({
         "OutputTensor": { "DataType": "FLOAT16", "Sizes": [4] }, "ValueDataType": "FLOAT16", "ValueStart": 2048, "ValueDelta": 3,
     });

@@ -1,0 +1,238 @@
+//! Typed access to a JSON document in which every error names the place: `resources.A.initialValues[3]`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::rc::Rc;
+
+use super::json::{Document, Kind, Result, Value};
+use crate::names::nearest;
+use crate::out::shown;
+
+/// A value, and its place in the document.
+#[derive(Clone)]
+pub struct Node<'a> {
+    value: &'a Value<'a>,
+    path: Path<'a>,
+    document: &'a Document<'a>,
+}
+
+/// Where a value is, from the root on.
+#[derive(Clone)]
+enum Path<'a> {
+    Root,
+    Member(Rc<Path<'a>>, &'a str),
+    Element(Rc<Path<'a>>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Root => f.write_str("the document"),
+            Self::Member(parent, name) if matches!(**parent, Self::Root) => f.write_str(name),
+            Self::Member(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Element(array, index) => write!(f, "{array}[{index}]"),
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    pub fn root(document: &'a Document) -> Self {
+        Self { value: &document.value, path: Path::Root, document }
+    }
+
+    pub fn kind(&self) -> &'a Kind<'a> {
+        &self.value.kind
+    }
+
+    /// An error about this value.
+    pub fn error(&self, found: impl fmt::Display, required: impl fmt::Display) -> String {
+        format!("{} is {found}, must be {required}", self.place())
+    }
+
+    fn place(&self) -> String {
+        format!("line {}: {}", self.value.line, shown(&self.path.to_string()))
+    }
+
+    /// Records that DxDispatch would refuse this value, or run with another.
+    pub fn refuse(&self, found: impl fmt::Display, required: impl fmt::Display) {
+        self.document.findings.borrow_mut().refused.push(self.error(found, required));
+    }
+
+    /// Records that DxDispatch accepts this value but does something else.
+    pub fn differs(&self, found: impl fmt::Display, required: impl fmt::Display) {
+        self.document.findings.borrow_mut().differing.push(self.error(found, required));
+    }
+
+    /// The value as text without spaces.
+    pub fn compact(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        match self.kind() {
+            Kind::Text(text) => quoted(text),
+            Kind::Object(_) => {
+                let members = self.members().unwrap_or_default();
+                let members = members.iter().map(|(name, member)| format!("{}:{}", quoted(name), member.compact()));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            }
+            Kind::Array => {
+                let elements = self.each(|element| Ok(element.compact()));
+                format!("[{}]", elements.unwrap_or_default().join(","))
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// The text of a number.
+    pub fn digits(&self) -> Option<&'a str> {
+        match self.kind() {
+            Kind::Number(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn is_object(&self) -> bool {
+        matches!(self.kind(), Kind::Object(_))
+    }
+
+    pub fn is_array(&self) -> bool {
+        matches!(self.kind(), Kind::Array)
+    }
+
+    fn is_null(&self) -> bool {
+        matches!(self.kind(), Kind::Null)
+    }
+
+    /// The members of an object, in the document's order.
+    pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>> {
+        let Kind::Object(members) = self.kind() else { return Err(self.error(self.kind(), "an object")) };
+        let parent = Rc::new(self.path.clone());
+        let member = |(name, value): &'a (Cow<'a, str>, Value<'a>)| {
+            let path = Path::Member(parent.clone(), name);
+            (&**name, Node { value, path, document: self.document })
+        };
+        Ok(members.iter().map(member).collect())
+    }
+
+    /// A member of an object, also if it is null.
+    pub fn member(&self, name: &str) -> Result<Option<Node<'a>>> {
+        let mut found = self.members()?.into_iter().filter(|(found, _)| *found == name).map(|(_, member)| member);
+        let first = found.next();
+        match found.next() {
+            Some(second) => Err(second.error("given a second time", "given once")),
+            None => Ok(first),
+        }
+    }
+
+    /// A member of an object, unless absent or null.
+    pub fn get(&self, name: &str) -> Result<Option<Node<'a>>> {
+        Ok(self.member(name)?.filter(|member| !member.is_null()))
+    }
+
+    /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of members that nothing reads.
+    pub fn check_names(&self, names: &[&str]) -> Result<()> {
+        for (found, member) in self.members()? {
+            if names.contains(&found) {
+                continue;
+            }
+            if let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(found)) {
+                let required = format!("spelled \"{name}\", or left out");
+                return Err(member.error(format!("spelled \"{}\"", shown(found)), required));
+            }
+            let nearest =
+                nearest(found, names).map_or_else(String::new, |name| format!("; the nearest name is \"{name}\""));
+            let found = shown(found);
+            let warning = format!("{} is a member \"{found}\", which nothing reads{nearest}", member.place());
+            self.document.findings.borrow_mut().warnings.push(warning);
+        }
+        Ok(())
+    }
+
+    /// A required member of an object.
+    pub fn require(&self, name: &str) -> Result<Node<'a>> {
+        self.get(name)?.ok_or_else(|| self.error(format!("without the member {name}"), "an object that has it"))
+    }
+
+    /// Reads each element of an array.
+    pub fn each<T>(&self, mut read: impl FnMut(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
+        if !self.is_array() {
+            return Err(self.error(self.kind(), "an array"));
+        }
+        let array = Rc::new(self.path.clone());
+        let mut all = Vec::new();
+        self.document.elements(self.value, |value| {
+            let path = Path::Element(array.clone(), all.len());
+            all.push(read(&Node { value: &value, path, document: self.document })?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    pub fn string(&self) -> Result<&'a str> {
+        let Kind::Text(text) = self.kind() else { return Err(self.error(self.kind(), "a string")) };
+        Ok(text)
+    }
+
+    pub fn boolean(&self) -> Result<bool> {
+        let Kind::Boolean(value) = self.kind() else { return Err(self.error(self.kind(), "true or false")) };
+        Ok(*value)
+    }
+
+    /// A number without a fraction. Accepts `2.0` and `1e3` too, which DxDispatch refuses.
+    pub fn integer(&self) -> Result<i128> {
+        let failed = || self.error(self.kind(), "an integer");
+        let number = self.digits().ok_or_else(failed)?;
+        if let Ok(integer) = number.parse() {
+            return Ok(integer);
+        }
+        // Floats are exact integers up to 2^53. Beyond that only the integer notation is exact.
+        let float: f64 = number.parse().map_err(|_| failed())?;
+        if float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0 {
+            self.refuse(self.kind(), "an integer without a fraction or an exponent");
+            Ok(float as i128)
+        } else {
+            Err(failed())
+        }
+    }
+
+    /// An integer of an unsigned type of at most 64 bits.
+    pub fn unsigned<T: TryFrom<i128>>(&self) -> Result<T> {
+        let integer = self.integer()?;
+        if self.digits().is_some_and(|digits| integer == 0 && digits.starts_with('-')) {
+            self.refuse(self.kind(), "0");
+        }
+        let maximum = u64::MAX >> (64 - 8 * size_of::<T>());
+        T::try_from(integer).map_err(|_| self.error(integer, format!("from 0 to {maximum}")))
+    }
+
+    /// A member that is such an integer, unless absent or null. DxDispatch refuses null.
+    pub fn optional<T: TryFrom<i128>>(&self, name: &str) -> Result<Option<T>> {
+        self.refuse_unless(name, "an integer of 0 or more", |member| !member.is_null())?;
+        self.get(name)?.map(|member| member.unsigned()).transpose()
+    }
+
+    /// A member that is a list of such integers.
+    pub fn optional_list(&self, name: &str) -> Result<Option<Vec<u32>>> {
+        self.refuse_unless(name, "an array of integers", |member| !member.is_null())?;
+        self.get(name)?.map(|list| list.each(|element| element.unsigned())).transpose()
+    }
+
+    /// Records that DxDispatch refuses a member that does not fit, also null.
+    pub fn refuse_unless(&self, name: &str, required: &str, fits: impl Fn(&Node) -> bool) -> Result<()> {
+        if let Some(member) = self.member(name)?.filter(|member| !fits(member)) {
+            member.refuse(member.kind(), required);
+        }
+        Ok(())
+    }
+
+    /// A number, or one of the strings "nan", "inf" and "-inf".
+    pub fn float(&self) -> Result<f64> {
+        let float = match self.kind() {
+            Kind::Number(text) => text.parse().ok(),
+            // Rust reads these in any case, too.
+            Kind::Text(text) if ["nan", "inf", "-inf"].iter().any(|name| name.eq_ignore_ascii_case(text)) => {
+                text.parse().ok()
+            }
+            _ => None,
+        };
+        float.ok_or_else(|| self.error(self.kind(), "a number, \"nan\", \"inf\" or \"-inf\""))
+    }
+}

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Bytes of the plain work by whose rate floors are computed.
+pub const LARGE_BASELINE: u64 = 512 << 20;
+
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Work {
     pub case: String,

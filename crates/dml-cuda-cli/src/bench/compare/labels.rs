@@ -6,35 +6,29 @@ use crate::bench::run::Run;
 
 /// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
 pub fn tell_apart(runs: &mut [Run]) {
-    let mut labels: Vec<String> = runs.iter().map(|run| run.label.trim().to_owned()).collect();
     let fields: [fn(&Run) -> String; 4] = [
-        |run| prefixed("commit ", &run.machine.commit),
+        |run| {
+            Some(&run.machine.commit).filter(|it| !it.is_empty()).map(|it| format!("commit {it}")).unwrap_or_default()
+        },
         |run| run.machine.date.split('T').next().unwrap_or_default().to_owned(),
         |run| run.machine.date.clone(),
         |run| run.machine.device.clone(),
     ];
-    for label in labels.clone().into_iter().collect::<BTreeSet<String>>() {
-        let same: Vec<usize> = (0..runs.len()).filter(|&n| labels[n] == label).collect();
-        if same.len() == 1 && !label.is_empty() {
+    runs.iter_mut().for_each(|run| run.label = run.label.trim().to_owned());
+    for label in runs.iter().map(|run| run.label.clone()).collect::<BTreeSet<String>>() {
+        let places: Vec<usize> = (0..runs.len()).filter(|&n| runs[n].label == label).collect();
+        if places.len() == 1 && !label.is_empty() {
             continue;
         }
-        let found = fields.iter().map(|field| same.iter().map(|&n| field(&runs[n])).collect::<Vec<String>>());
-        let differing = found.into_iter().find(|values| {
-            values.iter().all(|value| !value.is_empty()) && values.iter().collect::<BTreeSet<_>>().len() == values.len()
-        });
-        for (at, &n) in same.iter().enumerate() {
-            let suffix = differing.as_ref().map_or_else(|| format!("run {}", letter(n)), |values| values[at].clone());
-            labels[n] = if label.is_empty() { suffix } else { format!("{label}, {suffix}") };
+        let tells_apart = |values: &Vec<String>| {
+            !values.contains(&String::new()) && values.iter().collect::<BTreeSet<_>>().len() == values.len()
+        };
+        let of_field = |field: &fn(&Run) -> String| places.iter().map(|&n| field(&runs[n])).collect::<Vec<_>>();
+        let suffixes = fields.iter().map(of_field).find(tells_apart);
+        let suffixes = suffixes.unwrap_or_else(|| places.iter().map(|&n| format!("run {}", letter(n))).collect());
+        for (n, suffix) in places.into_iter().zip(suffixes) {
+            runs[n].label = if label.is_empty() { suffix } else { format!("{label}, {suffix}") };
         }
-    }
-    runs.iter_mut().zip(labels).for_each(|(run, label)| run.label = label);
-}
-
-fn prefixed(prefix: &str, text: &str) -> String {
-    if text.is_empty() {
-        String::new()
-    } else {
-        format!("{prefix}{text}")
     }
 }
 

@@ -3,31 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::transcript::{self, Times, Transcript};
-use super::{Answer, Asked, Device, Runner};
-use crate::bench::suite::{self, Job, Tier, Wanted};
+use super::transcript::{self, Transcript};
+use super::{Answer, Device, Runner};
+use crate::bench::job::{Job, Wanted};
+use crate::bench::suite;
+use crate::options::{Bench, Tier};
 
 const TIMING: &str = "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
 
-pub struct DxDispatch {
+pub struct DxDispatch<'a> {
     program: PathBuf,
     tool: String,
     /// What it prints with `-s`.
     adapters: String,
-    asked: Asked,
+    asked: &'a Bench,
 }
 
-impl DxDispatch {
-    pub fn start(asked: Asked) -> Result<Self, String> {
-        if asked.cold_l2 {
-            return Err("--cold-l2 is given with --runner, must be of this program".to_owned());
-        }
-        let program = find_program(asked.runner.as_deref().unwrap_or(Path::new("")))?;
+impl<'a> DxDispatch<'a> {
+    pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
+        let program = find_program(program)?;
         let mut runner = Self { program, tool: String::new(), adapters: String::new(), asked };
         let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
         let asked = |option: &str| {
-            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], &runner.asked);
+            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], runner.asked);
             ended.map(|ended| String::from_utf8_lossy(&ended.stdout).into_owned()).unwrap_or_default()
         };
         let (dependencies, adapters) = (asked("-S"), asked("-s"));
@@ -60,27 +59,21 @@ impl DxDispatch {
     }
 
     /// Runs a model, which must succeed.
-    fn run(&self, folder: &Path, job: &Job, options: &[(&str, u32)]) -> Result<Transcript, String> {
+    fn run(&self, folder: &Path, job: &Job, options: &[(&str, u32)], printed: &mut Transcript) -> Result<(), String> {
         let mut arguments = vec![format!("{}.json", job.name)];
         arguments.extend(options.iter().flat_map(|(option, value)| [(*option).to_owned(), value.to_string()]));
-        let ended = super::run(&mut self.command(), folder, &arguments, &self.asked)?;
+        let ended = super::run(&mut self.command(), folder, &arguments, self.asked)?;
         let text = [&ended.stderr[..], b"\n", &ended.stdout].concat();
-        let printed = transcript::read(&String::from_utf8_lossy(&text), &job.name);
+        printed.read(&String::from_utf8_lossy(&text), &job.name);
         match &printed.failure {
-            None if ended.status.success() => Ok(printed),
+            None if ended.status.success() => Ok(()),
             Some(cause) => Err(format!("{cause} ({})", ended.status)),
             None => Err(format!("no error was printed ({})", ended.status)),
         }
     }
-
-    fn device(&self, name: Option<String>) -> Result<Device, String> {
-        let name = name.ok_or("it printed no line \"Running on '…'\"")?;
-        let driver = transcript::driver(&self.adapters, &name).unwrap_or_default();
-        Ok(Device { name, driver, timing: TIMING.to_owned(), ..Device::default() })
-    }
 }
 
-impl Runner for DxDispatch {
+impl Runner for DxDispatch<'_> {
     fn tool(&self) -> String {
         self.tool.clone()
     }
@@ -92,21 +85,25 @@ impl Runner for DxDispatch {
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
         let folder = super::folder(job)?;
-        let (mut times, mut device) = (Times::default(), None);
+        let (dispatches, mut printed) = (job.work.dispatches, Transcript::default());
         if job.is_output() {
-            device = self.run(folder.path(), job, &[])?.device;
+            self.run(folder.path(), job, &[], &mut printed)?;
         } else {
             // Samples have four decimals. The medians of five more runs have six.
             for verbosity in [2, 0, 0, 0, 0, 0] {
-                let options =
-                    [("-i", self.asked.samples + 1), ("-w", 1), ("-r", job.work.dispatches), ("-v", verbosity)];
-                let printed = self.run(folder.path(), job, &options)?;
-                device = printed.device;
-                times.extend(printed.times);
+                let options = [("-i", self.asked.samples + 1), ("-w", 1), ("-r", dispatches), ("-v", verbosity)];
+                self.run(folder.path(), job, &options, &mut printed)?;
             }
         }
-        let outcome = if job.is_output() { super::output(folder.path(), job)? } else { times.outcome()? };
-        Ok(Answer::new(self.device(device)?, outcome, job.work.dispatches))
+        let name = printed.device.take().ok_or("it printed no line \"Running on '…'\"")?;
+        let device = Device { name, ..Device::default() };
+        let outcome = if job.is_output() { super::output(folder.path(), job)? } else { printed.outcome()? };
+        Ok(Answer { device, outcome: Some(outcome), dispatches, ..Answer::default() })
+    }
+
+    fn describe(&self, found: Device) -> Device {
+        let driver = transcript::driver(&self.adapters, &found.name).unwrap_or_default();
+        Device { driver, timing: TIMING.to_owned(), ..found }
     }
 }
 

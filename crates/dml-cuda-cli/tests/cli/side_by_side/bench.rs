@@ -174,7 +174,7 @@ fn a_runner_has_a_limit_of_time_and_of_bytes() {
     let said =
         refused_last(folder.path(), &[&["bench", "-o", "x.json", "--runner", "./dxdispatch.exe"], &only[..]].concat());
     assert!(said.contains("WARNING: check.fill.int8: it took more than 2 s, the --timeout"), "{said}");
-    assert!(said.contains("WARNING: check.fill.int16: it printed more than 64 MiB"), "{said}");
+    assert!(said.contains("WARNING: check.fill.int64: it printed more than 64 MiB"), "{said}");
     assert!(said.contains("ERROR: nothing was timed: every case failed") && !folder.path().join("x.json").exists());
     assert!(begun.elapsed().as_secs() < 120, "{:?}", begun.elapsed());
 }

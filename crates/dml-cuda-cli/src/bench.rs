@@ -9,6 +9,7 @@ mod job;
 pub mod kernel;
 mod machine;
 mod models;
+mod numbers;
 mod onnx;
 mod process;
 mod progress;

@@ -12,35 +12,28 @@ pub struct Case {
     pub name: String,
     pub desc: OperatorDesc,
     pub in_place: bool,
-    work: Work,
+    /// Of a reversal.
+    shape: Option<Shape>,
+    /// Bytes that a fill must move.
+    fill_bytes: u64,
     /// Bytes that the big tensors begin past a multiple of 256.
     pub misaligned: u64,
-}
-
-/// What the bytes that must move follow from.
-enum Work {
-    Fill { floor_bytes: u64 },
-    Reverse(Shape),
 }
 
 impl Case {
     /// One for each element of the SequenceLengthsTensor: random, from 0 to the axis size. Computed anew by each call.
     pub fn lengths(&self) -> Vec<u32> {
-        match &self.work {
-            Work::Fill { .. } => Vec::new(),
-            Work::Reverse(shape) => shape.random_lengths(),
-        }
+        self.shape.as_ref().map(Shape::random_lengths).unwrap_or_default()
     }
 
     /// The bytes that must move with those lengths, in 32-byte sectors.
     pub fn floor_bytes(&self, lengths: &[u32]) -> u64 {
-        match &self.work {
-            Work::Fill { floor_bytes } => *floor_bytes,
-            Work::Reverse(shape) if self.in_place => {
-                lengths.len() as u64 * 4 + 2 * touched(shape, self.output().data_type, lengths)
-            }
-            Work::Reverse(_) => lengths.len() as u64 * 4 + 2 * self.output().total_tensor_size_in_bytes,
-        }
+        let Some(shape) = &self.shape else { return self.fill_bytes };
+        let elements = match self.in_place {
+            true => touched(shape, self.output().data_type, lengths),
+            false => self.output().total_tensor_size_in_bytes,
+        };
+        lengths.len() as u64 * 4 + 2 * elements
     }
 
     pub fn is_fill(&self) -> bool {
@@ -104,9 +97,9 @@ fn fill(name: &str, output_tensor: BufferTensorDesc) -> Case {
     };
     let value_data_type = output_tensor.data_type;
     let count: u64 = output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
-    let work = Work::Fill { floor_bytes: count * width(value_data_type) };
+    let fill_bytes = count * width(value_data_type);
     let desc = FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta };
-    Case { name: name.to_owned(), desc: desc.into(), in_place: false, work, misaligned: 0 }
+    Case { name: name.to_owned(), desc: desc.into(), in_place: false, shape: None, fill_bytes, misaligned: 0 }
 }
 
 fn width(data_type: TensorDataType) -> u64 {
@@ -163,8 +156,7 @@ fn reverse(name: &str, data_type: TensorDataType, shape: &Shape, in_place: bool,
         output_tensor: tensor,
         axis: shape.axis as u32,
     };
-    let work = Work::Reverse(shape.clone());
-    Case { name: name.to_owned(), desc: desc.into(), in_place, work, misaligned }
+    Case { name: name.to_owned(), desc: desc.into(), in_place, shape: Some(shape.clone()), fill_bytes: 0, misaligned }
 }
 
 /// Bytes of the sectors that hold an element below its lane's length and not in its middle.
@@ -234,8 +226,7 @@ pub fn all() -> Vec<Case> {
         let rows = (1 << 18) / w;
         let sector_row = (1000 * u64::from(w)).div_ceil(SECTOR) * SECTOR;
         let padded = BufferTensorDesc::strided(data_type, &[rows, 1000], &[1024, 1]);
-        let work = Work::Fill { floor_bytes: u64::from(rows) * sector_row };
-        cases.push(Case { work, ..fill("fill padded rows", padded) });
+        cases.push(Case { fill_bytes: u64::from(rows) * sector_row, ..fill("fill padded rows", padded) });
         for channels in [64u32, 3] {
             let pixels = (1 << 28) / w / channels / 16;
             let strides = [pixels * channels, 1, channels];
@@ -268,12 +259,8 @@ pub fn all() -> Vec<Case> {
             both(&format!("inner odd [*, {axis}]"), data_type, &shape((1 << 26) / w / axis, axis, 1, true), 0);
         }
         for behind in [3, 5, 33] {
-            both(
-                &format!("block odd [*, 512, {behind}]"),
-                data_type,
-                &shape((1 << 26) / w / 512 / behind, 512, behind, false),
-                0,
-            );
+            let before = (1 << 26) / w / 512 / behind;
+            both(&format!("block odd [*, 512, {behind}]"), data_type, &shape(before, 512, behind, false), 0);
         }
         both("inner misaligned [8192, 8192]", data_type, &shape(8192, 8192, 1, true), u64::from(w));
         both("block misaligned [64, 1024, 1024]", data_type, &shape(64, 1024, 1024, false), u64::from(w));

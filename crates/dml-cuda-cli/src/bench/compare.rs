@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::run::{Machine, Run, Timed};
+use super::numbers::counted;
+use super::run::{Machine, Outcome, Run, Timed};
 use super::statistics::geometric_mean;
 use super::work::{Key, Mode};
 
@@ -48,6 +49,8 @@ pub struct RunSummary {
     pub suite: String,
     /// Cases and outputs that an interrupted run lacks.
     pub missing: usize,
+    #[serde(skip)]
+    pub samples: String,
 }
 
 #[derive(Serialize)]
@@ -141,27 +144,24 @@ impl Comparison {
             of_other_work || row.is_in(0) != row.is_in(n + 1) && !row.failed[n + 1]
         });
         let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
-        let newly = "that did not fail in the first run";
-        let different = "(--allow-different-outputs lets it pass)";
-        let allow = "(--allow-missing lets it pass)";
-        let reasons = [
-            (false, slower, ["case is SLOWER", "cases are SLOWER"], ""),
-            (false, newly_failed, ["case failed", "cases failed"], newly),
-            (false, sum(|outputs| outputs.newly_failed), ["output failed", "outputs failed"], newly),
-            (allow_different_outputs, sum(|it| it.different.len()), ["output differs", "outputs differ"], different),
-            (allow_missing, missing, ["case is not in both runs", "cases are not in both runs"], allow),
-            (
-                allow_missing,
-                sum(|it| it.missing),
-                ["output is not in both runs", "outputs are not in both runs"],
-                allow,
-            ),
-        ];
-        let fails = reasons.into_iter().filter(|(is_allowed, count, ..)| !is_allowed && *count > 0);
-        let phrase = |(_, count, what, more): (_, usize, [&str; 2], _)| {
-            format!("{count} {} {more}", what[usize::from(count > 1)]).trim_end().to_owned()
+        let newly = " that did not fail in the first run";
+        let allow = " (--allow-missing lets it pass)";
+        let mut reasons = Vec::new();
+        let mut add = |count: usize, what: [&str; 2], more: &str| {
+            reasons.extend((count > 0).then(|| format!("{count} {}{more}", what[usize::from(count > 1)])));
         };
-        fails.map(phrase).collect()
+        add(slower, ["case is SLOWER", "cases are SLOWER"], "");
+        add(newly_failed, ["case failed", "cases failed"], newly);
+        add(sum(|outputs| outputs.newly_failed), ["output failed", "outputs failed"], newly);
+        if !allow_different_outputs {
+            let allow = " (--allow-different-outputs lets it pass)";
+            add(sum(|outputs| outputs.different.len()), ["output differs", "outputs differ"], allow);
+        }
+        if !allow_missing {
+            add(missing, ["case is not in both runs", "cases are not in both runs"], allow);
+            add(sum(|outputs| outputs.missing), ["output is not in both runs", "outputs are not in both runs"], allow);
+        }
+        reasons
     }
 }
 
@@ -219,17 +219,27 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
 
 fn other_suite(a: &Run, b: &Run) -> Option<String> {
     let differ = a.suite != b.suite && !a.suite.is_empty() && !b.suite.is_empty();
-    differ.then(|| {
-        format!(
-            "'{}' has the cases of '{}' and '{}' those of '{}': what both have is compared",
-            a.label, a.suite, b.label, b.suite
-        )
-    })
+    let has = |run: &Run, have: &str| format!("'{}' {have} of '{}'", run.label, run.suite);
+    differ.then(|| format!("{} and {}: what both have is compared", has(a, "has the cases"), has(b, "those")))
 }
 
 fn summary(run: &Run) -> RunSummary {
     let Run { label, machine, timing, notes, suite, .. } = run.clone();
-    RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
+    RunSummary { label, machine, timing, notes, suite, missing: run.missing(), samples: samples(run) }
+}
+
+/// How many samples the cases have.
+fn samples(run: &Run) -> String {
+    let range = |what: &str, is_wanted: fn(&Outcome) -> bool| {
+        let wanted = run.cases.iter().map(|timed| &timed.outcome).filter(|outcome| is_wanted(outcome));
+        let counts = wanted.map(|outcome| outcome.samples().len());
+        let (least, most) = (counts.clone().min()?, counts.max()?);
+        let least = if least == most { String::new() } else { format!("{least} to ") };
+        Some(format!("{least}{most} {what} a case"))
+    };
+    let each = range("samples", |outcome| matches!(outcome, Outcome::Each(_)));
+    let medians = range("medians", |outcome| matches!(outcome, Outcome::Medians(_)));
+    each.into_iter().chain(medians).collect::<Vec<_>>().join("; ")
 }
 
 fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
@@ -257,15 +267,15 @@ fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
 /// What one run has and another has not, counted by mode.
 fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
     let mut said = Vec::new();
-    for (mode, (n, run)) in
-        Mode::OF_CASES.into_iter().flat_map(|mode| runs.iter().enumerate().map(move |it| (mode, it)))
-    {
-        let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
-        if count > 0 {
+    for mode in Mode::OF_CASES {
+        for (n, run) in runs.iter().enumerate() {
+            let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
             let is_known = mode == Mode::InPlace && directml(run);
             let why = if is_known { ": DirectML accepts them and returns wrong data" } else { "" };
-            let cases = if count == 1 { "case" } else { "cases" };
-            said.push(format!("{count} {cases} ({}) that '{}' does not have{why}", mode.name(), run.label));
+            if count > 0 {
+                let cases = counted(count, "case");
+                said.push(format!("{cases} ({}) that '{}' does not have{why}", mode.name(), run.label));
+            }
         }
     }
     said

@@ -31,18 +31,16 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
 fn wait(child: &mut Child, limit: Duration) -> Result<Ended, String> {
     let begun = Instant::now();
     let (sender, printed) = channel();
-    let streams: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|stream| Box::new(stream) as _),
-        child.stderr.take().map(|stream| Box::new(stream) as _),
-    ];
-    for (n, stream) in streams.into_iter().enumerate() {
+    let read = |n: usize, stream: Option<Box<dyn Read + Send>>| {
         let sender = sender.clone();
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let _ = stream.map(|stream| stream.take(MOST_BYTES + 1).read_to_end(&mut bytes));
             let _ = sender.send((n, bytes));
         });
-    }
+    };
+    read(0, child.stdout.take().map(|stream| Box::new(stream) as _));
+    read(1, child.stderr.take().map(|stream| Box::new(stream) as _));
     let too_long = || format!("it took more than {} s, the --timeout", limit.as_secs());
     // A process that the program left behind may keep its streams.
     let mut both = [Vec::new(), Vec::new()];

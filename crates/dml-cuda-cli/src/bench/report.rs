@@ -1,7 +1,6 @@
 //! `dml-cuda report`: one run, or several next to the first, as a table, Markdown, CSV, JSON, a page or a figure.
 
 mod chart;
-mod numbers;
 mod page;
 mod tables;
 mod text;
@@ -9,7 +8,9 @@ mod text;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::compare::{tell_apart, Comparison};
+use clap::ValueEnum;
+
+use super::compare::{tell_apart, Comparison, Row};
 use super::run::Run;
 use crate::options::{Guard, Report, ReportFormat};
 use crate::out::{self, complain, say, shown};
@@ -28,11 +29,9 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         (None, None) => ReportFormat::Table,
     };
     let comparison = Comparison::new(&runs, options.threshold);
-    let has_figures = |cells: &[Option<_>]| cells.iter().any(Option::is_some);
-    let shares_cases =
-        comparison.rows.iter().any(|row| has_figures(&row.changes) || row.causes.iter().any(Option::is_some));
+    let is_known = |row: &Row| row.changes.iter().any(Option::is_some) || row.causes.iter().any(Option::is_some);
     let shares_outputs = comparison.outputs.iter().any(|outputs| outputs.shared() > 0);
-    if runs.len() > 1 && !shares_cases && !shares_outputs {
+    if runs.len() > 1 && !comparison.rows.iter().any(is_known) && !shares_outputs {
         return Err("the runs share no case and no output, must be of the same cases".to_owned());
     }
     let written = match format {
@@ -40,8 +39,8 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         ReportFormat::Markdown => text::text(&comparison, true),
         ReportFormat::Csv => text::csv(&comparison)?,
         ReportFormat::Json => serde_json::to_string_pretty(&comparison).map_err(|error| error.to_string())? + "\n",
-        ReportFormat::Html => page::page(&comparison, &runs),
-        ReportFormat::Svg => chart::standing_alone(&comparison),
+        ReportFormat::Html => page::page(&comparison),
+        ReportFormat::Svg => chart::chart(&comparison),
     };
     match to {
         Some(path) => {
@@ -72,23 +71,14 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
 
 /// The format that a file's name asks for.
 fn format_of(path: &Path) -> Result<ReportFormat, String> {
-    let Some(extension) = path.extension() else { return Ok(ReportFormat::Table) };
-    Ok(match extension.to_ascii_lowercase().to_str() {
-        Some("md") => ReportFormat::Markdown,
-        Some("csv") => ReportFormat::Csv,
-        Some("json") => ReportFormat::Json,
-        Some("html" | "htm") => ReportFormat::Html,
-        Some("svg") => ReportFormat::Svg,
-        Some("txt") => ReportFormat::Table,
-        _ => {
-            return Err(format!(
-            "the name of {} has no ending of a format, must be .txt, .md, .csv, .json, .html or .svg, or give --format",
-            path.display()
-        ))
-        }
+    let Some(ending) = path.extension() else { return Ok(ReportFormat::Table) };
+    ReportFormat::from_str(&ending.to_string_lossy(), true).map_err(|_| {
+        let endings = ".txt, .md, .csv, .json, .html or .svg";
+        format!("the name of {} has no ending of a format, must be {endings}, or give --format", path.display())
     })
 }
 
+/// Whether a pipeline may go on.
 fn guard(comparison: &Comparison, guard: &Guard) -> Result<ExitCode, String> {
     if !guard.fail_on_slower {
         return Ok(ExitCode::SUCCESS);

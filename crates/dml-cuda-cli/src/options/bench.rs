@@ -81,14 +81,17 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// Columns for a terminal
+    #[value(alias = "txt")]
     Table,
     /// For a page of a repository
+    #[value(alias = "md")]
     Markdown,
     /// For a spreadsheet
     Csv,
     /// All figures
     Json,
     /// One page with a chart, for a browser
+    #[value(alias = "htm")]
     Html,
     /// The chart alone
     Svg,

@@ -50,13 +50,8 @@ pub enum Status {
 }
 
 impl Status {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Same => "SAME",
-            Self::Faster => "FASTER",
-            Self::Slower => "SLOWER",
-            Self::Unsure => "UNSURE",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_uppercase()
     }
 }
 
@@ -105,14 +100,11 @@ pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
     let (speed_up, (low, high)) = ratio(a, b);
     let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };
     let least = unknown.max(1.0 + threshold / 100.0);
-    let status = if low > least {
-        Status::Faster
-    } else if high < 1.0 / least {
-        Status::Slower
-    } else if low >= 1.0 / least && high <= least {
-        Status::Same
-    } else {
-        Status::Unsure
+    let status = match (low, high) {
+        _ if low > least => Status::Faster,
+        _ if high < 1.0 / least => Status::Slower,
+        _ if low >= 1.0 / least && high <= least => Status::Same,
+        _ => Status::Unsure,
     };
     Change { speed_up, interval: (low / unknown, high * unknown), status }
 }

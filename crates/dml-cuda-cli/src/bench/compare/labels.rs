@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use crate::bench::run::Run;
 
+/// What may tell runs apart, and the word in front of it.
+type Field = (&'static str, fn(&Run) -> &str);
+
 /// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
 pub fn tell_apart(runs: &mut [Run]) {
-    let fields: [fn(&Run) -> String; 4] = [
-        |run| {
-            Some(&run.machine.commit).filter(|it| !it.is_empty()).map(|it| format!("commit {it}")).unwrap_or_default()
-        },
-        |run| run.machine.date.split('T').next().unwrap_or_default().to_owned(),
-        |run| run.machine.date.clone(),
-        |run| run.machine.device.clone(),
+    let fields: [Field; 4] = [
+        ("commit ", |run| &run.machine.commit),
+        ("", |run| run.machine.date.split('T').next().unwrap_or_default()),
+        ("", |run| &run.machine.date),
+        ("", |run| &run.machine.device),
     ];
     runs.iter_mut().for_each(|run| run.label = run.label.trim().to_owned());
     for label in runs.iter().map(|run| run.label.clone()).collect::<BTreeSet<String>>() {
@@ -20,12 +21,13 @@ pub fn tell_apart(runs: &mut [Run]) {
         if places.len() == 1 && !label.is_empty() {
             continue;
         }
-        let tells_apart = |values: &Vec<String>| {
-            !values.contains(&String::new()) && values.iter().collect::<BTreeSet<_>>().len() == values.len()
+        let of_field = |(prefix, field): &Field| {
+            let values = places.iter().map(|&n| field(&runs[n]));
+            let known: BTreeSet<&str> = values.clone().filter(|value| !value.is_empty()).collect();
+            (known.len() == places.len()).then(|| values.map(|value| format!("{prefix}{value}")).collect())
         };
-        let of_field = |field: &fn(&Run) -> String| places.iter().map(|&n| field(&runs[n])).collect::<Vec<_>>();
-        let suffixes = fields.iter().map(of_field).find(tells_apart);
-        let suffixes = suffixes.unwrap_or_else(|| places.iter().map(|&n| format!("run {}", letter(n))).collect());
+        let letters = || places.iter().map(|&n| format!("run {}", letter(n))).collect();
+        let suffixes: Vec<String> = fields.iter().find_map(of_field).unwrap_or_else(letters);
         for (n, suffix) in places.into_iter().zip(suffixes) {
             runs[n].label = if label.is_empty() { suffix } else { format!("{label}, {suffix}") };
         }

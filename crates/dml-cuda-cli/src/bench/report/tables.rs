@@ -1,7 +1,7 @@
 //! What all reports say: the tables, whose first line has the columns' names, and the lines above them.
 
-use super::numbers::{bytes, interval, percent, significant};
-use crate::bench::compare::{letter, Cell, Change, Comparison, Mean, Row, RunSummary};
+use crate::bench::compare::{letter, Cell, Change, Comparison, Group, Mean, Row, RunSummary};
+use crate::bench::numbers::{bytes, counted, interval, percent, significant};
 
 pub type Table = Vec<Vec<String>>;
 
@@ -12,17 +12,19 @@ pub const NAMES: [&str; 4] = ["case", "type", "mode", "bytes"];
 pub fn groups(comparison: &Comparison) -> Table {
     let count = comparison.runs.len();
     let mut names = vec!["group".to_owned()];
-    let mut rows: Table = comparison.groups.iter().map(|group| vec![group.name.clone()]).collect();
     for run in 0..count {
         names.push(named(count, run, "of baseline"));
         names.extend((run > 0).then(|| format!("A / {} (95 %)", letter(run))));
-        for (row, group) in rows.iter_mut().zip(&comparison.groups) {
-            row.push(group.of_baseline[run].map_or_else(String::new, |mean| percent(mean.mean)));
-            row.extend((run > 0).then(|| group.speed_ups[run - 1].map_or_else(String::new, factor)));
-        }
     }
-    rows.insert(0, names);
-    rows
+    let row = |group: &Group| {
+        let mut cells = vec![group.name.clone()];
+        for run in 0..count {
+            cells.push(group.of_baseline[run].map_or_else(String::new, |mean| percent(mean.mean)));
+            cells.extend((run > 0).then(|| group.speed_ups[run - 1].map_or_else(String::new, factor)));
+        }
+        cells
+    };
+    std::iter::once(names).chain(comparison.groups.iter().map(row)).collect()
 }
 
 fn named(count: usize, run: usize, column: &str) -> String {
@@ -34,8 +36,26 @@ fn named(count: usize, run: usize, column: &str) -> String {
 }
 
 fn factor(mean: Mean) -> String {
-    let cases = if mean.cases == 1 { "case" } else { "cases" };
-    format!("{} ({}; {} {cases})", significant(mean.mean, 3), interval(mean.interval), mean.cases)
+    format!("{} ({}; {})", significant(mean.mean, 3), interval(mean.interval), counted(mean.cases, "case"))
+}
+
+/// What ran: a column for each run.
+pub fn machines(comparison: &Comparison) -> Table {
+    let runs = &comparison.runs;
+    let of_run = |run: &RunSummary| {
+        let more = [("samples", run.samples.clone()), ("notes", run.notes.join("\n"))];
+        facts(run).into_iter().chain(more).collect()
+    };
+    let facts: Vec<Vec<(&str, String)>> = runs.iter().map(of_run).collect();
+    let labels = runs.iter().enumerate().map(|(n, run)| format!("{}: {}", letter(n), run.label));
+    let mut rows = vec![std::iter::once(String::new()).chain(labels).collect()];
+    for (n, (name, _)) in facts[0].iter().enumerate() {
+        let values = facts.iter().map(|facts| facts[n].1.clone());
+        if values.clone().any(|value| !value.is_empty()) {
+            rows.push(std::iter::once((*name).to_owned()).chain(values).collect());
+        }
+    }
+    rows
 }
 
 /// All cases: the figures of each run, what compares another run with the first, and why figures are missing.
@@ -48,27 +68,27 @@ pub fn cases(comparison: &Comparison) -> Table {
     for run in 1..count {
         names.extend([format!("A / {}", letter(run)), "95 %".to_owned(), letter(run).to_string()]);
     }
-    let causes: Vec<String> = comparison.rows.iter().map(|row| causes(count, row)).collect();
-    let has_causes = causes.iter().any(|cause| !cause.is_empty());
-    names.extend(has_causes.then(|| "cause".to_owned()));
-    let mut rows = vec![names];
-    for (row, cause) in comparison.rows.iter().zip(causes) {
+    names.push("cause".to_owned());
+    let row = |row: &Row| {
         let mut cells = vec![row.case.clone(), row.data_type.clone(), row.mode.name().to_owned(), bytes(row.bytes)];
         for (cell, cause) in row.cells.iter().zip(&row.causes) {
-            cells.extend(of_cell(cell.as_ref(), cause.as_deref()));
+            let kind = cause.as_ref().and_then(|cause| cause.split(':').next());
+            cells.extend(cell.as_ref().map_or([kind.unwrap_or_default(), "", "", ""].map(str::to_owned), of_cell));
         }
-        row.changes.iter().for_each(|change| cells.extend(of_change(change.as_ref())));
-        cells.extend(has_causes.then_some(cause));
-        rows.push(cells);
+        let changes = row.changes.iter().map(|change| change.as_ref().map(of_change).unwrap_or_default());
+        cells.extend(changes.flatten());
+        let cause = |(n, cause): (usize, &Option<String>)| Some(named(count, n, cause.as_ref()?));
+        cells.push(row.causes.iter().enumerate().filter_map(cause).collect::<Vec<_>>().join("; "));
+        cells
+    };
+    let mut rows: Table = std::iter::once(names).chain(comparison.rows.iter().map(row)).collect();
+    if rows[1..].iter().all(|row| row.last().is_some_and(String::is_empty)) {
+        rows.iter_mut().for_each(|row| drop(row.pop()));
     }
     rows
 }
 
-fn of_cell(cell: Option<&Cell>, cause: Option<&str>) -> [String; 4] {
-    let Some(cell) = cell else {
-        let why = cause.and_then(|cause| cause.split(':').next()).unwrap_or_default();
-        return [why.to_owned(), String::new(), String::new(), String::new()];
-    };
+fn of_cell(cell: &Cell) -> [String; 4] {
     [
         significant(cell.median, if cell.median < 1.0 { 3 } else { 4 }),
         cell.noise.map_or_else(|| "?".to_owned(), percent),
@@ -77,15 +97,8 @@ fn of_cell(cell: Option<&Cell>, cause: Option<&str>) -> [String; 4] {
     ]
 }
 
-fn of_change(change: Option<&Change>) -> [String; 3] {
-    let Some(change) = change else { return Default::default() };
-    [significant(change.speed_up, 3), interval(change.interval), change.status.name().to_owned()]
-}
-
-/// Why runs have no figures for a case.
-fn causes(count: usize, row: &Row) -> String {
-    let of_run = |(n, cause): (usize, &Option<String>)| Some(named(count, n, cause.as_ref()?));
-    row.causes.iter().enumerate().filter_map(of_run).collect::<Vec<_>>().join("; ")
+fn of_change(change: &Change) -> [String; 3] {
+    [significant(change.speed_up, 3), interval(change.interval), change.status.name()]
 }
 
 /// What ran, in names and values.
@@ -149,8 +162,7 @@ pub fn outputs(comparison: &Comparison) -> Vec<String> {
         }
         let failed: Vec<String> = outputs.failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
         if !failed.is_empty() {
-            let outputs = if failed.len() == 1 { "output" } else { "outputs" };
-            say(format!("{} {outputs} failed: {}", failed.len(), failed.join("; ")));
+            say(format!("{} failed: {}", counted(failed.len(), "output"), failed.join("; ")));
         }
         if outputs.missing > 0 {
             say(format!("{} outputs that only one of A and {} has", outputs.missing, letter(n + 1)));

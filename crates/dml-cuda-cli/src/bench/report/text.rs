@@ -3,9 +3,9 @@
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::CellAlignment;
 
-use super::numbers::significant;
 use super::tables::{self, Table, NAMES};
 use crate::bench::compare::{letter, Comparison, Row, RunSummary};
+use crate::bench::numbers::significant;
 
 /// For a terminal, or as Markdown.
 pub fn text(comparison: &Comparison, is_markdown: bool) -> String {
@@ -65,16 +65,14 @@ fn drawn(rows: Table, is_markdown: bool, numbers: usize) -> String {
 pub fn csv(comparison: &Comparison) -> Result<String, String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let failed = |error: csv::Error| error.to_string();
-    let mut has_names = false;
-    for row in &comparison.rows {
-        for run in (0..comparison.runs.len()).filter(|&run| row.is_in(run)) {
-            let record = record(row, run, &comparison.runs[run].label);
-            if !has_names {
-                writer.write_record(record.iter().map(|(name, _)| name)).map_err(failed)?;
-                has_names = true;
-            }
-            writer.write_record(record.iter().map(|(_, value)| value)).map_err(failed)?;
+    let in_runs = |row: &'_ Row| (0..comparison.runs.len()).filter(|&run| row.is_in(run)).collect::<Vec<_>>();
+    let lines = comparison.rows.iter().flat_map(|row| in_runs(row).into_iter().map(move |run| (row, run)));
+    for (n, (row, run)) in lines.enumerate() {
+        let record = record(row, run, &comparison.runs[run].label);
+        if n == 0 {
+            writer.write_record(record.iter().map(|(name, _)| name)).map_err(failed)?;
         }
+        writer.write_record(record.iter().map(|(_, value)| value)).map_err(failed)?;
     }
     let bytes = writer.into_inner().map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|error| error.to_string())
@@ -99,7 +97,7 @@ fn record(row: &Row, run: usize, label: &str) -> [(&'static str, String); 17] {
         ("gigabytes_per_second", rate.unwrap_or_default()),
         ("of_baseline", known(cell.and_then(|cell| cell.of_baseline))),
         ("speed_up_over_first", known(change.map(|change| change.speed_up))),
-        ("status", change.map(|change| change.status.name().to_owned()).unwrap_or_default()),
+        ("status", change.map(|change| change.status.name()).unwrap_or_default()),
         ("of_floor", known(cell.and_then(|cell| cell.of_floor))),
         ("failed", row.causes[run].clone().unwrap_or_default()),
         ("speed_up_low", known(change.map(|change| change.interval.0))),

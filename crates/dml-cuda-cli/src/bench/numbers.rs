@@ -4,6 +4,11 @@ pub fn interval((low, high): (f64, f64)) -> String {
     format!("{} to {}", significant(low, 3), significant(high, 3))
 }
 
+/// `1 case`, `2 cases`.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Percent without decimals.
 pub fn percent(fraction: f64) -> String {
     match fraction * 100.0 {

@@ -55,17 +55,12 @@ fn reversal(
     (format!("{begin}.reverse_{before}x{axis}x{behind}.{types}"), desc.into())
 }
 
-/// Lengths from both ends in turn: 0, the axis size, 1, one less than the axis size, and so on.
-pub fn lengths_that_fit(n: u32, axis_size: u32) -> u32 {
+/// The length of lane n: n itself, which may be over long; or from both ends in turn 0, the axis size, 1, one less than that, and so on.
+pub fn length(n: u32, axis_size: u32, over_long: bool) -> u32 {
     let half = n / 2 % (axis_size + 1);
-    if n.is_multiple_of(2) {
-        half
-    } else {
-        axis_size - half
+    match n % 2 {
+        _ if over_long => n,
+        0 => half,
+        _ => axis_size - half,
     }
-}
-
-/// Length n of lane n.
-pub fn counted_lengths(n: u32, _axis_size: u32) -> u32 {
-    n
 }

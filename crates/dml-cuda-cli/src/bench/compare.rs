@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::numbers::counted;
 use super::run::{Machine, Outcome, Run, Timed};
 use super::statistics::geometric_mean;
-use super::work::{Key, Mode};
+use super::work::Mode;
 
 pub use cell::{Cell, Change, Status};
 pub use labels::{letter, tell_apart};
@@ -172,13 +172,13 @@ fn rows(
     other_machine: &[Option<String>],
     not_compared: &mut BTreeSet<String>,
 ) -> Vec<Row> {
-    let by_key: Vec<BTreeMap<Key, &Timed>> =
-        runs.iter().map(|run| run.cases.iter().map(|timed| (timed.work.key(), timed)).collect()).collect();
+    let by_key: Vec<BTreeMap<String, &Timed>> =
+        runs.iter().map(|run| run.cases.iter().map(|timed| (timed.work.name(), timed)).collect()).collect();
     let mut seen = BTreeSet::new();
     let all = runs.iter().flat_map(|run| &run.cases).map(|timed| &timed.work);
-    let works = all.filter(|work| !work.mode.is_baseline() && seen.insert(work.key()));
+    let works = all.filter(|work| !work.mode.is_baseline() && seen.insert(work.name()));
     let row = |work: &super::work::Work| {
-        let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&work.key()).copied()).collect();
+        let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&work.name()).copied()).collect();
         let sampled: Vec<Option<&Timed>> =
             timed.iter().map(|timed| timed.filter(|timed| timed.outcome.has_samples())).collect();
         let mut change = |n: usize| {

@@ -30,13 +30,6 @@ const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
 /// A prime number of bytes, so that elements which are a power of two apart differ.
 const RANDOM_BYTES: usize = 16_777_213;
 
-/// The buffers of a case. Fills have no inputs, and in place the inputs are the outputs.
-struct Memory {
-    inputs: Vec<Buffer>,
-    lengths: Option<Buffer>,
-    outputs: Vec<Buffer>,
-}
-
 /// Times the case, and prints what a run with `--format json` prints, its baseline last.
 pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Result<ExitCode, String> {
     if device.ordinal().is_none() {
@@ -54,17 +47,27 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Resul
 fn samples(case: &Case, times: (u32, u32), device: &Device) -> Result<(Samples, Samples)> {
     let lengths = case.lengths();
     let moved = case.floor_bytes(&lengths);
-    let memory = Memory::new(case, &lengths, device)?;
+    let total = case.output().total_tensor_size_in_bytes;
+    // Fills have no inputs, and in place the inputs are the outputs. There is room for the misalignment.
+    let make = |wanted: bool| {
+        let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
+        let each = (0..sets).filter(|_| wanted).map(|_| device.create_buffer(total + 256));
+        each.collect::<std::result::Result<Vec<_>, _>>()
+    };
+    let (inputs, outputs) = (make(!case.is_fill())?, make(!case.in_place)?);
+    inputs.iter().try_for_each(write_random_bytes)?;
+    let length_buffer = if case.is_fill() { None } else { Some(device.create_buffer_from(&lengths)?) };
+
     let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
     let range =
         |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
-    let sets = memory.inputs.len().max(memory.outputs.len());
-    let bind = |n: usize| {
-        let lengths = memory.lengths.as_ref().map(BufferBinding::whole);
-        let inputs: Vec<BufferBinding> = memory.inputs.get(n).map(range).into_iter().chain(lengths).collect();
-        operator.bind_at_elements(&inputs, &range(memory.output(n)))
+    let to = if case.in_place { &inputs } else { &outputs };
+    let bind = |(n, output): (usize, &Buffer)| {
+        let lengths = length_buffer.as_ref().map(BufferBinding::whole);
+        let bound: Vec<BufferBinding> = inputs.get(n).map(range).into_iter().chain(lengths).collect();
+        operator.bind_at_elements(&bound, &range(output))
     };
-    let tables = (0..sets).map(bind).collect::<std::result::Result<Vec<_>, _>>()?;
+    let tables = to.iter().enumerate().map(bind).collect::<std::result::Result<Vec<_>, _>>()?;
 
     let stream = device.create_stream()?;
     let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
@@ -81,47 +84,26 @@ fn samples(case: &Case, times: (u32, u32), device: &Device) -> Result<(Samples, 
     };
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     dispatched()?;
-    let plain = if case.is_fill() { moved } else { (moved / 2).min(case.output().total_tensor_size_in_bytes) };
-    let baseline = baseline::of_case((&memory.inputs, &memory.outputs), plain, (way, &stream), times)?;
+    let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
+    let baseline = baseline::of_case((&inputs, &outputs), plain, (way, &stream), times)?;
     let timed = dispatched()?;
-    for (n, table) in tables.iter().enumerate() {
-        let input = memory.inputs.get(n).unwrap_or(memory.output(n));
-        check::check(case, &lengths, input, memory.output(n), || Ok(table.dispatch(&stream)?))?;
+    for (n, (table, output)) in tables.iter().zip(to).enumerate() {
+        let input = inputs.get(n).unwrap_or(output);
+        check::check(case, &lengths, input, output, || Ok(table.dispatch(&stream)?))?;
     }
     Ok((timed, baseline))
 }
 
-impl Memory {
-    fn new(case: &Case, lengths: &[u32], device: &Device) -> Result<Self> {
-        let total = case.output().total_tensor_size_in_bytes;
-        let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
-        // Room for the misalignment.
-        let make = |wanted: bool| {
-            let each = (0..sets).filter(|_| wanted).map(|_| device.create_buffer(total + 256));
-            each.collect::<std::result::Result<Vec<_>, _>>()
-        };
-        let inputs = make(!case.is_fill())?;
-        let random = if inputs.is_empty() { Vec::new() } else { random_bytes() };
-        for buffer in &inputs {
-            for at in (0..total + 256).step_by(RANDOM_BYTES) {
-                let bytes = (total + 256 - at).min(RANDOM_BYTES as u64) as usize;
-                buffer.write(at, &random[..bytes])?;
-            }
-        }
-        let lengths = if case.is_fill() { None } else { Some(device.create_buffer_from(lengths)?) };
-        Ok(Self { inputs, lengths, outputs: make(!case.in_place)? })
-    }
-
-    fn output(&self, n: usize) -> &Buffer {
-        self.outputs.get(n).unwrap_or_else(|| &self.inputs[n])
-    }
-}
-
-fn random_bytes() -> Vec<u8> {
+fn write_random_bytes(buffer: &Buffer) -> Result<()> {
     let mut state = 7u64;
     let next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state ^ (state >> 29)
     };
-    std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect()
+    let random: Vec<u8> = std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect();
+    let size = buffer.size_in_bytes();
+    for at in (0..size).step_by(RANDOM_BYTES) {
+        buffer.write(at, &random[..(size - at).min(RANDOM_BYTES as u64) as usize])?;
+    }
+    Ok(())
 }

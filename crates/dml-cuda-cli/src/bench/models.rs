@@ -4,6 +4,7 @@ use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType};
 use serde::Serialize;
 use serde_json::{json, Number, Value};
 
+use super::checks::length;
 use crate::model::dispatchable;
 
 /// Times an operator: memory of zeros, lengths from a file beside the model.
@@ -25,14 +26,13 @@ pub fn copy(name: &str, bytes: u64) -> Value {
     model(name, identity, resources, json!({ "InputTensor": "In", "OutputTensor": "Out" }), None)
 }
 
-/// Runs a small operator and writes its output to a file of its name. Values count up; `length` gives a lane's, by its number and the axis
-/// size.
-pub fn check(name: &str, desc: &OperatorDesc, length: fn(u32, u32) -> u32) -> Value {
+/// Runs a small operator and writes its output to a file of its name. Values count up.
+pub fn check(name: &str, desc: &OperatorDesc, over_long: bool) -> Value {
     let lengths = match desc {
         OperatorDesc::ReverseSubsequences(reverse) => {
             let lengths = &reverse.sequence_lengths_tensor;
             let axis_size = reverse.input_tensor.sizes[reverse.axis as usize];
-            let values = (0..lengths.sizes.iter().product()).map(|n| length(n, axis_size));
+            let values = (0..lengths.sizes.iter().product()).map(|n| length(n, axis_size, over_long));
             json!({ "initialValuesDataType": lengths.data_type.name(), "initialValues": values.collect::<Vec<u32>>() })
         }
         _ => Value::Null,

@@ -140,7 +140,7 @@ impl Run {
         let mut seen = std::collections::BTreeSet::new();
         for Timed { work, outcome, baseline } in &self.cases {
             let failed = |why: &str| Err(format!("the case '{}' {why}", work.name()));
-            if !seen.insert(work.key()) {
+            if !seen.insert(work.name()) {
                 return failed("is there twice, must be there once");
             }
             if work.bytes == 0 {

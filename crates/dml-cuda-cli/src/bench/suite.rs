@@ -44,12 +44,12 @@ pub fn jobs(tier: Tier, wanted: Wanted) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, wanted));
     let cases = cases.map(Job::of_case);
     let baselines = BASELINES.into_iter().filter(|&size| size <= most_bytes(tier)).flat_map(Job::baselines);
-    let of = |(name, desc): (String, OperatorDesc), length, expected_to_differ| {
+    let small = |(name, desc): (String, OperatorDesc), over_long| {
         let work = Work { case: name.clone(), data_type: String::new(), mode: Mode::Copy, bytes: 1, dispatches: 1 };
-        Job { name, work, task: Task::Output { desc, length, expected_to_differ } }
+        Job { name, work, task: Task::Output { desc, over_long } }
     };
-    let checks = checks::checks().into_iter().map(|check| of(check, checks::lengths_that_fit, false));
-    let over_long = checks::over_long().into_iter().map(|check| of(check, checks::counted_lengths, true));
+    let checks = checks::checks().into_iter().map(|check| small(check, false));
+    let over_long = checks::over_long().into_iter().map(|check| small(check, true));
     let others = baselines.chain(checks).chain(over_long);
     cases.chain(others.filter(|job| wanted(&job.name) || wanted(&job.work.case))).collect()
 }
@@ -112,7 +112,7 @@ mod tests {
         let record = Run::read(Path::new(record)).expect("a run");
         let cold = cold_jobs(&|_| true);
         let is_missing = |work: &Work| {
-            let same = |other: &Work| other.key() == work.key() && other.bytes == work.bytes;
+            let same = |other: &Work| other.name() == work.name() && other.bytes == work.bytes;
             !cold.iter().any(|job| same(&job.work))
         };
         let missing = record.cases.iter().map(|timed| &timed.work).filter(|work| is_missing(work)).map(Work::name);
@@ -131,7 +131,7 @@ mod tests {
         let (jobs, models) = (jobs(Tier::Quick, &|_| true), onnx::jobs(Tier::Quick, &|_| true));
         let mut shared = 0;
         for model in models.iter().filter(|job| !job.is_output()) {
-            if let Some(job) = jobs.iter().find(|job| job.work.key() == model.work.key()) {
+            if let Some(job) = jobs.iter().find(|job| job.work.name() == model.work.name()) {
                 assert_eq!((&job.work.bytes, &job.name), (&model.work.bytes, &model.name));
                 shared += 1;
             }

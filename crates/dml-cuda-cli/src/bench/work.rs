@@ -17,15 +17,8 @@ pub struct Work {
     pub dispatches: u32,
 }
 
-/// What two runs share of a case.
-pub type Key = (Mode, String, String);
-
 impl Work {
-    pub fn key(&self) -> Key {
-        (self.mode, self.case.clone(), self.data_type.clone())
-    }
-
-    /// Case, type and mode.
+    /// Case, type and mode, which two runs share.
     pub fn name(&self) -> String {
         format!("{}, {}, {}", self.case, self.data_type, self.mode.name())
     }

@@ -46,26 +46,20 @@ mod tests {
     #[test]
     fn runs_of_one_label_are_told_apart() {
         let apart = |machines: &[[&str; 3]]| {
-            let mut runs: Vec<Run> = machines.iter().map(|_| Run::default()).collect();
-            for (run, [label, commit, date]) in runs.iter_mut().zip(machines) {
-                [&mut run.label, &mut run.machine.commit, &mut run.machine.date]
-                    .into_iter()
-                    .zip([label, commit, date])
-                    .for_each(|(field, value)| (*value).clone_into(field));
-            }
+            let run = |[label, commit, date]: &[&str; 3]| {
+                let mut run = Run { label: (*label).to_owned(), ..Run::default() };
+                (run.machine.commit, run.machine.date) = ((*commit).to_owned(), (*date).to_owned());
+                run
+            };
+            let mut runs: Vec<Run> = machines.iter().map(run).collect();
             tell_apart(&mut runs);
             runs.into_iter().map(|run| run.label).collect::<Vec<_>>()
         };
+        let [first, later, next] = ["2026-01-02T03:04:05Z", "2026-01-02T04:04:05Z", "2026-01-03T03:04:05Z"];
         assert_eq!(apart(&[["a", "1", "d"], ["b", "1", "d"]]), ["a", "b"]);
         assert_eq!(apart(&[["a", "1", "d"], ["a", "2", "d"]]), ["a, commit 1", "a, commit 2"]);
-        assert_eq!(
-            apart(&[["a", "1", "2026-01-02T03:04:05Z"], ["a", "1", "2026-01-03T03:04:05Z"]]),
-            ["a, 2026-01-02", "a, 2026-01-03"]
-        );
-        assert_eq!(
-            apart(&[["a", "", "2026-01-02T03:04:05Z"], ["a", "1", "2026-01-02T04:04:05Z"]]),
-            ["a, 2026-01-02T03:04:05Z", "a, 2026-01-02T04:04:05Z"]
-        );
+        assert_eq!(apart(&[["a", "1", first], ["a", "1", next]]), ["a, 2026-01-02", "a, 2026-01-03"]);
+        assert_eq!(apart(&[["a", "", first], ["a", "1", later]]), [first, later].map(|date| format!("a, {date}")));
         assert_eq!(apart(&[["a", "", ""], ["b", "", ""], ["a", "", ""]]), ["a, run A", "b", "a, run C"]);
         assert_eq!(
             apart(&[["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, commit 1", "", ""]])[1..],

@@ -38,7 +38,7 @@ fn baselines<'a>(first: &'a Run, other: &Run, threshold: f64) -> Option<Vec<(&'a
     }
     let is_baseline = |timed: &&Timed| timed.work.mode.is_baseline() && timed.outcome.has_samples();
     let pairs = first.cases.iter().filter(is_baseline).filter_map(|a| {
-        let is_same = |b: &&Timed| b.work.key() == a.work.key() && b.work.bytes == a.work.bytes;
+        let is_same = |b: &&Timed| b.work.name() == a.work.name() && b.work.bytes == a.work.bytes;
         let b = other.cases.iter().filter(is_baseline).find(is_same)?;
         Some((a, change(a.outcome.samples(), b.outcome.samples(), threshold)))
     });

@@ -47,10 +47,14 @@ pub fn chart(comparison: &Comparison) -> String {
         add(html! { rect x="8" y=(y - 13.0) width="16" height="16" fill=(RUNS[run].0) stroke=(INK.0) {} });
         add(text((LEFT, y), 16, "400", &clipped(&label, 66)));
     }
-    let begin = y + 16.0;
+    let at_one = x(1.0);
     for (name, bars) in &groups {
         y += 38.0;
-        add(text((8.0, y), 18, "600", name));
+        let end = y + (BAR + 6.0) * bars.len() as f64 + 9.0;
+        add(html! {
+            (text((8.0, y), 18, "600", name))
+            line x1=(at_one) y1=(y + 6.0) x2=(at_one) y2=(end) stroke=(FAINT.0) stroke-width="2" {}
+        });
         for &(run, mean) in bars {
             y += BAR + 6.0;
             let value = if several { format!("{} ×", significant(mean.mean, 3)) } else { percent(mean.mean) };
@@ -70,11 +74,7 @@ pub fn chart(comparison: &Comparison) -> String {
         y += 38.0;
         add(text((8.0, y), 18, "400", "no case has this figure"));
     }
-    let middle = x(1.0);
-    add(html! {
-        line x1=(middle) y1=(begin) x2=(middle) y2=(y + 12.0) stroke=(FAINT.0) stroke-width="2" stroke-dasharray="6 4" {}
-        (text((middle - 10.0, y + 32.0), 16, "400", one))
-    });
+    add(text((at_one - 10.0, y + 32.0), 16, "400", one));
     let (height, dark, paper) = (y + 44.0, dark_style(), PAPER.0);
     let label = html! { (title) }.into_string();
     format!(

@@ -1,6 +1,7 @@
 //! DxDispatch as a runner, or another program that prints its lines.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
 use super::transcript::{self, Transcript};
@@ -12,50 +13,50 @@ use crate::options::{Bench, Tier};
 const TIMING: &str = "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
 
 pub struct DxDispatch<'a> {
-    program: PathBuf,
+    asked: &'a Bench,
+    /// DxDispatch's options end at the first space, and its folder may have one: it is run by its name, from a path that begins with its
+    /// folder.
+    name: OsString,
+    path: OsString,
     tool: String,
     /// What it prints with `-s`.
     adapters: String,
-    asked: &'a Bench,
 }
 
 impl<'a> DxDispatch<'a> {
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
-        let program = find_program(program)?;
-        let mut runner = Self { program, tool: String::new(), adapters: String::new(), asked };
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.display());
+        let here = std::env::current_dir().map_err(|error| failed(&error))?;
+        let folder = program.parent().map_or(here.clone(), |parent| here.join(parent));
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&others)));
+        let path = path.map_err(|error| failed(&error))?;
+        let name = program.file_name().unwrap_or(program.as_os_str()).to_owned();
+        let mut runner = Self { asked, name, path, tool: String::new(), adapters: String::new() };
         let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
-        let asked = |option: &str| {
-            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], runner.asked);
-            ended.map(|ended| String::from_utf8_lossy(&ended.stdout).into_owned()).unwrap_or_default()
+        let said = |option: &str| {
+            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked)?;
+            Ok::<_, String>(String::from_utf8_lossy(&ended.stdout).into_owned())
         };
-        let (dependencies, adapters) = (asked("-S"), asked("-s"));
-        let version = transcript::directml_version(&dependencies);
-        if let Some(adapter) = runner.asked.adapter.as_ref().filter(|it| version.is_some() && it.contains(' ')) {
+        let (version, adapters) = (transcript::directml_version(&said("-S")?), said("-s")?);
+        if let Some(adapter) = asked.adapter.as_ref().filter(|it| version.is_some() && it.contains(' ')) {
             return Err(format!(
                 "--adapter '{adapter}' has a space, must be a part of the name without one, because DxDispatch's options end at a space"
             ));
         }
         runner.tool = match version {
             Some(version) => format!("DxDispatch with DirectML {version}"),
-            None => runner.program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
+            None => Path::new(&runner.name).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         };
         runner.adapters = adapters;
         Ok(runner)
     }
 
-    /// The program by its name: DxDispatch's options end at the first space, and its folder may have one.
     fn command(&self) -> Command {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = self.program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path));
-        match (self.program.file_name(), std::env::join_paths(folders)) {
-            (Some(name), Ok(path)) => {
-                let mut command = Command::new(name);
-                command.env("PATH", path);
-                command
-            }
-            _ => Command::new(&self.program),
-        }
+        let mut command = Command::new(&self.name);
+        command.env("PATH", &self.path);
+        command
     }
 
     /// Runs a model, which must succeed.
@@ -105,15 +106,4 @@ impl Runner for DxDispatch<'_> {
         let driver = transcript::driver(&self.adapters, &found.name).unwrap_or_default();
         Device { driver, timing: TIMING.to_owned(), ..found }
     }
-}
-
-/// A path, or a name to look up as a shell does.
-fn find_program(program: &Path) -> Result<PathBuf, String> {
-    let mut places = vec![program.to_owned()];
-    if program.components().count() == 1 {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        places.extend(std::env::split_paths(&path).map(|folder| folder.join(program)));
-    }
-    let found = places.iter().filter(|place| place.is_file()).find_map(|place| std::path::absolute(place).ok());
-    found.ok_or_else(|| format!("{} is no program: there is no such file", program.display()))
 }

@@ -136,16 +136,12 @@ impl Runner for OnnxRuntime<'_> {
     fn describe(&self, found: Device) -> Device {
         let id = self.settings["device_id"].to_string();
         let provider = found.name.trim_end_matches("ExecutionProvider");
-        let unknown = || [format!("{provider} device {id}"), String::new(), String::new()];
-        let [name, driver, clocks] = match provider {
-            "CPU" => ["CPU".to_owned(), String::new(), String::new()],
-            "CUDA" => machine::nvidia(&id).unwrap_or_else(unknown),
-            _ => {
-                let [name, ..] = unknown();
-                let of = machine::windows_adapters().map_or_else(String::new, |adapters| format!(" of: {adapters}"));
-                [name + &of, String::new(), String::new()]
-            }
-        };
+        let nvidia = (provider == "CUDA").then(|| machine::nvidia(&id)).flatten();
+        let [name, driver, clocks] = nvidia.unwrap_or_else(|| {
+            let of = || machine::windows_adapters().map(|adapters| format!(" of: {adapters}")).unwrap_or_default();
+            let name = if provider == "CPU" { provider.to_owned() } else { format!("{provider} device {id}{}", of()) };
+            [name, String::new(), String::new()]
+        });
         let memory = if self.hello.in_device_memory { "the device's" } else { "the host's" };
         let timing = format!(
             "the host's clock around N runs of a session and a wait for the device, divided by N; tensors are in {memory} memory"

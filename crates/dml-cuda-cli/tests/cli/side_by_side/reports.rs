@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 
 #[cfg(unix)]
 use super::text;
-use super::{read, refused, run, well};
+use super::{refused, run, well};
 
 const STEADY: [f64; 7] = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];
 
@@ -260,11 +260,8 @@ fn a_failed_case_is_a_row_with_its_cause() {
     assert!(line("y") < line("x"), "{only}");
     let json: Value = serde_json::from_str(&compared("json")).expect("JSON");
     assert_eq!(json["rows"][1]["causes"], json!([null, format!("failed: {error}")]));
-    assert!(
-        compared("html").contains("B failed: Failed to parse the model: \"Sizes\" &lt;1&gt;, line 7</td>")
-            || compared("html")
-                .contains("B failed: Failed to parse the model: &quot;Sizes&quot; &lt;1&gt;, line 7</td>")
-    );
+    let cell = "B failed: Failed to parse the model: &quot;Sizes&quot; &lt;1&gt;, line 7</td>";
+    assert!(compared("html").contains(cell));
     let guard = ["report", "a.json", "b.json", "--fail-on-slower", "--allow-missing"];
     let said = refused_last(folder.path(), &guard);
     assert!(said.contains("1 case failed that did not fail in the first run; 1 output failed"), "{said}");
@@ -315,20 +312,6 @@ fn runs_have_names_of_their_own() {
     }
 }
 
-/// What a chart needs to be seen alone: tags that close, a title, and the size of its picture.
-fn is_drawing(svg: &str) {
-    let mut open = Vec::new();
-    for tag in svg.split('<').skip(1).map(|rest| rest.split('>').next().expect("an end")) {
-        let name = tag.trim_start_matches('/').split([' ', '/']).next().expect("a name");
-        if tag.starts_with('/') {
-            assert_eq!(open.pop(), Some(name), "{tag}");
-        } else if !tag.ends_with('/') {
-            open.push(name);
-        }
-    }
-    assert!(open.is_empty() && svg.contains("font-weight=\"600\"") && svg.contains("viewBox=\"0 0 "), "{open:?}");
-}
-
 #[test]
 fn a_chart_has_a_bar_for_each_group_and_run() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -342,21 +325,11 @@ fn a_chart_has_a_bar_for_each_group_and_run() {
     assert_eq!(page.matches("<svg ").count(), 1);
     well(folder.path(), &["report", "a.json", "b.json", "c.json", "-o", "chart.svg"]);
     let alone = fs::read_to_string(folder.path().join("chart.svg")).expect("a chart");
-    is_drawing(&alone);
-    let shown: String =
-        alone.split("<title>").map(|part| part.split_once("</title>").map_or(part, |(_, rest)| rest)).collect();
-    assert!(shown.contains(&long[..20]) && !shown.contains(&long[..130]), "a long label is cut");
-    for words in [
-        "Speed compared with A",
-        "copy, below 128 MiB",
-        ">2.00 ×<",
-        ">0.250 ×<",
-        "B: b &lt;&amp;&gt;",
-        "prefers-color-scheme: dark",
-    ] {
+    assert!(alone.contains(&format!(">A: {}…<", &long[..62])), "a long label is cut: {alone}");
+    let words = ["Speed compared with A", "copy, below 128 MiB", ">2.00 ×<", ">0.250 ×<", "B: b &lt;&amp;&gt;"];
+    for words in words.iter().chain(&["viewBox=\"0 0 ", "prefers-color-scheme: dark"]) {
         assert!(alone.contains(words), "{words}: {alone}");
     }
     let table = well(folder.path(), &["report", "a.json", "b.json", "c.json"]);
     assert!(table.contains("2.00 (1.96 to 2.04; 1 case)"), "{table}");
-    assert_eq!(read(&folder.path().join("a.json"))["schema"], 2);
 }

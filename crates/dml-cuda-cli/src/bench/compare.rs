@@ -235,10 +235,10 @@ fn samples(run: &Run) -> String {
         let counts = wanted.map(|outcome| outcome.samples().len());
         let (least, most) = (counts.clone().min()?, counts.max()?);
         let least = if least == most { String::new() } else { format!("{least} to ") };
-        Some(format!("{least}{most} {what} a case"))
+        Some(format!("{least}{} a case", counted(most, what)))
     };
-    let each = range("samples", |outcome| matches!(outcome, Outcome::Each(_)));
-    let medians = range("medians", |outcome| matches!(outcome, Outcome::Medians(_)));
+    let each = range("sample", |outcome| matches!(outcome, Outcome::Each(_)));
+    let medians = range("median", |outcome| matches!(outcome, Outcome::Medians(_)));
     each.into_iter().chain(medians).collect::<Vec<_>>().join("; ")
 }
 

@@ -108,3 +108,28 @@ fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> V
     };
     opsets.into_iter().flatten().map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::suite;
+
+    /// A row of a comparison is equal work: ONNX's lengths take 8 bytes each, but count as the suite's 4.
+    #[test]
+    fn onnx_models_do_the_work_of_the_suites_models() {
+        let (jobs, models) = (suite::jobs(Tier::Quick, &|_| true), jobs(Tier::Quick, &|_| true));
+        let mut shared = 0;
+        for model in models.iter().filter(|job| !job.is_output()) {
+            if let Some(job) = jobs.iter().find(|job| job.work.name() == model.work.name()) {
+                assert_eq!((&job.work.bytes, &job.name), (&model.work.bytes, &model.name));
+                shared += 1;
+            }
+        }
+        let outputs = models.iter().filter(|job| job.is_output()).count();
+        assert_eq!((shared, models.len() - outputs, outputs), (17, 32, 36));
+        let has_features = |job: &&Job| matches!(&job.task, Task::Onnx(model) if model.has_features());
+        let twins = models.iter().filter(|job| job.work.case.starts_with("one feature"));
+        assert!(twins.clone().count() == 5 && !twins.clone().any(|job| has_features(&job)));
+        assert!(models.iter().filter(has_features).count() > 12);
+    }
+}

@@ -103,7 +103,7 @@ pub fn belongs(case: &Case, tier: Tier) -> bool {
 #[cfg(all(test, in_repository))]
 mod tests {
     use super::*;
-    use crate::bench::{onnx, run::Run};
+    use crate::bench::run::Run;
 
     /// Runs with a cold L2 are compared with what an older bench recorded.
     #[test]
@@ -123,24 +123,5 @@ mod tests {
             let named = (&case.name, &case.data_type(), case.mode());
             assert_eq!(named, (&job.work.case, &job.work.data_type, job.work.mode));
         }
-    }
-
-    /// A row of a comparison is equal work: ONNX's lengths take 8 bytes each, but count as the suite's 4.
-    #[test]
-    fn onnx_models_do_the_work_of_the_suites_models() {
-        let (jobs, models) = (jobs(Tier::Quick, &|_| true), onnx::jobs(Tier::Quick, &|_| true));
-        let mut shared = 0;
-        for model in models.iter().filter(|job| !job.is_output()) {
-            if let Some(job) = jobs.iter().find(|job| job.work.name() == model.work.name()) {
-                assert_eq!((&job.work.bytes, &job.name), (&model.work.bytes, &model.name));
-                shared += 1;
-            }
-        }
-        let outputs = models.iter().filter(|job| job.is_output()).count();
-        assert_eq!((shared, models.len() - outputs, outputs), (17, 32, 36));
-        let has_features = |job: &&Job| matches!(&job.task, Task::Onnx(model) if model.has_features());
-        let twins = models.iter().filter(|job| job.work.case.starts_with("one feature"));
-        assert!(twins.clone().count() == 5 && !twins.clone().any(|job| has_features(&job)));
-        assert!(models.iter().filter(has_features).count() > 12);
     }
 }

@@ -59,10 +59,6 @@ impl Job {
         }
     }
 
-    pub fn is_expected_to_differ(&self) -> bool {
-        matches!(self.task, Task::Output { over_long: true, .. })
-    }
-
     /// The model and the files that it reads: names and bytes.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
         let mut files = Vec::new();

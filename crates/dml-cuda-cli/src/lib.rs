@@ -17,10 +17,9 @@ use std::process::ExitCode;
 use dml_cuda::{Adapter, Device, DeviceError};
 use serde_json::json;
 
-use bench::runner::Asked;
 use bench::{baseline, kernel, report, suite, timing};
 use model::json;
-use options::{Command, Format, Options, Repeated};
+use options::{Command, Format, Options};
 use out::{complain, shown};
 use run::{answers, events, execute};
 
@@ -48,32 +47,13 @@ fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
 fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
-        Command::Bench {
-            output,
-            overwrite,
-            tier,
-            only,
-            samples,
-            timeout,
-            runner,
-            adapter,
-            cold_l2,
-            provider,
-            python,
-            library,
-        } => {
-            let timeout = std::time::Duration::from_secs(timeout.into());
-            let asked = Asked { runner, adapter, cold_l2, provider, python, library, samples, timeout };
-            timing::run(timing::Options { to: output, overwrite, tier, only, asked })
+        Command::Bench(options) => timing::run(&options),
+        Command::Report(options) => report::report(&options),
+        Command::Kernel { name, repeated } => {
+            kernel::time(&name, &repeated, &choose_device(repeated.adapter.as_deref())?)
         }
-        Command::Report { runs, threshold, guard, format, output, overwrite, label } => {
-            report::report(&report::Options { runs, labels: label, threshold, guard, format, to: output, overwrite })
-        }
-        Command::Kernel { name, repeated: Repeated { iterations, repeat, adapter } } => {
-            kernel::time(&name, iterations, repeat, &choose_device(adapter.as_deref())?)
-        }
-        Command::Baseline { work, bytes, repeated: Repeated { iterations, repeat, adapter } } => {
-            baseline::time(work, bytes, iterations, repeat, &choose_device(adapter.as_deref())?)
+        Command::Baseline { work, bytes, repeated } => {
+            baseline::time(work, bytes, &repeated, &choose_device(repeated.adapter.as_deref())?)
         }
         Command::Completions { shell } => printed(completions::script(shell).as_bytes()),
         Command::Man { command } => printed(&completions::page(command.as_deref())?),

@@ -1,5 +1,6 @@
 //! The command line: DxDispatch's options with the same meaning, and this runner's own.
 
+mod bench;
 mod ignored;
 
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
-use crate::bench::{report, suite};
+pub use bench::{Bench, Guard, Plain, Repeated, Report, ReportFormat, Tier};
+
 use crate::names::{likeness, nearest};
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
@@ -187,16 +189,6 @@ fn versions(text: &str) -> Result<Versions, ParseDirectMlVersionError> {
     }
 }
 
-/// The plain work that the hidden command times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Plain {
-    Copy,
-    /// With one byte
-    Fill,
-    /// The fastest kind of fill
-    Write,
-}
-
 /// A number as DxDispatch reads it: `0x2` is 2.
 fn count(text: &str) -> Result<u32, std::num::ParseIntError> {
     text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
@@ -205,72 +197,15 @@ fn count(text: &str) -> Result<u32, std::num::ParseIntError> {
 #[derive(Subcommand)]
 pub enum Command {
     /// Time cases, and write a run
-    Bench {
-        /// The run that is written; `-` is standard output
-        #[arg(short, long = "output", value_name = "RUN.json")]
-        output: PathBuf,
-        /// Replace an older run
-        #[arg(long)]
-        overwrite: bool,
-        /// How large the tensors are
-        #[arg(long, value_enum, default_value_t = suite::Tier::Standard)]
-        tier: suite::Tier,
-        /// Only cases whose names hold this
-        #[arg(long)]
-        only: Option<String>,
-        /// Samples of a case
-        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-        samples: u32,
-        /// Seconds that a case may take
-        #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
-        timeout: u32,
-        /// What runs the cases: DxDispatch, a program with the same output, or `onnxruntime` [default: this program]
-        #[arg(long, value_name = "PROGRAM")]
-        runner: Option<PathBuf>,
-        /// The runner's device: part of a name, or a number
-        #[arg(short, long)]
-        adapter: Option<String>,
-        /// On a GPU, time all cases with random data and a cold L2, each next to its own baseline, and check the results
-        #[arg(long, conflicts_with_all = ["runner", "tier"])]
-        cold_l2: bool,
-        /// With --runner onnxruntime: cuda, cpu, dml, or the name of an execution provider
-        #[arg(long)]
-        provider: Option<String>,
-        /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
-        #[arg(long, value_name = "PROGRAM")]
-        python: Option<PathBuf>,
-        /// With --runner onnxruntime: libdml_cuda.so, whose kernels replace ONNX Runtime's
-        #[arg(long)]
-        library: Option<PathBuf>,
-    },
+    Bench(Bench),
     /// Show a run, or compare runs with the first one
-    Report {
-        #[arg(value_name = "RUN.json", num_args = 1.., required = true)]
-        runs: Vec<PathBuf>,
-        /// Differences below this many percent count as SAME
-        #[arg(long, default_value_t = 5.0, value_parser = percent)]
-        threshold: f64,
-        #[command(flatten)]
-        guard: Guard,
-        /// [default: by the extension of --output, else a table]
-        #[arg(long, value_enum)]
-        format: Option<report::Format>,
-        /// The file to write, instead of standard output
-        #[arg(short, long)]
-        output: Option<PathBuf>,
-        /// Replace an older report
-        #[arg(long)]
-        overwrite: bool,
-        /// A run's name in the report, in the order of the runs
-        #[arg(long)]
-        label: Vec<String>,
-    },
+    Report(Report),
     /// Write the models of `bench` into a folder, to look at or to run with other tools
     Suite {
         /// A new folder
         folder: PathBuf,
-        #[arg(long, value_enum, default_value_t = suite::Tier::Standard)]
-        tier: suite::Tier,
+        #[arg(long, value_enum, default_value_t = Tier::Standard)]
+        tier: Tier,
     },
     /// Time one of the cases of `bench --cold-l2`
     #[command(hide = true)]
@@ -298,37 +233,4 @@ pub enum Command {
         #[arg(value_name = "COMMAND")]
         command: Option<String>,
     },
-}
-
-/// How often the hidden commands do their work, and where.
-#[derive(clap::Args)]
-pub struct Repeated {
-    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub iterations: u32,
-    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: u32,
-    #[arg(short, long)]
-    pub adapter: Option<String>,
-}
-
-/// For pipelines that guard against regressions.
-#[derive(clap::Args)]
-pub struct Guard {
-    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run; exit
-    /// 2 if the machine was not the same
-    #[arg(long)]
-    pub fail_on_slower: bool,
-    /// With --fail-on-slower, allow different outputs
-    #[arg(long, requires = "fail_on_slower")]
-    pub allow_different_outputs: bool,
-    /// With --fail-on-slower, allow cases and outputs that are missing from a run
-    #[arg(long, requires = "fail_on_slower")]
-    pub allow_missing: bool,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
-        _ => Err("must be a percentage of 0 or more".to_owned()),
-    }
 }

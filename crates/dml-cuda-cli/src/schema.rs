@@ -1,10 +1,8 @@
-//! Documents that name the version of their schema: runs.
+//! What tells runs and reports from other files.
 
-use std::path::Path;
+use std::cmp::Ordering;
 
 use serde::Deserialize;
-
-use crate::whole_file;
 
 /// Fails if a document's schema is not the one that this program knows.
 pub fn check(text: &str, known: u32) -> Result<(), String> {
@@ -12,21 +10,33 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     struct Versioned {
         schema: u32,
     }
-    match serde_json::from_str::<Versioned>(text) {
-        Ok(Versioned { schema }) if schema > known => {
-            Err(format!("its schema is {schema}, must be {known}: a newer release of dml-cuda wrote it"))
-        }
-        Ok(Versioned { schema }) if schema < known => {
-            Err(format!("its schema is {schema}, must be {known}: an older release of dml-cuda wrote it"))
-        }
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("it is not JSON with a schema: {error}")),
-    }
+    let Versioned { schema } =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON with a schema: {error}"))?;
+    let release = match schema.cmp(&known) {
+        Ordering::Less => "an older",
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => "a newer",
+    };
+    Err(format!("its schema is {schema}, must be {known}: {release} release of dml-cuda wrote it"))
 }
 
-/// Whether a file holds such a document of any version, or the beginning of one. Its name does not matter.
-pub fn is_in(path: &Path) -> bool {
-    let Ok(bytes) = whole_file::read_regular(path) else { return false };
-    let text = String::from_utf8_lossy(&bytes);
+/// Whether a text is a run of any version, or the beginning of one.
+pub fn is_run(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{') && text.contains("\"schema\"")
+}
+
+/// Whether a text is empty, or has the beginning and the other mark of a report.
+pub fn is_report(text: &str) -> bool {
+    const MARKS: [(&str, &str); 6] = [
+        ("A: ", "of baseline"),
+        ("- **A: ", "of baseline"),
+        ("case,type,mode,bytes,run,", "of_baseline"),
+        ("{\n  \"runs\": [", "\"not_compared\": ["),
+        (
+            "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"dml-cuda\">",
+            "</html>",
+        ),
+        ("<svg class=\"dml-cuda\"", "</svg>"),
+    ];
+    text.is_empty() || MARKS.iter().any(|(begin, within)| text.starts_with(begin) && text.contains(within))
 }

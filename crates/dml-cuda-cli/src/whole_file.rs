@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
-use crate::bench::report;
 use crate::schema;
 
 /// The temporary file next to the target.
@@ -35,7 +34,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 /// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's mode. Refuses to replace a run.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let (target, replaced) = target(path)?;
-    if replaced.is_some() && schema::is_in(&target) {
+    if replaced.is_some() && holds(&target, schema::is_run) {
         return Err("it is a run, which only --overwrite replaces; choose another name".to_owned());
     }
     fs::create_dir_all(folder(&target)).map_err(|error| error.to_string())?;
@@ -56,7 +55,7 @@ pub fn may_write_result(path: &Path, overwrite: bool) -> Result<(PathBuf, Option
     }
     match &replaced {
         Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),
-        Some(_) if !schema::is_in(&target) && !is_report(&target) => {
+        Some(_) if !holds(&target, schema::is_run) && !holds(&target, schema::is_report) => {
             Err("it is neither a run nor a report, which is all that --overwrite replaces".to_owned())
         }
         _ => Ok((target, replaced)),
@@ -79,11 +78,8 @@ fn target(path: &Path) -> Result<(PathBuf, Option<Metadata>), String> {
     }
 }
 
-/// Whether a file is empty, or has the beginning and the other mark of a report.
-fn is_report(target: &Path) -> bool {
-    let Ok(there) = read_regular(target) else { return false };
-    let there = String::from_utf8_lossy(&there);
-    there.is_empty() || report::MARKS.iter().any(|(begin, within)| there.starts_with(begin) && there.contains(within))
+fn holds(target: &Path, is_it: fn(&str) -> bool) -> bool {
+    read_regular(target).is_ok_and(|bytes| is_it(&String::from_utf8_lossy(&bytes)))
 }
 
 fn folder(target: &Path) -> &Path {

@@ -12,35 +12,28 @@ pub struct Case {
     pub name: String,
     pub desc: OperatorDesc,
     pub in_place: bool,
-    work: Work,
+    /// Of a reversal.
+    shape: Option<Shape>,
+    /// Bytes that a fill must move.
+    fill_bytes: u64,
     /// Bytes that the big tensors begin past a multiple of 256.
     pub misaligned: u64,
-}
-
-/// What the bytes that must move follow from.
-enum Work {
-    Fill { floor_bytes: u64 },
-    Reverse(Shape),
 }
 
 impl Case {
     /// One for each element of the SequenceLengthsTensor: random, from 0 to the axis size. Computed anew by each call.
     pub fn lengths(&self) -> Vec<u32> {
-        match &self.work {
-            Work::Fill { .. } => Vec::new(),
-            Work::Reverse(shape) => shape.random_lengths(),
-        }
+        self.shape.as_ref().map(Shape::random_lengths).unwrap_or_default()
     }
 
     /// The bytes that must move with those lengths, in 32-byte sectors.
     pub fn floor_bytes(&self, lengths: &[u32]) -> u64 {
-        match &self.work {
-            Work::Fill { floor_bytes } => *floor_bytes,
-            Work::Reverse(shape) if self.in_place => {
-                lengths.len() as u64 * 4 + 2 * touched(shape, self.output().data_type, lengths)
-            }
-            Work::Reverse(_) => lengths.len() as u64 * 4 + 2 * self.output().total_tensor_size_in_bytes,
-        }
+        let Some(shape) = &self.shape else { return self.fill_bytes };
+        let elements = match self.in_place {
+            true => touched(shape, self.output().data_type, lengths),
+            false => self.output().total_tensor_size_in_bytes,
+        };
+        lengths.len() as u64 * 4 + 2 * elements
     }
 
     pub fn is_fill(&self) -> bool {
@@ -51,7 +44,7 @@ impl Case {
         self.desc.output_tensor()
     }
 
-    pub fn data_type(&self) -> &'static str {
+    pub fn data_type(&self) -> String {
         short_name(self.output().data_type)
     }
 
@@ -62,30 +55,29 @@ impl Case {
             (false, false) => Mode::Copy,
         }
     }
-}
 
-/// `f32`, as runs and file names have it.
-pub fn short_name(data_type: TensorDataType) -> &'static str {
-    match data_type {
-        TensorDataType::Float32 => "f32",
-        TensorDataType::Float16 => "f16",
-        TensorDataType::UInt8 => "u8",
-        TensorDataType::UInt16 => "u16",
-        TensorDataType::UInt32 => "u32",
-        TensorDataType::UInt64 => "u64",
-        TensorDataType::Int8 => "i8",
-        TensorDataType::Int16 => "i16",
-        TensorDataType::Int32 => "i32",
-        TensorDataType::Int64 => "i64",
-        _ => "f64",
+    /// `reverse.inner_16384x8192.f32.copy`
+    pub fn file_name(&self) -> String {
+        let operator = if self.is_fill() { "fill" } else { "reverse" };
+        // Commas between sizes, in brackets, become `x`.
+        let (words, sizes) = self.name.split_once('[').unwrap_or((&self.name, ""));
+        let name = format!("{words} {}", sizes.replace(", ", "x")).replace('*', "n").replace('^', "p");
+        let words = name.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let words: Vec<&str> = words.skip_while(|word| *word == operator).collect();
+        format!("{operator}.{}.{}.{}", words.join("_"), self.data_type(), self.mode().name().replace(' ', "_"))
     }
 }
 
-const FILL_TYPES: [TensorDataType; 10] = {
+/// `f32`, as runs and file names have it.
+pub fn short_name(data_type: TensorDataType) -> String {
+    format!("{}{}", data_type.name()[..1].to_ascii_lowercase(), data_type.size_in_bits())
+}
+
+pub const FILL_TYPES: [TensorDataType; 10] = {
     use TensorDataType::*;
     [Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8]
 };
-const WIDTHS: [TensorDataType; 4] =
+pub const WIDTHS: [TensorDataType; 4] =
     [TensorDataType::UInt8, TensorDataType::Float16, TensorDataType::Float32, TensorDataType::Int64];
 
 /// A repeatable generator (splitmix64).
@@ -96,15 +88,18 @@ fn random(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn fill(name: &str, output_tensor: BufferTensorDesc, floor_bytes: u64) -> Case {
+/// Its elements are all that must move.
+fn fill(name: &str, output_tensor: BufferTensorDesc) -> Case {
     let (value_start, value_delta) = match output_tensor.data_type {
         TensorDataType::Float32 => (ScalarUnion::Float32(0.5), ScalarUnion::Float32(0.25)),
         TensorDataType::Float16 => (ScalarUnion::UInt16(0x3C01), ScalarUnion::UInt16(0x1401)),
         _ => (ScalarUnion::UInt64(0x0123_4567_89AB_CDEF), ScalarUnion::UInt64(0x9E37_79B9_7F4A_7C15)),
     };
     let value_data_type = output_tensor.data_type;
+    let count: u64 = output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
+    let fill_bytes = count * width(value_data_type);
     let desc = FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta };
-    Case { name: name.to_owned(), desc: desc.into(), in_place: false, work: Work::Fill { floor_bytes }, misaligned: 0 }
+    Case { name: name.to_owned(), desc: desc.into(), in_place: false, shape: None, fill_bytes, misaligned: 0 }
 }
 
 fn width(data_type: TensorDataType) -> u64 {
@@ -161,8 +156,7 @@ fn reverse(name: &str, data_type: TensorDataType, shape: &Shape, in_place: bool,
         output_tensor: tensor,
         axis: shape.axis as u32,
     };
-    let work = Work::Reverse(shape.clone());
-    Case { name: name.to_owned(), desc: desc.into(), in_place, work, misaligned }
+    Case { name: name.to_owned(), desc: desc.into(), in_place, shape: Some(shape.clone()), fill_bytes: 0, misaligned }
 }
 
 /// Bytes of the sectors that hold an element below its lane's length and not in its middle.
@@ -219,13 +213,12 @@ pub fn all() -> Vec<Case> {
             // The largest one-byte tensor is 4 bytes short of 4 GiB.
             let count = (bytes / width(data_type)).min(u64::from(u32::MAX) - 3) as u32;
             let name = format!("fill packed {} MiB", bytes >> 20);
-            let floor_bytes = u64::from(count) * width(data_type);
-            cases.push(fill(&name, BufferTensorDesc::packed(data_type, &[count]), floor_bytes));
+            cases.push(fill(&name, BufferTensorDesc::packed(data_type, &[count])));
         }
     }
     for bytes in [64, 4096, 1 << 16] {
         let tensor = BufferTensorDesc::packed(TensorDataType::Float32, &[bytes / 4]);
-        cases.push(fill(&format!("small fill of {bytes} bytes"), tensor, bytes.into()));
+        cases.push(fill(&format!("small fill of {bytes} bytes"), tensor));
     }
     for data_type in WIDTHS {
         let w = width(data_type) as u32;
@@ -233,13 +226,12 @@ pub fn all() -> Vec<Case> {
         let rows = (1 << 18) / w;
         let sector_row = (1000 * u64::from(w)).div_ceil(SECTOR) * SECTOR;
         let padded = BufferTensorDesc::strided(data_type, &[rows, 1000], &[1024, 1]);
-        cases.push(fill("fill padded rows", padded, u64::from(rows) * sector_row));
+        cases.push(Case { fill_bytes: u64::from(rows) * sector_row, ..fill("fill padded rows", padded) });
         for channels in [64u32, 3] {
             let pixels = (1 << 28) / w / channels / 16;
             let strides = [pixels * channels, 1, channels];
             let permuted = BufferTensorDesc::strided(data_type, &[16, channels, pixels], &strides);
-            let bytes = u64::from(16 * channels * pixels) * u64::from(w);
-            cases.push(fill(&format!("fill NHWC {channels}"), permuted, bytes));
+            cases.push(fill(&format!("fill NHWC {channels}"), permuted));
         }
     }
 
@@ -248,8 +240,7 @@ pub fn all() -> Vec<Case> {
         let rows = 8192;
         let columns = (1 << 28) / 8192 / width(data_type) as u32;
         let tensor = BufferTensorDesc::strided(data_type, &[rows, columns], &[1, rows]);
-        let bytes = u64::from(rows) * u64::from(columns) * width(data_type);
-        cases.push(fill("fill transposed [8192, *]", tensor, bytes));
+        cases.push(fill("fill transposed [8192, *]", tensor));
     }
 
     let mut both = |name: &str, data_type, shape: &Shape, misaligned| {
@@ -268,12 +259,8 @@ pub fn all() -> Vec<Case> {
             both(&format!("inner odd [*, {axis}]"), data_type, &shape((1 << 26) / w / axis, axis, 1, true), 0);
         }
         for behind in [3, 5, 33] {
-            both(
-                &format!("block odd [*, 512, {behind}]"),
-                data_type,
-                &shape((1 << 26) / w / 512 / behind, 512, behind, false),
-                0,
-            );
+            let before = (1 << 26) / w / 512 / behind;
+            both(&format!("block odd [*, 512, {behind}]"), data_type, &shape(before, 512, behind, false), 0);
         }
         both("inner misaligned [8192, 8192]", data_type, &shape(8192, 8192, 1, true), u64::from(w));
         both("block misaligned [64, 1024, 1024]", data_type, &shape(64, 1024, 1024, false), u64::from(w));
@@ -348,7 +335,7 @@ pub fn onnx() -> Vec<Case> {
     let small = [Int16, Int32, Int64, Float64].map(|data_type| ("small fill of 65536 bytes", data_type, 1 << 16));
     for (name, data_type, bytes) in small.into_iter().chain([("fill packed 256 MiB", Float64, 1 << 28)]) {
         let tensor = BufferTensorDesc::packed(data_type, &[(bytes / width(data_type)) as u32]);
-        cases.push(fill(name, tensor, bytes));
+        cases.push(fill(name, tensor));
     }
     cases
 }

@@ -5,7 +5,7 @@ use dml_cuda::{Buffer, BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, Re
 use super::cases::Case;
 use super::repeated::Result;
 
-/// Elements of a reversal that are looked at.
+/// Elements that are looked at.
 const PLACES: u64 = 64;
 
 /// A byte of the output, and the element that must begin there.
@@ -50,6 +50,25 @@ fn width(desc: &BufferTensorDesc) -> u64 {
     u64::from(desc.data_type.size_in_bits() / 8)
 }
 
+/// Coordinates of elements: at the ends, in the middle, and anywhere.
+fn sampled(tensor: &BufferTensorDesc) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
+    let count: u64 = tensor.sizes.iter().map(|&size| u64::from(size)).product();
+    (0..PLACES).map(move |place| {
+        let n = match place {
+            0 => 0,
+            1 => count - 1,
+            2 => count / 2,
+            _ => place.wrapping_mul(0x9E37_79B9_7F4A_7C15) % count,
+        };
+        let mut rest = count;
+        let coordinate = |&size: &u32| {
+            rest /= u64::from(size);
+            n / rest % u64::from(size)
+        };
+        (n, tensor.sizes.iter().map(coordinate).collect())
+    })
+}
+
 /// The byte of an element.
 fn place(tensor: &BufferTensorDesc, coordinates: &[u64]) -> u64 {
     let element: u64 = match &tensor.strides {
@@ -59,31 +78,22 @@ fn place(tensor: &BufferTensorDesc, coordinates: &[u64]) -> u64 {
     element * width(tensor)
 }
 
-/// At the ends, in the middle, and anywhere.
 fn reversed(
     desc: &ReverseSubsequencesDesc,
     lengths: &[u32],
     input: impl Fn(u64, usize) -> Result<Vec<u8>>,
 ) -> Result<Required> {
-    let sizes: Vec<u64> = desc.input_tensor.sizes.iter().map(|&size| u64::from(size)).collect();
     let axis = desc.axis as usize;
-    let element = |n: u64| {
-        let coordinate = |d: usize| match n {
-            0 => 0,
-            1 => sizes[d] - 1,
-            2 => sizes[d] / 2,
-            _ => n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(11 * d as u32) % sizes[d],
-        };
-        let mut coordinates: Vec<u64> = (0..sizes.len()).map(coordinate).collect();
+    let element = |(_, mut coordinates): (u64, Vec<u64>)| {
         let to = place(&desc.output_tensor, &coordinates);
         let t = std::mem::take(&mut coordinates[axis]);
         let lane = place(&desc.sequence_lengths_tensor, &coordinates) / width(&desc.sequence_lengths_tensor);
-        let length = u64::from(lengths[lane as usize]).min(sizes[axis]);
+        let length = u64::from(lengths[lane as usize].min(desc.input_tensor.sizes[axis]));
         coordinates[axis] = if t < length { length - 1 - t } else { t };
         let from = place(&desc.input_tensor, &coordinates);
         Ok((to, input(from, width(&desc.input_tensor) as usize)?))
     };
-    (0..PLACES).map(element).collect()
+    sampled(&desc.input_tensor).map(element).collect()
 }
 
 /// Integers only: they show that every index is where it belongs, and tests check the arithmetic of floats.
@@ -92,22 +102,9 @@ fn filled(desc: &FillValueSequenceDesc) -> Required {
     if tensor.data_type.is_float() {
         return Vec::new();
     }
-    let count: u64 = tensor.sizes.iter().map(|&size| u64::from(size)).product();
-    let element = |n: u64| {
-        let mut rest = n;
-        let mut coordinates: Vec<u64> = tensor
-            .sizes
-            .iter()
-            .rev()
-            .map(|&size| {
-                let coordinate = rest % u64::from(size);
-                rest /= u64::from(size);
-                coordinate
-            })
-            .collect();
-        coordinates.reverse();
+    let element = |(n, coordinates): (u64, Vec<u64>)| {
         let value = desc.value_start.to_bits().wrapping_add(n.wrapping_mul(desc.value_delta.to_bits()));
         (place(tensor, &coordinates), value.to_le_bytes()[..width(tensor) as usize].to_vec())
     };
-    [0, 1, count / 3, count / 2 + 1, count - 1].into_iter().map(element).collect()
+    sampled(tensor).map(element).collect()
 }

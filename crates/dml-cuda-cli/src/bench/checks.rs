@@ -4,16 +4,13 @@ use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
 };
 
-const WIDTHS: [TensorDataType; 4] =
-    [TensorDataType::UInt8, TensorDataType::Float16, TensorDataType::Float32, TensorDataType::Int64];
+use super::cases::{FILL_TYPES, WIDTHS};
 
 /// What DirectML computes, too. Its lengths fit.
 pub fn checks() -> Vec<(String, OperatorDesc)> {
     use TensorDataType as T;
     let mut checks = Vec::new();
-    for data_type in
-        [T::Float32, T::Float16, T::Int8, T::Int16, T::Int32, T::Int64, T::UInt8, T::UInt16, T::UInt32, T::UInt64]
-    {
+    for data_type in FILL_TYPES {
         let (value_start, value_delta) = match data_type {
             T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
             // −3.5 and 0.125: adapters differ in how they round FLOAT16, and these need no rounding.
@@ -27,7 +24,7 @@ pub fn checks() -> Vec<(String, OperatorDesc)> {
     for data_type in WIDTHS {
         for length_type in [T::UInt32, T::UInt64] {
             for shape in [[6, 9, 1], [4, 7, 5]] {
-                checks.push(reversal("check.", data_type, length_type, shape));
+                checks.push(reversal("check", data_type, length_type, shape));
             }
         }
     }
@@ -36,7 +33,7 @@ pub fn checks() -> Vec<(String, OperatorDesc)> {
 
 /// Lengths above the axis size. DirectML does not clamp them as its page says.
 pub fn over_long() -> Vec<(String, OperatorDesc)> {
-    WIDTHS.map(|data_type| reversal("over_long.", data_type, TensorDataType::UInt32, [4, 7, 5])).into()
+    WIDTHS.map(|data_type| reversal("over_long", data_type, TensorDataType::UInt32, [4, 7, 5])).into()
 }
 
 /// Along the middle axis.
@@ -55,20 +52,15 @@ fn reversal(
         axis: 1,
     };
     let types = [data_type, length_type].map(|data_type| data_type.name().to_ascii_lowercase()).join(".");
-    (format!("{begin}reverse_{before}x{axis}x{behind}.{types}"), desc.into())
+    (format!("{begin}.reverse_{before}x{axis}x{behind}.{types}"), desc.into())
 }
 
-/// Lengths from both ends in turn: 0, the axis size, 1, one less than the axis size, and so on.
-pub fn lengths_that_fit(n: u32, axis_size: u32) -> u32 {
+/// The length of lane n: n itself, which may be over long; or from both ends in turn 0, the axis size, 1, one less than that, and so on.
+pub fn length(n: u32, axis_size: u32, over_long: bool) -> u32 {
     let half = n / 2 % (axis_size + 1);
-    if n.is_multiple_of(2) {
-        half
-    } else {
-        axis_size - half
+    match n % 2 {
+        _ if over_long => n,
+        0 => half,
+        _ => axis_size - half,
     }
-}
-
-/// Length n of lane n.
-pub fn counted_lengths(n: u32, _axis_size: u32) -> u32 {
-    n
 }

@@ -2,6 +2,7 @@
 
 mod cell;
 mod labels;
+mod machines;
 mod outputs;
 #[cfg(test)]
 mod tests;
@@ -10,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::run::{Machine, Run, Timed};
+use super::numbers::counted;
+use super::run::{Machine, Outcome, Run, Timed};
 use super::statistics::geometric_mean;
-use super::work::{Key, Mode};
+use super::work::Mode;
 
-use cell::{cell, change};
 pub use cell::{Cell, Change, Status};
 pub use labels::{letter, tell_apart};
 use outputs::{directml, Outputs};
@@ -33,7 +34,7 @@ pub struct Comparison {
     /// Outputs of the first run and another, one for each other run.
     pub outputs: Vec<Outputs>,
     /// What is not compared, and why.
-    pub not_compared: Vec<String>,
+    pub not_compared: BTreeSet<String>,
     /// One for each run after the first: why no case of it is compared.
     pub other_machine: Vec<Option<String>>,
 }
@@ -48,6 +49,8 @@ pub struct RunSummary {
     pub suite: String,
     /// Cases and outputs that an interrupted run lacks.
     pub missing: usize,
+    #[serde(skip)]
+    pub samples: String,
 }
 
 #[derive(Serialize)]
@@ -68,7 +71,7 @@ pub struct Row {
 }
 
 impl Row {
-    fn is_in(&self, run: usize) -> bool {
+    pub fn is_in(&self, run: usize) -> bool {
         self.cells[run].is_some() || self.causes[run].is_some()
     }
 }
@@ -91,200 +94,174 @@ pub struct Mean {
 }
 
 impl Mean {
-    fn of(values: impl Iterator<Item = (f64, (f64, f64))> + Clone) -> Option<Self> {
-        let end = |end: fn((f64, (f64, f64))) -> f64| geometric_mean(values.clone().map(end));
-        let interval = (end(|(_, (low, _))| low)?, end(|(_, (_, high))| high)?);
-        Some(Self { cases: values.clone().count(), mean: end(|(value, _)| value)?, interval })
+    fn of(changes: impl Iterator<Item = (f64, (f64, f64))>) -> Option<Self> {
+        let (values, ends): (Vec<f64>, Vec<(f64, f64)>) = changes.unzip();
+        let (low, high): (Vec<f64>, Vec<f64>) = ends.into_iter().unzip();
+        let mean = geometric_mean(&values)?;
+        Some(Self { cases: values.len(), mean, interval: (geometric_mean(&low)?, geometric_mean(&high)?) })
     }
 }
 
 impl Comparison {
     /// Compares each run with the first one; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
-        let by_key: Vec<BTreeMap<Key, &Timed>> =
-            runs.iter().map(|run| run.cases.iter().map(|timed| (timed.work.key(), timed)).collect()).collect();
+        let others = runs.iter().skip(1);
         let other_machine: Vec<Option<String>> =
-            runs.iter().skip(1).map(|run| other_machine(&runs[0], run, threshold)).collect();
+            others.clone().map(|run| machines::differ(&runs[0], run, threshold)).collect();
         let mut not_compared = BTreeSet::new();
-        let mut rows = Vec::new();
-        for key in in_order(runs).into_iter().filter(|(mode, ..)| !mode.is_baseline()) {
-            let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&key).copied()).collect();
-            let Some(first) = timed.iter().flatten().next().map(|timed| &timed.work) else { continue };
-            let has_samples = |timed: &&Timed| !timed.outcome.samples().is_empty();
-            let figures =
-                timed.iter().zip(runs).map(|(timed, run)| timed.filter(has_samples).map(|timed| cell(timed, run)));
-            let cells: Vec<Option<Cell>> = figures.collect();
-            let causes = timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect();
-            let failed = timed.iter().map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure())).collect();
-            let mut changes = Vec::new();
-            for (n, other) in timed.iter().enumerate().skip(1) {
-                let (Some(a), Some(b)) = (timed[0].filter(has_samples), other.filter(has_samples)) else {
-                    changes.push(None);
-                    continue;
-                };
-                changes.push(match uncomparable((&runs[0], a), (&runs[n], b)) {
-                    Some(why) => {
-                        not_compared.insert(why);
-                        None
-                    }
-                    None => {
-                        let mut change = change(a.outcome.samples(), b.outcome.samples(), threshold);
-                        if other_machine[n - 1].is_some() {
-                            change.status = Status::Unsure;
-                        }
-                        Some(change)
-                    }
-                });
-            }
-            let (mode, case, data_type) = key;
-            rows.push(Row { case, data_type, mode, bytes: first.bytes, cells, changes, causes, failed });
-        }
+        let rows = rows(runs, threshold, &other_machine, &mut not_compared);
         for run in runs {
             let failed = run.cases.iter().filter(|timed| timed.work.mode.is_baseline());
-            let causes = failed.filter_map(|timed| Some((timed, timed.outcome.cause()?)));
-            not_compared
-                .extend(causes.map(|(timed, cause)| format!("{} of '{}': {cause}", timed.work.name(), run.label)));
+            let causes = failed.filter_map(|timed| Some((timed.work.name(), timed.outcome.cause()?)));
+            not_compared.extend(causes.map(|(name, cause)| format!("{name} of '{}': {cause}", run.label)));
         }
         not_compared.extend(missing(runs, &rows));
-        for run in runs.iter().skip(1) {
-            if baselines(&runs[0], run, threshold).is_some_and(|shared| shared.is_empty()) {
-                let (a, b) = (&runs[0].label, &run.label);
-                not_compared.insert(format!(
-                    "'{a}' and '{b}' share no baseline: nothing tells whether the machine was the same"
-                ));
-            }
+        for run in others.clone() {
+            not_compared.extend(machines::not_known_to_be_one(&runs[0], run, threshold));
+            not_compared.extend(other_suite(&runs[0], run));
         }
-        for run in runs.iter().filter(|run| !run.suite.is_empty() && !runs[0].suite.is_empty()) {
-            if run.suite != runs[0].suite {
-                let (a, b) = (&runs[0], run);
-                not_compared.insert(format!(
-                    "'{}' has the cases of '{}' and '{}' those of '{}': what both have is compared",
-                    a.label, a.suite, b.label, b.suite
-                ));
-            }
+        Self {
+            groups: groups(&rows, runs.len()),
+            outputs: others.map(|run| Outputs::new(&runs[0], run)).collect(),
+            runs: runs.iter().map(summary).collect(),
+            rows,
+            threshold,
+            not_compared,
+            other_machine,
         }
-        let groups = groups(&rows, runs.len());
-        let outputs = runs.iter().skip(1).map(|run| Outputs::new(&runs[0], run)).collect();
-        let runs = runs.iter().map(summary).collect();
-        let not_compared = not_compared.into_iter().collect();
-        Self { runs, rows, groups, threshold, outputs, not_compared, other_machine }
     }
 
     /// Why a guard against regressions must fail, a phrase for each reason.
     pub fn regressions(&self, allow_different_outputs: bool, allow_missing: bool) -> Vec<String> {
-        let changes =
-            || self.rows.iter().flat_map(|row| row.changes.iter().enumerate().map(move |(n, change)| (row, n, change)));
-        let slower =
-            changes().filter(|(.., change)| change.is_some_and(|change| change.status == Status::Slower)).count();
-        let newly_failed = changes().filter(|(row, n, _)| row.failed[n + 1] && !row.failed[0]).count();
-        let missing = changes().filter(|(row, n, change)| {
-            let of_other_work = row.cells[0].is_some() && row.cells[n + 1].is_some() && change.is_none();
+        let count = |is_wanted: fn(&Row, usize) -> bool| {
+            let of_row = |row: &Row| (0..row.changes.len()).filter(|&n| is_wanted(row, n)).count();
+            self.rows.iter().map(of_row).sum::<usize>()
+        };
+        let slower = count(|row, n| row.changes[n].is_some_and(|change| change.status == Status::Slower));
+        let newly_failed = count(|row, n| row.failed[n + 1] && !row.failed[0]);
+        let missing = count(|row, n| {
+            let of_other_work = row.cells[0].is_some() && row.cells[n + 1].is_some() && row.changes[n].is_none();
             of_other_work || row.is_in(0) != row.is_in(n + 1) && !row.failed[n + 1]
         });
         let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
-        let mut said = Vec::new();
-        let mut say = |allowed: bool, count: usize, what: [&str; 2], option: &str| {
-            if !allowed && count > 0 {
-                said.push(format!("{count} {}{option}", what[usize::from(count > 1)]));
-            }
-        };
         let newly = " that did not fail in the first run";
-        say(false, slower, ["case is SLOWER", "cases are SLOWER"], "");
-        say(false, newly_failed, ["case failed", "cases failed"], newly);
-        say(false, sum(|outputs| outputs.newly_failed), ["output failed", "outputs failed"], newly);
-        let allow = " (--allow-different-outputs lets it pass)";
-        let different = sum(|outputs| outputs.different.len());
-        say(allow_different_outputs, different, ["output differs", "outputs differ"], allow);
         let allow = " (--allow-missing lets it pass)";
-        say(allow_missing, missing.count(), ["case is not in both runs", "cases are not in both runs"], allow);
-        let missing = sum(|outputs| outputs.missing);
-        say(allow_missing, missing, ["output is not in both runs", "outputs are not in both runs"], allow);
-        said
+        let mut reasons = Vec::new();
+        let mut add = |count: usize, what: [&str; 2], more: &str| {
+            reasons.extend((count > 0).then(|| format!("{count} {}{more}", what[usize::from(count > 1)])));
+        };
+        add(slower, ["case is SLOWER", "cases are SLOWER"], "");
+        add(newly_failed, ["case failed", "cases failed"], newly);
+        add(sum(|outputs| outputs.newly_failed), ["output failed", "outputs failed"], newly);
+        if !allow_different_outputs {
+            let allow = " (--allow-different-outputs lets it pass)";
+            add(sum(|outputs| outputs.different.len()), ["output differs", "outputs differ"], allow);
+        }
+        if !allow_missing {
+            add(missing, ["case is not in both runs", "cases are not in both runs"], allow);
+            add(sum(|outputs| outputs.missing), ["output is not in both runs", "outputs are not in both runs"], allow);
+        }
+        reasons
     }
+}
+
+/// A row for each case: those of the first run in its order, then what only others have.
+fn rows(
+    runs: &[Run],
+    threshold: f64,
+    other_machine: &[Option<String>],
+    not_compared: &mut BTreeSet<String>,
+) -> Vec<Row> {
+    let by_key: Vec<BTreeMap<String, &Timed>> =
+        runs.iter().map(|run| run.cases.iter().map(|timed| (timed.work.name(), timed)).collect()).collect();
+    let mut seen = BTreeSet::new();
+    let all = runs.iter().flat_map(|run| &run.cases).map(|timed| &timed.work);
+    let works = all.filter(|work| !work.mode.is_baseline() && seen.insert(work.name()));
+    let row = |work: &super::work::Work| {
+        let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&work.name()).copied()).collect();
+        let sampled: Vec<Option<&Timed>> =
+            timed.iter().map(|timed| timed.filter(|timed| timed.outcome.has_samples())).collect();
+        let mut change = |n: usize| {
+            let (a, b) = (sampled[0]?, sampled[n]?);
+            if let Some(why) = uncomparable((&runs[0], a), (&runs[n], b)) {
+                not_compared.insert(why);
+                return None;
+            }
+            let mut change = cell::change(a.outcome.samples(), b.outcome.samples(), threshold);
+            if other_machine[n - 1].is_some() {
+                change.status = Status::Unsure;
+            }
+            Some(change)
+        };
+        Row {
+            case: work.case.clone(),
+            data_type: work.data_type.clone(),
+            mode: work.mode,
+            bytes: work.bytes,
+            changes: (1..runs.len()).map(&mut change).collect(),
+            cells: sampled.iter().zip(runs).map(|(timed, run)| Some(cell::cell((*timed)?, run))).collect(),
+            causes: timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect(),
+            failed: timed.iter().map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure())).collect(),
+        }
+    };
+    works.map(row).collect()
 }
 
 /// Why the times of one case in two runs say nothing about each other.
 fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Option<String> {
     if a.work.bytes != b.work.bytes {
-        let bytes =
-            [(a, first), (b, other)].map(|(timed, run)| format!("{} bytes in '{}'", timed.work.bytes, run.label));
-        return Some(format!("{}: {} and {}, which is other work", a.work.name(), bytes[0], bytes[1]));
+        let bytes = |timed: &Timed, run: &Run| format!("{} bytes in '{}'", timed.work.bytes, run.label);
+        return Some(format!("{}: {} and {}, which is other work", a.work.name(), bytes(a, first), bytes(b, other)));
     }
     let in_place = a.work.mode == Mode::InPlace && directml(first) != directml(other);
     in_place.then(|| "cases (in place): DirectML accepts them and returns wrong data".to_owned())
 }
 
-/// The baselines that two runs share, and how they changed. `None` if the runs are not of one program on one device.
-fn baselines<'a>(first: &'a Run, other: &Run, threshold: f64) -> Option<Vec<(&'a Timed, Change)>> {
-    let program = |run: &Run| run.machine.tool.split([' ', ',']).next().unwrap_or_default().to_owned();
-    let (a, b) = (&first.machine, &other.machine);
-    if a.device.is_empty() || a.device != b.device || program(first) != program(other) || first.timing != other.timing {
-        return None;
-    }
-    let is_baseline = |timed: &&Timed| timed.work.mode.is_baseline() && !timed.outcome.samples().is_empty();
-    let pairs = first.cases.iter().filter(is_baseline).filter_map(|a| {
-        let is_same = |b: &&Timed| b.work.key() == a.work.key() && b.work.bytes == a.work.bytes;
-        let b = other.cases.iter().filter(is_baseline).find(is_same)?;
-        Some((a, change(a.outcome.samples(), b.outcome.samples(), threshold)))
-    });
-    Some(pairs.collect())
-}
-
-/// Why the machine was not the same, if baselines of two runs differ.
-fn other_machine(first: &Run, other: &Run, threshold: f64) -> Option<String> {
-    let mut differing = baselines(first, other, threshold)?;
-    differing.retain(|(_, change)| matches!(change.status, Status::Faster | Status::Slower));
-    let distance = |(_, change): &(&Timed, Change)| change.speed_up.ln().abs();
-    let furthest = differing.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    Some(format!(
-        "the machine was not the same: {} baselines of '{}' and '{}' differ, {} by a factor of {:.2}; every case is UNSURE",
-        differing.len(),
-        first.label,
-        other.label,
-        furthest.0.work.name(),
-        furthest.1.speed_up
-    ))
-}
-
-/// The cases of all runs: those of the first in its order, then what only others have.
-fn in_order(runs: &[Run]) -> Vec<Key> {
-    let mut seen = BTreeSet::new();
-    let keys = runs.iter().flat_map(|run| &run.cases).map(|timed| timed.work.key());
-    keys.filter(|key| seen.insert(key.clone())).collect()
+fn other_suite(a: &Run, b: &Run) -> Option<String> {
+    let differ = a.suite != b.suite && !a.suite.is_empty() && !b.suite.is_empty();
+    let has = |run: &Run, have: &str| format!("'{}' {have} of '{}'", run.label, run.suite);
+    differ.then(|| format!("{} and {}: what both have is compared", has(a, "has the cases"), has(b, "those")))
 }
 
 fn summary(run: &Run) -> RunSummary {
-    let missing = run.missing();
     let Run { label, machine, timing, notes, suite, .. } = run.clone();
-    RunSummary { label, machine, timing, notes, suite, missing }
+    RunSummary { label, machine, timing, notes, suite, missing: run.missing(), samples: samples(run) }
+}
+
+/// How many samples the cases have.
+fn samples(run: &Run) -> String {
+    let range = |what: &str, is_wanted: fn(&Outcome) -> bool| {
+        let wanted = run.cases.iter().map(|timed| &timed.outcome).filter(|outcome| is_wanted(outcome));
+        let counts = wanted.map(|outcome| outcome.samples().len());
+        let (least, most) = (counts.clone().min()?, counts.max()?);
+        let least = if least == most { String::new() } else { format!("{least} to ") };
+        Some(format!("{least}{} a case", counted(most, what)))
+    };
+    let each = range("sample", |outcome| matches!(outcome, Outcome::Each(_)));
+    let medians = range("median", |outcome| matches!(outcome, Outcome::Medians(_)));
+    each.into_iter().chain(medians).collect::<Vec<_>>().join("; ")
 }
 
 fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
-    let mut groups = Vec::new();
-    for mode in Mode::OF_CASES {
-        for (size, large) in [("of 128 MiB and more", true), ("below 128 MiB", false)] {
-            let rows: Vec<&Row> =
-                rows.iter().filter(|row| row.mode == mode && (row.bytes >= LARGE_BYTES) == large).collect();
-            let speed_up = |n: usize| {
-                Mean::of(
-                    rows.iter().filter_map(move |row| row.changes[n]).map(|change| (change.speed_up, change.interval)),
-                )
-            };
-            let of_baseline = |n: usize| {
-                let fractions = rows.iter().filter_map(move |row| row.cells[n].as_ref()?.of_baseline);
-                Mean::of(fractions.map(|fraction| (fraction, (fraction, fraction))))
-            };
-            let group = Group {
-                name: format!("{}, {size}", mode.name()),
-                of_baseline: (0..runs).map(of_baseline).collect(),
-                speed_ups: (0..runs - 1).map(speed_up).collect(),
-            };
-            if group.of_baseline.iter().chain(&group.speed_ups).any(Option::is_some) {
-                groups.push(group);
-            }
+    let sizes = [("of 128 MiB and more", true), ("below 128 MiB", false)];
+    let kinds = Mode::OF_CASES.into_iter().flat_map(|mode| sizes.map(|(size, is_large)| (mode, size, is_large)));
+    let group = |(mode, size, is_large): (Mode, &str, bool)| {
+        let rows = || rows.iter().filter(|row| row.mode == mode && (row.bytes >= LARGE_BYTES) == is_large);
+        let speed_up = |n: usize| {
+            Mean::of(rows().filter_map(|row| row.changes[n]).map(|change| (change.speed_up, change.interval)))
+        };
+        let of_baseline = |n: usize| {
+            let fractions = rows().filter_map(|row| row.cells[n].as_ref()?.of_baseline);
+            Mean::of(fractions.map(|fraction| (fraction, (fraction, fraction))))
+        };
+        Group {
+            name: format!("{}, {size}", mode.name()),
+            of_baseline: (0..runs).map(of_baseline).collect(),
+            speed_ups: (0..runs - 1).map(speed_up).collect(),
         }
-    }
-    groups
+    };
+    let has_means = |group: &Group| group.of_baseline.iter().chain(&group.speed_ups).any(Option::is_some);
+    kinds.map(group).filter(has_means).collect()
 }
 
 /// What one run has and another has not, counted by mode.
@@ -293,13 +270,11 @@ fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
     for mode in Mode::OF_CASES {
         for (n, run) in runs.iter().enumerate() {
             let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
+            let is_known = mode == Mode::InPlace && directml(run);
+            let why = if is_known { ": DirectML accepts them and returns wrong data" } else { "" };
             if count > 0 {
-                let why = match mode {
-                    Mode::InPlace if directml(run) => ": DirectML accepts them and returns wrong data",
-                    _ => "",
-                };
-                let cases = if count == 1 { "case" } else { "cases" };
-                said.push(format!("{count} {cases} ({}) that '{}' does not have{why}", mode.name(), run.label));
+                let cases = counted(count, "case");
+                said.push(format!("{cases} ({}) that '{}' does not have{why}", mode.name(), run.label));
             }
         }
     }

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use dml_cuda::{Buffer, BufferBinding, Device};
 
 use super::cases::Case;
-use super::repeated::{sample, Dispatches, Result, Way};
+use super::repeated::{queued, sample, Result, Way};
 use super::suite::case_named;
 use super::{baseline, check};
+use crate::options::Repeated;
 use crate::run::events;
 use crate::run::samples::Samples;
 
@@ -29,97 +30,80 @@ const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
 /// A prime number of bytes, so that elements which are a power of two apart differ.
 const RANDOM_BYTES: usize = 16_777_213;
 
-/// The buffers of a case. Fills have no inputs, and in place the inputs are the outputs.
-struct Memory {
-    inputs: Vec<Buffer>,
-    lengths: Option<Buffer>,
-    outputs: Vec<Buffer>,
-}
-
 /// Times the case, and prints what a run with `--format json` prints, its baseline last.
-pub fn time(name: &str, iterations: u32, repeat: u32, device: &Device) -> std::result::Result<ExitCode, String> {
+pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Result<ExitCode, String> {
     if device.ordinal().is_none() {
         return Err(format!("the device is {device}, must be a GPU, whose L2 is kept cold"));
     }
     let case = case_named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
     events::line(&events::device(device, true))?;
-    let (case_samples, baseline) = samples(&case, iterations, repeat, device).map_err(|error| error.to_string())?;
-    events::line(&events::dispatched(name, &case_samples, repeat))?;
+    let (iterations, repeat) = (times.iterations, times.repeat);
+    let (timed, baseline) = samples(&case, (iterations, repeat), device).map_err(|error| error.to_string())?;
+    events::line(&events::dispatched(name, &timed, repeat))?;
     events::line(&events::dispatched(BASELINE, &baseline, repeat))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn samples(case: &Case, iterations: u32, repeat: u32, device: &Device) -> Result<(Samples, Samples)> {
+fn samples(case: &Case, times: (u32, u32), device: &Device) -> Result<(Samples, Samples)> {
     let lengths = case.lengths();
     let moved = case.floor_bytes(&lengths);
-    let memory = Memory::new(case, &lengths, device)?;
+    let total = case.output().total_tensor_size_in_bytes;
+    // Fills have no inputs, and in place the inputs are the outputs. There is room for the misalignment.
+    let make = |wanted: bool| {
+        let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
+        let each = (0..sets).filter(|_| wanted).map(|_| device.create_buffer(total + 256));
+        each.collect::<std::result::Result<Vec<_>, _>>()
+    };
+    let (inputs, outputs) = (make(!case.is_fill())?, make(!case.in_place)?);
+    inputs.iter().try_for_each(write_random_bytes)?;
+    let length_buffer = if case.is_fill() { None } else { Some(device.create_buffer_from(&lengths)?) };
+
     let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
-    let sets = memory.inputs.len().max(memory.outputs.len());
-    let tables = (0..sets).map(|n| {
-        let range =
-            |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
-        let inputs: Vec<BufferBinding> = memory
-            .inputs
-            .get(n)
-            .map(range)
-            .into_iter()
-            .chain(memory.lengths.as_ref().map(BufferBinding::whole))
-            .collect();
-        operator.bind_at_elements(&inputs, &range(memory.output(n)))
-    });
-    let tables = tables.collect::<std::result::Result<Vec<_>, _>>()?;
+    let range =
+        |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
+    let to = if case.in_place { &inputs } else { &outputs };
+    let bind = |(n, output): (usize, &Buffer)| {
+        let lengths = length_buffer.as_ref().map(BufferBinding::whole);
+        let bound: Vec<BufferBinding> = inputs.get(n).map(range).into_iter().chain(lengths).collect();
+        operator.bind_at_elements(&bound, &range(output))
+    };
+    let tables = to.iter().enumerate().map(bind).collect::<std::result::Result<Vec<_>, _>>()?;
 
     let stream = device.create_stream()?;
     let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
-    let total = case.output().total_tensor_size_in_bytes;
-    let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
-    let mut dispatches = Dispatches::new(device, tables, repeat)?;
+    let all = || tables.iter().cycle().take(times.1 as usize);
+    let mut graph = device.record_graph(all())?;
+    let mut dispatched = || {
+        sample(times, || match way {
+            Way::InGraph => {
+                graph.launch(&stream)?;
+                Ok(Some(graph.milliseconds()?))
+            }
+            Way::Queued => queued(&stream, || all().try_for_each(|table| table.dispatch(&stream))),
+        })
+    };
     // A GPU that waited has lower clocks: nothing is timed until they are up.
-    sample(&mut dispatches, way, &stream, iterations, repeat)?;
-    let baseline = baseline::of_case((&memory.inputs, &memory.outputs), plain, (way, &stream), iterations, repeat)?;
-    let timed = sample(&mut dispatches, way, &stream, iterations, repeat)?;
-    for (n, table) in dispatches.tables.iter().enumerate() {
-        let input = memory.inputs.get(n).unwrap_or(memory.output(n));
-        check::check(case, &lengths, input, memory.output(n), || Ok(table.dispatch(&stream)?))?;
+    dispatched()?;
+    let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
+    let baseline = baseline::of_case((&inputs, &outputs), plain, (way, &stream), times)?;
+    let timed = dispatched()?;
+    for (n, (table, output)) in tables.iter().zip(to).enumerate() {
+        let input = inputs.get(n).unwrap_or(output);
+        check::check(case, &lengths, input, output, || Ok(table.dispatch(&stream)?))?;
     }
     Ok((timed, baseline))
 }
 
-impl Memory {
-    fn new(case: &Case, lengths: &[u32], device: &Device) -> Result<Self> {
-        let total = case.output().total_tensor_size_in_bytes;
-        let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
-        // Room for the misalignment.
-        let make = |wanted: bool| {
-            (0..if wanted { sets } else { 0 })
-                .map(|_| device.create_buffer(total + 256))
-                .collect::<std::result::Result<Vec<_>, _>>()
-        };
-        let inputs = make(!case.is_fill())?;
-        let random = if inputs.is_empty() { Vec::new() } else { random_bytes() };
-        for buffer in &inputs {
-            for at in (0..total + 256).step_by(RANDOM_BYTES) {
-                let bytes = (total + 256 - at).min(RANDOM_BYTES as u64) as usize;
-                buffer.write(at, &random[..bytes])?;
-            }
-        }
-        let lengths = if case.is_fill() { None } else { Some(device.create_buffer_from(lengths)?) };
-        Ok(Self { inputs, lengths, outputs: make(!case.in_place)? })
-    }
-
-    fn output(&self, n: usize) -> &Buffer {
-        self.outputs.get(n).unwrap_or_else(|| &self.inputs[n])
-    }
-}
-
-fn random_bytes() -> Vec<u8> {
+fn write_random_bytes(buffer: &Buffer) -> Result<()> {
     let mut state = 7u64;
     let next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state ^ (state >> 29)
     };
-    let mut bytes: Vec<u8> =
-        std::iter::repeat_with(next).take(RANDOM_BYTES / 8 + 1).flat_map(u64::to_le_bytes).collect();
-    bytes.truncate(RANDOM_BYTES);
-    bytes
+    let random: Vec<u8> = std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect();
+    let size = buffer.size_in_bytes();
+    for at in (0..size).step_by(RANDOM_BYTES) {
+        buffer.write(at, &random[..(size - at).min(RANDOM_BYTES as u64) as usize])?;
+    }
+    Ok(())
 }

@@ -1,9 +1,72 @@
-//! Cases as DxDispatch's models.
+//! Cases as models: DxDispatch's, and ONNX's.
 
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType};
-use serde_json::{json, Value};
+use serde::Serialize;
+use serde_json::{json, Number, Value};
 
+use super::checks::length;
 use crate::model::dispatchable;
+
+/// Times an operator: memory of zeros, lengths from a file beside the model.
+pub fn timed(name: &str, desc: &OperatorDesc, in_place: bool, lengths: Option<&str>) -> Value {
+    let lengths = json!({ "initialValues": { "sourcePath": lengths } });
+    let (resources, bindings) = memory(desc, in_place, zeros, lengths);
+    model(name, dispatchable::write(desc), resources, bindings, None)
+}
+
+/// Copies so many bytes; for Windows, where DirectML has the operator.
+pub fn copy(name: &str, bytes: u64) -> Value {
+    let desc = BufferTensorDesc::packed(TensorDataType::UInt32, &[(bytes / 4) as u32]);
+    let tensor = dispatchable::write_tensor(&desc);
+    let identity = json!({
+        "type": "DML_OPERATOR_ELEMENT_WISE_IDENTITY",
+        "desc": { "InputTensor": tensor, "OutputTensor": tensor },
+    });
+    let resources = json!({ "In": zeros(&desc), "Out": zeros(&desc) });
+    model(name, identity, resources, json!({ "InputTensor": "In", "OutputTensor": "Out" }), None)
+}
+
+/// Runs a small operator and writes its output to a file of its name. Values count up.
+pub fn check(name: &str, desc: &OperatorDesc, over_long: bool) -> Value {
+    let lengths = match desc {
+        OperatorDesc::ReverseSubsequences(reverse) => {
+            let lengths = &reverse.sequence_lengths_tensor;
+            let axis_size = reverse.input_tensor.sizes[reverse.axis as usize];
+            let values = (0..lengths.sizes.iter().product()).map(|n| length(n, axis_size, over_long));
+            json!({ "initialValuesDataType": lengths.data_type.name(), "initialValues": values.collect::<Vec<u32>>() })
+        }
+        _ => Value::Null,
+    };
+    let (resources, bindings) = memory(desc, false, counted, lengths);
+    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": format!("{name}.bin") });
+    model(name, dispatchable::write(desc), resources, bindings, Some(write))
+}
+
+fn model(name: &str, dispatchable: Value, resources: Value, bindings: Value, write: Option<Value>) -> Value {
+    let dispatch = json!({ "type": "dispatch", "dispatchable": name, "bindings": bindings });
+    let commands: Vec<Value> = std::iter::once(dispatch).chain(write).collect();
+    json!({ "resources": resources, "dispatchables": { name: dispatchable }, "commands": commands })
+}
+
+/// The resources of an operator, and which tensors they are.
+fn memory(
+    desc: &OperatorDesc,
+    in_place: bool,
+    input: fn(&BufferTensorDesc) -> Value,
+    lengths: Value,
+) -> (Value, Value) {
+    let mut resources = json!({ "Out": zeros(desc.output_tensor()) });
+    let mut bindings = json!({ "OutputTensor": "Out" });
+    if let OperatorDesc::ReverseSubsequences(reverse) = desc {
+        resources["Lengths"] = lengths;
+        bindings["SequenceLengthsTensor"] = json!("Lengths");
+        bindings["InputTensor"] = json!(if in_place { "Out" } else { "In" });
+        if !in_place {
+            resources["In"] = input(&reverse.input_tensor);
+        }
+    }
+    (resources, bindings)
+}
 
 /// A resource of which the first element is given.
 fn zeros(desc: &BufferTensorDesc) -> Value {
@@ -14,68 +77,39 @@ fn zeros(desc: &BufferTensorDesc) -> Value {
     })
 }
 
-/// Times an operator: memory of zeros, lengths from a file beside the model.
-pub fn timed(name: &str, desc: &OperatorDesc, in_place: bool, lengths: Option<&str>) -> Value {
-    let mut resources = json!({ "Out": zeros(desc.output_tensor()) });
-    let mut bindings = json!({ "OutputTensor": "Out" });
-    if let OperatorDesc::ReverseSubsequences(reverse) = desc {
-        resources["Lengths"] = json!({ "initialValues": { "sourcePath": lengths } });
-        bindings["SequenceLengthsTensor"] = json!("Lengths");
-        bindings["InputTensor"] = json!(if in_place { "Out" } else { "In" });
-        if !in_place {
-            resources["In"] = zeros(&reverse.input_tensor);
+fn counted(desc: &BufferTensorDesc) -> Value {
+    let count: u32 = desc.sizes.iter().product();
+    json!({
+        "initialValuesDataType": desc.data_type.name(),
+        "initialValues": { "valueCount": count, "valueStart": 0, "valueDelta": 1 },
+    })
+}
+
+/// A model of one node, for the worker.
+#[derive(Clone, Serialize)]
+pub struct OnnxModel {
+    pub opset: u32,
+    #[serde(flatten)]
+    pub node: Node,
+    /// Some providers have no kernel for it, which is no failure.
+    pub optional: bool,
+    /// The output is compared, and not timed.
+    pub check: bool,
+}
+
+#[derive(Clone, Serialize)]
+#[serde(tag = "op")]
+pub enum Node {
+    ReverseSequence { shape: Vec<u32>, batch_axis: usize, time_axis: usize },
+    Range { start: Number, limit: Number, delta: Number, count: u32 },
+}
+
+impl OnnxModel {
+    /// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the wrong lengths.
+    pub fn has_features(&self) -> bool {
+        match &self.node {
+            Node::ReverseSequence { shape, .. } => shape.iter().skip(2).product::<u32>() > 1,
+            Node::Range { .. } => false,
         }
     }
-    json!({
-        "resources": resources,
-        "dispatchables": { name: dispatchable::write(desc) },
-        "commands": [{ "type": "dispatch", "dispatchable": name, "bindings": bindings }],
-    })
-}
-
-/// Copies so many bytes; for Windows, where DirectML has the operator.
-pub fn copy(name: &str, bytes: u64) -> Value {
-    let desc = BufferTensorDesc::packed(TensorDataType::UInt32, &[(bytes / 4) as u32]);
-    json!({
-        "resources": { "In": zeros(&desc), "Out": zeros(&desc) },
-        "dispatchables": { name: {
-            "type": "DML_OPERATOR_ELEMENT_WISE_IDENTITY",
-            "desc": { "InputTensor": dispatchable::write_tensor(&desc), "OutputTensor": dispatchable::write_tensor(&desc) },
-        } },
-        "commands": [{ "type": "dispatch", "dispatchable": name, "bindings": { "InputTensor": "In", "OutputTensor": "Out" } }],
-    })
-}
-
-/// Runs a small operator and writes its output to a file of its name. Values count up; `length` gives a lane's, by its number and the axis
-/// size.
-pub fn check(name: &str, desc: &OperatorDesc, length: fn(u32, u32) -> u32) -> Value {
-    let counted = |desc: &BufferTensorDesc| {
-        let count: u32 = desc.sizes.iter().product();
-        json!({
-            "initialValuesDataType": desc.data_type.name(),
-            "initialValues": { "valueCount": count, "valueStart": 0, "valueDelta": 1 },
-        })
-    };
-    let mut resources = json!({ "Out": zeros(desc.output_tensor()) });
-    let mut bindings = json!({ "OutputTensor": "Out" });
-    if let OperatorDesc::ReverseSubsequences(reverse) = desc {
-        resources["In"] = counted(&reverse.input_tensor);
-        let (lengths, axis_size) =
-            (&reverse.sequence_lengths_tensor, reverse.input_tensor.sizes[reverse.axis as usize]);
-        let lanes = lengths.sizes.iter().product();
-        resources["Lengths"] = json!({
-            "initialValuesDataType": lengths.data_type.name(),
-            "initialValues": (0..lanes).map(|n| length(n, axis_size)).collect::<Vec<u32>>(),
-        });
-        bindings["InputTensor"] = json!("In");
-        bindings["SequenceLengthsTensor"] = json!("Lengths");
-    }
-    json!({
-        "resources": resources,
-        "dispatchables": { name: dispatchable::write(desc) },
-        "commands": [
-            { "type": "dispatch", "dispatchable": name, "bindings": bindings },
-            { "type": "writeFile", "resource": "Out", "targetPath": format!("{name}.bin") },
-        ],
-    })
 }

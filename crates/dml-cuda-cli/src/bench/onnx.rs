@@ -1,12 +1,14 @@
 //! The cases that ONNX can express: ReverseSequence and Range.
 
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType as T};
-use serde::Serialize;
 use serde_json::Number;
 
-use super::cases::{self, short_name, Case};
-use super::suite::{belongs, is_wanted, Job, Task, Tier, Wanted};
+use super::cases::{self, short_name, Case, WIDTHS};
+use super::job::{Job, Task, Wanted};
+use super::models::{Node, OnnxModel};
+use super::suite::{belongs, is_wanted};
 use super::work::{Mode, Work};
+use crate::options::Tier;
 
 /// The first opsets of the operators.
 const REVERSE_SEQUENCE: u32 = 10;
@@ -14,71 +16,37 @@ const RANGE: u32 = 11;
 /// The newest opset that ONNX Runtime 1.24 loads, the last one with DirectML.
 const NEWEST: u32 = 25;
 
-/// Models of the suite that a rank of two expresses, and those that a rank of three does.
+/// Cases of the suite that a rank of two expresses, and others that ONNX has.
 const ROWS: [&str; 3] = ["small [16, 256]", "tokens [256, 4096]", "inner [16384, 8192]"];
-const BLOCKS: [&str; 3] = ["model block [8, 512, 768]", "block odd [*, 512, 33]", "block [64, 2048, 1024]"];
-
-/// A model of one node, for the worker.
-#[derive(Clone, Serialize)]
-pub struct Model {
-    pub opset: u32,
-    #[serde(flatten)]
-    node: Node,
-    /// Some providers have no kernel for it, which is no failure.
-    optional: bool,
-    /// The output is compared, and not timed.
-    pub check: bool,
-}
-
-#[derive(Clone, Serialize)]
-#[serde(tag = "op")]
-enum Node {
-    ReverseSequence { shape: Vec<u32>, batch_axis: usize, time_axis: usize },
-    Range { start: Number, limit: Number, delta: Number, count: u32 },
-}
-
-impl Model {
-    /// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the wrong lengths.
-    pub fn has_features(&self) -> bool {
-        match &self.node {
-            Node::ReverseSequence { shape, .. } => shape.iter().skip(2).product::<u32>() > 1,
-            Node::Range { .. } => false,
-        }
-    }
-}
+const OTHERS: [&str; 5] = [
+    "model block [8, 512, 768]",
+    "block odd [*, 512, 33]",
+    "block [64, 2048, 1024]",
+    "small fill of 65536 bytes",
+    "fill packed 256 MiB",
+];
 
 pub fn jobs(tier: Tier, wanted: Wanted) -> Vec<Job> {
-    let of_suite = cases::all().into_iter().filter(|case| !case.in_place).filter_map(|case| {
-        let rank = match case.name.as_str() {
-            name if ROWS.contains(&name) => 2,
-            name if BLOCKS.contains(&name) => 3,
-            "small fill of 65536 bytes" | "fill packed 256 MiB" => 1,
-            _ => return None,
-        };
-        Some((case, rank))
-    });
-    let of_onnx = cases::onnx().into_iter().map(|case| {
-        let rank = case.output().sizes.len();
-        (case, rank)
-    });
-    let cases = of_suite.chain(of_onnx).filter(|(case, _)| belongs(case, tier) && is_wanted(case, wanted));
-    cases
-        .filter_map(|(case, rank)| job(case, rank))
-        .chain(checks().into_iter().filter(|job| wanted(&job.name)))
-        .collect()
+    let is_shared = |case: &Case| ROWS.iter().chain(&OTHERS).any(|name| *name == case.name);
+    let of_suite = cases::all().into_iter().filter(|case| !case.in_place && is_shared(case));
+    let cases = of_suite.chain(cases::onnx()).filter(|case| belongs(case, tier) && is_wanted(case, wanted));
+    cases.filter_map(job).chain(checks().into_iter().filter(|job| wanted(&job.name))).collect()
 }
 
 /// The case as a node, unless ONNX does not have it: ranges of five types, as long as the type counts.
-fn job(case: Case, rank: usize) -> Option<Job> {
+fn job(case: Case) -> Option<Job> {
     let (opset, node) = match &case.desc {
         OperatorDesc::ReverseSubsequences(desc) => {
-            let shape = desc.input_tensor.sizes[..rank].to_vec();
+            let mut shape = desc.input_tensor.sizes.clone();
+            if ROWS.contains(&case.name.as_str()) {
+                shape.truncate(2);
+            }
             let time_axis = desc.axis as usize;
             (REVERSE_SEQUENCE, Node::ReverseSequence { shape, batch_axis: 1 - time_axis, time_axis })
         }
         desc => (RANGE, range(desc.output_tensor())?),
     };
-    let model = Model { opset, node, optional: case.data_type() == "f64", check: false };
+    let model = OnnxModel { opset, node, optional: case.data_type() == "f64", check: false };
     let Job { name, work, .. } = Job::of_case(case);
     Some(Job { name, work, task: Task::Onnx(model) })
 }
@@ -106,7 +74,7 @@ fn range(tensor: &BufferTensorDesc) -> Option<Node> {
 /// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in every type.
 fn checks() -> Vec<Job> {
     let mut checks = Vec::new();
-    for data_type in [T::UInt8, T::Float16, T::Float32, T::Int64] {
+    for data_type in WIDTHS {
         for (shape, time_axis) in
             [(&[6, 9][..], 1), (&[9, 6], 0), (&[6, 9, 1], 1), (&[9, 6, 1], 0), (&[4, 7, 5], 1), (&[7, 4, 5], 0)]
         {
@@ -133,10 +101,35 @@ fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> V
         let name = format!("check.onnx.{name}.{}.opset_{opset}", short_name(data_type));
         let mode = if matches!(node, Node::Range { .. }) { Mode::Fill } else { Mode::Copy };
         let bytes = BufferTensorDesc::packed(data_type, shape).total_tensor_size_in_bytes;
-        let data_type = short_name(data_type).to_owned();
+        let data_type = short_name(data_type);
         let optional = data_type == "f64";
         let work = Work { case: name.clone(), data_type, mode, bytes, dispatches: 1 };
-        Job { name, work, task: Task::Onnx(Model { opset, node: node.clone(), optional, check: true }) }
+        Job { name, work, task: Task::Onnx(OnnxModel { opset, node: node.clone(), optional, check: true }) }
     };
     opsets.into_iter().flatten().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::suite;
+
+    /// A row of a comparison is equal work: ONNX's lengths take 8 bytes each, but count as the suite's 4.
+    #[test]
+    fn onnx_models_do_the_work_of_the_suites_models() {
+        let (jobs, models) = (suite::jobs(Tier::Quick, &|_| true), jobs(Tier::Quick, &|_| true));
+        let mut shared = 0;
+        for model in models.iter().filter(|job| !job.is_output()) {
+            if let Some(job) = jobs.iter().find(|job| job.work.name() == model.work.name()) {
+                assert_eq!((&job.work.bytes, &job.name), (&model.work.bytes, &model.name));
+                shared += 1;
+            }
+        }
+        let outputs = models.iter().filter(|job| job.is_output()).count();
+        assert_eq!((shared, models.len() - outputs, outputs), (17, 32, 36));
+        let has_features = |job: &&Job| matches!(&job.task, Task::Onnx(model) if model.has_features());
+        let twins = models.iter().filter(|job| job.work.case.starts_with("one feature"));
+        assert!(twins.clone().count() == 5 && !twins.clone().any(|job| has_features(&job)));
+        assert!(models.iter().filter(has_features).count() > 12);
+    }
 }

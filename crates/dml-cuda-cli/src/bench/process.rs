@@ -1,13 +1,12 @@
 //! A runner's process: it may take a limit of time and print a limit of bytes, and no more.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Bytes that a process may print on each stream.
-const MOST_BYTES: u64 = 64 << 20;
+pub const MOST_BYTES: u64 = 64 << 20;
 
 /// How a process ended, and what it printed.
 pub struct Ended {
@@ -21,54 +20,45 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
-    let is_too_long = Arc::new(AtomicBool::new(false));
-    let [stdout, stderr] = [child.stdout.take().map(boxed), child.stderr.take().map(boxed)]
-        .map(|stream| reader(stream, is_too_long.clone()));
-    // A process that the program left behind may keep its streams.
-    let has_ended = || stdout.is_finished() && stderr.is_finished();
-    let status = wait(&mut child, limit, &is_too_long, has_ended)?;
-    let bytes = |reader: std::thread::JoinHandle<Vec<u8>>| reader.join().unwrap_or_default();
-    Ok(Ended { status, stdout: bytes(stdout), stderr: bytes(stderr) })
+    let ended = wait(&mut child, limit);
+    if ended.is_err() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ended
 }
 
-fn boxed(stream: impl Read + Send + 'static) -> Box<dyn Read + Send> {
-    Box::new(stream)
-}
-
-fn reader(stream: Option<Box<dyn Read + Send>>, is_too_long: Arc<AtomicBool>) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let stream = stream.unwrap_or_else(|| boxed(io::empty()));
-        let _ = stream.take(MOST_BYTES + 1).read_to_end(&mut bytes);
-        is_too_long.fetch_or(bytes.len() as u64 > MOST_BYTES, Ordering::Relaxed);
-        bytes
-    })
-}
-
-fn wait(
-    child: &mut Child,
-    limit: Duration,
-    is_too_long: &AtomicBool,
-    has_ended: impl Fn() -> bool,
-) -> Result<ExitStatus, String> {
+fn wait(child: &mut Child, limit: Duration) -> Result<Ended, String> {
     let begun = Instant::now();
-    loop {
-        if is_too_long.load(Ordering::Relaxed) {
-            return Err(killed(child, format!("it printed more than {} MiB", MOST_BYTES >> 20)));
+    let (sender, printed) = channel();
+    let read = |n: usize, stream: Option<Box<dyn Read + Send>>| {
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = stream.map(|stream| stream.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+            let _ = sender.send((n, bytes));
+        });
+    };
+    read(0, child.stdout.take().map(|stream| Box::new(stream) as _));
+    read(1, child.stderr.take().map(|stream| Box::new(stream) as _));
+    let too_long = || format!("it took more than {} s, the --timeout", limit.as_secs());
+    // A process that the program left behind may keep its streams.
+    let mut both = [Vec::new(), Vec::new()];
+    for _ in 0..both.len() {
+        let (n, bytes) = printed.recv_timeout(limit.saturating_sub(begun.elapsed())).map_err(|_| too_long())?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(format!("it printed more than {} MiB", MOST_BYTES >> 20));
         }
-        match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) if has_ended() => return Ok(status),
-            _ => {}
+        both[n] = bytes;
+    }
+    let [stdout, stderr] = both;
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return Ok(Ended { status, stdout, stderr });
         }
         if begun.elapsed() >= limit {
-            return Err(killed(child, format!("it took more than {} s, the --timeout", limit.as_secs())));
+            return Err(too_long());
         }
-        std::thread::sleep(Duration::from_millis(if begun.elapsed().as_millis() < 100 { 1 } else { 10 }));
+        std::thread::sleep(Duration::from_millis(1));
     }
-}
-
-fn killed(child: &mut Child, why: String) -> String {
-    let _ = child.kill();
-    let _ = child.wait();
-    why
 }

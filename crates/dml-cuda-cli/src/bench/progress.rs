@@ -1,7 +1,6 @@
 //! How far a bench is.
 
 use std::io::IsTerminal;
-use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -10,9 +9,6 @@ use crate::out::complain;
 /// A bar on a terminal, else a line for each tenth.
 pub struct Progress {
     bar: ProgressBar,
-    done: usize,
-    count: usize,
-    started: Instant,
 }
 
 impl Progress {
@@ -22,7 +18,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}") {
             bar.set_style(style);
         }
-        Self { bar, done: 0, count, started: Instant::now() }
+        Self { bar }
     }
 
     pub fn begins(&self, name: &str) {
@@ -33,13 +29,12 @@ impl Progress {
         self.bar.suspend(|| complain!("WARNING: {why}"));
     }
 
-    pub fn ends(&mut self) {
+    pub fn ends(&self) {
         self.bar.inc(1);
-        let tenth = |done: usize| done * 10 / self.count;
-        let (before, after) = (tenth(self.done), tenth(self.done + 1));
-        self.done += 1;
-        if after > before && !std::io::stderr().is_terminal() {
-            complain!("{} of {} cases, {} s", self.done, self.count, self.started.elapsed().as_secs());
+        let (done, count) = (self.bar.position(), self.bar.length().unwrap_or(1));
+        let is_new_tenth = done * 10 / count > (done - 1) * 10 / count;
+        if is_new_tenth && !std::io::stderr().is_terminal() {
+            complain!("{done} of {count} cases, {} s", self.bar.elapsed().as_secs());
         }
     }
 

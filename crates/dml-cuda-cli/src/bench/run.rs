@@ -93,12 +93,16 @@ impl Outcome {
         }
     }
 
+    pub fn has_samples(&self) -> bool {
+        !self.samples().is_empty()
+    }
+
     /// Why there are no samples.
     pub fn cause(&self) -> Option<String> {
         match self {
-            Self::Each(_) | Self::Medians(_) | Self::Bytes(_) => None,
             Self::Error(why) => Some(format!("failed: {why}")),
             Self::NotCompared(why) => Some(format!("not compared: {why}")),
+            _ => None,
         }
     }
 
@@ -135,25 +139,25 @@ impl Run {
     fn check(&self) -> Result<(), String> {
         let mut seen = std::collections::BTreeSet::new();
         for Timed { work, outcome, baseline } in &self.cases {
-            let name = work.name();
-            if !seen.insert(work.key()) {
-                return Err(format!("the case '{name}' is there twice, must be there once"));
+            let failed = |why: &str| Err(format!("the case '{}' {why}", work.name()));
+            if !seen.insert(work.name()) {
+                return failed("is there twice, must be there once");
             }
             if work.bytes == 0 {
-                return Err(format!("the case '{name}' has 0 bytes, must move at least one"));
+                return failed("has 0 bytes, must move at least one");
             }
             match outcome {
                 Outcome::Each(samples) | Outcome::Medians(samples) if samples.is_empty() => {
-                    return Err(format!("the case '{name}' has no samples, must have at least one"));
+                    return failed("has no samples, must have at least one");
                 }
                 Outcome::Error(why) | Outcome::NotCompared(why) if why.trim().is_empty() => {
-                    return Err(format!("the failed case '{name}' has no error, must have one"));
+                    return Err(format!("the failed case '{}' has no error, must have one", work.name()));
                 }
                 _ => {}
             }
             let mut times = outcome.samples().iter().chain(baseline);
             if let Some(wrong) = times.find(|value| !value.is_finite() || **value <= 0.0) {
-                return Err(format!("the case '{name}' has a time of {wrong:e}, must be microseconds above 0"));
+                return failed(&format!("has a time of {wrong:e}, must be microseconds above 0"));
             }
         }
         Ok(())
@@ -164,14 +168,20 @@ impl Run {
         self.planned.saturating_sub(self.cases.len() + self.outputs.len())
     }
 
-    pub fn failures(&self) -> usize {
-        self.outcomes().filter(|outcome| outcome.is_failure()).count()
-    }
-
     /// Those of cases, then those of outputs.
     pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
         let outputs = self.outputs.values().map(|output| &output.written);
         self.cases.iter().map(|timed| &timed.outcome).chain(outputs)
+    }
+
+    /// All text that a report shows.
+    pub fn texts(&mut self) -> Vec<&mut String> {
+        let Machine { tool, commit, device, driver, clocks, host, operating_system, date, command } = &mut self.machine;
+        let mut texts = vec![tool, commit, device, driver, clocks, host, operating_system, date, command];
+        texts.extend([&mut self.label, &mut self.timing, &mut self.suite]);
+        texts.extend(&mut self.notes);
+        texts.extend(self.cases.iter_mut().flat_map(|timed| [&mut timed.work.case, &mut timed.work.data_type]));
+        texts
     }
 
     pub fn to_json(&self) -> Result<String, String> {

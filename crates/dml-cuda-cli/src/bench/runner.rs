@@ -5,29 +5,20 @@ mod onnxruntime;
 mod own;
 mod transcript;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use serde::Deserialize;
+
+use super::job::{Job, Wanted};
 use super::process::{self, Ended};
 use super::run::Outcome;
-use super::suite::{self, Job, Tier, Wanted};
-
-/// What a user asks of the runner.
-pub struct Asked {
-    /// `onnxruntime`, or a program that prints DxDispatch's lines. This program if there is none.
-    pub runner: Option<PathBuf>,
-    pub adapter: Option<String>,
-    pub cold_l2: bool,
-    pub provider: Option<String>,
-    pub python: Option<PathBuf>,
-    pub library: Option<PathBuf>,
-    pub samples: u32,
-    pub timeout: Duration,
-}
+use crate::options::{Bench, Tier};
 
 /// What ran a case. Empty strings if unknown.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct Device {
     pub name: String,
     pub driver: String,
@@ -38,7 +29,9 @@ pub struct Device {
     pub timing: String,
 }
 
+#[derive(Default)]
 pub struct Answer {
+    /// As it was found: [`Runner::describe`] tells more.
     pub device: Device,
     /// Nothing if the runner cannot be asked for this, which a note tells: that is no failure.
     pub outcome: Option<Outcome>,
@@ -49,34 +42,20 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
-impl Answer {
-    fn new(device: Device, outcome: Outcome, dispatches: u32) -> Self {
-        Self { device, outcome: Some(outcome), dispatches, baseline: None, notes: Vec::new() }
-    }
-}
-
 pub trait Runner {
     /// Name and version.
     fn tool(&self) -> String;
 
-    fn commit(&self) -> String {
-        String::new()
-    }
-
-    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job> {
-        suite::jobs(tier, wanted)
-    }
-
-    /// The id of the jobs.
-    fn suite(&self, tier: Tier) -> String {
-        tier.id()
-    }
+    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job>;
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String>;
+
+    /// All that is known of a device. It is asked once, after a case has run: an idle GPU lowers its clocks.
+    fn describe(&self, found: Device) -> Device;
 }
 
 /// The runner that is asked for, if it starts.
-pub fn start(asked: Asked) -> Result<Box<dyn Runner>, String> {
+pub fn start(asked: &Bench) -> Result<Box<dyn Runner + '_>, String> {
     let is_onnx = asked.runner.as_deref() == Some(Path::new("onnxruntime"));
     if !is_onnx && (asked.provider.is_some() || asked.python.is_some() || asked.library.is_some()) {
         return Err(
@@ -86,7 +65,7 @@ pub fn start(asked: Asked) -> Result<Box<dyn Runner>, String> {
     Ok(match &asked.runner {
         None => Box::new(own::Own::start(asked)?),
         Some(_) if is_onnx => Box::new(onnxruntime::OnnxRuntime::start(asked)?),
-        Some(_) => Box::new(dxdispatch::DxDispatch::start(asked)?),
+        Some(program) => Box::new(dxdispatch::DxDispatch::start(program, asked)?),
     })
 }
 
@@ -108,10 +87,10 @@ fn output(folder: &Path, job: &Job) -> Result<Outcome, String> {
 }
 
 /// Runs a program in a folder, with an adapter.
-fn run(command: &mut Command, folder: &Path, arguments: &[String], asked: &Asked) -> Result<Ended, String> {
+fn run(command: &mut Command, folder: &Path, arguments: &[String], asked: &Bench) -> Result<Ended, String> {
     command.current_dir(folder).args(arguments);
     if let Some(adapter) = &asked.adapter {
         command.args(["-a", adapter]);
     }
-    process::run(command, asked.timeout)
+    process::run(command, Duration::from_secs(asked.timeout.into()))
 }

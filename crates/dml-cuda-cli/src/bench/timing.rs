@@ -1,55 +1,58 @@
 //! `dml-cuda bench`: times cases, each in a process of its own, and writes the run case by case.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
+use super::job::{Job, Task};
 use super::machine;
 use super::progress::Progress;
-use super::run::{Outcome, Output, Run, Timed, SCHEMA};
-use super::runner::{self, Answer, Asked, Device};
-use super::suite::{Job, Tier};
+use super::run::{Machine, Outcome, Output, Run, Timed, SCHEMA};
+use super::runner::{self, Answer, Device};
+use super::suite;
+use super::work::Work;
+use crate::options::Bench;
 use crate::out::{self, complain, say};
 use crate::whole_file;
 
-pub struct Options {
-    /// `-` is standard output.
-    pub to: PathBuf,
-    pub overwrite: bool,
-    pub tier: Tier,
-    /// Cases whose names hold this.
-    pub only: Option<String>,
-    pub asked: Asked,
-}
-
-pub fn run(options: Options) -> Result<ExitCode, String> {
-    let Options { to, overwrite, tier, only, asked } = options;
-    let mut file = RunFile::new(&to, overwrite)?;
-    let samples = asked.samples;
-    let mut runner = runner::start(asked)?;
-    let jobs = runner.jobs(tier, &|name| only.as_ref().is_none_or(|only| name.contains(only.as_str())));
+pub fn run(options: &Bench) -> Result<ExitCode, String> {
+    let mut file = RunFile::new(&options.output, options.overwrite)?;
+    let mut runner = runner::start(options)?;
+    let only = options.only.as_deref().unwrap_or_default();
+    let jobs = runner.jobs(options.tier, &|name| name.contains(only));
     if jobs.is_empty() {
-        let only = only.unwrap_or_default();
         return Err(format!("--only '{only}' is in the name of no case that this runner times"));
     }
     let mut machine = machine::host();
-    (machine.tool, machine.commit) = (runner.tool(), runner.commit());
-    let suite = runner.suite(tier);
+    machine.tool = runner.tool();
+    if options.runner.is_none() {
+        machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
+    }
+    let suite = if options.cold_l2 { suite::id("cold") } else { suite::id_of(options.tier) };
+    let samples = options.samples;
     let mut run = Run { schema: SCHEMA, suite, machine, samples, planned: jobs.len(), ..Run::default() };
-    let mut progress = Progress::new(jobs.len());
+    let progress = Progress::new(jobs.len());
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
+    let mut device = None;
     for job in &jobs {
         progress.begins(&job.name);
         let answer = runner.answer(job).and_then(|answer| {
-            set_device(&mut run, &answer.device)?;
+            let first = device.get_or_insert_with(|| answer.device.name.clone());
+            if *first != answer.device.name {
+                return Err(format!("it ran on {}, must run on {first} as the cases before it", answer.device.name));
+            }
             Ok(answer)
         });
-        if let Err(error) = &answer {
-            let times = failures.entry(error.clone()).or_default();
-            *times += 1;
-            // The same error of several cases is printed once.
-            if *times == 1 {
-                progress.warn(&format!("{}: {error}", job.name));
+        match &answer {
+            Ok(answer) if run.machine.device.is_empty() => describe(&mut run, runner.describe(answer.device.clone())),
+            Ok(_) => {}
+            Err(error) => {
+                let times = failures.entry(error.clone()).or_default();
+                *times += 1;
+                // The same error of several cases is printed once.
+                if *times == 1 {
+                    progress.warn(&format!("{}: {error}", job.name));
+                }
             }
         }
         add(&mut run, job, answer);
@@ -60,8 +63,37 @@ pub fn run(options: Options) -> Result<ExitCode, String> {
     for (error, times) in failures.iter().filter(|(_, times)| **times > 1) {
         complain!("WARNING: {} more cases failed in the same way: {error}", times - 1);
     }
-    drop(runner);
     ended(&run, &file)
+}
+
+/// Puts the device into the run.
+fn describe(run: &mut Run, Device { name, driver, clocks, timing, .. }: Device) {
+    run.label = format!("{} on {name}", run.machine.tool);
+    run.timing = timing;
+    run.machine = Machine { device: name, driver, clocks, ..std::mem::take(&mut run.machine) };
+}
+
+/// Puts an answer into the run.
+fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
+    let answer = answer.unwrap_or_else(|error| Answer {
+        outcome: Some(Outcome::Error(error)),
+        dispatches: job.work.dispatches,
+        ..Answer::default()
+    });
+    for note in answer.notes.into_iter().filter(|note| !note.is_empty()) {
+        if !run.notes.contains(&note) {
+            run.notes.push(note);
+        }
+    }
+    let work = Work { dispatches: answer.dispatches, ..job.work.clone() };
+    match answer.outcome {
+        None => run.planned -= 1,
+        Some(written) if job.is_output() => {
+            let expected_to_differ = matches!(job.task, Task::Output { over_long: true, .. });
+            run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
+        }
+        Some(outcome) => run.cases.push(Timed { work, outcome, baseline: answer.baseline }),
+    }
 }
 
 fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
@@ -69,66 +101,21 @@ fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
         return Err("nothing was timed: every case failed".to_owned());
     }
     let count = |is_wanted: fn(&&Outcome) -> bool| run.outcomes().filter(is_wanted).count();
-    let cases = count(|outcome| !outcome.samples().is_empty());
+    let cases = count(|outcome| outcome.has_samples());
     let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
-    let failed = run.failures();
+    let failed = count(|outcome| outcome.is_failure());
     if file.is_stdout() {
         let text = run.to_json()?;
         out::with(|out| out.write_all(text.as_bytes()))?;
     } else {
-        say!(
-            "Run '{}' written to '{}': {cases} cases, {outputs} outputs, {failed} failed",
-            run.label,
-            file.path.display()
-        )?;
+        let (label, path) = (&run.label, file.path.display());
+        say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn has_figures(run: &Run) -> bool {
     run.outcomes().any(|outcome| matches!(outcome, Outcome::Each(_) | Outcome::Medians(_) | Outcome::Bytes(_)))
-}
-
-/// Puts an answer into the run.
-fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
-    let (mut work, mut baseline) = (job.work.clone(), None);
-    let outcome = match answer {
-        Ok(answer) => {
-            (work.dispatches, baseline) = (answer.dispatches, answer.baseline);
-            let notes = answer.notes.into_iter().filter(|note| !note.is_empty());
-            notes.for_each(|note| {
-                if !run.notes.contains(&note) {
-                    run.notes.push(note);
-                }
-            });
-            answer.outcome
-        }
-        Err(error) => Some(Outcome::Error(error)),
-    };
-    match outcome {
-        None => run.planned -= 1,
-        Some(written) if job.is_output() => {
-            let expected_to_differ = job.is_expected_to_differ();
-            run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
-        }
-        Some(outcome) => run.cases.push(Timed { work, outcome, baseline }),
-    }
-}
-
-/// All cases must run on one device.
-fn set_device(run: &mut Run, found: &Device) -> Result<(), String> {
-    let machine = &mut run.machine;
-    if machine.device.is_empty() {
-        run.label = format!("{} on {}", machine.tool, found.name);
-        machine.device.clone_from(&found.name);
-        machine.driver.clone_from(&found.driver);
-        machine.clocks.clone_from(&found.clocks);
-        run.timing.clone_from(&found.timing);
-    }
-    if run.machine.device == found.name {
-        return Ok(());
-    }
-    Err(format!("it ran on {}, must run on {} as the cases before it", found.name, run.machine.device))
 }
 
 /// The file of a run, and the bytes that this process wrote there.
@@ -157,18 +144,17 @@ impl<'a> RunFile<'a> {
             return Ok(());
         }
         let failed = |error: String| format!("{}: {error}", self.path.display());
-        let text = run.to_json()?;
-        match &self.written {
-            None => whole_file::write_result(self.path, text.as_bytes(), self.overwrite).map_err(failed)?,
-            Some(written) if std::fs::read_to_string(self.path).is_ok_and(|there| there == *written) => {
-                whole_file::write_result(self.path, text.as_bytes(), true).map_err(failed)?;
-            }
+        let is_there = |text: &String| std::fs::read_to_string(self.path).is_ok_and(|there| there == *text);
+        let overwrite = match &self.written {
+            None => self.overwrite,
+            Some(written) if is_there(written) => true,
             Some(_) => {
-                return Err(failed(
-                    "another process changed it, must be written by one bench at a time; it stays".to_owned(),
-                ))
+                let why = "another process changed it, must be written by one bench at a time; it stays";
+                return Err(failed(why.to_owned()));
             }
-        }
+        };
+        let text = run.to_json()?;
+        whole_file::write_result(self.path, text.as_bytes(), overwrite).map_err(failed)?;
         self.written = Some(text);
         Ok(())
     }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Bytes of the plain work by whose rate floors are computed.
+pub const LARGE_BASELINE: u64 = 512 << 20;
+
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Work {
     pub case: String,
@@ -14,15 +17,8 @@ pub struct Work {
     pub dispatches: u32,
 }
 
-/// What two runs share of a case.
-pub type Key = (Mode, String, String);
-
 impl Work {
-    pub fn key(&self) -> Key {
-        (self.mode, self.case.clone(), self.data_type.clone())
-    }
-
-    /// Case, type and mode.
+    /// Case, type and mode, which two runs share.
     pub fn name(&self) -> String {
         format!("{}, {}, {}", self.case, self.data_type, self.mode.name())
     }

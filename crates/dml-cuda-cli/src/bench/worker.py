@@ -102,27 +102,22 @@ def wrong_range(inputs, found):
     data_type, (start, delta) = found.dtype, (inputs["start"], inputs["delta"])
     exact = data_type.kind == "i"
     computing = np.dtype("int64" if exact else "float64")
-    start_there, delta_there = start.astype(computing), delta.astype(computing)
-    first, is_sum, last = None, not exact, start
-    for begin in range(0, found.size, CHUNK):
+
+    def wrong_part(begin):
         part = found[begin : begin + CHUNK]
-        steps = np.arange(begin, begin + part.size, dtype=computing) * delta_there
-        required = start_there + steps
-        if exact:
-            differs = part != required.astype(data_type)
-        else:
-            unit = np.spacing(np.maximum(np.abs(steps), np.abs(start_there)).astype(data_type)).astype(computing)
-            differs = ~(np.abs(part.astype(computing) - required) <= unit)
-        if first is None:
-            # All elements behind this part that differ are counted, too.
-            first = difference(differs, part, required.astype(data_type), begin)
-        if is_sum:
-            sums = np.full(part.size + (begin > 0), delta, data_type)
-            sums[0] = last
-            sums = np.add.accumulate(sums, dtype=data_type)[int(begin > 0) :]
-            is_sum, last = np.array_equal(sums, part), sums[-1]
-    drifts = "the kernel adds delta repeatedly, as ONNX's own function of Range does, so that its values drift"
-    return (None, drifts) if first and is_sum else (first, None)
+        steps = np.arange(begin, begin + part.size, dtype=computing) * delta.astype(computing)
+        required = start.astype(computing) + steps
+        larger = np.maximum(np.abs(steps), np.abs(start.astype(computing))).astype(data_type)
+        is_near = part == required if exact else np.abs(part.astype(computing) - required) <= np.spacing(larger)
+        return difference(~is_near, part, required.astype(data_type), begin)
+
+    failed = next(filter(None, map(wrong_part, range(0, found.size, CHUNK))), None)
+    if failed and not exact:
+        sums = np.full(found.size, delta, data_type)
+        sums[0] = start
+        if np.array_equal(np.add.accumulate(sums, dtype=data_type), found):
+            return None, "the kernel adds delta repeatedly, as ONNX's own function of Range does, so that its values drift"
+    return failed, None
 
 
 def difference(differs, found, required, begin=0):

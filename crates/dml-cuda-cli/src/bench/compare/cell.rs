@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use crate::bench::run::{Run, Timed};
-use crate::bench::statistics::{ratio, Quartiles, FEW};
-use crate::bench::suite::LARGE_BASELINE;
-use crate::bench::work::Mode;
+use crate::bench::statistics::{median, noise, ratio, FEW};
+use crate::bench::work::{Mode, Work, LARGE_BASELINE};
 
 /// Taken for the noise of a case with few values, as a logarithm.
 const FEW_NOISE: f64 = 0.10;
@@ -51,55 +50,48 @@ pub enum Status {
 }
 
 impl Status {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Same => "SAME",
-            Self::Faster => "FASTER",
-            Self::Slower => "SLOWER",
-            Self::Unsure => "UNSURE",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_uppercase()
     }
 }
 
 pub fn cell(timed: &Timed, run: &Run) -> Cell {
-    let quartiles = Quartiles::of(timed.outcome.samples());
+    let (work, samples) = (&timed.work, timed.outcome.samples());
+    let median = median(samples);
     Cell {
-        dispatches: timed.work.dispatches,
-        samples: timed.outcome.samples().len(),
-        median: quartiles.median,
-        noise: (timed.outcome.samples().len() > 1).then(|| quartiles.noise()),
-        gigabytes_per_second: timed.work.bytes as f64 / quartiles.median / 1e3,
-        of_baseline: baseline_microseconds(timed, run).map(|baseline| baseline / quartiles.median),
-        of_floor: floor_microseconds(timed, run).map(|floor| floor / quartiles.median),
+        dispatches: work.dispatches,
+        samples: samples.len(),
+        median,
+        noise: (samples.len() > 1).then(|| noise(samples)),
+        gigabytes_per_second: work.bytes as f64 / median / 1e3,
+        of_baseline: timed.baseline.or_else(|| baseline_microseconds(work, run)).map(|baseline| baseline / median),
+        of_floor: floor_microseconds(work, run).map(|floor| floor / median),
     }
 }
 
-/// Microseconds of the case's own baseline, or of its bytes at the rate of the plain work of the nearest size in the same run.
-fn baseline_microseconds(timed: &Timed, run: &Run) -> Option<f64> {
-    if timed.baseline.is_some() {
-        return timed.baseline;
-    }
-    let distance = |baseline: &&Timed| (baseline.work.bytes as f64 / timed.work.bytes as f64).ln().abs();
-    let nearest = baselines(timed, run).min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+/// Microseconds of the bytes at the rate of the plain work of the nearest size in the same run.
+fn baseline_microseconds(work: &Work, run: &Run) -> Option<f64> {
+    let distance = |baseline: &&Timed| (baseline.work.bytes as f64 / work.bytes as f64).ln().abs();
+    let nearest = baselines(work, run).min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     // Plain work of a quite other size says nothing: short work is bound by other things.
-    let near = distance(&nearest) <= 4f64.ln() || timed.work.bytes > nearest.work.bytes;
-    near.then(|| at_rate_of(nearest, timed.work.bytes))
+    let near = distance(&nearest) <= 4f64.ln() || work.bytes > nearest.work.bytes;
+    near.then(|| at_rate_of(nearest, work.bytes))
 }
 
-/// Microseconds of the case's bytes at the rate of plain work on 512 MiB.
-fn floor_microseconds(timed: &Timed, run: &Run) -> Option<f64> {
-    let moved = if timed.work.mode == Mode::Fill { LARGE_BASELINE } else { 2 * LARGE_BASELINE };
-    let large = baselines(timed, run).find(|baseline| baseline.work.bytes == moved)?;
-    (timed.work.bytes >= LEAST_FLOOR_BYTES).then(|| at_rate_of(large, timed.work.bytes))
+/// Microseconds of the bytes at the rate of plain work on 512 MiB.
+fn floor_microseconds(work: &Work, run: &Run) -> Option<f64> {
+    let moved = if work.mode == Mode::Fill { LARGE_BASELINE } else { 2 * LARGE_BASELINE };
+    let large = baselines(work, run).find(|baseline| baseline.work.bytes == moved)?;
+    (work.bytes >= LEAST_FLOOR_BYTES).then(|| at_rate_of(large, work.bytes))
 }
 
-fn baselines<'a>(timed: &Timed, run: &'a Run) -> impl Iterator<Item = &'a Timed> {
-    let mode = timed.work.mode.baseline();
-    run.cases.iter().filter(move |baseline| baseline.work.mode == mode && !baseline.outcome.samples().is_empty())
+fn baselines<'a>(work: &Work, run: &'a Run) -> impl Iterator<Item = &'a Timed> {
+    let mode = work.mode.baseline();
+    run.cases.iter().filter(move |timed| timed.work.mode == mode && timed.outcome.has_samples())
 }
 
 fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
-    Quartiles::of(baseline.outcome.samples()).median * bytes as f64 / baseline.work.bytes as f64
+    median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }
 
 /// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE. Of few values the noise is not known: what
@@ -108,14 +100,11 @@ pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
     let (speed_up, (low, high)) = ratio(a, b);
     let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };
     let least = unknown.max(1.0 + threshold / 100.0);
-    let status = if low > least {
-        Status::Faster
-    } else if high < 1.0 / least {
-        Status::Slower
-    } else if low >= 1.0 / least && high <= least {
-        Status::Same
-    } else {
-        Status::Unsure
+    let status = match (low, high) {
+        _ if low > least => Status::Faster,
+        _ if high < 1.0 / least => Status::Slower,
+        _ if low >= 1.0 / least && high <= least => Status::Same,
+        _ => Status::Unsure,
     };
     Change { speed_up, interval: (low / unknown, high * unknown), status }
 }

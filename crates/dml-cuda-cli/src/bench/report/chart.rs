@@ -2,11 +2,10 @@
 
 use maud::{html, Markup};
 
-use crate::bench::compare::{letter, Comparison, Mean};
+use crate::bench::compare::{letter, Comparison, Group, Mean};
+use crate::bench::numbers::{counted, interval, percent, significant};
 
-use super::{percent, significant};
-
-/// Fill colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark page.
+/// Colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark page.
 const RUNS: [(&str, &str); 8] = [
     ("#1F6FC5", "#6FB1FF"),
     ("#F2A65A", "#FFC78F"),
@@ -26,109 +25,91 @@ const LEFT: f64 = 36.0;
 const RIGHT: f64 = 120.0;
 const BAR: f64 = 22.0;
 
-/// Style rules for dark pages.
-pub fn dark_style() -> String {
-    let colours = RUNS.into_iter().chain([INK, FAINT, PAPER]);
-    let rule =
-        |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
-    colours.map(rule).collect()
-}
-
-/// A bar: its run, its value, and how the value reads.
-struct Bar {
-    run: usize,
-    mean: Mean,
-    text: String,
-}
-
 /// Speed-ups over the first run, or of one run how near it is to its baseline.
-pub fn groups(comparison: &Comparison) -> String {
+pub fn chart(comparison: &Comparison) -> String {
     let several = comparison.runs.len() > 1;
-    let bar = |run: usize, mean: Mean| {
-        let text = if several { format!("{} ×", significant(mean.mean, 3)) } else { percent(mean.mean) };
-        Bar { run, mean, text }
-    };
-    let groups: Vec<(String, Vec<Bar>)> = comparison
-        .groups
-        .iter()
-        .map(|group| {
-            let means = if several { &group.speed_ups } else { &group.of_baseline };
-            let bars = means.iter().enumerate().filter_map(|(n, mean)| Some(bar(n + usize::from(several), (*mean)?)));
-            let mut bars: Vec<Bar> = bars.collect();
-            if several && !bars.is_empty() {
-                bars.insert(0, bar(0, Mean { cases: 0, mean: 1.0, interval: (1.0, 1.0) }));
-            }
-            (group.name.clone(), bars)
-        })
-        .filter(|(_, bars): &(String, Vec<Bar>)| !bars.is_empty())
-        .collect();
-    let title = match several {
-        true => format!("Speed compared with {}; a longer bar is faster", letter(0)),
-        false => "Share of the baseline's speed".to_owned(),
-    };
-    draw(comparison, &title, &groups, several)
-}
-
-fn draw(comparison: &Comparison, title: &str, groups: &[(String, Vec<Bar>)], several: bool) -> String {
-    let ends = groups.iter().flat_map(|(_, bars)| bars).map(|bar| bar.mean.interval.1);
+    let all = comparison.groups.iter().map(|group| (&group.name, bars(group, several)));
+    let groups: Vec<(&String, Vec<(usize, Mean)>)> = all.filter(|(_, bars)| !bars.is_empty()).collect();
+    let ends = groups.iter().flat_map(|(_, bars)| bars).map(|(_, mean)| mean.interval.1);
     let most = ends.fold(1.0f64, f64::max).min(1e6);
-    let x = |value: f64| LEFT + (value / most).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT);
+    let x = |value: f64| round(LEFT + (value / most).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT));
+    let (title, one) = match several {
+        true => ("Speed compared with A; a longer bar is faster", "1 ×"),
+        false => ("Share of the baseline's speed", "100 %"),
+    };
     let mut body = String::new();
     let mut add = |element: Markup| body.push_str(&(element.into_string() + "\n"));
-    let text = |(x, y): (f64, f64), size: u32, weight: &str, text: &str| {
-        html! { text x=(round(x)) y=(round(y)) font-family="system-ui, sans-serif" font-size=(size) font-weight=(weight) fill=(INK.0) { (text) } }
-    };
     let mut y = 26.0;
     add(text((8.0, y), 20, "600", title));
     for (run, summary) in comparison.runs.iter().enumerate() {
         y += 24.0;
         let label = if several { format!("{}: {}", letter(run), summary.label) } else { summary.label.clone() };
-        add(html! { rect x="8" y=(round(y - 13.0)) width="16" height="16" fill=(RUNS[run].0) stroke=(INK.0) {} });
+        add(html! { rect x="8" y=(y - 13.0) width="16" height="16" fill=(RUNS[run].0) stroke=(INK.0) {} });
         add(text((LEFT, y), 16, "400", &clipped(&label, 66)));
     }
-    let begin = y + 16.0;
-    for (name, bars) in groups {
+    let at_one = x(1.0);
+    for (name, bars) in &groups {
         y += 38.0;
-        add(text((8.0, y), 18, "600", name));
-        for Bar { run, mean, text: value } in bars {
+        let end = y + (BAR + 6.0) * bars.len() as f64 + 9.0;
+        add(html! {
+            (text((8.0, y), 18, "600", name))
+            line x1=(at_one) y1=(y + 6.0) x2=(at_one) y2=(end) stroke=(FAINT.0) stroke-width="2" {}
+        });
+        for &(run, mean) in bars {
             y += BAR + 6.0;
-            let to = x(mean.mean);
-            let middle = round(y - BAR / 2.0 + 3.0);
-            let tip = format!(
-                "{}: {value}, {} to {}, {} cases",
-                comparison.runs[*run].label,
-                significant(mean.interval.0, 3),
-                significant(mean.interval.1, 3),
-                mean.cases
-            );
+            let value = if several { format!("{} ×", significant(mean.mean, 3)) } else { percent(mean.mean) };
+            let (label, cases) = (&comparison.runs[run].label, counted(mean.cases, "case"));
+            let tip = format!("{label}: {value}, {}, {cases}", interval(mean.interval));
+            let [to, low, high] = [mean.mean, mean.interval.0, mean.interval.1].map(x);
+            let (top, middle, width) = (y - BAR + 3.0, y - BAR / 2.0 + 3.0, round(to - LEFT).max(2.0));
             add(html! {
-                rect x=(LEFT) y=(round(y - BAR + 3.0)) width=(round((to - LEFT).max(2.0))) height=(BAR) fill=(RUNS[*run].0) stroke=(INK.0) { title { (tip) } }
+                rect x=(LEFT) y=(top) width=(width) height=(BAR) fill=(RUNS[run].0) stroke=(INK.0) { title { (tip) } }
+                @if high > low { line x1=(low) y1=(middle) x2=(high) y2=(middle) stroke=(INK.0) stroke-width="3" {} }
+                @if several { (text((8.0, y), 18, "400", &letter(run).to_string())) }
+                (text((to.max(high) + 8.0, y), 18, "600", &value))
             });
-            let [low, high] = [mean.interval.0, mean.interval.1].map(x).map(round);
-            if high > low {
-                add(html! { line x1=(low) y1=(middle) x2=(high) y2=(middle) stroke=(INK.0) stroke-width="3" {} });
-            }
-            if several {
-                add(text((8.0, y), 18, "400", &letter(*run).to_string()));
-            }
-            add(text((to.max(high) + 8.0, y), 18, "600", value));
         }
     }
     if groups.is_empty() {
         y += 38.0;
         add(text((8.0, y), 18, "400", "no case has this figure"));
     }
-    let end = round(y + 12.0);
-    let one = round(x(1.0));
-    add(
-        html! { line x1=(one) y1=(round(begin)) x2=(one) y2=(end) stroke=(FAINT.0) stroke-width="2" stroke-dasharray="6 4" {} },
-    );
-    add(text((x(1.0) - 10.0, y + 32.0), 16, "400", if several { "1 ×" } else { "100 %" }));
-    let height = round(y + 44.0);
+    add(text((at_one - 10.0, y + 32.0), 16, "400", one));
+    let (height, dark, paper) = (y + 44.0, dark_style(), PAPER.0);
     let label = html! { (title) }.into_string();
     format!(
-        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{label}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n{body}</svg>\n"
+        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{label}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
+        <style>@media screen and (prefers-color-scheme: dark) {{ {dark}}}</style>\n\
+        <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
     )
+}
+
+/// The means of a group that are drawn, with their runs.
+fn bars(group: &Group, several: bool) -> Vec<(usize, Mean)> {
+    if !several {
+        return group.of_baseline.iter().flatten().map(|mean| (0, *mean)).collect();
+    }
+    let others = group.speed_ups.iter().enumerate().filter_map(|(n, mean)| Some((n + 1, (*mean)?)));
+    let first = (0, Mean { cases: 0, mean: 1.0, interval: (1.0, 1.0) });
+    let bars: Vec<(usize, Mean)> = std::iter::once(first).chain(others).collect();
+    if bars.len() > 1 {
+        bars
+    } else {
+        Vec::new()
+    }
+}
+
+fn text((x, y): (f64, f64), size: u32, weight: &str, text: &str) -> Markup {
+    let family = "system-ui, sans-serif";
+    html! { text x=(round(x)) y=(y) font-family=(family) font-size=(size) font-weight=(weight) fill=(INK.0) { (text) } }
+}
+
+/// Style rules for dark pages.
+fn dark_style() -> String {
+    let colours = RUNS.into_iter().chain([INK, FAINT, PAPER]);
+    let rule =
+        |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
+    colours.map(rule).collect()
 }
 
 fn round(value: f64) -> f64 {
@@ -139,18 +120,5 @@ fn clipped(text: &str, most: usize) -> String {
     match text.chars().nth(most) {
         Some(_) => text.chars().take(most - 1).collect::<String>().trim_end().to_owned() + "…",
         None => text.to_owned(),
-    }
-}
-
-/// The chart with its own background and colours, as a file.
-pub fn standing_alone(svg: &str) -> String {
-    let style = format!(
-        "\n<style>@media (prefers-color-scheme: dark) {{ {}}}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
-        dark_style(),
-        PAPER.0
-    );
-    match svg.find('>') {
-        Some(end) => format!("{}{style}{}", &svg[..=end], &svg[end + 1..]),
-        None => svg.to_owned(),
     }
 }

@@ -2,14 +2,13 @@
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
-use crate::bench::compare::{letter, Comparison};
-use crate::bench::run::{Outcome, Run};
-
-use super::{chart, header, of_row, text};
+use super::chart;
+use super::tables::{self, Table, NAMES};
+use crate::bench::compare::Comparison;
 
 const STYLE: &str = include_str!("page.css");
 
-pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
+pub fn page(comparison: &Comparison) -> String {
     let labels: Vec<&str> = comparison.runs.iter().map(|run| run.label.as_str()).collect();
     let several = labels.len() > 1;
     let title = match labels.as_slice() {
@@ -25,14 +24,14 @@ pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(format!("@media screen and (prefers-color-scheme: dark) {{ {} }}", chart::dark_style()))) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
-                @for warning in text::warnings(comparison) { p.warning { (warning) } }
+                @for warning in tables::warnings(comparison) { p.warning { (warning) } }
                 h1 { (title) }
-                figure { (PreEscaped(chart::groups(comparison))) }
+                figure { (PreEscaped(chart::chart(comparison))) }
                 h2 { "Groups of cases" }
-                (table(text::groups(comparison)))
+                (table("", tables::groups(comparison), usize::MAX))
                 p {
                     "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same run, over the time of the case. "
                     @if several {
@@ -41,89 +40,35 @@ pub fn page(comparison: &Comparison, runs: &[Run]) -> String {
                         (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. Fewer than 7 values have their range as the interval, and 10 % as the least threshold."
                     }
                 }
-                ul { @for line in text::outputs(comparison) { li { (line) } } }
+                ul { @for line in tables::outputs(comparison) { li { (line) } } }
                 h2 { "What ran" }
-                (machines(comparison, runs))
+                (table("machines", tables::machines(comparison), usize::MAX))
                 @if !comparison.not_compared.is_empty() {
                     h2 { "Not compared" }
                     ul { @for why in &comparison.not_compared { li { (why) } } }
                 }
                 h2 { "All cases" }
                 p { "µs: the median of a dispatch. Noise: (q75 − q25) / median. GB/s: the least bytes that the work must move, over the time." }
-                (cases(comparison))
+                (table("", tables::cases(comparison), NAMES.len() - 1))
             }
         }
     };
     page.into_string() + "\n"
 }
 
-/// The first line has the columns' names.
-fn table(rows: Vec<Vec<String>>) -> Markup {
-    let (names, rows) = rows.split_first().map(|(names, rows)| (names.clone(), rows.to_vec())).unwrap_or_default();
-    html! {
-        div.wide { table {
-            thead { tr { @for name in names { th { (name) } } } }
-            tbody { @for row in rows { tr { @for cell in row { td { (cell) } } } } }
-        } }
-    }
-}
-
-fn machines(comparison: &Comparison, runs: &[Run]) -> Markup {
-    let facts: Vec<_> = comparison.runs.iter().map(text::facts).collect();
-    let sampled: Vec<String> = runs.iter().map(sampling).collect();
-    html! {
-        div.wide.machines { table {
-            thead { tr { th { } @for (n, run) in comparison.runs.iter().enumerate() { th { (letter(n)) ": " (run.label) } } } }
-            tbody {
-                @for n in 0..facts[0].len() {
-                    @if facts.iter().any(|facts| !facts[n].1.is_empty()) {
-                        tr { th scope="row" { (facts[0][n].0) } @for facts in &facts { td { (facts[n].1) } } }
-                    }
-                }
-                tr { th scope="row" { "timing" } @for run in &comparison.runs { td { (run.timing) } } }
-                tr { th scope="row" { "samples" } @for sampled in &sampled { td { (sampled) } } }
-                @if runs.iter().any(|run| !run.notes.is_empty()) {
-                    tr { th scope="row" { "notes" } @for run in &comparison.runs { td { @for note in &run.notes { p { (note) } } } } }
-                }
-            }
-        } }
-    }
-}
-
-/// How many samples the cases have.
-fn sampling(run: &Run) -> String {
-    let range = |is_wanted: fn(&Outcome) -> bool, what: &str| {
-        let counts =
-            run.cases.iter().filter(|timed| is_wanted(&timed.outcome)).map(|timed| timed.outcome.samples().len());
-        match (counts.clone().min(), counts.max()) {
-            (Some(least), Some(most)) if least == most => Some(format!("{least} {what} a case")),
-            (Some(least), Some(most)) => Some(format!("{least} to {most} {what} a case")),
-            _ => None,
-        }
+/// Numbers begin in that column.
+fn table(class: &str, rows: Table, numbers: usize) -> Markup {
+    let of_cell = |n: usize, cell: &str| match cell {
+        _ if rows[0][n] == "cause" => Some("failed"),
+        "FASTER" => Some("number faster"),
+        "SLOWER" => Some("number slower"),
+        "UNSURE" => Some("number unsure"),
+        _ => (n >= numbers).then_some("number"),
     };
-    let each = range(|outcome| matches!(outcome, Outcome::Each(_)), "samples");
-    let medians = range(|outcome| matches!(outcome, Outcome::Medians(_)), "medians");
-    each.into_iter().chain(medians).collect::<Vec<_>>().join("; ")
-}
-
-fn cases(comparison: &Comparison) -> Markup {
     html! {
-        div.wide { table {
-            thead { tr { @for name in header(comparison) { th { (name) } } } }
-            tbody { @for row in &comparison.rows { tr {
-                @for (n, cell) in of_row(row).iter().enumerate() { td.number[n > 2] class=[class(cell)] { (cell) } }
-                @let causes = text::causes(comparison, row);
-                @if !causes.is_empty() { td.failed { (causes) } }
-            } } }
+        div.wide { table class=[Some(class).filter(|class| !class.is_empty())] {
+            thead { tr { @for name in &rows[0] { th { (name) } } } }
+            tbody { @for row in &rows[1..] { tr { @for (n, cell) in row.iter().enumerate() { td class=[of_cell(n, cell)] { (cell) } } } } }
         } }
-    }
-}
-
-fn class(cell: &str) -> Option<&'static str> {
-    match cell {
-        "FASTER" => Some("faster"),
-        "SLOWER" => Some("slower"),
-        "UNSURE" => Some("unsure"),
-        _ => None,
     }
 }

@@ -1,36 +1,34 @@
 //! ONNX Runtime as a runner: a Python program that this program holds answers one JSON line for each case.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use super::{Answer, Asked, Device, Runner};
+use super::{Answer, Device, Runner};
+use crate::bench::job::{Job, Task, Wanted};
+use crate::bench::process::MOST_BYTES;
 use crate::bench::run::Outcome;
-use crate::bench::suite::{Job, Task, Tier, Wanted};
 use crate::bench::{machine, onnx};
+use crate::options::{Bench, Tier};
 use crate::out::shown;
 
-const WORKER: &str = include_str!("../worker.py");
-
-/// An answer has no more bytes than this.
-const MOST_BYTES: u64 = 64 << 20;
-
-pub struct OnnxRuntime {
+pub struct OnnxRuntime<'a> {
+    asked: &'a Bench,
     python: PathBuf,
-    asked: Asked,
     settings: Value,
     folder: tempfile::TempDir,
-    process: Option<Worker>,
     hello: Hello,
-    device: Option<Device>,
+    /// None after a case that failed.
+    worker: Option<Worker>,
 }
 
 /// What the worker says of itself.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Hello {
     /// ONNX Runtime's version, and that of the library.
     tool: String,
@@ -45,9 +43,6 @@ enum Said {
     Hello(Hello),
     Failed(String),
     Refused(String),
-    /// The worker does not know it: this runner does.
-    #[serde(skip)]
-    NotCompared(String),
     /// Hexadecimal digits.
     Output(String),
     Timed {
@@ -57,52 +52,117 @@ enum Said {
     },
 }
 
+impl<'a> OnnxRuntime<'a> {
+    pub fn start(asked: &'a Bench) -> Result<Self, String> {
+        let provider = asked.provider.as_ref().ok_or("--provider is not given, must be cuda, cpu, dml or a name")?;
+        let device_id: u32 = asked
+            .adapter
+            .as_deref()
+            .unwrap_or("0")
+            .parse()
+            .map_err(|_| "--adapter is no number, must be that of the provider's device")?;
+        let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        let library = asked.library.as_ref().map(|path| path.canonicalize().map_err(|error| in_file(path, error)));
+        let library = library.transpose()?;
+        let settings =
+            json!({ "provider": provider, "library": library, "device_id": device_id, "samples": asked.samples });
+        let failed = |error: std::io::Error| format!("a temporary folder: {error}");
+        let folder = tempfile::tempdir().map_err(failed)?;
+        std::fs::write(folder.path().join("worker.py"), include_str!("../worker.py")).map_err(failed)?;
+        let mut python = asked.python.clone().unwrap_or(if cfg!(windows) { "python" } else { "python3" }.into());
+        // The worker runs in another folder.
+        if python.components().count() > 1 {
+            python = std::path::absolute(&python).map_err(|error| in_file(&python, error))?;
+        }
+        let (worker, hello) = Worker::start(&python, folder.path(), &settings, asked.timeout)?;
+        Ok(Self { asked, python, settings, folder, hello, worker: Some(worker) })
+    }
+
+    /// Asks one line, of a new process if the last case failed.
+    fn ask(&mut self, question: &Value) -> Result<Said, String> {
+        let timeout = self.asked.timeout;
+        let mut worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => Worker::start(&self.python, self.folder.path(), &self.settings, timeout)?.0,
+        };
+        let said = worker.ask(question, timeout)?;
+        self.worker = Some(worker).filter(|_| !matches!(said, Said::Failed(_)));
+        Ok(said)
+    }
+}
+
+impl Runner for OnnxRuntime<'_> {
+    fn tool(&self) -> String {
+        self.hello.tool.clone()
+    }
+
+    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job> {
+        onnx::jobs(tier, wanted)
+    }
+
+    fn answer(&mut self, job: &Job) -> Result<Answer, String> {
+        let Task::Onnx(model) = &job.task else { return Err("it is no ONNX model".to_owned()) };
+        let mut question = json!(model);
+        question["name"] = json!(job.name);
+        question["type"] = json!(job.work.data_type);
+        question["dispatches"] = json!(job.work.dispatches);
+        let device = Device { name: self.hello.provider.clone(), ..Device::default() };
+        let mut answer =
+            Answer { device, dispatches: 1, notes: vec![self.hello.versions.clone()], ..Answer::default() };
+        let note = |text: &String| format!("{}: {}", job.name, shown(text));
+        answer.outcome = match self.ask(&question) {
+            Ok(Said::Hello(_)) => return Err("the worker answered a question that nobody asked".to_owned()),
+            Ok(Said::Failed(why)) | Err(why) => {
+                if self.hello.provider != "DmlExecutionProvider" || !model.has_features() {
+                    return Err(shown(&why));
+                }
+                let about = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
+                Some(Outcome::NotCompared(format!("{about}: {}", shown(&why))))
+            }
+            Ok(Said::Refused(why)) => {
+                answer.notes.push(note(&why));
+                None
+            }
+            Ok(Said::Output(digits)) => Some(Outcome::Bytes(digits)),
+            Ok(Said::Timed { dispatches, samples, notes }) => {
+                answer.dispatches = dispatches;
+                answer.notes.extend(notes.iter().map(note));
+                Some(Outcome::Each(samples))
+            }
+        };
+        Ok(answer)
+    }
+
+    fn describe(&self, found: Device) -> Device {
+        let id = self.settings["device_id"].to_string();
+        let provider = found.name.trim_end_matches("ExecutionProvider");
+        let nvidia = (provider == "CUDA").then(|| machine::nvidia(&id)).flatten();
+        let [name, driver, clocks] = nvidia.unwrap_or_else(|| {
+            let of = || machine::windows_adapters().map(|adapters| format!(" of: {adapters}")).unwrap_or_default();
+            let name = if provider == "CPU" { provider.to_owned() } else { format!("{provider} device {id}{}", of()) };
+            [name, String::new(), String::new()]
+        });
+        let memory = if self.hello.in_device_memory { "the device's" } else { "the host's" };
+        let timing = format!(
+            "the host's clock around N runs of a session and a wait for the device, divided by N; tensors are in {memory} memory"
+        );
+        Device { name, driver, clocks, timing, ..found }
+    }
+}
+
 struct Worker {
     child: Child,
     input: ChildStdin,
     lines: Receiver<Vec<u8>>,
 }
 
-impl OnnxRuntime {
-    pub fn start(asked: Asked) -> Result<Self, String> {
-        if asked.cold_l2 {
-            return Err("--cold-l2 is given with --runner, must be of this program".to_owned());
-        }
-        let provider = asked.provider.clone().ok_or("--provider is not given, must be cuda, cpu, dml or a name")?;
-        let device_id = match asked.adapter.as_deref().unwrap_or("0").parse::<u32>() {
-            Ok(number) => number,
-            Err(_) => return Err("--adapter is no number, must be that of the provider's device".to_owned()),
-        };
-        let library = match &asked.library {
-            Some(path) => Some(std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?),
-            None => None,
-        };
-        let settings =
-            json!({ "provider": provider, "library": library, "device_id": device_id, "samples": asked.samples });
-        let failed = |error: std::io::Error| format!("a temporary folder: {error}");
-        let folder = tempfile::tempdir().map_err(failed)?;
-        std::fs::write(folder.path().join("worker.py"), WORKER).map_err(failed)?;
-        let mut python = asked.python.clone().unwrap_or(if cfg!(windows) { "python" } else { "python3" }.into());
-        // The worker runs in another folder.
-        if python.components().count() > 1 {
-            python = std::path::absolute(&python).map_err(|error| format!("{}: {error}", python.display()))?;
-        }
-        let hello = Hello::default();
-        let mut runner = Self { python, asked, settings, folder, process: None, hello, device: None };
-        runner.hello = match runner.ask(None)? {
-            Said::Hello(hello) => hello,
-            Said::Failed(why) => return Err(why),
-            _ => return Err("the worker did not say what it is".to_owned()),
-        };
-        Ok(runner)
-    }
-
-    fn worker(&self) -> Result<Worker, String> {
-        let mut command = Command::new(&self.python);
-        command.arg("worker.py").current_dir(self.folder.path());
+impl Worker {
+    /// Starts the process and tells it the settings, to which it answers what it is.
+    fn start(python: &Path, folder: &Path, settings: &Value, timeout: u32) -> Result<(Self, Hello), String> {
+        let mut command = Command::new(python);
+        command.arg("worker.py").current_dir(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let failed = |error: std::io::Error| format!("{} cannot be started: {error}", self.python.display());
-        let mut child = command.spawn().map_err(failed)?;
+        let mut child = command.spawn().map_err(|error| format!("{} cannot be started: {error}", python.display()))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("the worker has no streams".to_owned());
         };
@@ -117,132 +177,33 @@ impl OnnxRuntime {
                 }
             }
         });
-        Ok(Worker { child, input, lines })
+        let mut worker = Self { child, input, lines };
+        match worker.ask(settings, timeout)? {
+            Said::Hello(hello) => Ok((worker, hello)),
+            Said::Failed(why) => Err(why),
+            _ => Err("the worker did not say what it is".to_owned()),
+        }
     }
 
-    /// Asks one line, of a new process if the last one failed. A new one is first told the settings, to which it answers what it is.
-    fn ask(&mut self, question: Option<&Value>) -> Result<Said, String> {
-        if self.process.is_none() {
-            let mut worker = self.worker()?;
-            let hello = self.exchange(&mut worker, &self.settings);
-            self.process = Some(worker);
-            if question.is_none() || !matches!(hello, Ok(Said::Hello(_))) {
-                return hello;
-            }
-        }
-        let (Some(mut worker), Some(question)) = (self.process.take(), question) else {
-            return Err("nothing is asked".to_owned());
-        };
-        let answer = self.exchange(&mut worker, question);
-        match &answer {
-            // After a failure the next case begins in a new process.
-            Ok(Said::Failed(_)) | Err(_) => {
-                let _ = worker.child.kill();
-                let _ = worker.child.wait();
-            }
-            Ok(_) => self.process = Some(worker),
-        }
-        answer
-    }
-
-    fn exchange(&self, worker: &mut Worker, question: &Value) -> Result<Said, String> {
+    fn ask(&mut self, question: &Value, timeout: u32) -> Result<Said, String> {
         // A process that ended answers nothing, which is told below.
-        let _ = writeln!(worker.input, "{question}").and_then(|()| worker.input.flush());
-        match worker.lines.recv_timeout(self.asked.timeout) {
+        let _ = writeln!(self.input, "{question}").and_then(|()| self.input.flush());
+        match self.lines.recv_timeout(Duration::from_secs(timeout.into())) {
             Ok(line) => serde_json::from_slice(&line)
                 .map_err(|error| format!("the worker answered '{}': {error}", shown(&String::from_utf8_lossy(&line)))),
-            Err(RecvTimeoutError::Timeout) => {
-                Err(format!("it took more than {} s, the --timeout", self.asked.timeout.as_secs()))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(format!("it took more than {timeout} s, the --timeout")),
             Err(RecvTimeoutError::Disconnected) => {
-                let status = worker.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
                 Err(format!("the process that ran it ended ({status})"))
             }
         }
     }
-
-    /// Described once, after the first case: an idle GPU lowers its clocks.
-    fn device(&mut self) -> Device {
-        let described = self.device.take().unwrap_or_else(|| self.described());
-        self.device.insert(described).clone()
-    }
-
-    fn described(&self) -> Device {
-        let id = self.settings["device_id"].to_string();
-        let memory = if self.hello.in_device_memory { "the device's" } else { "the host's" };
-        let timing = format!(
-            "the host's clock around N runs of a session and a wait for the device, divided by N; tensors are in {memory} memory"
-        );
-        let provider = self.hello.provider.trim_end_matches("ExecutionProvider");
-        let (name, driver, clocks) = match provider {
-            "CPU" => ("CPU".to_owned(), String::new(), String::new()),
-            "CUDA" => match machine::nvidia(&id) {
-                Some([name, driver, clocks]) => (name, driver, clocks),
-                None => (format!("CUDA device {id}"), String::new(), String::new()),
-            },
-            _ => {
-                let of = machine::windows_adapters().map_or_else(String::new, |adapters| format!(" of: {adapters}"));
-                (format!("{provider} device {id}{of}"), String::new(), String::new())
-            }
-        };
-        Device { name, driver, clocks, pci: String::new(), timing }
-    }
-
-    fn is_directml(&self) -> bool {
-        self.hello.provider == "DmlExecutionProvider"
-    }
 }
 
-impl Drop for OnnxRuntime {
+/// It waits for a question, or hangs.
+impl Drop for Worker {
     fn drop(&mut self) {
-        if let Some(Worker { mut child, input, .. }) = self.process.take() {
-            // It ends when nothing more is asked.
-            drop(input);
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Runner for OnnxRuntime {
-    fn tool(&self) -> String {
-        self.hello.tool.clone()
-    }
-
-    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job> {
-        onnx::jobs(tier, wanted)
-    }
-
-    fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let Task::Onnx(model) = &job.task else { return Err("it is no ONNX model".to_owned()) };
-        let mut question = json!({ "name": job.name, "type": job.work.data_type, "dispatches": job.work.dispatches });
-        let model_json = serde_json::to_value(model).map_err(|error| error.to_string())?;
-        if let (Some(question), Value::Object(model)) = (question.as_object_mut(), model_json) {
-            question.extend(model);
-        }
-        let mut notes = vec![self.hello.versions.clone()];
-        let said = match self.ask(Some(&question)) {
-            Ok(Said::Failed(why)) | Err(why) if self.is_directml() && model.has_features() => {
-                let about = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
-                Said::NotCompared(format!("{about}: {}", shown(&why)))
-            }
-            said => said?,
-        };
-        let mut dispatches = 1;
-        let outcome = match said {
-            Said::Failed(why) => return Err(shown(&why)),
-            Said::Refused(why) => {
-                notes.push(format!("{}: {}", job.name, shown(&why)));
-                None
-            }
-            Said::NotCompared(why) => Some(Outcome::NotCompared(why)),
-            Said::Output(digits) => Some(Outcome::Bytes(digits)),
-            Said::Timed { dispatches: found, samples, notes: more } => {
-                dispatches = found;
-                notes.extend(more.iter().map(|note| format!("{}: {}", job.name, shown(note))));
-                Some(Outcome::Each(samples))
-            }
-            Said::Hello(_) => return Err("the worker answered a question that nobody asked".to_owned()),
-        };
-        Ok(Answer { device: self.device(), outcome, dispatches, baseline: None, notes })
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -1,0 +1,104 @@
+//! One case for a runner: its name, its work, and the files that it needs.
+
+use dml_cuda::{OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
+
+use super::cases::Case;
+use super::models::{self, OnnxModel};
+use super::work::{Mode, Work};
+use crate::model::npy;
+
+/// Tells by the name of a case or of its model whether it is asked for. Others cost nothing: to count bytes takes long.
+pub type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+
+/// Its model and its dispatchable have its name.
+pub struct Job {
+    pub name: String,
+    pub work: Work,
+    pub task: Task,
+}
+
+pub enum Task {
+    /// Time a case.
+    Time(Box<Case>),
+    /// Time a case by its name, with a cold L2.
+    TimeCold,
+    /// Time a plain copy or fill of so many bytes.
+    Baseline(u64),
+    /// Write the output of a small operator. DirectML is known to compute other bytes for over-long lengths.
+    Output {
+        desc: OperatorDesc,
+        over_long: bool,
+    },
+    Onnx(OnnxModel),
+}
+
+impl Job {
+    pub fn of_case(case: Case) -> Self {
+        let bytes = case.floor_bytes(&case.lengths());
+        let (data_type, mode) = (case.data_type(), case.mode());
+        let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
+        Self { name: case.file_name(), work, task: Task::Time(Box::new(case)) }
+    }
+
+    /// A copy and a fill of memory of that size.
+    pub fn baselines(size: u64) -> [Self; 2] {
+        [(Mode::BaselineOfCopies, 2 * size), (Mode::BaselineOfFills, size)].map(|(mode, bytes)| {
+            let (case, data_type) = (format!("{} MiB", size >> 20), "u32".to_owned());
+            let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
+            let work = Work { case, data_type, mode, bytes, dispatches: dispatches(bytes) };
+            Self { name, work, task: Task::Baseline(size) }
+        })
+    }
+
+    /// Whether its output is compared instead of its time.
+    pub fn is_output(&self) -> bool {
+        match &self.task {
+            Task::Output { .. } => true,
+            Task::Onnx(model) => model.check,
+            _ => false,
+        }
+    }
+
+    /// The model and the files that it reads: names and bytes.
+    pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
+        let mut files = Vec::new();
+        let model = match &self.task {
+            Task::Time(case) => {
+                let lengths = match &case.desc {
+                    OperatorDesc::ReverseSubsequences(desc) => Some(lengths_name(desc)),
+                    _ => None,
+                };
+                if let Some(name) = &lengths {
+                    let lengths = case.lengths();
+                    let bytes = bytemuck::cast_slice(&lengths);
+                    files.push((name.clone(), npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?));
+                }
+                models::timed(&self.name, &case.desc, case.in_place, lengths.as_deref())
+            }
+            Task::Baseline(bytes) if self.work.mode.is_directmls() => models::copy(&self.name, *bytes),
+            Task::Output { desc, over_long } => models::check(&self.name, desc, *over_long),
+            _ => return Ok(files),
+        };
+        let text = serde_json::to_string_pretty(&model).map_err(|error| error.to_string())?;
+        files.push((format!("{}.json", self.name), text.into_bytes()));
+        Ok(files)
+    }
+}
+
+/// As many dispatches in an iteration as take 2 ms on a GPU whose memory moves 2 TB/s.
+fn dispatches(bytes: u64) -> u32 {
+    let microseconds = 2.0 + bytes as f64 / 2e6;
+    (2000.0 / microseconds).ceil().clamp(1.0, 1000.0) as u32
+}
+
+/// `lengths.16384x1.8192.npy`, by the sizes of their tensor and the axis size.
+fn lengths_name(desc: &ReverseSubsequencesDesc) -> String {
+    let lengths = &desc.sequence_lengths_tensor;
+    let strides = lengths.strides.as_deref().unwrap_or(&[]);
+    let sizes = lengths.sizes.iter().enumerate().map(|(d, size)| match strides.get(d) {
+        Some(0) if *size > 1 => format!("{size}r"),
+        _ => size.to_string(),
+    });
+    let sizes: Vec<String> = sizes.collect();
+    format!("lengths.{}.{}.npy", sizes.join("x"), desc.input_tensor.sizes[desc.axis as usize])
+}

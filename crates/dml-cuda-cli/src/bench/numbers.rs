@@ -1,0 +1,71 @@
+//! Numbers as people read them.
+
+pub fn interval((low, high): (f64, f64)) -> String {
+    format!("{} to {}", significant(low, 3), significant(high, 3))
+}
+
+/// `1 case`, `2 cases`.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Percent without decimals.
+pub fn percent(fraction: f64) -> String {
+    match fraction * 100.0 {
+        value if value < 1e5 => format!("{value:.0} %"),
+        value => format!("{value:.0e} %"),
+    }
+}
+
+/// A positive number with so many significant digits, or all of its whole part, in groups of three. Very large and small ones as 1e308.
+pub fn significant(value: f64, digits: usize) -> String {
+    if !(1e-6..1e12).contains(&value) && value != 0.0 {
+        return format!("{value:.0e}");
+    }
+    // In this form the exponent is that of the rounded number.
+    let scientific = format!("{value:.*e}", digits - 1);
+    let exponent: i32 = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let text = format!("{value:.*}", (digits as i32 - 1 - exponent).max(0) as usize);
+    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut grouped = String::new();
+    for (n, digit) in whole.chars().enumerate() {
+        if n > 0 && (whole.len() - n).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + fraction
+}
+
+/// KiB, MiB or GiB.
+pub fn bytes(value: u64) -> String {
+    let (divisor, unit) = match value {
+        0..1024 => return format!("{value} B"),
+        1024..1_048_576 => (1024.0, "KiB"),
+        1_048_576..1_073_741_824 => (1_048_576.0, "MiB"),
+        _ => (1_073_741_824.0, "GiB"),
+    };
+    let text = significant(value as f64 / divisor, 3);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let times = [0.8312, 2.127, 9.9996, 163.701, 16370.0, 1234567.8];
+        assert_eq!(
+            times.map(|value| significant(value, if value < 1.0 { 3 } else { 4 })),
+            ["0.831", "2.127", "10.00", "163.7", "16,370", "1,234,568"]
+        );
+        assert_eq!(
+            [0.0951, 0.95, 45.25, 1e308].map(|value| significant(value, 3)),
+            ["0.0951", "0.950", "45.2", "1e308"]
+        );
+        assert_eq!([512, 4096, 5 << 19, 3 << 29].map(bytes), ["512 B", "4 KiB", "2.5 MiB", "1.5 GiB"]);
+        assert_eq!([0.947, 1e300].map(percent), ["95 %", "1e302 %"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The options of `bench`, `report` and the hidden commands.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Args)]
+pub struct Bench {
+    /// The run that is written; `-` is standard output
+    #[arg(short, long, value_name = "RUN.json")]
+    pub output: PathBuf,
+    /// Replace an older run
+    #[arg(long)]
+    pub overwrite: bool,
+    /// How large the tensors are
+    #[arg(long, value_enum, default_value_t = Tier::Standard)]
+    pub tier: Tier,
+    /// Only cases whose names hold this
+    #[arg(long)]
+    pub only: Option<String>,
+    /// Samples of a case
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: u32,
+    /// Seconds that a case may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    pub timeout: u32,
+    /// What runs the cases: DxDispatch, a program with the same output, or `onnxruntime` [default: this program]
+    #[arg(long, value_name = "PROGRAM")]
+    pub runner: Option<PathBuf>,
+    /// The runner's device: part of a name, or a number
+    #[arg(short, long)]
+    pub adapter: Option<String>,
+    /// On a GPU, time all cases with random data and a cold L2, each next to its own baseline, and check the results
+    #[arg(long, conflicts_with_all = ["runner", "tier"])]
+    pub cold_l2: bool,
+    /// With --runner onnxruntime: cuda, cpu, dml, or the name of an execution provider
+    #[arg(long)]
+    pub provider: Option<String>,
+    /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<PathBuf>,
+    /// With --runner onnxruntime: libdml_cuda.so, whose kernels replace ONNX Runtime's
+    #[arg(long)]
+    pub library: Option<PathBuf>,
+}
+
+/// How large the tensors of a bench may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tier {
+    /// Tensors of up to 64 MiB
+    Quick,
+    /// Tensors of up to 512 MiB
+    Standard,
+    /// Tensors of up to 2 GiB, the most that Direct3D 12 guarantees
+    Full,
+}
+
+#[derive(Args)]
+pub struct Report {
+    #[arg(value_name = "RUN.json", num_args = 1.., required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Differences below this many percent count as SAME
+    #[arg(long, default_value_t = 5.0, value_parser = percent)]
+    pub threshold: f64,
+    #[command(flatten)]
+    pub guard: Guard,
+    /// [default: by the extension of --output, else a table]
+    #[arg(long, value_enum)]
+    pub format: Option<ReportFormat>,
+    /// The file to write, instead of standard output
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+    /// Replace an older report
+    #[arg(long)]
+    pub overwrite: bool,
+    /// A run's name in the report, in the order of the runs
+    #[arg(long)]
+    pub label: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// Columns for a terminal
+    #[value(alias = "txt")]
+    Table,
+    /// For a page of a repository
+    #[value(alias = "md")]
+    Markdown,
+    /// For a spreadsheet
+    Csv,
+    /// All figures
+    Json,
+    /// One page with a chart, for a browser
+    #[value(alias = "htm")]
+    Html,
+    /// The chart alone
+    Svg,
+}
+
+/// For pipelines that guard against regressions.
+#[derive(Args)]
+pub struct Guard {
+    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run; exit
+    /// 2 if the machine was not the same
+    #[arg(long)]
+    pub fail_on_slower: bool,
+    /// With --fail-on-slower, allow different outputs
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_different_outputs: bool,
+    /// With --fail-on-slower, allow cases and outputs that are missing from a run
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_missing: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("must be a percentage of 0 or more".to_owned()),
+    }
+}
+
+/// How often the hidden commands do their work, and where.
+#[derive(Args)]
+pub struct Repeated {
+    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: u32,
+    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    #[arg(short, long)]
+    pub adapter: Option<String>,
+}
+
+/// The plain work that the hidden command times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Plain {
+    Copy,
+    /// With one byte
+    Fill,
+    /// The fastest kind of fill
+    Write,
+}

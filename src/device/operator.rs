@@ -83,8 +83,7 @@ impl Operator {
 
     /// The tensors and their names, in the order of the descriptor's fields.
     pub fn tensors(&self) -> Vec<(TensorRole, &BufferTensorDesc)> {
-        let signature = self.desc.signature();
-        signature.inputs().iter().copied().chain([(TensorRole::Output, signature.output)]).collect()
+        self.desc.signature().tensors().collect()
     }
 
     pub(crate) fn plan(&self) -> Plan {

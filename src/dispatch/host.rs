@@ -38,8 +38,7 @@ impl CompiledOperator {
         self.check_host(inputs.iter().map(|input| input.len()), output.len())?;
         self.check_addresses(&addresses, address(output))?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = false);
-        let inputs = self.signature().by_position(inputs.iter().copied().map(Some));
-        self.plan().run_on_cpu(Operands { inputs: &inputs, output });
+        self.plan().run_on_cpu(Operands { inputs, output });
         Ok(())
     }
 
@@ -53,8 +52,7 @@ impl CompiledOperator {
         self.check_host([data.len(), second.len()].into_iter(), data.len())?;
         self.check_addresses(&[address(data), address(second)], address(data))?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = true);
-        let inputs = self.signature().by_position([None, Some(second)]);
-        self.plan().run_on_cpu(Operands { inputs: &inputs, output: data });
+        self.plan().run_on_cpu(Operands { inputs: &[second], output: data });
         Ok(())
     }
 

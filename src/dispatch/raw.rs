@@ -73,8 +73,7 @@ impl CompiledOperator {
         let signature = self.signature();
         #[cfg(feature = "cuda")]
         if let Some(launcher) = self.launcher() {
-            let inputs = signature.by_position(inputs.iter().copied());
-            let addresses = Addresses { inputs: &inputs, output };
+            let addresses = Addresses { inputs, output };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
             // into. Promises 1, 2 and 4 are what `driver::launch` needs of the pointers in its parameters.
             let handle = unsafe { StreamHandle::borrow(stream) };
@@ -83,14 +82,14 @@ impl CompiledOperator {
         if !stream.is_null() {
             return Err(DispatchError::Stream { found: stream as u64 });
         }
-        let read = signature.inputs().iter().zip(inputs).enumerate().map(|(n, ((_, desc), &address))| {
+        let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), &address)| {
             let bytes = desc.span_in_bytes() as usize;
             // SAFETY: promise 1 makes these initialized bytes of this process. `check_addresses` has found that they
             // are not null, that they are aligned, and that they do not overlap the output. Promise 2: nobody writes
             // them meanwhile.
-            (n > 0 || !in_place).then(|| unsafe { std::slice::from_raw_parts(address as *const u8, bytes) })
+            unsafe { std::slice::from_raw_parts(address as *const u8, bytes) }
         });
-        let inputs = signature.by_position(read);
+        let inputs: Vec<&[u8]> = read.collect();
         let bytes = signature.output.span_in_bytes() as usize;
         // SAFETY: as for the inputs. In place, no slice of the first input is made, so this is the only one.
         let output = unsafe { std::slice::from_raw_parts_mut(output as *mut u8, bytes) };

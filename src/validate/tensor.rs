@@ -11,7 +11,7 @@ const MAX_ELEMENTS: u128 = u32::MAX as u128;
 
 /// A tensor to check, and the place of its descriptor.
 pub(super) struct Tensor<'a> {
-    place: &'static str,
+    place: String,
     operator: OperatorType,
     role: TensorRole,
     rules: &'a RuleSet,
@@ -25,7 +25,7 @@ impl<'a> Tensor<'a> {
         rules: &'a RuleSet,
         desc: &'a BufferTensorDesc,
     ) -> Self {
-        Self { place: operator.place_of(role), operator, role, rules, desc }
+        Self { place: format!("{}.{}", operator.desc_name(), role.name()), operator, role, rules, desc }
     }
 
     /// Adds every rule the tensor breaks, in the order of the descriptor's fields.
@@ -53,13 +53,13 @@ impl<'a> Tensor<'a> {
             return None;
         }
         let lowest = lowest_level(self.operator, self.role, |support| support.data_types.contains(&found));
-        Some(rules::tensor_data_type(self.place, found, support.data_types, lowest))
+        Some(rules::tensor_data_type(&self.place, found, support.data_types, lowest))
     }
 
     /// Output tensors have no flags.
     fn flags(&self) -> Option<ValidationError> {
         let broken = self.role == TensorRole::Output && self.desc.flags != TensorFlags::None;
-        broken.then(|| rules::output_flags(self.place, self.desc.flags.name()))
+        broken.then(|| rules::output_flags(&self.place, self.desc.flags.name()))
     }
 
     /// The operator takes that many dimensions at the device's feature level; always from 1 to 8.
@@ -70,27 +70,27 @@ impl<'a> Tensor<'a> {
             return None;
         }
         let lowest = lowest_level(self.operator, self.role, |support| support.dimension_counts.contains(&found));
-        Some(rules::tensor_dimension_count(self.place, found, &support.dimension_counts, lowest))
+        Some(rules::tensor_dimension_count(&self.place, found, &support.dimension_counts, lowest))
     }
 
     /// Every size is at least 1.
     fn sizes_nonzero(&self) -> impl Iterator<Item = ValidationError> + '_ {
         let zeros = self.desc.sizes.iter().enumerate().filter(|(_, &size)| size == 0);
-        zeros.map(|(dimension, _)| rules::tensor_sizes_nonzero(self.place, dimension))
+        zeros.map(|(dimension, _)| rules::tensor_sizes_nonzero(&self.place, dimension))
     }
 
     /// A tensor has at most 2³² − 1 elements.
     fn element_count(&self) -> Option<ValidationError> {
         let elements = layout::element_count(&self.desc.sizes);
         let fits = elements.is_some_and(|elements| elements <= MAX_ELEMENTS);
-        (!fits).then(|| rules::tensor_element_count(self.place, &self.desc.sizes, elements))
+        (!fits).then(|| rules::tensor_element_count(&self.place, &self.desc.sizes, elements))
     }
 
     /// There are as many strides as sizes.
     fn strides_count(&self) -> Option<ValidationError> {
         let strides = self.desc.strides.as_deref()?;
         let sizes = self.desc.sizes.len();
-        (strides.len() != sizes).then(|| rules::tensor_strides_count(self.place, strides, sizes))
+        (strides.len() != sizes).then(|| rules::tensor_strides_count(&self.place, strides, sizes))
     }
 
     /// The four rules of an output's strides: nonzero, distinct, spanning, and without overlap. Breaking one of the
@@ -106,22 +106,22 @@ impl<'a> Tensor<'a> {
         let mut errors = Vec::new();
         for (d, (&size, &stride)) in sizes.iter().zip(strides).enumerate().filter(|(_, (&size, _))| size > 1) {
             if stride == 0 {
-                errors.push(rules::output_strides_nonzero(self.place, d, size));
+                errors.push(rules::output_strides_nonzero(&self.place, d, size));
             } else if let Some(earlier) = (0..d).find(|&e| sizes[e] > 1 && strides[e] == stride) {
-                errors.push(rules::output_strides_distinct(self.place, d, stride, earlier));
+                errors.push(rules::output_strides_distinct(&self.place, d, stride, earlier));
             }
         }
         let (Some(elements), Some(span)) = (layout::element_count(sizes), self.span()) else {
             return errors;
         };
         if elements > span {
-            errors.push(rules::output_strides_span(self.place, strides, span, elements));
+            errors.push(rules::output_strides_span(&self.place, strides, span, elements));
         } else if self.rules.rejects_overlap
             && errors.is_empty()
             && self.overlap_search_is_bounded(span)
             && layout::has_overlap(sizes, strides)
         {
-            errors.push(rules::output_overlap(self.place, strides, sizes));
+            errors.push(rules::output_overlap(&self.place, strides, sizes));
         }
         errors
     }
@@ -150,7 +150,7 @@ impl<'a> Tensor<'a> {
         });
         let found = desc.total_tensor_size_in_bytes;
         let enough = minimum.is_some_and(|minimum| u128::from(found) >= minimum);
-        (!enough).then(|| rules::tensor_total_size_min(self.place, found, minimum))
+        (!enough).then(|| rules::tensor_total_size_min(&self.place, found, minimum))
     }
 
     /// TotalTensorSizeInBytes is at most the bytes of 2³² − 1 elements.
@@ -161,13 +161,13 @@ impl<'a> Tensor<'a> {
             TotalLimit::Bytes => MAX_ELEMENTS * bits / 8,
             TotalLimit::WholeElements => ((MAX_ELEMENTS + 1) * bits - 1) / 8,
         };
-        (u128::from(found) > maximum).then(|| rules::tensor_total_size_max(self.place, found, data_type, maximum))
+        (u128::from(found) > maximum).then(|| rules::tensor_total_size_max(&self.place, found, data_type, maximum))
     }
 
     /// GuaranteedBaseOffsetAlignment is 0 or a power of two from 16 up.
     fn alignment(&self) -> Option<ValidationError> {
         let found = self.desc.guaranteed_base_offset_alignment;
         let right = found == 0 || (found >= 16 && found.is_power_of_two());
-        (!right).then(|| rules::tensor_alignment(self.place, found))
+        (!right).then(|| rules::tensor_alignment(&self.place, found))
     }
 }

@@ -62,9 +62,9 @@ pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 #[doc(hidden)]
 pub use plain::{PlainKind, PlainWork};
-pub use registry::{validate, validate_as};
 pub use validate::{
-    Caveat, DirectMlVersion, ParseDirectMlVersionError, Requirement, Rule, ValidationError, ValidationErrors,
+    validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, Requirement, Rule, ValidationError,
+    ValidationErrors,
 };
 
 // Unit tests use the integration tests' cases and oracles, which name this crate `dml_cuda`. The published crate has neither: build.rs sets

@@ -8,9 +8,9 @@ use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
-use crate::registry::{validate, Plan};
+use crate::registry::Plan;
 use crate::trace::span;
-use crate::validate::ValidationErrors;
+use crate::validate::{validate, ValidationErrors};
 
 impl Device {
     /// Validates a descriptor at the device's feature level.

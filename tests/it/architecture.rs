@@ -24,7 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("cuda::driver", &["address", "error", "cuda::kernels", "cuda::launch", "cuda::target"]),
     ("cuda::launcher", &["error", "cuda::driver", "cuda::launch", "cuda::select"]),
     ("cuda", &["cuda::driver", "cuda::kernels", "cuda::launch", "cuda::launcher", "cuda::select", "cuda::target"]),
-    ("registry", &["desc", "validate", "plan", "cpu", "cuda::select", "cuda::target"]),
+    ("registry", &["desc", "plan", "cpu", "cuda::select", "cuda::target"]),
     (
         "device",
         &["address", "trace", "desc", "validate", "error", "registry", "cuda", "cuda::driver", "cuda::launcher"],

@@ -147,6 +147,7 @@ pub(crate) const MAX_INPUTS: usize = 2;
 
 /// The tensors of a descriptor. The first input is always of the output's type: the output may be the same memory, and
 /// kernels move both in vectors.
+#[derive(Clone, Copy)]
 pub(crate) struct Signature<'a> {
     inputs: [(TensorRole, &'a BufferTensorDesc); MAX_INPUTS],
     count: usize,
@@ -160,8 +161,8 @@ impl<'a> Signature<'a> {
     }
 
     /// The inputs, then the output.
-    pub fn tensors(&self) -> impl Iterator<Item = (TensorRole, &'a BufferTensorDesc)> + '_ {
-        self.inputs().iter().copied().chain([(TensorRole::Output, self.output)])
+    pub fn tensors(self) -> impl Iterator<Item = (TensorRole, &'a BufferTensorDesc)> {
+        self.inputs.into_iter().take(self.count).chain([(TensorRole::Output, self.output)])
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod binding;
 pub(crate) mod buffer;
 pub(crate) mod graph;
+pub(crate) mod operand;
 pub(crate) mod operator;
 pub(crate) mod stream;
 

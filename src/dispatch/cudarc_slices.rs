@@ -71,10 +71,10 @@ impl CompiledOperator {
         output: &mut dyn CudaBytesMut,
     ) -> Result<(), DispatchError> {
         let signature = self.signature();
-        for (&(tensor, desc), input) in signature.inputs().iter().zip(inputs) {
-            self.check_slice(tensor, desc, input.size_and_ordinal())?;
+        for (&tensor, input) in signature.inputs().iter().zip(inputs) {
+            self.check_slice(tensor, input.size_and_ordinal())?;
         }
-        self.check_slice(TensorRole::Output, signature.output, output.size_and_ordinal())?;
+        self.check_slice((TensorRole::Output, signature.output), output.size_and_ordinal())?;
         let guarded: Vec<(Address, SyncOnDrop<'_>)> = inputs.iter().map(|input| input.read_on(stream)).collect();
         let addresses: Vec<Address> = guarded.iter().map(|(address, _)| *address).collect();
         let (output, _guard) = output.write_on(stream);
@@ -94,11 +94,11 @@ impl CompiledOperator {
         data: &mut dyn CudaBytesMut,
     ) -> Result<(), DispatchError> {
         let signature = self.signature();
-        let &[(_, _), (role, desc)] = signature.inputs() else {
+        let &[_, lengths] = signature.inputs() else {
             return Err(BindingError::Count { found: 2, required: signature.inputs().len() }.into());
         };
-        self.check_slice(role, desc, second.size_and_ordinal())?;
-        self.check_slice(TensorRole::Output, signature.output, data.size_and_ordinal())?;
+        self.check_slice(lengths, second.size_and_ordinal())?;
+        self.check_slice((TensorRole::Output, signature.output), data.size_and_ordinal())?;
         let (second, _guard) = second.read_on(stream);
         let (data, _guard) = data.write_on(stream);
         self.dispatch_guarded(stream, &[data, second], data)
@@ -106,8 +106,7 @@ impl CompiledOperator {
 
     fn check_slice(
         &self,
-        tensor: TensorRole,
-        desc: &BufferTensorDesc,
+        (tensor, desc): (TensorRole, &BufferTensorDesc),
         (found, ordinal): (u64, usize),
     ) -> Result<(), BindingError> {
         if self.device().ordinal() != Some(ordinal) {

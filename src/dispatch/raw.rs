@@ -5,10 +5,9 @@ use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
 use crate::cuda::{Addresses, StreamHandle};
-use crate::desc::{BufferTensorDesc, TensorRole};
-use crate::device::binding::Aliasing;
+use crate::device::operand::{bytes_of_element, Operand};
 use crate::device::operator::CompiledOperator;
-use crate::error::{BindingError, DispatchError};
+use crate::error::DispatchError;
 use crate::trace::span;
 
 impl CompiledOperator {
@@ -68,9 +67,10 @@ impl CompiledOperator {
         output: Address,
         stream: RawStream,
     ) -> Result<(), DispatchError> {
-        let in_place = self.check_addresses(inputs, output)?;
+        let operand = |address| Operand { buffer: None, address, bytes: u64::MAX };
+        let operands = inputs.iter().map(|&address| operand(address));
+        let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
-        let signature = self.signature();
         #[cfg(feature = "cuda")]
         if let Some(launcher) = self.launcher() {
             let addresses = Addresses { inputs, output };
@@ -82,12 +82,12 @@ impl CompiledOperator {
         if !stream.is_null() {
             return Err(DispatchError::Stream { found: stream as u64 });
         }
+        let signature = self.signature();
         let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), &address)| {
-            let bytes = desc.span_in_bytes() as usize;
-            // SAFETY: promise 1 makes these initialized bytes of this process. `check_addresses` has found that they
+            // SAFETY: promise 1 makes these initialized bytes of this process. `check_operands` has found that they
             // are not null, that they are aligned, and that they do not overlap the output. Promise 2: nobody writes
             // them meanwhile.
-            unsafe { std::slice::from_raw_parts(address as *const u8, bytes) }
+            unsafe { std::slice::from_raw_parts(address as *const u8, desc.span_in_bytes() as usize) }
         });
         let inputs: Vec<&[u8]> = read.collect();
         let bytes = signature.output.span_in_bytes() as usize;
@@ -95,32 +95,5 @@ impl CompiledOperator {
         let output = unsafe { std::slice::from_raw_parts_mut(output as *mut u8, bytes) };
         self.plan().run_on_cpu(Operands { inputs: &inputs, output });
         Ok(())
-    }
-
-    /// Checks addresses; returns whether the output is the first input.
-    pub(crate) fn check_addresses(&self, inputs: &[Address], output: Address) -> Result<bool, BindingError> {
-        let signature = self.signature();
-        let roles = signature.inputs();
-        if inputs.len() != roles.len() {
-            return Err(BindingError::Count { found: inputs.len(), required: roles.len() });
-        }
-        let output_tensor = (TensorRole::Output, signature.output);
-        for (n, &(tensor, desc)) in roles.iter().chain([&output_tensor]).enumerate() {
-            let address = inputs.get(n).copied().unwrap_or(output);
-            let promised = self.options().alignment_of(n, tensor);
-            let required = u64::from((desc.data_type.size_in_bits() / 8).max(promised));
-            if address == 0 {
-                return Err(BindingError::Null { tensor });
-            }
-            if address % required != 0 {
-                return Err(BindingError::Alignment { tensor, what: "pointer", found: address, required });
-            }
-        }
-        let mut aliasing = Aliasing::new(self, output, BufferTensorDesc::span_in_bytes);
-        for (n, (&(tensor, desc), &address)) in roles.iter().zip(inputs).enumerate() {
-            aliasing.check(n, tensor, desc, address)?;
-        }
-        aliasing.check_compile_options()?;
-        Ok(aliasing.in_place)
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod binding;
 pub(crate) mod buffer;
+mod create;
 pub(crate) mod graph;
 pub(crate) mod operand;
 pub(crate) mod operator;

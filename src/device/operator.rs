@@ -9,65 +9,13 @@ use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, Tenso
 use crate::device::Device;
 use crate::error::CompileError;
 use crate::registry::Plan;
-use crate::trace::span;
-use crate::validate::{validate, ValidationErrors};
-
-impl Device {
-    /// Validates a descriptor at the device's feature level.
-    ///
-    /// # Errors
-    ///
-    /// [`ValidationErrors`]: every rule the descriptor breaks, in the order of its fields.
-    pub fn create_operator(&self, desc: impl Into<OperatorDesc>) -> Result<Operator, ValidationErrors> {
-        let desc = desc.into();
-        span!("create_operator", operator = desc.operator_type().name());
-        validate(&desc, self.feature_level())?;
-        Ok(Operator { desc: Arc::new(desc), level: self.feature_level() })
-    }
-
-    /// Plans an operator for this device and looks up its kernels. Loads those that are used for the first time.
-    ///
-    /// # Errors
-    ///
-    /// [`CompileError`]: the device's feature level is lower than the one that the operator was created at, and rejects
-    /// it; or the driver failed.
-    pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
-        self.compile_operator_with(operator, CompileOptions::default())
-    }
-
-    /// The same, restricted by [`CompileOptions`]. Skips kernels that the options exclude. A dispatch that needs one of
-    /// them fails.
-    ///
-    /// If the driver has not seen a kernel before, it compiles it, which takes milliseconds. Most layouts have two
-    /// kernels or more, depending on the alignment of the pointers and on whether the output is the input.
-    ///
-    /// # Errors
-    ///
-    /// As [`compile_operator`](Self::compile_operator), or the alignment is not a power of two.
-    pub fn compile_operator_with(
-        &self,
-        operator: &Operator,
-        options: CompileOptions,
-    ) -> Result<CompiledOperator, CompileError> {
-        span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
-        let level = self.feature_level();
-        if level < operator.level {
-            validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })?;
-        }
-        let found = options.pointer_alignment;
-        if found != 0 && !found.is_power_of_two() {
-            return Err(CompileError::PointerAlignment { found });
-        }
-        CompiledOperator::new(operator, self, options)
-    }
-}
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
 #[derive(Clone, Debug)]
 pub struct Operator {
-    desc: Arc<OperatorDesc>,
+    pub(super) desc: Arc<OperatorDesc>,
     /// The level it was validated at.
-    level: FeatureLevel,
+    pub(super) level: FeatureLevel,
 }
 
 impl Operator {
@@ -156,7 +104,7 @@ struct Inner {
 }
 
 impl CompiledOperator {
-    fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
+    pub(super) fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
         let plan = operator.plan();
         Ok(Self {
             inner: Arc::new(Inner {

@@ -21,15 +21,8 @@ enum Queue {
     Cuda(cuda::Stream),
 }
 
-impl Device {
-    /// A new stream. Work queued on one stream runs in order; work on two streams may run at once.
-    pub fn create_stream(&self) -> Result<Stream, DeviceError> {
-        Stream::new(self)
-    }
-}
-
 impl Stream {
-    fn new(device: &Device) -> Result<Self, DeviceError> {
+    pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
         #[cfg(feature = "cuda")]
         let queue = match device.cuda_context() {
             Some(context) => Queue::Cuda(cuda::Stream::new(context)?),

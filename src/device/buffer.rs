@@ -56,14 +56,12 @@ enum Storage {
 
 impl Buffer {
     pub(super) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
+        let of = |storage| Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) };
         #[cfg(feature = "cuda")]
-        let storage = match device.cuda_context() {
-            Some(context) => Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?),
-            None => Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?)),
-        };
-        #[cfg(not(feature = "cuda"))]
-        let storage = Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?));
-        Ok(Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) })
+        if let Some(context) = device.cuda_context() {
+            return Ok(of(Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?)));
+        }
+        Ok(of(Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?))))
     }
 
     /// Bytes of the buffer.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
-use crate::cuda::Launcher;
+use crate::cuda::{Context, Launcher};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
@@ -106,16 +106,15 @@ struct Inner {
 impl CompiledOperator {
     pub(super) fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
         let plan = operator.plan();
+        #[cfg(feature = "cuda")]
+        let launcher = |context: &Arc<Context>| {
+            let selection = plan.select(&context.target());
+            Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 #[cfg(feature = "cuda")]
-                launcher: match device.cuda_context() {
-                    Some(context) => {
-                        let selection = plan.select(&context.target());
-                        Some(Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))?)
-                    }
-                    None => None,
-                },
+                launcher: device.cuda_context().map(launcher).transpose()?,
                 operator: operator.clone(),
                 device: device.clone(),
                 plan,

@@ -4,11 +4,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use dml_cuda::{
-    BufferBinding, BufferTensorDesc, Device, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion,
-    TensorDataType as T,
-};
-use dml_cuda_testing::{compile, cuda};
+use dml_cuda::{BufferBinding, Device, ScalarUnion, TensorDataType as T};
+use dml_cuda_testing::{compile, cuda, fill, lanes, reversal};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -46,25 +43,15 @@ fn allocations(work: impl FnOnce()) -> u64 {
 fn a_dispatch_allocates_nothing() {
     assert_eq!(allocations(|| drop(vec![0u8; 3])), 1, "allocations are counted");
     let Some(device) = cuda("a_dispatch_allocates_nothing") else { return };
-    let fill = FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(T::Float32, &[1024]),
-        value_data_type: T::Float32,
-        value_start: ScalarUnion::Float32(0.0),
-        value_delta: ScalarUnion::Float32(1.0),
-    };
-    let tensor = BufferTensorDesc::packed(T::Float32, &[4, 256]);
-    let reversal = ReverseSubsequencesDesc {
-        input_tensor: tensor.clone(),
-        sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[4, 1]),
-        output_tensor: tensor,
-        axis: 1,
-    };
+    let fill = fill(T::Float32, &[1024], ScalarUnion::Float32(0.0), ScalarUnion::Float32(1.0));
+    let fill = compile(&device, &fill.into());
+    let reversal = compile(&device, &lanes(T::Float32, 4, 256).into());
     let buffer = |bytes| BufferBinding::whole(&device.create_buffer(bytes).expect("small"));
     let (input, lengths, output) = (buffer(4096), buffer(16), buffer(4096));
     let tables = [
-        compile(&device, &fill.into()).bind(&[], &output).expect("right"),
-        compile(&device, &reversal.clone().into()).bind(&[input.clone(), lengths.clone()], &output).expect("right"),
-        compile(&device, &reversal.into()).bind(&[input.clone(), lengths], &input).expect("right"),
+        fill.bind(&[], &output).expect("right"),
+        reversal.bind(&[input.clone(), lengths.clone()], &output).expect("right"),
+        reversal.bind(&[input.clone(), lengths], &input).expect("right"),
     ];
     let stream = device.create_stream().expect("a stream");
     for table in &tables {
@@ -92,18 +79,11 @@ fn a_dispatch_on_the_cpu_takes_little_memory() {
         ([1, 1 << 20, 64], (64 << 20) + (1 << 10)),
         ([1, (1 << 20) + 1, 64], 1 << 10),
     ] {
-        let tensor = BufferTensorDesc::packed(T::UInt8, &sizes);
-        let reversal = ReverseSubsequencesDesc {
-            input_tensor: tensor.clone(),
-            sequence_lengths_tensor: BufferTensorDesc::packed(T::UInt32, &[sizes[0], 1, sizes[2]]),
-            output_tensor: tensor.clone(),
-            axis: 1,
-        };
+        let desc = reversal(T::UInt8, &sizes, 1).into();
         let buffer = |bytes| BufferBinding::whole(&device.create_buffer(bytes).expect("the system has that"));
-        let input = buffer(tensor.total_tensor_size_in_bytes);
-        let lengths = buffer(u64::from(sizes[0] * sizes[2] * 4));
-        let output = buffer(tensor.total_tensor_size_in_bytes);
-        let operator = compile(&device, &reversal.into());
+        let bytes = u64::from(sizes.iter().product::<u32>());
+        let (input, lengths, output) = (buffer(bytes), buffer(u64::from(sizes[0] * sizes[2] * 4)), buffer(bytes));
+        let operator = compile(&device, &desc);
         for target in [&output, &input] {
             let table = operator.bind(&[input.clone(), lengths.clone()], target).expect("right");
             let before = BYTES.with(Cell::get);

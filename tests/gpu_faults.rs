@@ -7,29 +7,32 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use cudarc::driver::result;
-use dml_cuda::{CompiledOperator, Device, OperatorDesc, Stream, TensorDataType};
+use dml_cuda::{CompiledOperator, Device, Operator, OperatorDesc, Stream, TensorDataType};
+use dml_cuda_testing::lanes;
 
-/// If there is a GPU: runs one test of this program in a separate process, and returns the lines that the test marked.
-fn alone(test: &str, name: &str) -> Option<Vec<String>> {
+/// If there is a GPU: starts this program again for the same test, which runs `body` there, and returns its lines.
+fn alone(test: &str, body: fn() -> Vec<String>) -> Option<Vec<String>> {
+    if std::env::var_os("GPU_FAULT").is_some() {
+        body().iter().for_each(|line| println!("FAULT {line}"));
+        return None;
+    }
     /// While the GPU is full, no other process can use it.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     dml_cuda_testing::cuda(test)?;
-    let output = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", name, "--nocapture"])
-        .env("GPU_FAULT", name)
-        .output()
-        .expect("it starts");
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", test, "--nocapture"]).env("GPU_FAULT", "1");
+    let output = command.output().expect("it starts");
     let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert!(output.status.success(), "{name}: {}\n{out}{err}", output.status);
+    assert!(output.status.success(), "{test}: {}\n{out}{err}", output.status);
     let lines: Vec<String> = out.lines().filter_map(|line| line.strip_prefix("FAULT ")).map(str::to_owned).collect();
     eprintln!("{}", lines.join("\n"));
     Some(lines)
 }
 
-/// Whether this process was started for that test.
-fn is_for(name: &str) -> bool {
-    std::env::var_os("GPU_FAULT").is_some_and(|value| value == name)
+/// A call's name and its error, or `works`.
+fn outcome<T>(call: &str, result: Result<T, impl std::fmt::Display>) -> String {
+    format!("{call}: {}", result.err().map_or_else(|| "works".to_owned(), |error| error.to_string()))
 }
 
 /// A faulty kernel, as another program might have: it writes to address 8.
@@ -42,16 +45,17 @@ const FAULTY: &std::ffi::CStr = c".version 7.5
 /// The GPU, a stream, and a reversal of 64 lanes of 64 elements.
 fn ready() -> (Device, Stream, OperatorDesc, CompiledOperator) {
     let device = Device::cuda(0).expect("a GPU");
-    let desc = OperatorDesc::from(dml_cuda_testing::lanes(TensorDataType::Float32, 64, 64));
+    let desc = OperatorDesc::from(lanes(TensorDataType::Float32, 64, 64));
     let operator = dml_cuda_testing::compile(&device, &desc);
     (device.clone(), device.create_stream().expect("a stream"), desc, operator)
 }
 
-#[test]
-fn poisoned() {
-    if !is_for("poisoned") {
-        return;
-    }
+/// An operator whose kernel is not loaded yet.
+fn other(device: &Device) -> Operator {
+    device.create_operator(lanes(TensorDataType::UInt8, 3, 100_000)).expect("rules know no GPU")
+}
+
+fn corrupted() -> Vec<String> {
     let (device, stream, _, operator) = ready();
     let buffers = [64 * 64 * 4, 64 * 4].map(|bytes| device.create_buffer(bytes).expect("memory"));
     let bindings = [(&buffers[0]).into(), (&buffers[1]).into()];
@@ -67,45 +71,33 @@ fn poisoned() {
         result::launch_kernel(function, (1, 1, 1), (1, 1, 1), 0, std::ptr::null_mut(), &mut []).expect("queued");
         result::stream::synchronize(std::ptr::null_mut()).expect_err("it faults");
     }
-    let mut lines = Vec::new();
-    let mut failed = |what: &str, outcome: Result<(), String>| {
-        lines.push(format!("FAULT {what}: {}", outcome.err().unwrap_or_else(|| "no error".to_owned())));
-    };
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    failed("stream", device.create_stream().map(drop).map_err(|error| text(&error)));
-    failed("buffer", device.create_buffer(64).map(drop).map_err(|error| text(&error)));
-    failed("write", buffers[1].write(0, &[1; 8]).map_err(|error| text(&error)));
-    failed("read", buffers[0].to_vec::<u8>().map(drop).map_err(|error| text(&error)));
-    failed("dispatch", table.dispatch(&stream).map_err(|error| text(&error)));
-    failed("launch", graph.launch(&stream).map_err(|error| text(&error)));
-    failed("record", device.record_graph([&table]).map(drop).map_err(|error| text(&error)));
-    failed("event", stream.record_event().map(drop).map_err(|error| text(&error)));
-    failed("synchronize", stream.synchronize().map_err(|error| text(&error)));
-    let other = dml_cuda_testing::lanes(TensorDataType::UInt8, 3, 100_000);
-    let other = device.create_operator(other).expect("rules know no GPU");
-    failed("compile", device.compile_operator(&other).map(drop).map_err(|error| text(&error)));
+    let lines = vec![
+        outcome("stream", device.create_stream()),
+        outcome("buffer", device.create_buffer(64)),
+        outcome("write", buffers[1].write(0, &[1; 8])),
+        outcome("read", buffers[0].to_vec::<u8>()),
+        outcome("dispatch", table.dispatch(&stream)),
+        outcome("launch", graph.launch(&stream)),
+        outcome("record", device.record_graph([&table])),
+        outcome("event", stream.record_event()),
+        outcome("synchronize", stream.synchronize()),
+        outcome("compile", device.compile_operator(&other(&device))),
+    ];
     drop((graph, table, bindings, buffers, operator, stream, device));
-    lines.push("FAULT dropped".to_owned());
-    println!("{}", lines.join("\n"));
+    lines
 }
 
 #[test]
 fn every_call_reports_a_context_that_another_kernel_corrupted() {
     let test = "every_call_reports_a_context_that_another_kernel_corrupted";
-    let Some(lines) = alone(test, "poisoned") else { return };
-    let (last, calls) = lines.split_last().expect("it printed");
-    assert_eq!((last.as_str(), calls.len()), ("dropped", 10));
+    let Some(calls) = alone(test, corrupted) else { return };
+    assert_eq!(calls.len(), 10);
     for call in calls {
-        let (_, error) = call.split_once(": ").expect("a name and an error");
-        assert!(error.contains("(CUDA error 700); an earlier kernel of this process touched memory"), "{call}");
+        assert!(call.contains("(CUDA error 700); an earlier kernel of this process touched memory"), "{call}");
     }
 }
 
-#[test]
-fn full() {
-    if !is_for("full") {
-        return;
-    }
+fn full() -> Vec<String> {
     let (device, stream, desc, operator) = ready();
     let random = dml_cuda_testing::Random(7).bytes(64 * 64 * 4);
     let lengths: Vec<u32> = (0..64).collect();
@@ -126,41 +118,33 @@ fn full() {
             }
         }
     }
-    println!(
-        "FAULT {} buffers of {} bytes",
-        taken.len(),
-        taken.iter().map(dml_cuda::Buffer::size_in_bytes).sum::<u64>()
-    );
-    println!("FAULT {error}");
     // Existing objects still work. A graph, a newly loaded kernel and a stream either work or fail with a readable
     // error.
     let bindings = [(&input).into(), (&lengths).into()];
     let table = operator.bind(&bindings, &(&output).into()).expect("bound");
     table.dispatch(&stream).expect("queued");
     assert_eq!(output.to_vec::<u8>().expect("read"), required);
-    let other =
-        device.create_operator(dml_cuda_testing::lanes(TensorDataType::UInt8, 3, 100_000)).expect("rules know no GPU");
-    for (what, outcome) in [
-        ("compile", device.compile_operator(&other).map(drop).map_err(|error| error.to_string())),
-        ("graph", device.record_graph([&table; 100]).map(drop).map_err(|error| error.to_string())),
-        ("stream", device.create_stream().map(drop).map_err(|error| error.to_string())),
-    ] {
-        println!("FAULT {what}: {}", outcome.err().unwrap_or_else(|| "works".to_owned()));
-    }
+    let lines = vec![
+        error,
+        outcome("compile", device.compile_operator(&other(&device))),
+        outcome("graph", device.record_graph([&table; 100])),
+        outcome("stream", device.create_stream()),
+    ];
     // Freed memory can be allocated again.
     let size = taken[0].size_in_bytes();
     drop(taken);
     device.create_buffer(size).expect("memory");
-    println!("FAULT again");
+    lines
 }
 
 #[test]
 fn a_nearly_full_gpu_gives_errors_and_existing_objects_still_work() {
     let test = "a_nearly_full_gpu_gives_errors_and_existing_objects_still_work";
-    let Some(lines) = alone(test, "full") else { return };
-    assert_eq!((lines.len(), lines.last().map(String::as_str)), (6, Some("again")));
-    assert!(lines[1].starts_with("cuda: allocating 2097152 bytes failed: "), "{}", lines[1]);
-    for outcome in &lines[2..5] {
+    let Some(lines) = alone(test, full) else { return };
+    let (error, outcomes) = lines.split_first().expect("it printed");
+    assert!(error.starts_with("cuda: allocating 2097152 bytes failed: "), "{error}");
+    assert_eq!(outcomes.len(), 3);
+    for outcome in outcomes {
         assert!(outcome.ends_with(": works") || outcome.contains("(CUDA error 2); free GPU memory"), "{outcome}");
     }
 }

@@ -1,11 +1,8 @@
 //! Every recorded descriptor gets DirectML's verdict here, except for outputs whose elements overlap. `validate_as`
 //! gives each of the thirteen recorded versions exactly its own verdicts.
 
-use crate::common::{oracle, recorded};
-use dml_cuda::{
-    validate, validate_as, BufferTensorDesc, Caveat, DirectMlVersion, FeatureLevel, OperatorDesc,
-    ReverseSubsequencesDesc, Rule, TensorDataType,
-};
+use crate::common::{self, oracle, recorded};
+use dml_cuda::{validate, validate_as, Caveat, DirectMlVersion, FeatureLevel, OperatorDesc, Rule, TensorDataType};
 
 #[test]
 fn every_verdict_of_the_last_directml_is_reproduced() {
@@ -132,13 +129,10 @@ fn the_oracle_agrees_with_the_recorded_verdicts() {
 
 /// A reversal along axis 3 of a FLOAT32 tensor. The input has the given strides and TotalTensorSizeInBytes.
 fn reversal(sizes: [u32; 4], strides: Option<[u32; 4]>, total: u64) -> OperatorDesc {
-    let output_tensor = BufferTensorDesc::packed(TensorDataType::Float32, &sizes);
-    let mut input_tensor = output_tensor.clone();
-    input_tensor.strides = strides.map(Vec::from);
-    input_tensor.total_tensor_size_in_bytes = total;
-    let [a, b, c, _] = sizes;
-    let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &[a, b, c, 1]);
-    ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis: 3 }.into()
+    let mut desc = common::reversal(TensorDataType::Float32, &sizes, 3);
+    desc.input_tensor.strides = strides.map(Vec::from);
+    desc.input_tensor.total_tensor_size_in_bytes = total;
+    desc.into()
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Level × operator × tensor × data type × dimension count: compares every cell of the support tables with a second
 //! transcription of Microsoft's pages.
 
+use crate::common::fill;
 use dml_cuda::{
-    validate, BufferTensorDesc, Device, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, Requirement,
-    ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorRole,
+    validate, BufferTensorDesc, Device, FeatureLevel, OperatorDesc, OperatorType, Requirement, ReverseSubsequencesDesc,
+    Rule, ScalarUnion, TensorDataType, TensorRole,
 };
 use TensorDataType::*;
 
@@ -35,22 +36,18 @@ fn from_pages(
 
 /// A descriptor that is valid except that its tensor `role` has that data type and dimension count.
 fn desc(operator: OperatorType, role: TensorRole, data_type: TensorDataType, count: usize) -> OperatorDesc {
-    let sizes = vec![1; count];
+    let tensor = |data_type| BufferTensorDesc::packed(data_type, &vec![1; count]);
     match operator {
-        OperatorType::FillValueSequence => FillValueSequenceDesc {
-            output_tensor: BufferTensorDesc::packed(data_type, &sizes),
-            value_data_type: data_type,
-            value_start: ScalarUnion::UInt64(0),
-            value_delta: ScalarUnion::UInt64(0),
+        OperatorType::FillValueSequence => {
+            fill(data_type, &vec![1; count], ScalarUnion::UInt64(0), ScalarUnion::UInt64(0)).into()
         }
-        .into(),
         OperatorType::ReverseSubsequences => {
             let lengths = role == TensorRole::SequenceLengths;
             let (elements, lengths) = if lengths { (Float32, data_type) } else { (data_type, UInt32) };
             ReverseSubsequencesDesc {
-                input_tensor: BufferTensorDesc::packed(elements, &sizes),
-                sequence_lengths_tensor: BufferTensorDesc::packed(lengths, &sizes),
-                output_tensor: BufferTensorDesc::packed(elements, &sizes),
+                input_tensor: tensor(elements),
+                sequence_lengths_tensor: tensor(lengths),
+                output_tensor: tensor(elements),
                 axis: 0,
             }
             .into()

@@ -6,18 +6,19 @@ use dml_cuda_testing as common;
 mod architecture;
 mod binding;
 mod case_table;
-#[cfg(feature = "cudarc-0_19")]
-mod cudarc_slices;
+mod compile_options;
 mod directml_outputs;
 mod directml_verdicts;
 mod feature_levels;
 mod float_fill;
+#[cfg(feature = "cuda")]
+mod foreign_streams;
 mod graph;
-mod host_pointers;
 mod messages;
 mod microsoft_examples;
+mod outside;
 mod properties;
-#[cfg(feature = "cuda")]
 mod raw_dispatch;
+mod slices;
 #[cfg(feature = "tracing")]
 mod tracing;

@@ -2,22 +2,20 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test golden` rewrites them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::read_to_string;
 
+use crate::common::{self, repository, rust_files};
 use dml_cuda::{
-    validate, BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, Rule,
-    ScalarUnion, TensorDataType, TensorFlags,
+    validate, BindingError, BufferTensorDesc, CompileError, DispatchError, Error, FeatureLevel, FillValueSequenceDesc,
+    OperatorDesc, ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
 };
 use FeatureLevel::*;
 use TensorDataType::*;
 
 fn fill(change: impl FnOnce(&mut FillValueSequenceDesc)) -> OperatorDesc {
-    let mut desc = FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(Float32, &[1, 2, 3, 4]),
-        value_data_type: Float32,
-        value_start: ScalarUnion::Float32(0.0),
-        value_delta: ScalarUnion::Float32(1.0),
-    };
+    let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
+    let mut desc = common::fill(Float32, &[1, 2, 3, 4], start, delta);
     change(&mut desc);
     desc.into()
 }
@@ -30,12 +28,7 @@ fn output(tensor: BufferTensorDesc) -> OperatorDesc {
 }
 
 fn reverse(change: impl FnOnce(&mut ReverseSubsequencesDesc)) -> OperatorDesc {
-    let mut desc = ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(Float16, &[2, 3, 4, 5]),
-        sequence_lengths_tensor: BufferTensorDesc::packed(UInt32, &[2, 3, 1, 5]),
-        output_tensor: BufferTensorDesc::packed(Float16, &[2, 3, 4, 5]),
-        axis: 2,
-    };
+    let mut desc = common::reversal(Float16, &[2, 3, 4, 5], 2);
     change(&mut desc);
     desc.into()
 }
@@ -104,29 +97,83 @@ fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
     ]
 }
 
+/// The errors of the rules that are checked later than a descriptor's.
+fn later_errors() -> Vec<Error> {
+    let tensor = TensorRole::Input;
+    let [cpu, gpu] = ["CPU", "GPU 0"].map(str::to_owned);
+    let overlap = |pointers, required| BindingError::Overlap { tensor, found: 0x10, pointers, required };
+    let of_bindings = [
+        BindingError::Count { found: 1, required: 2 },
+        BindingError::Device { tensor, found: gpu.clone(), required: cpu.clone() },
+        BindingError::Size { tensor, found: 31, required: 32 },
+        BindingError::Slice { tensor, found: 92, required: 96 },
+        BindingError::Range { tensor, offset: 4080, length: 32, size_in_bytes: 4096 },
+        BindingError::Alignment { tensor, what: "offset", found: 0x48, required: 16 },
+        BindingError::Alignment { tensor, what: "pointer", found: 0x7001, required: 2 },
+        BindingError::Null { tensor },
+        overlap(None, "be the same range, to run in place, or lie apart"),
+        overlap(Some((0x7002, 0x7000)), "lie apart"),
+        BindingError::Promise { promised: true },
+        BindingError::Promise { promised: false },
+        BindingError::InPlace,
+    ];
+    let of_dispatches = [
+        DispatchError::Device { found: gpu.clone(), required: cpu.clone() },
+        DispatchError::Graph { found: gpu, required: cpu },
+        DispatchError::Stream { found: 0x100 },
+    ];
+    let others = [
+        Error::Compile(CompileError::PointerAlignment { found: 12 }),
+        Error::SliceLength { tensor, found: 2, required: 3 },
+    ];
+    of_bindings.map(Error::from).into_iter().chain(of_dispatches.map(Error::from)).chain(others).collect()
+}
+
+/// The rules' ids among the parts of a text, such as `tensor.data_type`.
+fn ids<'a>(parts: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let is_id = |part: &&str| {
+        part.split('.').count() > 1
+            && part.split('.').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+    };
+    parts.filter(is_id).collect()
+}
+
 #[test]
 fn every_rules_message_equals_its_golden_file() {
-    let mut texts: BTreeMap<&str, String> = Rule::ALL.iter().map(|rule| (rule.id(), String::new())).collect();
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    let mut add = |id: &str, error: &dyn std::fmt::Display| {
+        *texts.entry(id.to_owned()).or_default() += &format!("{error}\n");
+    };
     for (rule, level, desc) in cases() {
         let errors = validate(&desc, level).expect_err("the descriptor breaks a rule");
         let mut of_rule = errors.errors().iter().filter(|error| error.rule == rule).peekable();
         assert!(of_rule.peek().is_some(), "{desc:?} does not break {rule} but\n{errors}");
-        let text = texts.get_mut(rule.id()).expect("every rule is in Rule::ALL");
-        of_rule.for_each(|error| *text += &format!("{error}\n"));
+        of_rule.for_each(|error| add(rule.id(), error));
+    }
+    for error in later_errors() {
+        let text = error.to_string();
+        let id = text.rsplit(['(', ')']).nth(1).expect("a rule in brackets");
+        add(id, &error);
     }
     for (id, text) in &texts {
-        assert!(!text.is_empty(), "no test breaks {id}");
-        let path = crate::common::repository(&format!("tests/golden/messages/{id}.txt"));
+        let path = repository(&format!("tests/golden/messages/{id}.txt"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
             std::fs::write(&path, text).expect("the file can be written");
         }
-        let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let golden = read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(*text, golden, "{} differs; UPDATE_GOLDEN=1 rewrites it", path.display());
     }
-    let files =
-        std::fs::read_dir(crate::common::repository("tests/golden/messages")).expect("the folder is there").count();
-    assert_eq!(files, Rule::ALL.len(), "a golden file of a rule that is gone");
+    let files = std::fs::read_dir(repository("tests/golden/messages")).expect("the folder is there").count();
+    assert_eq!(files, texts.len(), "a golden file of a rule that is gone");
+
+    // The rules of the sources and of the documentation are the same.
+    let tested: BTreeSet<&str> = texts.keys().map(String::as_str).collect();
+    let sources: String = rust_files("src").iter().map(|path| read_to_string(path).expect("text")).collect();
+    let written = ids(sources.split('(').filter_map(|part| Some(part.split_once(")\"")?.0)));
+    let in_sources: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.id()).chain(written).collect();
+    assert_eq!(tested, in_sources);
+    let page = read_to_string(repository("docs/directml.md")).expect("the page");
+    assert_eq!(tested, ids(page.split('`')), "the rules in docs/directml.md");
 }
 
 #[test]

@@ -4,10 +4,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{assert_same, cases, devices, oracle, run, Random};
+use crate::common::{self, assert_same, cases, devices, oracle, run, Random};
 use dml_cuda::{
-    validate, BufferTensorDesc, Device, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc,
-    ScalarUnion, TensorDataType, TensorFlags,
+    validate, BufferTensorDesc, Device, FeatureLevel, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion,
+    TensorDataType, TensorFlags,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -75,15 +75,11 @@ prop_compose! {
         alignment in prop_oneof![3 => Just(0u32), 1 => Just(64u32), 1 => 0u32..70],
     ) -> OperatorDesc {
         let data_type = if legal && data_type == TensorDataType::Float64 { TensorDataType::Int64 } else { data_type };
-        let mut output_tensor = tensor(data_type, &sizes, &strides);
-        disturb(&mut output_tensor, slack, alignment, legal);
-        FillValueSequenceDesc {
-            output_tensor,
-            value_data_type: data_type,
-            value_start: ScalarUnion::UInt64(start),
-            value_delta: ScalarUnion::UInt64(delta),
-        }
-        .into()
+        let [start, delta] = [start, delta].map(ScalarUnion::UInt64);
+        let mut desc = common::fill(data_type, &sizes, start, delta);
+        desc.output_tensor = tensor(data_type, &sizes, &strides);
+        disturb(&mut desc.output_tensor, slack, alignment, legal);
+        desc.into()
     }
 }
 
@@ -105,10 +101,7 @@ prop_compose! {
         alignment in prop_oneof![3 => Just(0u32), 1 => Just(64u32), 1 => 0u32..70],
         change in 0u32..if legal { 1 } else { 40 },
     ) -> OperatorDesc {
-        let mut one = sizes.clone();
-        if let Some(size) = one.get_mut(axis as usize) {
-            *size = 1;
-        }
+        let one: Vec<u32> = (0..).zip(&sizes).map(|(d, &size)| if d == axis { 1 } else { size }).collect();
         let mut desc = ReverseSubsequencesDesc {
             input_tensor: tensor(element, &sizes, &strides.0),
             sequence_lengths_tensor: tensor(length, &one, &strides.1),

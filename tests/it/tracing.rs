@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use dml_cuda::{BufferTensorDesc, Device, ReverseSubsequencesDesc, TensorDataType};
+use crate::common::{compile, lanes};
+use dml_cuda::{Device, TensorDataType};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -41,14 +42,7 @@ fn create_compile_bind_and_dispatch_are_spans() {
     let spans = Arc::default();
     tracing::subscriber::with_default(Spans(Arc::clone(&spans)), || {
         let device = Device::cpu();
-        let tensor = BufferTensorDesc::packed(TensorDataType::Float32, &[2, 4]);
-        let operator = device.create_operator(ReverseSubsequencesDesc {
-            input_tensor: tensor.clone(),
-            sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[2, 1]),
-            output_tensor: tensor,
-            axis: 1,
-        });
-        let operator = device.compile_operator(&operator.expect("right")).expect("compiled");
+        let operator = compile(&device, &lanes(TensorDataType::Float32, 2, 4).into());
         let [data, lengths] = [32, 8].map(|size| device.create_buffer(size).expect("small"));
         let table = operator.bind(&[(&data).into(), (&lengths).into()], &(&data).into()).expect("right");
         table.dispatch(&device.create_stream().expect("there")).expect("right");

@@ -1,8 +1,6 @@
 //! The case table: descriptors around every edge case, with the inputs to run them on. All test runners use this table.
 
-use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
-};
+use dml_cuda::{BufferTensorDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
 use TensorDataType as T;
 
 use super::{oracle, Random};
@@ -103,9 +101,9 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[1, 3001, 17], 1),
 ];
 
-fn fill(tensor: BufferTensorDesc, start: ScalarUnion, delta: ScalarUnion) -> Case {
-    let value_data_type = tensor.data_type;
-    let desc = FillValueSequenceDesc { output_tensor: tensor, value_data_type, value_start: start, value_delta: delta };
+fn fill(tensor: BufferTensorDesc, (start, delta): (ScalarUnion, ScalarUnion)) -> Case {
+    let mut desc = super::fill(tensor.data_type, &[1], start, delta);
+    desc.output_tensor = tensor;
     Case { desc: desc.into(), inputs: Vec::new(), in_place: false }
 }
 
@@ -132,16 +130,14 @@ fn scalars(data_type: T) -> (ScalarUnion, ScalarUnion) {
 pub fn fills() -> Vec<Case> {
     let mut cases = Vec::new();
     for data_type in FILL_TYPES {
-        let (start, delta) = scalars(data_type);
-        for count in COUNTS {
-            cases.push(fill(tensor(data_type, &[count], None), start, delta));
-        }
+        let scalars = scalars(data_type);
+        cases.extend(COUNTS.map(|count| fill(tensor(data_type, &[count], None), scalars)));
         for &(sizes, strides) in LAYOUTS {
             let mut padded = tensor(data_type, sizes, strides);
-            cases.push(fill(padded.clone(), start, delta));
+            cases.push(fill(padded.clone(), scalars));
             padded.total_tensor_size_in_bytes += 37;
             padded.guaranteed_base_offset_alignment = 256;
-            cases.push(fill(padded, start, delta));
+            cases.push(fill(padded, scalars));
         }
     }
     cases
@@ -149,8 +145,8 @@ pub fn fills() -> Vec<Case> {
 
 /// FLOAT64 sequences, which no DirectML descriptor can describe. `Device::create_float64_sequence` creates them.
 pub fn float64_sequences() -> Vec<Case> {
-    let (start, delta) = (ScalarUnion::Float64(-0.7), ScalarUnion::Float64(0.1));
-    COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), start, delta)).into_iter().collect()
+    let scalars = (ScalarUnion::Float64(-0.7), ScalarUnion::Float64(0.1));
+    COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), scalars)).into()
 }
 
 /// Bytes of an operator's inputs.
@@ -192,77 +188,49 @@ fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<
     bytes
 }
 
-fn reverse(desc: ReverseSubsequencesDesc, seed: u64, in_place: bool) -> Case {
-    let desc = desc.into();
-    Case { inputs: inputs(&mut Random(seed), &desc), desc, in_place }
-}
-
 /// Every reversal, copying and in place.
 pub fn reversals() -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut seed = 0;
     let mut add =
-        |input: BufferTensorDesc, lengths: BufferTensorDesc, output: BufferTensorDesc, axis: u32, in_place: bool| {
-            seed += 1;
-            let desc = ReverseSubsequencesDesc {
-                input_tensor: input,
-                sequence_lengths_tensor: lengths,
-                output_tensor: output,
-                axis,
-            };
-            cases.push(reverse(desc, seed, in_place));
+        |input: &BufferTensorDesc, lengths: &BufferTensorDesc, output: &BufferTensorDesc, axis: u32, in_place: bool| {
+            let [input_tensor, sequence_lengths_tensor, output_tensor] = [input, lengths, output].map(Clone::clone);
+            let desc = ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis }.into();
+            let seed = cases.len() as u64 + 1;
+            cases.push(Case { inputs: inputs(&mut Random(seed), &desc), desc, in_place });
         };
     for data_type in WIDTHS {
         for &(sizes, axis) in SHAPES {
             let mut one = sizes.to_vec();
             one[axis as usize] = 1;
-            let packed = BufferTensorDesc::packed(data_type, sizes);
+            let strided = |strides: &[u32]| BufferTensorDesc::strided(data_type, sizes, strides);
+            // The same tensor packed, column-major, padded after every dimension, and with all lanes in one memory.
+            let packed = &BufferTensorDesc::packed(data_type, sizes);
+            let columns = &strided(&column_strides(sizes));
+            let padded = |pad: u32| strided(&padded_strides(sizes, pad));
+            let mut one_lane = vec![0; sizes.len()];
+            one_lane[axis as usize] = 1;
             for (length_type, in_place) in
                 [(T::UInt32, false), (T::UInt64, false), (T::UInt32, true), (T::UInt64, true)]
             {
-                let lengths = BufferTensorDesc::packed(length_type, &one);
-                add(packed.clone(), lengths.clone(), packed.clone(), axis, in_place);
+                let lengths = &BufferTensorDesc::packed(length_type, &one);
+                add(packed, lengths, packed, axis, in_place);
                 // One length for everything behind the axis.
-                let broadcast = broadcast_behind(length_type, &one, axis);
-                add(packed.clone(), broadcast.clone(), packed.clone(), axis, in_place);
+                let broadcast = &broadcast_behind(length_type, &one, axis);
+                add(packed, broadcast, packed, axis, in_place);
                 // One length for each row of the last dimension.
                 if (axis as usize) + 2 < sizes.len() {
                     let mut of_rows = padded_strides(&[&one[..one.len() - 1], &[1]].concat(), 0);
                     of_rows[sizes.len() - 1] = 0;
-                    let of_rows = BufferTensorDesc::strided(length_type, &one, &of_rows);
-                    add(packed.clone(), of_rows, packed.clone(), axis, in_place);
+                    add(packed, &BufferTensorDesc::strided(length_type, &one, &of_rows), packed, axis, in_place);
                 }
-                // Padding after every dimension, the same or another one in the output.
-                let padded = |pad: u32| BufferTensorDesc::strided(data_type, sizes, &padded_strides(sizes, pad));
-                add(padded(1), lengths.clone(), padded(1), axis, in_place);
-                add(padded(4), broadcast.clone(), padded(4), axis, in_place);
+                add(&padded(1), lengths, &padded(1), axis, in_place);
+                add(&padded(4), broadcast, &padded(4), axis, in_place);
                 if !in_place {
-                    add(padded(2), broadcast.clone(), packed.clone(), axis, false);
-                    add(packed.clone(), lengths.clone(), padded(3), axis, false);
-                    add(
-                        BufferTensorDesc::strided(data_type, sizes, &column_strides(sizes)),
-                        lengths.clone(),
-                        packed.clone(),
-                        axis,
-                        false,
-                    );
-                    add(
-                        packed.clone(),
-                        lengths.clone(),
-                        BufferTensorDesc::strided(data_type, sizes, &column_strides(sizes)),
-                        axis,
-                        false,
-                    );
-                    // A broadcast input: all lanes are the same memory.
-                    let mut repeated = vec![0; sizes.len()];
-                    repeated[axis as usize] = 1;
-                    add(
-                        BufferTensorDesc::strided(data_type, sizes, &repeated),
-                        lengths.clone(),
-                        packed.clone(),
-                        axis,
-                        false,
-                    );
+                    add(&padded(2), broadcast, packed, axis, false);
+                    add(packed, lengths, &padded(3), axis, false);
+                    add(columns, lengths, packed, axis, false);
+                    add(packed, lengths, columns, axis, false);
+                    add(&strided(&one_lane), lengths, packed, axis, false);
                 }
             }
         }
@@ -278,7 +246,7 @@ pub fn reversals() -> Vec<Case> {
                     let input = BufferTensorDesc::strided(data_type, &sizes, &column_strides(&sizes));
                     let lengths = BufferTensorDesc::strided(T::UInt32, &one, &strides);
                     let output = BufferTensorDesc::packed(data_type, &sizes);
-                    add(input, lengths, output, axis as u32, false);
+                    add(&input, &lengths, &output, axis as u32, false);
                 }
             }
         }
@@ -315,7 +283,5 @@ fn column_strides(sizes: &[u32]) -> Vec<u32> {
 
 /// The whole table.
 pub fn all() -> Vec<Case> {
-    let mut cases = fills();
-    cases.extend(reversals());
-    cases
+    fills().into_iter().chain(reversals()).collect()
 }

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dml_cuda::{
-    BufferBinding, BufferTensorDesc, CompiledOperator, Device, OperatorDesc, ReverseSubsequencesDesc, TensorDataType,
-    TensorRole,
+    BufferBinding, BufferTensorDesc, CompiledOperator, Device, FillValueSequenceDesc, OperatorDesc,
+    ReverseSubsequencesDesc, ScalarUnion, TensorDataType, TensorRole,
 };
 
 static SKIPS: AtomicUsize = AtomicUsize::new(0);
@@ -48,21 +48,47 @@ pub fn repository(path: &str) -> PathBuf {
     root.expect("the tests run in the repository").join(path)
 }
 
+/// The Rust sources below a folder of the repository.
+pub fn rust_files(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repository(folder)).expect("a folder");
+    let below = entries.flat_map(|entry| {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => rust_files(path.to_str().expect("a readable name")),
+            false => vec![path],
+        }
+    });
+    below.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
 /// The byte that fills the output before every run. The recordings of DirectML used the same.
 pub const POISON: u8 = 0xCD;
 
 /// Bytes before and after every tensor.
 pub const GUARD: usize = 64;
 
-/// Lanes of `size` elements, packed, each with a UINT32 length.
-pub fn lanes(data_type: TensorDataType, lanes: u32, size: u32) -> ReverseSubsequencesDesc {
-    let tensor = BufferTensorDesc::packed(data_type, &[lanes, size]);
-    ReverseSubsequencesDesc {
-        input_tensor: tensor.clone(),
-        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[lanes, 1]),
-        output_tensor: tensor,
-        axis: 1,
+/// A packed fill.
+pub fn fill(data_type: TensorDataType, sizes: &[u32], start: ScalarUnion, delta: ScalarUnion) -> FillValueSequenceDesc {
+    FillValueSequenceDesc {
+        output_tensor: BufferTensorDesc::packed(data_type, sizes),
+        value_data_type: data_type,
+        value_start: start,
+        value_delta: delta,
     }
+}
+
+/// A packed reversal with UINT32 lengths.
+pub fn reversal(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
+    let tensor = BufferTensorDesc::packed(data_type, sizes);
+    let mut of_lengths = sizes.to_vec();
+    of_lengths[axis as usize] = 1;
+    let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &of_lengths);
+    ReverseSubsequencesDesc { input_tensor: tensor.clone(), sequence_lengths_tensor, output_tensor: tensor, axis }
+}
+
+/// A packed reversal of lanes of `size` elements.
+pub fn lanes(data_type: TensorDataType, lanes: u32, size: u32) -> ReverseSubsequencesDesc {
+    reversal(data_type, &[lanes, size], 1)
 }
 
 /// Creates and compiles a descriptor that must be accepted.

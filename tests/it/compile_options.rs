@@ -1,0 +1,78 @@
+//! An operator that was compiled with options refuses dispatches that it was not compiled for, and runs the others.
+#![allow(unsafe_code)]
+
+use crate::common::{assert_same, cases, devices, lanes, POISON};
+use crate::outside::Outside;
+use dml_cuda::{
+    BindingError, BufferBinding, CompileError, CompileOptions, CompiledOperator, Device, DispatchError, OperatorDesc,
+    TensorDataType, TensorRole,
+};
+
+fn compile(
+    device: &Device,
+    desc: &OperatorDesc,
+    pointer_alignment: u32,
+    in_place: Option<bool>,
+) -> Result<CompiledOperator, CompileError> {
+    let operator = device.create_operator(desc.clone()).expect("right");
+    device.compile_operator_with(&operator, CompileOptions { pointer_alignment, in_place })
+}
+
+#[test]
+fn dispatches_that_an_operator_was_not_compiled_for_are_refused() {
+    for device in devices("dispatches_that_an_operator_was_not_compiled_for_are_refused") {
+        let [data, lengths, output] = [64, 16, 128].map(|size| device.create_buffer(size).expect("small"));
+        let desc = lanes(TensorDataType::UInt8, 4, 16).into();
+        let at = |offset| BufferBinding::range(&output, offset, 64);
+        let misaligned =
+            BindingError::Alignment { tensor: TensorRole::Output, what: "offset", found: 16, required: 64 };
+        for (alignment, in_place, output, required) in [
+            (16, Some(false), at(0), Ok(())),
+            (16, Some(false), (&data).into(), Err(BindingError::Promise { promised: false })),
+            (16, Some(true), (&data).into(), Ok(())),
+            (16, Some(true), at(0), Err(BindingError::Promise { promised: true })),
+            (64, None, at(64), Ok(())),
+            (64, None, at(16), Err(misaligned)),
+        ] {
+            let operator = compile(&device, &desc, alignment, in_place).expect("compiled");
+            let bound = operator.bind(&[(&data).into(), (&lengths).into()], &output).map(|_| ());
+            assert_eq!(bound, required, "{device}: {alignment} {in_place:?}");
+        }
+        let operator = compile(&device, &desc, 16, None).expect("compiled");
+        // SAFETY: the call is refused before anything is queued.
+        let refused = unsafe { Outside::new(&device).dispatch(&operator, &[16, 4], 40) };
+        let required = BindingError::Alignment { tensor: TensorRole::Output, what: "pointer", found: 40, required: 16 };
+        assert_eq!(refused, Err(DispatchError::Binding(required)), "{device}");
+    }
+}
+
+#[test]
+fn an_alignment_is_a_power_of_two() {
+    for device in devices("an_alignment_is_a_power_of_two") {
+        for (found, right) in [(0, true), (1, true), (3, false), (12, false), (64, true), (1 << 31, true)] {
+            let error = compile(&device, &lanes(TensorDataType::UInt8, 4, 16).into(), found, None).err();
+            assert_eq!(error, (!right).then_some(CompileError::PointerAlignment { found }));
+        }
+    }
+}
+
+#[test]
+fn an_operator_compiled_for_bound_buffers_is_right() {
+    for device in devices("an_operator_compiled_for_bound_buffers_is_right") {
+        let stream = device.create_stream().expect("a stream");
+        for case in cases::all().iter().step_by(7) {
+            let operator = compile(&device, &case.desc, 16, Some(case.in_place)).expect("compiled");
+            let buffer = |bytes: &Vec<u8>| device.create_buffer_from(bytes.as_slice()).expect("small");
+            let mut buffers: Vec<_> = case.inputs.iter().map(buffer).collect();
+            let inputs: Vec<BufferBinding> = buffers.iter().map(Into::into).collect();
+            let total = case.desc.output_tensor().total_tensor_size_in_bytes as usize;
+            if !case.in_place {
+                buffers.insert(0, buffer(&vec![POISON; total]));
+            }
+            let table = operator.bind(&inputs, &(&buffers[0]).into()).expect("the binding satisfies the options");
+            table.dispatch(&stream).expect("queued");
+            let found: Vec<u8> = buffers[0].read_elements(total).expect("read");
+            assert_same(&device, &case.desc, &found, &case.expected());
+        }
+    }
+}

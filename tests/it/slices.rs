@@ -1,0 +1,90 @@
+//! Slices of the host and of cudarc instead of buffers: `CompiledOperator::dispatch_on_host` and `dispatch_on`.
+
+use crate::common::{self, compile, cuda, lanes};
+use dml_cuda::{BindingError, CompiledOperator, Device, DispatchError, ScalarUnion, TensorDataType, TensorRole};
+
+/// Fills UINT8 with 5, 7, …
+fn fill(device: &Device, count: u32) -> CompiledOperator {
+    let [start, delta] = [5, 2].map(ScalarUnion::UInt8);
+    compile(device, &common::fill(TensorDataType::UInt8, &[count], start, delta).into())
+}
+
+fn refused(result: Result<(), DispatchError>) -> BindingError {
+    match result {
+        Err(DispatchError::Binding(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn slices_of_the_host_are_checked_before_anything_is_written() {
+    let cpu = compile(&Device::cpu(), &lanes(TensorDataType::UInt16, 1, 3).into());
+    let (input, lengths) = ([1u16, 2, 3], [2u32]);
+    let (input, lengths): (&[u8], &[u8]) = (bytemuck::cast_slice(&input), bytemuck::cast_slice(&lengths));
+    let mut output = [9u16; 3];
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut output);
+    let slice = |tensor, found, required| BindingError::Slice { tensor, found, required };
+    assert_eq!(refused(cpu.dispatch_on_host(&[input], bytes)), BindingError::Count { found: 1, required: 2 });
+    assert_eq!(refused(cpu.dispatch_on_host(&[&input[2..], lengths], bytes)), slice(TensorRole::Input, 4, 6));
+    assert_eq!(refused(cpu.dispatch_on_host(&[input, &lengths[..3]], bytes)), slice(TensorRole::SequenceLengths, 3, 4));
+    assert_eq!(refused(cpu.dispatch_on_host(&[input, lengths], &mut bytes[..5])), slice(TensorRole::Output, 5, 6));
+    assert_eq!(refused(cpu.dispatch_in_place_on_host(&lengths[..3], bytes)), slice(TensorRole::SequenceLengths, 3, 4));
+    let words = [0u16; 8];
+    let odd = &bytemuck::cast_slice(&words)[1..];
+    assert!(matches!(
+        refused(cpu.dispatch_on_host(&[odd, lengths], bytes)),
+        BindingError::Alignment { tensor: TensorRole::Input, required: 2, .. }
+    ));
+    assert_eq!(output, [9; 3]);
+    cpu.dispatch_on_host(&[input, lengths], bytemuck::cast_slice_mut(&mut output)).expect("right");
+    assert_eq!(output, [2, 1, 3]);
+    cpu.dispatch_in_place_on_host(lengths, bytemuck::cast_slice_mut(&mut output)).expect("right");
+    assert_eq!(output, [1, 2, 3]);
+    let (fill, mut filled) = (fill(&Device::cpu(), 2), [1; 3]);
+    fill.dispatch_on_host(&[], &mut filled).expect("right");
+    assert_eq!(filled, [5, 7, 1]);
+    let no_inputs = BindingError::Count { found: 2, required: 0 };
+    assert_eq!(refused(fill.dispatch_in_place_on_host(lengths, &mut filled)), no_inputs);
+}
+
+#[test]
+fn an_operator_of_a_gpu_refuses_slices_of_the_host() {
+    let Some(device) = cuda("an_operator_of_a_gpu_refuses_slices_of_the_host") else { return };
+    let mut filled = [1; 3];
+    assert!(matches!(refused(fill(&device, 2).dispatch_on_host(&[], &mut filled)), BindingError::Device { .. }));
+    assert_eq!(filled, [1; 3]);
+}
+
+#[cfg(feature = "cudarc-0_19")]
+#[test]
+fn slices_of_cudarc_are_reversed_and_filled_and_may_outlive_the_operator() {
+    let test = "slices_of_cudarc_are_reversed_and_filled_and_may_outlive_the_operator";
+    let Some(device) = cuda(test) else { return };
+    let context = cudarc::driver::CudaContext::new(0).expect("a GPU is there");
+    let [stream, other] = [(); 2].map(|()| context.new_stream().expect("a stream"));
+    let values: Vec<f32> = (0..24).map(|i| i as f32).collect();
+    let lengths = [8u32, 3, 100];
+    let required = dml_cuda::reverse_subsequences(&Device::cpu(), &values, &[3, 8], 1, &lengths).expect("right");
+    let mut data = stream.clone_htod(&values).expect("small");
+    let on_device = other.clone_htod(&lengths).expect("small");
+    let mut output = stream.alloc_zeros::<f32>(24).expect("small");
+    let reversal = || compile(&device, &lanes(TensorDataType::Float32, 3, 8).into());
+    reversal().dispatch_on(&stream, &[&data, &on_device.slice(..)], &mut output.slice_mut(..)).expect("queued");
+    assert_eq!(stream.clone_dtoh(&output).expect("read"), required);
+    reversal().dispatch_in_place_on(&stream, &on_device, &mut data).expect("queued");
+    assert_eq!(stream.clone_dtoh(&data).expect("read"), required);
+
+    let short = &data.slice(1..);
+    let error = refused(reversal().dispatch_on(&stream, &[short, &on_device], &mut output));
+    assert_eq!(error, BindingError::Slice { tensor: TensorRole::Input, found: 92, required: 96 });
+    let error = refused(reversal().dispatch_on(&stream, &[&data], &mut output));
+    assert_eq!(error, BindingError::Count { found: 1, required: 2 });
+    let of_cpu = compile(&Device::cpu(), &lanes(TensorDataType::Float32, 3, 8).into());
+    let error = refused(of_cpu.dispatch_on(&stream, &[&data, &on_device], &mut output));
+    assert!(matches!(error, BindingError::Device { tensor: TensorRole::Input, .. }), "{error}");
+
+    let mut three = stream.alloc_zeros::<u8>(3).expect("small");
+    fill(&device, 3).dispatch_on(&stream, &[], &mut three).expect("queued");
+    drop(device);
+    assert_eq!(stream.clone_dtoh(&three).expect("read"), [5, 7, 9]);
+}

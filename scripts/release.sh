@@ -12,17 +12,17 @@ mkdir -p "$root/target"
 exec 9> "$root/target/publish.lock"
 flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1; }
 [ -z "$(git -C "$root" status --porcelain)" ] || echo "warning: what is not committed is not released" >&2
-# What every archive has: document TOP FOLDER LIBRARY... The licenses and the page on installing are at its top, the rest is in TOP/FOLDER.
+# What every archive has: document TOP FOLDER SYSTEM LIBRARY... The licenses and the page on installing are at its top, the rest is in TOP/FOLDER.
 document() {
   local library share=$1/$2
   mkdir -p "$share"/{examples,sbom}
   cp -r models docs CHANGELOG.md "$share/"
-  cp crates/dml-cuda-capi/examples/* crates/dml-cuda-torch/examples/* python/examples/* "$share/examples/"
-  for library in "${@:3}"; do cp "$work/$library.cdx.json" "$share/sbom/"; done
+  cp -r crates/dml-cuda-capi/examples/* crates/dml-cuda-torch/examples/* python/examples/* "$share/examples/"
+  for library in "${@:4}"; do cp "$work/$3/$library.cdx.json" "$share/sbom/"; done
   # Links to what only the source has become text.
   sed -i -E 's/\[([^]]*)\]\(\.\.\/[^)]*\)/\1/g' "$share"/docs/*.md
   sed -E "s|\]\(([a-z]+\.md)|]($2/docs/\1|g" "$share/docs/install.md" > "$1/README.md"
-  cp LICENSE python/LICENSE-THIRD-PARTY.txt "$1/"
+  cp LICENSE "$work/$3/LICENSE-THIRD-PARTY.txt" "$1/"
 }
 step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
@@ -49,14 +49,23 @@ remap "$source" dml-cuda
 remap "$tools" tools
 export DML_CUDA_COMMIT SOURCE_DATE_EPOCH CARGO_ENCODED_RUSTFLAGS DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
 
-step "licenses of the dependencies, and the bill of materials"
-cargo metadata --locked --format-version 1 > "$work/metadata.json"
-python3 scripts/release/licenses.py "$work/metadata.json" "$debian/amd64/usr/share/doc/rust-web-src/copyright" \
-  "$tools"/lib/python3*/site-packages/ziglang/lib/libunwind/LICENSE.TXT /usr/share/doc/{mingw-w64-common,gcc-mingw-w64-base}/copyright \
-  > python/LICENSE-THIRD-PARTY.txt
-cargo cyclonedx --quiet --format json --spec-version 1.5 --target all
-python3 scripts/release/bills.py "$source" "$work" crates/dml-cuda-{cli,capi,torch}/*.cdx.json
-git clean --quiet --force -- '*.cdx.json'
+step "licenses of the dependencies, and bills of materials, of each system"
+linux=x86_64-unknown-linux-gnu # aarch64 has the same dependencies
+windows=x86_64-pc-windows-gnu
+for target in "$linux" "$windows"; do
+  notices=("$debian/amd64/usr/share/doc/rust-web-src/copyright")
+  case $target in
+    "$linux") notices+=("$tools"/lib/python3*/site-packages/ziglang/lib/libunwind/LICENSE.TXT) ;;
+    "$windows") notices+=(/usr/share/doc/{mingw-w64-common,gcc-mingw-w64-base}/copyright) ;;
+  esac
+  mkdir "$work/$target"
+  cargo metadata --locked --format-version 1 --filter-platform "$target" > "$work/metadata.json"
+  python3 scripts/release/licenses.py "$work/metadata.json" "${notices[@]}" > "$work/$target/LICENSE-THIRD-PARTY.txt"
+  cargo cyclonedx --quiet --format json --spec-version 1.5 --target "$target"
+  python3 scripts/release/bills.py "$source" "$work/$target" crates/dml-cuda-{cli,capi,torch}/*.cdx.json
+  git clean --quiet --force -- '*.cdx.json'
+done
+cp "$work/$linux/LICENSE-THIRD-PARTY.txt" python/
 
 export RUSTC=$tools/bin/debian-rustc CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=0
 # Cargo.toml builds most dependencies without optimization, for a short first build. -Zbuild-std makes the standard library one of them.
@@ -65,7 +74,7 @@ for machine in x86_64 aarch64; do
   target=$machine-unknown-linux-gnu
   step "wheel for $machine"
   (cd python && maturin build --quiet --zig --release --locked "${fast[@]}" --target "$target" --compatibility manylinux_2_17 \
-    --sbom-include "$work/dml-cuda-capi.cdx.json" --out "$out")
+    --sbom-include "$work/$linux/dml-cuda-capi.cdx.json" --out "$out")
 
   step "archive for $machine"
   cargo zigbuild --quiet --locked --release "${fast[@]}" --target "$target.2.17" -p dml-cuda-cli -p dml-cuda-capi -p dml-cuda-torch
@@ -73,12 +82,12 @@ for machine in x86_64 aarch64; do
   RUNNER=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/release"
   # What Zig adds has debug information, with the machine's folders.
   "debian-$machine-linux-gnu-strip" "$work/$name/bin/dml-cuda" "$work/$name/lib/libdml_cuda.so.$version" "$work/$name/lib/libdml_cuda_torch.so"
-  document "$work/$name" share/dml-cuda dml-cuda-{cli,capi,torch}
+  document "$work/$name" share/dml-cuda "$linux" dml-cuda-{cli,capi,torch}
   tar -C "$work" --sort=name --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" -cJf "$out/$name.tar.xz" "$name"
 done
 
 step "archive for Windows"
-target=x86_64-pc-windows-gnu
+target=$windows
 RUSTC_BOOTSTRAP=1 CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc \
   cargo build --quiet --locked --release "${fast[@]}" --target "$target" -Zbuild-std -p dml-cuda-cli -p dml-cuda-capi
 name=dml-cuda-$version-x86_64-windows
@@ -88,7 +97,7 @@ x86_64-w64-mingw32-strip "$work/$name"/*.{exe,dll} # MinGW's parts
 # An import library that Microsoft's linker and MinGW's read.
 { echo EXPORTS; x86_64-w64-mingw32-nm "$CARGO_TARGET_DIR/$target/release/libdml_cuda.dll.a" | sed -n 's/.* T //p'; } > "$work/dml_cuda.def"
 "$tools/bin/python" -m ziglang dlltool -m i386:x86-64 -D dml_cuda.dll -d "$work/dml_cuda.def" -l "$work/$name/dml_cuda.lib"
-document "$work/$name" . dml-cuda-{cli,capi}
+document "$work/$name" . "$windows" dml-cuda-{cli,capi}
 find "$work/$name" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
 (cd "$work" && python3 -m zipfile -c "$out/$name.zip" "$name")
 unset RUSTC CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG

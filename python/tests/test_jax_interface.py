@@ -1,4 +1,4 @@
-"""Compares the structures of crates/dml-cuda-capi/src/xla/api.rs with XLA's own header, which jaxlib has, and checks the versions that
+"""Compares the structures of crates/dml-cuda-capi/src/xla/ffi.rs with XLA's own header, which jaxlib has, and checks the versions that
 dml_cuda.jax accepts. Skipped, and counted, without JAX."""
 
 import pathlib
@@ -15,7 +15,7 @@ try:
     import dml_cuda.jax as dj
 except ModuleNotFoundError:
     jax = None
-API = pathlib.Path(__file__).parents[2] / "crates/dml-cuda-capi/src/xla/api.rs"
+API = pathlib.Path(__file__).parents[2] / "crates/dml-cuda-capi/src/xla/ffi.rs"
 
 
 @unittest.skipIf(jax is None, "no JAX")
@@ -23,17 +23,13 @@ class Interface(unittest.TestCase):
     @unittest.skipIf(shutil.which("cc") is None, "no C compiler")
     def test_structures_and_numbers_are_those_of_xlas_header(self):
         source = API.read_text()
-        sizes = re.findall(r"^    (XLA_FFI_\w+) = (\d+),$", source, re.M)
-        offsets = re.findall(r"^    (XLA_FFI_\w+)\.(?:r#)?(\w+) = (\d+),$", source, re.M)
-        structures = dict(re.findall(r"^pub struct (XLA_FFI_\w+) \{\n((?:    .*\n)+)\}", source, re.M))
-        del structures["XLA_FFI_Error"]  # opaque
-        fields = {(name, field) for name, body in structures.items() for field in re.findall(r"^    pub (?:r#)?(\w+):", body, re.M)}
-        unread = {("XLA_FFI_Api", field) for field in ("internal_api", "XLA_FFI_Error_GetMessage", "XLA_FFI_Error_Destroy", "XLA_FFI_Handler_Register")}
-        self.assertEqual(({name for name, _ in sizes}, {(name, field) for name, field, _ in offsets}), (set(structures), fields - unread))
-        without_last_fields = set(re.findall(r"^/// Without its last fields?\.\n#\[repr\(C\)\]\npub struct (\w+)", source, re.M))
+        structures = re.findall(r"^    (XLA_FFI_\w+): (\d+) \{\n((?:        .*\n)+)    \}", source, re.M)
+        sizes = [(name, size) for name, size, _ in structures]
+        offsets = [(name, field, at) for name, _, body in structures for at, field in re.findall(r"^        (\d+) => (?:r#)?(\w+):", body, re.M)]
+        without_last_fields = set(re.findall(r"^    /// Without its last fields?\.\n    (\w+):", source, re.M))
         self.assertEqual(without_last_fields, {"XLA_FFI_Metadata", "XLA_FFI_Api", "XLA_FFI_CallFrame"})
-        types = re.findall(r"^    pub const (\w+): c_int = (\d+);$", source, re.M)
-        self.assertEqual((len(sizes), len(offsets), len(types)), (14, 59, 23))
+        types = re.findall(r"^    \((\d+), \d+, .*\), +// (\w+)$", source, re.M)
+        self.assertEqual((len(sizes), len(offsets), len(types)), (14, 63, 23))
         numbers = [
             ("XLA_FFI_Extension_Metadata", "XLA_FFI_EXTENSION_METADATA"),
             ("XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE", "XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE"),
@@ -41,6 +37,7 @@ class Interface(unittest.TestCase):
             ("XLA_FFI_ArgType_BUFFER", "XLA_FFI_BUFFER"),
             ("XLA_FFI_RetType_BUFFER", "XLA_FFI_BUFFER"),
             ("XLA_FFI_AttrType_SCALAR", "XLA_FFI_ATTR_TYPE_SCALAR"),
+            ("XLA_FFI_DataType_S64", "XLA_FFI_DATA_TYPE_S64"),
             ("XLA_FFI_Error_Code_INVALID_ARGUMENT", "XLA_FFI_ERROR_CODE_INVALID_ARGUMENT"),
             ("XLA_FFI_Error_Code_INTERNAL", "XLA_FFI_ERROR_CODE_INTERNAL"),
             ("XLA_FFI_API_MAJOR", "XLA_FFI_API_MAJOR"),
@@ -52,7 +49,7 @@ class Interface(unittest.TestCase):
         compare = lambda name: ">=" if name in without_last_fields else "=="
         lines = [base, *(f"_Static_assert(sizeof(struct {name}) {compare(name)} {size}, \"{name}\");" for name, size in sizes)]
         lines += [f"_Static_assert(offsetof(struct {name}, {field}) == {at}, \"{name}.{field}\");" for name, field, at in offsets]
-        lines += [f"_Static_assert(XLA_FFI_DataType_{name} == {number}, \"{name}\");" for name, number in types]
+        lines += [f"_Static_assert(XLA_FFI_DataType_{name} == {number}, \"{name}\");" for number, name in types]
         lines += [f"_Static_assert({theirs} == {ours[name]}, \"{theirs}\");" for theirs, name in numbers]
         lines += [f"_Static_assert(XLA_FFI_API_MINOR >= {ours['XLA_FFI_API_MINOR']}, \"minor version\");"]
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """Writes the licenses of what the published libraries and programs contain: licenses.py METADATA.json NOTICE... > FILE
 
-METADATA.json is that of `cargo metadata`. Every text is one that a crate ships, once, with the crates that have it. A NOTICE is a file of its own,
+METADATA.json is that of `cargo metadata --filter-platform`, which names what one system needs. Every text is one that a crate ships, once, with the crates that have it. A NOTICE is a file of its own,
 for what no crate is: Rust's standard library and what the linkers add. Stops if a crate ships no text and has a license of no other crate.
 """
 
@@ -13,7 +13,7 @@ TEXTS = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.IGNORE
 
 
 def shipped(metadata):
-    """The packages that the workspace's libraries and programs are linked with, on any system."""
+    """The packages that the workspace's libraries and programs are linked with."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     roots = ("dml-cuda-cli", "dml-cuda-capi", "dml-cuda-torch")
     found, todo = set(), [package["id"] for package in metadata["packages"] if package["name"] in roots]

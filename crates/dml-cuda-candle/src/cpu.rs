@@ -38,6 +38,17 @@ fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
     dml::Device::cpu().compile_lowered(lowered, dml::CompileOptions::default()).map_err(Error::wrap)
 }
 
+/// The lengths, none of which may be negative.
+fn checked<'a>(lengths: &'a CpuStorage, layout: &Layout) -> Result<&'a [u8]> {
+    if lengths.dtype() == DType::I64 {
+        let packed = lengths.to_dtype(layout, DType::I64)?;
+        if let Some(length) = packed.as_slice::<i64>()?.iter().find(|&&length| length < 0) {
+            bail!("a length is {length}, must be 0 or more");
+        }
+    }
+    bytes(lengths, layout)
+}
+
 /// The reversed elements, contiguous.
 pub fn reverse(
     reversal: &Lowered,
@@ -47,7 +58,7 @@ pub fn reverse(
     let mut output = CpuDevice.zeros_impl(x_layout.shape(), x.dtype())?;
     let to = bytes_mut(&mut output, &Layout::contiguous(x_layout.shape()))?;
     let operator = compile(reversal)?;
-    operator.dispatch_on_host(&[bytes(x, x_layout)?, bytes(lengths, lengths_layout)?], to).map_err(Error::wrap)?;
+    operator.dispatch_on_host(&[bytes(x, x_layout)?, checked(lengths, lengths_layout)?], to).map_err(Error::wrap)?;
     Ok(output)
 }
 
@@ -58,7 +69,7 @@ pub fn reverse_in_place(
     (lengths, lengths_layout): (&CpuStorage, &Layout),
 ) -> Result<()> {
     let operator = compile(reversal)?;
-    operator.dispatch_in_place_on_host(bytes(lengths, lengths_layout)?, bytes_mut(x, x_layout)?).map_err(Error::wrap)
+    operator.dispatch_in_place_on_host(checked(lengths, lengths_layout)?, bytes_mut(x, x_layout)?).map_err(Error::wrap)
 }
 
 /// A new storage with the sequence's elements.

@@ -5,12 +5,14 @@ use candle_core::shape::Dim;
 #[cfg(feature = "cuda")]
 use candle_core::CudaStorage;
 use candle_core::{bail, CpuStorage, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor};
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
 use dml::TensorDataType;
 
 use crate::cpu;
 #[cfg(feature = "cuda")]
 use crate::cuda;
+
+const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
 
 /// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is reversed along
 /// this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
@@ -42,11 +44,8 @@ pub struct ReverseSubsequences {
 /// An axis that x does not have, lengths of another type or shape, tensors on two devices, more than 8 dimensions that do not fold,
 /// and those of the driver. Nothing is queued then.
 pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<Tensor> {
-    let (axis, lengths) = check(x, lengths, axis)?;
-    if x.elem_count() == 0 {
-        return x.copy();
-    }
-    x.apply_op2(&lengths, ReverseSubsequences { axis })
+    let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
+    x.apply_op2(lengths, ReverseSubsequences { axis })
 }
 
 /// The same in place: x, and every tensor that shares its memory, changes. x must not be broadcast.
@@ -64,41 +63,25 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
 ///
 /// As of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths in x's memory.
 pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<()> {
-    let (axis, lengths) = check(x, lengths, axis)?;
+    let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
     if x.track_op() {
         bail!("x is tracked by backpropagation, which would not see the change, must not be: use reverse_subsequences");
     }
     if x.elem_count() == 0 {
-        return Ok(());
+        // candle takes dimensions inside one of size 0 for broadcast, and refuses them in place.
+        return x.apply_op2(lengths, ReverseSubsequences { axis }).map(drop);
     }
-    x.inplace_op2(&lengths, &ReverseSubsequences { axis })
-}
-
-/// The axis as a number, and lengths of x's shape with 1 there.
-fn check(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<(usize, Tensor)> {
-    let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
-    let mut required = x.dims().to_vec();
-    required[axis] = 1;
-    let Ok(broadcast) = lengths.broadcast_as(required.as_slice()) else {
-        bail!("lengths have shape {:?}, must have {required:?} or be broadcastable to it", lengths.dims())
-    };
-    if x.elem_count() > 0 && lengths.device().is_cpu() && lengths.dtype() == DType::I64 {
-        let smallest = lengths.min_all()?.to_scalar::<i64>()?;
-        if smallest < 0 {
-            bail!("a length is {smallest}, must be 0 or more");
-        }
-    }
-    Ok((axis, broadcast))
+    x.inplace_op2(lengths, &ReverseSubsequences { axis })
 }
 
 impl ReverseSubsequences {
-    /// In place, or into a contiguous tensor.
+    /// In place, or into a contiguous tensor. `None` if x has no elements.
     fn lower<S: BackendStorage>(
         &self,
         (x, x_layout): (&S, &Layout),
         (lengths, lengths_layout): (&S, &Layout),
         in_place: bool,
-    ) -> Result<Lowered> {
+    ) -> Result<Option<Lowered>> {
         let width = x.dtype().size_in_bytes();
         if width == 0 {
             bail!("x is {:?}, must have elements of whole bytes", x.dtype());
@@ -113,10 +96,11 @@ impl ReverseSubsequences {
         let (length_sizes, length_strides) = in_bytes(lengths_layout, lengths.dtype().size_in_bytes());
         let input = ForeignTensor { sizes: &sizes, strides_in_bytes: Some(&strides) };
         let lengths = ForeignTensor { sizes: &length_sizes, strides_in_bytes: Some(&length_strides) };
-        let (output_strides, axis) = (in_place.then_some(&*strides), self.axis as i64);
+        let (output_strides, axis) = (in_place.then_some(&*strides), i64::try_from(self.axis).unwrap_or(i64::MAX));
         // candle's memory is aligned to its elements.
-        let reversal = LoweredReversal::new(input, lengths, output_strides, axis, width, length_type, 0);
-        Ok(Lowered::Reversal(reversal.map_err(Error::wrap)?))
+        let reversal = LoweredReversal::new(input, lengths, output_strides, axis, width, length_type, 0)
+            .map_err(|error| Error::msg(error.message(&NAMES)))?;
+        Ok((x_layout.shape().elem_count() > 0).then_some(Lowered::Reversal(reversal)))
     }
 }
 
@@ -138,8 +122,12 @@ impl CustomOp2 for ReverseSubsequences {
         lengths: &CpuStorage,
         lengths_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (x, lengths) = ((x, x_layout), (lengths, lengths_layout));
-        Ok((cpu::reverse(&self.lower(x, lengths, false)?, x, lengths)?, x_layout.shape().clone()))
+        let lengths = (lengths, lengths_layout);
+        let output = match self.lower((x, x_layout), lengths, false)? {
+            Some(reversal) => cpu::reverse(&reversal, (x, x_layout), lengths)?,
+            None => x.try_clone(x_layout)?,
+        };
+        Ok((output, x_layout.shape().clone()))
     }
 
     #[cfg(feature = "cuda")]
@@ -150,8 +138,12 @@ impl CustomOp2 for ReverseSubsequences {
         lengths: &CudaStorage,
         lengths_layout: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        let (x, lengths) = ((x, x_layout), (lengths, lengths_layout));
-        Ok((cuda::reverse(&self.lower(x, lengths, false)?, x, lengths)?, x_layout.shape().clone()))
+        let lengths = (lengths, lengths_layout);
+        let output = match self.lower((x, x_layout), lengths, false)? {
+            Some(reversal) => cuda::reverse(&reversal, (x, x_layout), lengths)?,
+            None => x.try_clone(x_layout)?,
+        };
+        Ok((output, x_layout.shape().clone()))
     }
 
     /// A reversal is its own transpose.
@@ -179,8 +171,10 @@ impl InplaceOp2 for ReverseSubsequences {
         lengths_layout: &Layout,
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
-        let reversal = self.lower((&*x, x_layout), lengths, true)?;
-        cpu::reverse_in_place(&reversal, (x, x_layout), lengths)
+        match self.lower((&*x, x_layout), lengths, true)? {
+            Some(reversal) => cpu::reverse_in_place(&reversal, (x, x_layout), lengths),
+            None => Ok(()),
+        }
     }
 
     #[cfg(feature = "cuda")]
@@ -192,7 +186,9 @@ impl InplaceOp2 for ReverseSubsequences {
         lengths_layout: &Layout,
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
-        let reversal = self.lower((&*x, x_layout), lengths, true)?;
-        cuda::reverse_in_place(&reversal, (x, x_layout), lengths)
+        match self.lower((&*x, x_layout), lengths, true)? {
+            Some(reversal) => cuda::reverse_in_place(&reversal, (x, x_layout), lengths),
+            None => Ok(()),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The operators on the CPU and, with the feature `cuda`, on the first GPU: against a plain loop.
 
 use candle_core::{DType, Device, IndexOp, Result, Tensor, Var, D};
-use dml_cuda_candle::{arange, arange_step, reverse_subsequences, reverse_subsequences_inplace};
+use dml_cuda_candle::{arange, arange_step, reverse_subsequences, reverse_subsequences_inplace, ReverseSubsequences};
 use half::{bf16, f16};
 
 fn devices() -> Vec<Device> {
@@ -12,18 +12,10 @@ fn devices() -> Vec<Device> {
     devices
 }
 
-const TYPES: [DType; 10] = [
-    DType::U8,
-    DType::U32,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::BF16,
-    DType::F16,
-    DType::F32,
-    DType::F64,
-    DType::F8E4M3,
-];
+const TYPES: [DType; 10] = {
+    use DType::*;
+    [U8, U32, I16, I32, I64, BF16, F16, F32, F64, F8E4M3]
+};
 
 /// x reversed along an axis by a plain loop over single elements, as F64 on the CPU.
 fn plain(x: &Tensor, lengths: &Tensor, axis: usize) -> Result<Vec<f64>> {
@@ -180,17 +172,20 @@ fn wrong_arguments_are_said_and_change_nothing() {
         let x = counted(&[2, 3], DType::F32, &device);
         let before = values(&x);
         let refused = |lengths: &Tensor, axis: usize, words: &str| {
-            for error in
-                [reverse_subsequences(&x, lengths, axis).map(drop), reverse_subsequences_inplace(&x, lengths, axis)]
-            {
-                let said = error.expect_err("wrong").to_string();
-                assert!(said.contains(words), "{said}");
+            let operator = ReverseSubsequences { axis };
+            for error in [
+                reverse_subsequences(&x, lengths, axis).map(drop),
+                reverse_subsequences_inplace(&x, lengths, axis),
+                x.apply_op2(lengths, operator).map(drop),
+                x.inplace_op2(lengths, &operator),
+            ] {
+                let found = error.expect_err("wrong").to_string();
+                assert!(found.contains(words), "{found}");
             }
         };
         let tensor = |shape: &[usize], dtype| Tensor::ones(shape, dtype, &device).expect("lengths");
-        refused(&tensor(&[2, 1], DType::U32), 2, "dimension index 2 out of range");
-        refused(&tensor(&[2], DType::U32), 1, "lengths have shape [2], must have [2, 1] or be broadcastable to it");
-        refused(&tensor(&[2, 3], DType::U32), 1, "lengths have shape [2, 3], must have [2, 1]");
+        refused(&tensor(&[2], DType::U32), 1, "lengths has shape [2], must broadcast to [2, 1], x's with 1 at axis");
+        refused(&tensor(&[2, 3], DType::U32), 1, "lengths has shape [2, 3], must broadcast to [2, 1]");
         refused(&tensor(&[2, 1], DType::F32), 1, "lengths are F32, must be U32 or I64");
         refused(&tensor(&[2, 1], DType::U8), 1, "lengths are U8, must be U32 or I64");
         if device.is_cpu() {
@@ -205,6 +200,16 @@ fn wrong_arguments_are_said_and_change_nothing() {
         let broadcast = counted(&[2, 1], DType::F32, &device).broadcast_as((2, 3)).expect("a view");
         assert!(reverse_subsequences_inplace(&broadcast, &tensor(&[2, 1], DType::U32), 1).is_err());
         let said = |result: Result<Tensor>| result.expect_err("wrong").to_string();
+        let one = tensor(&[1], DType::U32);
+        assert!(said(reverse_subsequences(&x, &one, 2)).contains("dimension index 2 out of range"));
+        for axis in [2, usize::MAX] {
+            let words = said(x.apply_op2(&one, ReverseSubsequences { axis }));
+            assert!(words.contains("must be from -2 to 1, of an x of 2 dimensions"), "{words}");
+        }
+        let empty = Tensor::zeros((2, 0), DType::F32, &device).expect("no elements");
+        let words = said(reverse_subsequences(&empty, &tensor(&[0, 1], DType::U32), 1));
+        assert!(words.contains("lengths has shape [0, 1], must broadcast to [2, 1]"), "{words}");
+        assert!(reverse_subsequences_inplace(&empty, &tensor(&[3], DType::U32), 1).is_err());
         let tracked = Var::from_tensor(&x).expect("a variable");
         for x in [tracked.as_tensor().clone(), (tracked.as_tensor() * 2.).expect("doubles")] {
             let found = reverse_subsequences_inplace(&x, &tensor(&[2, 1], DType::U32), 1).expect_err("tracked");

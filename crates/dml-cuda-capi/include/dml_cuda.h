@@ -10,8 +10,9 @@
  * DirectML's: a pointer to a structure of DirectML.h can be cast to the structure of the same name here.
  *
  * Threads: every function may be called from any thread.
- * Errors: a function that can fail returns a DML_CUDA_STATUS. If its last argument is not NULL, it writes an error object there,
- * or NULL on success. The caller destroys the object. Results are written on success only.
+ * Errors: a function that can fail returns a DML_CUDA_STATUS. Its last argument, which only dml_cuda_error_violation does not have,
+ * receives an error object, or NULL on success, unless it is NULL. The caller destroys the object. Results are written on success
+ * only.
  * Pointers: an argument may be NULL only where a comment says so. It must be valid during the call, or as long as a comment says.
  */
 
@@ -385,8 +386,9 @@ DML_CUDA_STATUS dml_cuda_get_binding_properties(const DML_CUDA_COMPILED_OPERATOR
    default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 
    `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields: InputTensor and
-   SequenceLengthsTensor, or none for a fill. `output` is the address of the output's first element. A GPU needs device memory,
-   the CPU device host memory. If `output` equals InputTensor's address, the operator runs in place.
+   SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output` is the address of the
+   output's first element. A GPU needs device memory, the CPU device host memory. If `output` equals InputTensor's address, the
+   operator runs in place.
 
    On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the memory
    until the work, or the last replay of its graph, is done. A failed call has queued and written nothing. */
@@ -425,9 +427,9 @@ DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
-/* Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is a type
-   that DirectML fills, and the scalars have that type. As with `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy
-   the result with `dml_cuda_destroy_compiled_operator`. */
+/* Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes start + i·delta.
+   `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the scalars have that type. As with
+   `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`. */
 DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_ARRAY *output,
                                           DML_CUDA_TENSOR_DATA_TYPE data_type,

@@ -4,9 +4,10 @@
 use std::ffi::c_void;
 
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError};
-use dml::{Error, TensorDataType};
+use dml::{CompileOptions, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
+use crate::frameworks::{element_count, rule_of_output};
 use crate::input::{self, compile_options, follow};
 use crate::operator::DML_CUDA_COMPILED_OPERATOR;
 use crate::output::create;
@@ -75,17 +76,18 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
         let addresses = input.Data as u64 | output.Data as u64;
         // Without strides the output is packed.
         let (strides, size, axis) = (of_output.strides_in_bytes, size as usize, i64::from(axis));
-        let lowered = LoweredReversal::new(of_input, of_lengths, strides, axis, size, length_type, addresses)?;
+        let lowered = LoweredReversal::new(of_input, of_lengths, strides, axis, size, length_type, addresses)
+            .map_err(Failure::argument)?;
         let options = compile_options(addresses, Some(input.Data == output.Data));
-        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_lowered(&Lowered::Reversal(lowered), options)?))
+        compile(device, &Lowered::Reversal(lowered), options, &of_output)
     };
     // SAFETY: as above.
     unsafe { create(compiled, "compiled", error, make) }
 }
 
-/// Compiles a fill of an array of at most 8 dimensions: element i, in row-major order, becomes start + i·delta. `data_type` is a type
-/// that DirectML fills, and the scalars have that type. As with `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy
-/// the result with `dml_cuda_destroy_compiled_operator`.
+/// Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes start + i·delta.
+/// `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the scalars have that type. As with
+/// `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_sequence(
     device: *const DML_CUDA_DEVICE,
@@ -100,15 +102,59 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
         // SAFETY: the header's contract, here and below.
         let (device, output) = unsafe { (follow(device, "device")?, follow(output, "output")?) };
         let data_type = input::data_type(data_type, "data_type")?;
+        let (found, required) = (output.ElementSizeInBytes, data_type.size_in_bits() / 8);
+        if found != required {
+            return Err(Failure::argument(format!(
+                "output.ElementSizeInBytes is {found}, must be {required}, that of {data_type}"
+            )));
+        }
         // SAFETY: as above; every bit pattern is a value of the union's integers.
         let (tensor, start, delta) =
             unsafe { (tensor(output, "output")?, follow(start, "start")?.UInt64, follow(delta, "delta")?.UInt64) };
-        let lowered = LoweredSequence::strided(data_type, tensor, start, delta)?;
-        let options = compile_options(output.Data as u64, None);
-        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_lowered(&Lowered::Sequence(lowered), options)?))
+        let lowered = match LoweredSequence::strided(data_type, tensor, start, delta) {
+            Ok(lowered) => lowered,
+            Err(LoweringError::Fold { .. }) if is_packed(&tensor, i64::from(required)) => {
+                let count = element_count(tensor.sizes).map_err(Failure::argument)?;
+                LoweredSequence::packed(data_type, count, start, delta)
+            }
+            Err(LoweringError::Fold { shape }) => {
+                let most = if data_type == TensorDataType::Float64 { "" } else { ", or have at most 8 dimensions" };
+                return Err(Failure::argument(format!("output has Sizes {shape:?}, must be packed{most}")));
+            }
+            Err(error) => return Err(Failure::argument(error)),
+        };
+        compile(device, &Lowered::Sequence(lowered), compile_options(output.Data as u64, None), &tensor)
     };
     // SAFETY: as above.
     unsafe { create(compiled, "compiled", error, make) }
+}
+
+fn compile(
+    device: &DML_CUDA_DEVICE,
+    lowered: &Lowered,
+    options: CompileOptions,
+    output: &ForeignTensor<'_>,
+) -> Result<DML_CUDA_COMPILED_OPERATOR, Failure> {
+    let compiled = device.device.compile_lowered(lowered, options);
+    compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| match rule_of_output(&error) {
+        Some(broken) => {
+            let found = format!("{:?} bytes", output.strides_in_bytes.unwrap_or_default());
+            let required = format!("strides that place no two elements of Sizes {:?} in the same memory", output.sizes);
+            Failure::rule(broken.rule, "OutputTensor.Strides", found, &required)
+        }
+        None => error.into(),
+    })
+}
+
+/// Whether the elements are packed in row-major order.
+fn is_packed(tensor: &ForeignTensor<'_>, width: i64) -> bool {
+    let mut packed = width;
+    let strides = tensor.strides_in_bytes.unwrap_or_default();
+    tensor.sizes.iter().zip(strides).rev().all(|(&size, &stride)| {
+        let fits = size == 1 || stride == packed;
+        packed = packed.saturating_mul(size);
+        fits
+    })
 }
 
 /// # Safety
@@ -126,22 +172,4 @@ unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTen
     };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
     Ok(ForeignTensor { sizes: numbers(array.Sizes), strides_in_bytes })
-}
-
-impl From<LoweringError> for Failure {
-    fn from(error: LoweringError) -> Self {
-        Self::argument(error)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Validation(errors) => errors.into(),
-            Error::Compile(error) => error.into(),
-            Error::Device(error) => error.into(),
-            Error::Dispatch(error) => error.into(),
-            other => Self::new(DML_CUDA_STATUS_INTERNAL, other),
-        }
-    }
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use dml::Device;
 
 use crate::input::{self, follow};
-use crate::output::{create, destroy, write};
+use crate::output::{create, destroy, run, write};
 use crate::status::*;
 use crate::types::*;
 
@@ -81,20 +81,14 @@ pub unsafe extern "C" fn dml_cuda_destroy_device(device: *mut DML_CUDA_DEVICE) {
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_device_name(device: *const DML_CUDA_DEVICE) -> *const c_char {
     // SAFETY: the header's contract.
-    match unsafe { follow(device, "device") } {
-        Ok(device) => device.name.as_ptr(),
-        Err(_) => std::ptr::null(),
-    }
+    unsafe { follow(device, "device") }.map_or(std::ptr::null(), |device| device.name.as_ptr())
 }
 
 /// Returns the feature level of a device, or 0 for NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_device_feature_level(device: *const DML_CUDA_DEVICE) -> DML_CUDA_FEATURE_LEVEL {
     // SAFETY: the header's contract.
-    match unsafe { follow(device, "device") } {
-        Ok(device) => level_value(device.device.feature_level()),
-        Err(_) => 0,
-    }
+    unsafe { follow(device, "device") }.map_or(0, |device| level_value(device.device.feature_level()))
 }
 
 /// Queries which data types and dimension counts a device accepts for one tensor of an operator:
@@ -120,14 +114,8 @@ pub unsafe extern "C" fn dml_cuda_check_tensor_support(
             MaximumDimensionCount: *found.dimension_counts.end() as u32,
             DataTypeMask: found.data_types.iter().map(bit).sum(),
         });
-        let none = DML_CUDA_TENSOR_SUPPORT {
-            IsSupported: 0,
-            MinimumDimensionCount: 0,
-            MaximumDimensionCount: 0,
-            DataTypeMask: 0,
-        };
         // SAFETY: the header's contract.
-        unsafe { write(support, "support", found.unwrap_or(none)) }
+        unsafe { write(support, "support", found.unwrap_or_default()) }
     };
     // SAFETY: the header's contract.
     unsafe { run(error, body) }

@@ -1,9 +1,8 @@
 //! What the operators for ONNX Runtime, PyTorch and JAX share.
 
-use std::ops::RangeInclusive;
-
 use dml::lowering::{ForeignTensor, Lowered};
-use dml::{Address, Device, Error, RawStream};
+use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
+use dml::{Address, Device, Error, RawStream, ValidationError};
 
 use crate::input::compile_options;
 
@@ -35,50 +34,78 @@ pub fn element_count(shape: &[i64]) -> Result<u32, String> {
     fits.ok_or_else(|| format!("the shape is {shape:?}, must have sizes of at least 0 and fewer than 2³² elements"))
 }
 
-/// The first length outside of a range in row-major order, and its place, such as `[1, 0]`. Signed lengths pass on as unsigned numbers,
-/// as which negative ones would be huge.
-///
-/// # Safety
-///
-/// The tensor is on the host, and has initialized signed integers of `width` bytes, 4 or 8, aligned or not. Nobody writes them now.
-pub unsafe fn first_outside(
-    range: RangeInclusive<i64>,
-    address: Address,
-    lengths: ForeignTensor<'_>,
-    width: usize,
-) -> Option<(i64, String)> {
-    let sizes = lengths.sizes;
-    if sizes.contains(&0) {
-        return None;
+/// The rule that an output breaks which places several elements in the same memory. The error names the strides of merged dimensions, which
+/// no caller knows.
+pub fn rule_of_output(error: &Error) -> Option<&ValidationError> {
+    let Error::Validation(errors) = error else { return None };
+    errors.errors().iter().find(|error| error.rule.id().starts_with("output."))
+}
+
+/// The lengths of a reversal.
+#[derive(Clone, Copy)]
+pub struct Lengths<'a> {
+    pub tensor: ForeignTensor<'a>,
+    pub address: Address,
+    data_type: TensorDataType,
+}
+
+impl<'a> Lengths<'a> {
+    /// `None` if lengths cannot have this type.
+    pub fn new(tensor: ForeignTensor<'a>, address: Address, data_type: TensorDataType) -> Option<Self> {
+        matches!(data_type, Int32 | Int64 | UInt32 | UInt64).then_some(Self { tensor, address, data_type })
     }
-    let mut packed = width as i64;
-    let mut steps: Vec<_> = sizes.iter().map(|&size| (0, size, 0)).collect(); // the index, the size, the stride
-    for (d, step) in steps.iter_mut().enumerate().rev() {
-        step.2 = lengths.strides_in_bytes.map_or(packed, |strides| strides[d]);
-        packed = packed.wrapping_mul(step.1);
-    }
-    let mut address = address;
-    loop {
-        let found = match width {
-            // SAFETY: the caller's promise, at the indices of `steps`.
-            4 => i64::from(unsafe { (address as *const i32).read_unaligned() }),
-            // SAFETY: the same.
-            _ => unsafe { (address as *const i64).read_unaligned() },
-        };
-        if !range.contains(&found) {
-            let at: Vec<_> = steps.iter().map(|step| step.0).collect();
-            return Some((found, if at.is_empty() { String::new() } else { format!("{at:?}") }));
+
+    /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
+    pub fn passed_as(&self) -> TensorDataType {
+        if matches!(self.data_type, Int32 | UInt32) {
+            UInt32
+        } else {
+            UInt64
         }
-        // To the next indices, the last one first. Behind the last length there are none.
-        steps.iter_mut().rev().find_map(|(at, size, stride)| {
-            *at += 1;
-            address = address.wrapping_add_signed(*stride);
-            let goes_on = *at < *size;
-            if !goes_on {
-                (*at, address) = (0, address.wrapping_add_signed(-(*stride * *size)));
+    }
+
+    /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in row-major order by
+    /// its place, such as `lengths[1, 0]`.
+    ///
+    /// # Safety
+    ///
+    /// The tensor is on the host and initialized, aligned or not. Nobody writes it now.
+    pub unsafe fn check(&self, name: &str, most: Option<u32>) -> Result<(), String> {
+        let read = |at: Address| match self.data_type {
+            // SAFETY: the caller's promise, here and below.
+            Int32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
+            // SAFETY: as above.
+            _ => unsafe { (at as *const i64).read_unaligned() },
+        };
+        let sizes = self.tensor.sizes;
+        if !matches!(self.data_type, Int32 | Int64) || sizes.contains(&0) {
+            return Ok(());
+        }
+        let mut packed = i64::from(self.data_type.size_in_bits() / 8);
+        let mut strides = vec![0; sizes.len()];
+        for d in (0..sizes.len()).rev() {
+            strides[d] = self.tensor.strides_in_bytes.map_or(packed, |strides| strides[d]);
+            packed = packed.wrapping_mul(sizes[d]);
+        }
+        // Counts the indices up, as an odometer.
+        let (mut indices, mut address) = (vec![0; sizes.len()], self.address);
+        loop {
+            let found = read(address);
+            if found < 0 || most.is_some_and(|most| found > i64::from(most)) {
+                let at = if indices.is_empty() { String::new() } else { format!("{indices:?}") };
+                return Err(match most {
+                    None => format!("{name}{at} is {found}, must be at least 0"),
+                    Some(most) => format!("{name}{at} is {found}, must be from 0 to {most}, the size of the time axis"),
+                });
             }
-            goes_on.then_some(())
-        })?;
+            let Some(d) = (0..sizes.len()).rev().find(|&d| indices[d] + 1 < sizes[d]) else { return Ok(()) };
+            for inner in d + 1..sizes.len() {
+                address = address.wrapping_add_signed(-indices[inner] * strides[inner]);
+                indices[inner] = 0;
+            }
+            indices[d] += 1;
+            address = address.wrapping_add_signed(strides[d]);
+        }
     }
 }
 
@@ -87,25 +114,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_length_outside_of_a_range_is_named_by_its_place() {
+    fn the_first_wrong_length_is_named_by_its_place() {
         let lengths = [4i32, 1, 0, -2, 5, -7];
-        let find = |range, sizes: &[i64], strides_in_bytes| {
+        let check = |most, sizes: &[i64], strides_in_bytes| {
             let tensor = ForeignTensor { sizes, strides_in_bytes };
+            let lengths = Lengths::new(tensor, lengths.as_ptr() as Address, Int32).expect("a type of lengths");
             // SAFETY: every tensor below is in this array.
-            unsafe { first_outside(range, lengths.as_ptr() as Address, tensor, 4) }
+            unsafe { lengths.check("l", most) }.err().unwrap_or_default()
         };
-        let place = |at: &str| at.to_owned();
-        assert_eq!(find(0..=i64::MAX, &[3, 2], None), Some((-2, place("[1, 1]"))));
-        assert_eq!(find(0..=i64::MAX, &[2, 3], Some(&[4, 8])), Some((-2, place("[1, 1]"))));
-        assert_eq!(find(0..=4, &[2], Some(&[16])), Some((5, place("[1]"))));
-        assert_eq!(find(0..=3, &[], None), Some((4, place(""))));
-        assert_eq!(find(-7..=5, &[6], None), None);
-        assert_eq!(find(0..=0, &[0, 7], None), None);
-        assert_eq!(find(0..=0, &[0, i64::MAX, 3], None), None);
-        let wide = [1i64, i64::MIN];
-        let tensor = ForeignTensor { sizes: &[2], strides_in_bytes: None };
+        let negative = "l[1, 1] is -2, must be at least 0";
+        assert_eq!(check(None, &[3, 2], None), negative);
+        assert_eq!(check(None, &[2, 3], Some(&[4, 8])), negative);
+        assert_eq!(check(Some(4), &[2], Some(&[16])), "l[1] is 5, must be from 0 to 4, the size of the time axis");
+        assert_eq!(check(Some(3), &[], None), "l is 4, must be from 0 to 3, the size of the time axis");
+        for right in [&[3][..], &[0, 7], &[i64::MAX, 0, 3]] {
+            assert_eq!(check(Some(4), right, None), "");
+        }
+        let (wide, tensor) = ([1i64, i64::MIN], ForeignTensor { sizes: &[2], strides_in_bytes: None });
+        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr() as Address, data_type);
         // SAFETY: the tensor is this array.
-        let found = unsafe { first_outside(0..=i64::MAX, wide.as_ptr() as Address, tensor, 8) };
-        assert_eq!(found, Some((i64::MIN, place("[1]"))));
+        let found = [Int64, UInt64].map(|data_type| unsafe { lengths(data_type)?.check("l", None).err() });
+        assert_eq!(found, [Some(format!("l[1] is {}, must be at least 0", i64::MIN)), None]);
+        assert!(lengths(TensorDataType::Int16).is_none());
     }
 }

@@ -4,13 +4,13 @@ use std::ffi::{c_char, CStr};
 
 use dml::{
     BufferTensorDesc, CompileOptions, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
-    ReverseSubsequencesDesc, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
+    ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
 };
 
 use crate::status::{level_value, Failure};
 use crate::types::*;
 
-/// The most dimensions that are read. The rules allow fewer, and name their limit.
+/// The most dimensions that are read. The rules allow fewer.
 const MAX_DIMENSIONS: u32 = 1 << 10;
 
 pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLevel, Failure> {
@@ -98,7 +98,12 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        return Err(Failure::argument(format!("{place}.DimensionCount is {count}, must be at most {MAX_DIMENSIONS}")));
+        return Err(Failure::rule(
+            Rule::TensorDimensionCount,
+            &format!("{place}.DimensionCount"),
+            count,
+            "from 1 to 8",
+        ));
     }
     let numbers = |pointer: *const u32, field: &str| -> Result<Vec<u32>, Failure> {
         if count == 0 {
@@ -173,3 +178,6 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
 pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
     CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,10 @@
 //! | file | |
 //! | --- | --- |
 //! | types | structures and constants, laid out as in DirectML.h |
-//! | status | status codes and error objects |
+//! | status | status codes, and why a call failed |
 //! | input | reads what C callers pass: pointers, enumerations, descriptors |
-//! | output | writes results through the caller's pointers, and destroys objects |
+//! | output | writes results and errors through the caller's pointers, and destroys objects |
+//! | error | error objects |
 //! | library | the version and the counters of the library |
 //! | device | devices |
 //! | operator | validate, create, compile, dispatch, explain |
@@ -20,6 +21,7 @@
 
 pub mod arrays;
 pub mod device;
+pub mod error;
 mod frameworks;
 mod input;
 pub mod library;

@@ -3,8 +3,8 @@
 
 use std::ffi::{c_char, CStr};
 
-use crate::output::write;
-use crate::status::{run, DML_CUDA_ERROR, DML_CUDA_STATUS};
+use crate::output::{run, write};
+use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 use crate::types::DML_CUDA_ONNXRUNTIME_COUNTERS;
 
 /// The library's version, such as `0.2.0`. The text is valid until the process ends.

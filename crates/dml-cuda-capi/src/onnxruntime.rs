@@ -2,17 +2,19 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | api | ONNX Runtime's functions, wrapped to return `Result` |
-//! | kernel | what all nodes share: a device, and a dispatch on the run's stream |
-//! | reverse, sequence | a run of each kind of node |
+//! | ort | ONNX Runtime's functions, wrapped to return `Result` |
+//! | element | ONNX Runtime's element types |
+//! | node | what all nodes share: a device, and a dispatch on the run's stream |
+//! | onnx_reversal, onnx_sequence | a run of each kind of node |
 //! | op | the callbacks that describe an operator to ONNX Runtime, and its nodes |
 //! | register | the list of operators and their domains |
 
-mod api;
-mod kernel;
+mod element;
+mod node;
+mod onnx_reversal;
+mod onnx_sequence;
 mod op;
+mod ort;
 mod register;
-mod reverse;
-mod sequence;
 
-pub(crate) use kernel::{IN_PLACE_RUNS, KERNELS, RUNS};
+pub(crate) use node::{IN_PLACE_RUNS, KERNELS, RUNS};

@@ -7,7 +7,7 @@ use dml::{CompileOptions, CompiledOperator, Operator};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, follow, string};
-use crate::output::{check, create, destroy, write};
+use crate::output::{check, create, destroy, run, write};
 use crate::status::*;
 use crate::types::*;
 
@@ -143,8 +143,9 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
 /// default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 ///
 /// `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields: InputTensor and
-/// SequenceLengthsTensor, or none for a fill. `output` is the address of the output's first element. A GPU needs device memory,
-/// the CPU device host memory. If `output` equals InputTensor's address, the operator runs in place.
+/// SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output` is the address of the
+/// output's first element. A GPU needs device memory, the CPU device host memory. If `output` equals InputTensor's address, the
+/// operator runs in place.
 ///
 /// On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the memory
 /// until the work, or the last replay of its graph, is done. A failed call has queued and written nothing.
@@ -157,26 +158,20 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    /// More than any operator has. The operator itself rejects a wrong number up to this one.
-    const MAX_INPUTS: usize = 8;
     let body = || {
         // SAFETY: the header's contract.
         let compiled = unsafe { follow(compiled, "compiled") }?;
-        let count = input_count as usize;
-        if count > MAX_INPUTS {
-            let required = compiled.0.operator().tensors().len() - 1;
-            return Err(dml::DispatchError::from(dml::BindingError::Count { found: count, required }).into());
+        let (found, required) = (input_count as usize, compiled.0.operator().tensors().len() - 1);
+        if found != required {
+            return Err(dml::DispatchError::from(dml::BindingError::Count { found, required }).into());
         }
-        let mut addresses = [0; MAX_INPUTS];
-        if count > 0 {
-            // SAFETY: the header's contract: if not null, it points to `input_count` addresses.
-            let first = unsafe { follow(inputs, "inputs") }?;
-            // SAFETY: as above.
-            let inputs = unsafe { std::slice::from_raw_parts(first, count) };
-            addresses.iter_mut().zip(inputs).for_each(|(address, input)| *address = *input as dml::Address);
-        }
+        let inputs = match found {
+            0 => &[],
+            // SAFETY: the header's contract: if not null, it points to `input_count` addresses, which are as wide as `Address`.
+            _ => unsafe { std::slice::from_raw_parts(follow(inputs.cast::<dml::Address>(), "inputs")?, found) },
+        };
         // SAFETY: the header's contract is that of `dispatch_raw`; the kernels stay loaded (`cuda_device`).
-        Ok(unsafe { compiled.0.dispatch_raw(&addresses[..count], output as dml::Address, stream) }?)
+        Ok(unsafe { compiled.0.dispatch_raw(inputs, output as dml::Address, stream) }?)
     };
     // SAFETY: the header's contract.
     unsafe { run(error, body) }

@@ -1,6 +1,6 @@
-//! Writes results through the pointers that callers pass.
+//! Writes results and errors through the pointers that callers pass.
 
-use crate::status::{run, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS};
+use crate::status::{caught, text, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
 
 /// Checks that there is a place for a result.
 pub(crate) fn check<T>(to: *mut T, name: &str) -> Result<(), Failure> {
@@ -20,6 +20,30 @@ pub(crate) unsafe fn write<T>(to: *mut T, name: &str, value: T) -> Result<(), Fa
     // SAFETY: the caller's promise.
     unsafe { to.write(value) };
     Ok(())
+}
+
+/// Runs the body of a function of the header. Turns a failure or a panic into a status and an error object.
+///
+/// # Safety
+///
+/// `error` is null, or a pointer can be written there.
+pub(crate) unsafe fn run(
+    error: *mut *mut DML_CUDA_ERROR,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> DML_CUDA_STATUS {
+    let (status, object) = match caught(body) {
+        Ok(()) => (DML_CUDA_STATUS_OK, std::ptr::null_mut()),
+        Err(failure) if error.is_null() => (failure.status, std::ptr::null_mut()),
+        Err(failure) => {
+            let object = DML_CUDA_ERROR { message: text(&failure.message), failure };
+            (object.failure.status, Box::into_raw(Box::new(object)))
+        }
+    };
+    if !error.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { error.write(object) };
+    }
+    status
 }
 
 /// The body of a function that makes an object: `make` runs only if there is a place for the result.

@@ -1,14 +1,12 @@
-//! Status codes, and errors as objects that the caller owns.
-#![allow(non_camel_case_types, clippy::missing_safety_doc)] // as in `device`
+//! Status codes, and why a call failed.
+#![allow(non_camel_case_types)] // the header's names
 
-use std::ffi::{c_char, CString};
+use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use dml::{FeatureLevel, Requirement, ValidationError, ValidationErrors};
+use dml::{CompileError, DispatchError, Error, FeatureLevel, Requirement, Rule, ValidationError};
 
-use crate::input::follow;
-use crate::output::{destroy, write};
-use crate::types::{DML_CUDA_FEATURE_LEVEL, DML_CUDA_VIOLATION};
+use crate::types::DML_CUDA_FEATURE_LEVEL;
 
 /// What a function returns.
 pub type DML_CUDA_STATUS = u32;
@@ -34,37 +32,28 @@ pub const DML_CUDA_STATUS_TORCH: DML_CUDA_STATUS = 8;
 
 /// Why a call failed. The caller owns it and destroys it with `dml_cuda_destroy_error`.
 pub struct DML_CUDA_ERROR {
-    pub(crate) status: DML_CUDA_STATUS,
+    pub(crate) failure: Failure,
     pub(crate) message: CString,
-    pub(crate) violations: Vec<Violation>,
 }
 
-/// The texts of a [`DML_CUDA_VIOLATION`].
+/// A broken rule, as texts for C.
 pub(crate) struct Violation {
-    rule: CString,
-    place: CString,
-    found: CString,
-    required: Option<CString>,
-    level: DML_CUDA_FEATURE_LEVEL,
+    pub rule: CString,
+    pub place: CString,
+    pub found: CString,
+    /// `None` if a higher feature level accepts what was found.
+    pub required: Option<CString>,
+    /// That level, else 0.
+    pub level: DML_CUDA_FEATURE_LEVEL,
 }
 
-impl Violation {
-    fn new(error: &ValidationError) -> Self {
+impl From<ValidationError> for Violation {
+    fn from(error: ValidationError) -> Self {
         let (required, level) = match &error.requirement {
             Requirement::MustBe(required) => (Some(text(required)), 0),
             Requirement::Needs(level) => (None, level_value(*level)),
         };
         Self { rule: text(error.rule.id()), place: text(&error.place), found: text(&error.found), required, level }
-    }
-
-    pub fn as_c(&self) -> DML_CUDA_VIOLATION {
-        DML_CUDA_VIOLATION {
-            Rule: self.rule.as_ptr(),
-            Place: self.place.as_ptr(),
-            Found: self.found.as_ptr(),
-            Required: self.required.as_ref().map_or(std::ptr::null::<c_char>(), |required| required.as_ptr()),
-            NeededFeatureLevel: self.level,
-        }
     }
 }
 
@@ -83,9 +72,9 @@ pub(crate) fn text(text: &str) -> CString {
 
 /// A failure before it becomes a status and an error object.
 pub(crate) struct Failure {
-    status: DML_CUDA_STATUS,
-    message: String,
-    violations: Vec<ValidationError>,
+    pub status: DML_CUDA_STATUS,
+    pub message: String,
+    pub violations: Vec<Violation>,
 }
 
 impl Failure {
@@ -95,6 +84,15 @@ impl Failure {
 
     pub fn argument(message: impl ToString) -> Self {
         Self::new(DML_CUDA_STATUS_INVALID_ARGUMENT, message)
+    }
+
+    /// A rule that a descriptor breaks, in the words of validation.
+    pub fn rule(rule: Rule, place: &str, found: impl ToString, required: &str) -> Self {
+        let found = found.to_string();
+        let message = format!("{place} is {found}, must be {required} ({rule})");
+        let (place, found) = (text(place), text(&found));
+        let violation = Violation { rule: text(rule.id()), place, found, required: Some(text(required)), level: 0 };
+        Self { status: DML_CUDA_STATUS_VALIDATION, message, violations: vec![violation] }
     }
 
     /// Whether the caller's arguments are at fault.
@@ -109,36 +107,24 @@ impl std::fmt::Display for Failure {
     }
 }
 
-impl From<ValidationErrors> for Failure {
-    fn from(errors: ValidationErrors) -> Self {
-        let message = errors.to_string();
-        Self { status: DML_CUDA_STATUS_VALIDATION, message, violations: errors.into_iter().collect() }
-    }
-}
-
-impl From<dml::CompileError> for Failure {
-    fn from(error: dml::CompileError) -> Self {
-        let status = match error {
-            dml::CompileError::PointerAlignment { .. } => DML_CUDA_STATUS_INVALID_ARGUMENT,
-            _ => DML_CUDA_STATUS_COMPILE,
+impl<T: Into<Error>> From<T> for Failure {
+    fn from(error: T) -> Self {
+        let error = error.into();
+        let status = match &error {
+            Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,
+            Error::Compile(CompileError::PointerAlignment { .. }) => DML_CUDA_STATUS_INVALID_ARGUMENT,
+            Error::Compile(_) => DML_CUDA_STATUS_COMPILE,
+            Error::Device(_) => DML_CUDA_STATUS_DEVICE,
+            Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => DML_CUDA_STATUS_BINDING,
+            Error::Dispatch(_) => DML_CUDA_STATUS_DISPATCH,
+            _ => DML_CUDA_STATUS_INTERNAL,
         };
-        Self::new(status, error)
-    }
-}
-
-impl From<dml::DeviceError> for Failure {
-    fn from(error: dml::DeviceError) -> Self {
-        Self::new(DML_CUDA_STATUS_DEVICE, error)
-    }
-}
-
-impl From<dml::DispatchError> for Failure {
-    fn from(error: dml::DispatchError) -> Self {
-        let status = match error {
-            dml::DispatchError::Binding(_) | dml::DispatchError::Stream { .. } => DML_CUDA_STATUS_BINDING,
-            _ => DML_CUDA_STATUS_DISPATCH,
+        let message = error.to_string();
+        let violations = match error {
+            Error::Validation(errors) => errors.into_iter().map(Violation::from).collect(),
+            _ => Vec::new(),
         };
-        Self::new(status, error)
+        Self { status, message, violations }
     }
 }
 
@@ -149,80 +135,4 @@ pub(crate) fn caught<E: From<Failure>>(body: impl FnOnce() -> Result<(), E>) -> 
         let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
         Err(Failure::new(DML_CUDA_STATUS_INTERNAL, format!("a fault of dml-cuda: {what}; please report it")).into())
     })
-}
-
-/// Runs the body of a function of the header. Turns a failure or a panic into a status and an error object.
-///
-/// # Safety
-///
-/// `error` is null, or a pointer can be written there.
-pub(crate) unsafe fn run(
-    error: *mut *mut DML_CUDA_ERROR,
-    body: impl FnOnce() -> Result<(), Failure>,
-) -> DML_CUDA_STATUS {
-    let (status, object) = match caught(body) {
-        Ok(()) => (DML_CUDA_STATUS_OK, std::ptr::null_mut()),
-        Err(Failure { status, message, violations }) => {
-            let object = DML_CUDA_ERROR {
-                status,
-                message: text(&message),
-                violations: violations.iter().map(Violation::new).collect(),
-            };
-            (status, if error.is_null() { std::ptr::null_mut() } else { Box::into_raw(Box::new(object)) })
-        }
-    };
-    if !error.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { error.write(object) };
-    }
-    status
-}
-
-/// Returns the status of an error, or 0 for NULL.
-#[no_mangle]
-pub unsafe extern "C" fn dml_cuda_error_status(error: *const DML_CUDA_ERROR) -> DML_CUDA_STATUS {
-    // SAFETY: the header's contract.
-    unsafe { follow(error, "error") }.map_or(DML_CUDA_STATUS_OK, |error| error.status)
-}
-
-/// Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line. The text
-/// belongs to the error. Returns NULL for NULL.
-#[no_mangle]
-pub unsafe extern "C" fn dml_cuda_error_message(error: *const DML_CUDA_ERROR) -> *const c_char {
-    // SAFETY: the header's contract.
-    unsafe { follow(error, "error") }.map_or(std::ptr::null(), |error| error.message.as_ptr())
-}
-
-/// Returns how many rules the descriptor breaks, or 0 if the error is of another kind.
-#[no_mangle]
-pub unsafe extern "C" fn dml_cuda_error_violation_count(error: *const DML_CUDA_ERROR) -> u32 {
-    // SAFETY: the header's contract.
-    unsafe { follow(error, "error") }.map_or(0, |error| error.violations.len() as u32)
-}
-
-/// Reads the broken rule with this index. The texts belong to the error.
-#[no_mangle]
-pub unsafe extern "C" fn dml_cuda_error_violation(
-    error: *const DML_CUDA_ERROR,
-    index: u32,
-    violation: *mut DML_CUDA_VIOLATION,
-) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let violations = &unsafe { follow(error, "error") }?.violations;
-        let found = violations.get(index as usize).ok_or_else(|| {
-            Failure::argument(format!("index is {index}, must be below {}, the number of violations", violations.len()))
-        })?;
-        // SAFETY: the header's contract.
-        unsafe { write(violation, "violation", found.as_c()) }
-    };
-    // SAFETY: null asks for no error object.
-    unsafe { run(std::ptr::null_mut(), body) }
-}
-
-/// Destroys an error. Ignores NULL.
-#[no_mangle]
-pub unsafe extern "C" fn dml_cuda_destroy_error(error: *mut DML_CUDA_ERROR) {
-    // SAFETY: the header's contract.
-    unsafe { destroy(error) }
 }

@@ -2,24 +2,25 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | api | libtorch's functions, looked up in the process |
+//! | libtorch | libtorch's functions, looked up in the process |
 //! | tensor | owned tensors: reading one, allocating one |
 //! | layout | the strides of `torch.empty_like` |
-//! | kernel | the kernels that PyTorch calls |
-//! | reverse | a reversal of tensors |
-//! | register | the operators' schemas, and their registration |
+//! | torch_kernels | the kernels that PyTorch calls |
+//! | torch_reversal | a reversal of tensors |
+//! | schemas | the operators' schemas, and their registration |
 //!
 //! Nothing of PyTorch is linked, so the library also loads where PyTorch is not installed.
 #![allow(clippy::missing_safety_doc)] // as in `device`
 
-mod api;
-mod kernel;
 mod layout;
-mod register;
-mod reverse;
+mod libtorch;
+mod schemas;
 mod tensor;
+mod torch_kernels;
+mod torch_reversal;
 
-use crate::status::{run, DML_CUDA_ERROR, DML_CUDA_STATUS};
+use crate::output::run;
+use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 
 /// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of this process, for
 /// tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it is loaded.
@@ -30,5 +31,5 @@ use crate::status::{run, DML_CUDA_ERROR, DML_CUDA_STATUS};
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {
     // SAFETY: the header's contract.
-    unsafe { run(error, register::register) }
+    unsafe { run(error, schemas::register) }
 }

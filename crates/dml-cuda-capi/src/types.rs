@@ -178,7 +178,7 @@ pub struct DML_CUDA_COMPILE_OPTIONS {
 
 /// What a device accepts for one tensor of an operator, at its feature level.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct DML_CUDA_TENSOR_SUPPORT {
     /// 1 if the operator exists at that level and has such a tensor. Else 0, and the other fields are 0 too.
     pub IsSupported: u32,

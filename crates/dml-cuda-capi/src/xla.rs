@@ -2,21 +2,20 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | api | XLA's structures |
+//! | ffi | XLA's structures |
 //! | call | a call of a handler: its buffers, attributes, stream and errors |
-//! | reverse, sequence | the work of each handler |
+//! | operators | the work of each handler |
 //!
 //! `dml_cuda.jax` registers the handlers. They use only what version 0.1 of the interface has, which later versions have too.
 
-mod api;
 mod call;
-mod reverse;
-mod sequence;
+mod ffi;
+mod operators;
 #[cfg(test)]
 mod tests;
 
-use api::{XLA_FFI_CallFrame, XLA_FFI_Error, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE};
 use call::Place;
+use ffi::{XLA_FFI_CallFrame, XLA_FFI_Error, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE};
 
 /// Defines a handler for each platform. A CUDA call queues the same kernel on every run, so XLA may record it in a CUDA graph.
 macro_rules! handlers {
@@ -31,8 +30,8 @@ macro_rules! handlers {
 }
 
 handlers! {
-    dml_cuda_xla_reverse_subsequences_cpu, Place::Host, 0, reverse::run;
-    dml_cuda_xla_reverse_subsequences_cuda, Place::Gpu, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, reverse::run;
-    dml_cuda_xla_fill_value_sequence_cpu, Place::Host, 0, sequence::run;
-    dml_cuda_xla_fill_value_sequence_cuda, Place::Gpu, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, sequence::run;
+    dml_cuda_xla_reverse_subsequences_cpu, Place::Host, 0, operators::reverse_subsequences;
+    dml_cuda_xla_reverse_subsequences_cuda, Place::Gpu, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, operators::reverse_subsequences;
+    dml_cuda_xla_fill_value_sequence_cpu, Place::Host, 0, operators::fill_value_sequence;
+    dml_cuda_xla_fill_value_sequence_cuda, Place::Gpu, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, operators::fill_value_sequence;
 }

@@ -29,7 +29,7 @@ fn the_header_is_made_from_the_sources() {
     let types = std::fs::read_to_string(root.join("src/types.rs")).expect("the sources are readable");
     let structures = types.lines().filter_map(|line| line.strip_prefix("pub struct ")?.strip_suffix(" {"));
     config.export.include = structures.map(str::to_owned).collect();
-    let sources = ["types", "library", "device", "operator", "arrays", "torch", "status"]
+    let sources = ["types", "library", "device", "operator", "arrays", "torch", "status", "error"]
         .map(|name| root.join(format!("src/{name}.rs")));
     let builder =
         sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, path| builder.with_src(path));

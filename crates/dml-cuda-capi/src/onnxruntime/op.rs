@@ -5,46 +5,55 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 
-use dml::{Device, TensorDataType};
+use dml::Device;
 use ort_sys::{
     ONNXTensorElementDataType as Type, OrtApi, OrtCustomOp, OrtCustomOpInputOutputCharacteristic, OrtKernelContext,
     OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
 };
 
-use super::api::{Ort, Result, VERSION};
-use super::kernel::{Kernel, RUNS};
-use super::reverse::Reverse;
+use super::node::{Kernel, RUNS};
+use super::onnx_reversal::Reverse;
+use super::ort::{Ort, Result, VERSION};
 use crate::status::caught;
 
 /// The kinds of operators.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     ReverseSequence,
     Range,
-    ReverseSubsequences { lengths: TensorDataType },
+    ReverseSubsequences,
     FillValueSequence,
 }
 
-/// The execution provider that runs an operator.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
-    Cpu,
-    /// With the name that ONNX Runtime gives the provider.
-    Cuda(&'static CStr),
+impl Kind {
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::ReverseSequence => c"ReverseSequence",
+            Self::Range => c"Range",
+            Self::ReverseSubsequences => c"ReverseSubsequences",
+            Self::FillValueSequence => c"FillValueSequence",
+        }
+    }
+
+    fn reverses(self) -> bool {
+        matches!(self, Self::ReverseSequence | Self::ReverseSubsequences)
+    }
 }
+
+/// ONNX Runtime's name of its CPU provider. The others of this library are for CUDA.
+pub const CPU: &CStr = c"CPUExecutionProvider";
 
 /// An operator for one provider, with its types. ONNX Runtime passes the address of the first field to every callback.
 #[repr(C)]
 pub struct Op {
     callbacks: OrtCustomOp,
-    name: &'static CStr,
+    ort: Ort,
     kind: Kind,
-    provider: Provider,
+    provider: &'static CStr,
     /// Who asks for this replacement of an ONNX operator. `None` for an operator of this library's domain.
     source: Option<&'static str>,
-    inputs: &'static [Type],
+    inputs: Vec<Type>,
     output: Type,
-    ort: Ort,
 }
 
 // SAFETY: nothing in it changes.
@@ -54,14 +63,12 @@ impl Op {
     /// Leaks the operator, because ONNX Runtime keeps its address.
     pub fn leak(
         ort: Ort,
-        name: &'static CStr,
         kind: Kind,
-        provider: Provider,
+        provider: &'static CStr,
         source: Option<&'static str>,
         inputs: Vec<Type>,
         output: Type,
     ) -> &'static OrtCustomOp {
-        let reverses = matches!(kind, Kind::ReverseSequence | Kind::ReverseSubsequences { .. });
         let callbacks = OrtCustomOp {
             version: VERSION,
             CreateKernel: None,
@@ -82,19 +89,15 @@ impl Op {
             GetVariadicOutputHomogeneity: Some(none),
             CreateKernelV2: Some(create),
             KernelComputeV2: Some(compute),
-            InferOutputShapeFn: match kind {
-                Kind::FillValueSequence => None,
-                _ => Some(infer),
-            },
+            InferOutputShapeFn: if kind == Kind::FillValueSequence { None } else { Some(infer) },
             GetStartVersion: Some(start_version),
             GetEndVersion: Some(end_version),
-            GetMayInplace: if reverses { Some(may_in_place) } else { None },
-            ReleaseMayInplace: if reverses { Some(release_in_place) } else { None },
+            GetMayInplace: if kind.reverses() { Some(may_in_place) } else { None },
+            ReleaseMayInplace: if kind.reverses() { Some(release_in_place) } else { None },
             GetAliasMap: None,
             ReleaseAliasMap: None,
         };
-        let op: &'static Op =
-            Box::leak(Box::new(Op { callbacks, name, kind, provider, source, inputs: inputs.leak(), output, ort }));
+        let op: &'static Op = Box::leak(Box::new(Op { callbacks, ort, kind, provider, source, inputs, output }));
         &op.callbacks
     }
 
@@ -110,9 +113,9 @@ impl Op {
 
     fn node(&self, info: *const OrtKernelInfo) -> Result<Node> {
         let ort = self.ort;
-        let device = match self.provider {
-            Provider::Cpu => Device::cpu(),
-            Provider::Cuda(_) => crate::device::cuda_device(ort.device_ordinal(info)?)?,
+        let device = match self.provider == CPU {
+            true => Device::cpu(),
+            false => crate::device::cuda_device(ort.device_ordinal(info)?)?,
         };
         let work = match self.kind {
             Kind::ReverseSequence => {
@@ -128,16 +131,14 @@ impl Op {
                 let time = usize::from(time != 0);
                 Work::Reverse(Reverse::Sequence { batch: 1 - time, time })
             }
-            Kind::ReverseSubsequences { lengths } => {
-                Work::Reverse(Reverse::Subsequences { axis: ort.attribute(info, c"axis")?, lengths })
-            }
+            Kind::ReverseSubsequences => Work::Reverse(Reverse::Subsequences { axis: ort.attribute(info, c"axis")? }),
             Kind::Range => Work::Range,
             Kind::FillValueSequence => Work::Fill,
         };
-        let (name, node) = (self.name.to_string_lossy(), ort.node_name(info)?);
+        let (name, node) = (self.kind.name().to_string_lossy(), ort.node_name(info)?);
         let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
-        Ok(Node { kernel: Kernel::new(ort, device), work, name: self.name })
+        Ok(Node { kernel: Kernel::new(ort, device), work, kind: self.kind })
     }
 }
 
@@ -149,8 +150,8 @@ pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> R
     }
 }
 
-fn operator(name: &CStr) -> String {
-    format!("dml_cuda {}", name.to_string_lossy())
+fn operator(kind: Kind) -> String {
+    format!("dml_cuda {}", kind.name().to_string_lossy())
 }
 
 unsafe extern "system" fn create(
@@ -162,8 +163,8 @@ unsafe extern "system" fn create(
     // SAFETY: ONNX Runtime passes the operator's address to its callbacks.
     let op = unsafe { Op::of(op) };
     let name = || match op.ort.node_name(info) {
-        Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.name)),
-        _ => operator(op.name),
+        Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.kind)),
+        _ => operator(op.kind),
     };
     guarded(op.ort, name, || {
         let made = Box::new(op.node(info)?);
@@ -186,7 +187,7 @@ enum Work {
 struct Node {
     kernel: Kernel,
     work: Work,
-    name: &'static CStr,
+    kind: Kind,
 }
 
 impl Node {
@@ -203,7 +204,7 @@ impl Node {
 unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelContext) -> OrtStatusPtr {
     // SAFETY: `create` made it and it is not yet destroyed. Concurrent runs share it, and `Node` is `Sync`.
     let node = unsafe { &*node.cast::<Node>() };
-    guarded(node.kernel.ort, || operator(node.name), || node.run(context))
+    guarded(node.kernel.ort, || operator(node.kind), || node.run(context))
 }
 
 const _: () = {
@@ -219,15 +220,12 @@ unsafe extern "system" fn destroy(node: *mut c_void) {
 
 unsafe extern "system" fn name_of(op: *const OrtCustomOp) -> *const c_char {
     // SAFETY: as in `create`, here and below.
-    unsafe { Op::of(op) }.name.as_ptr()
+    unsafe { Op::of(op) }.kind.name().as_ptr()
 }
 
 unsafe extern "system" fn provider_of(op: *const OrtCustomOp) -> *const c_char {
     // SAFETY: as in `create`.
-    match unsafe { Op::of(op) }.provider {
-        Provider::Cpu => c"CPUExecutionProvider".as_ptr(),
-        Provider::Cuda(name) => name.as_ptr(),
-    }
+    unsafe { Op::of(op) }.provider.as_ptr()
 }
 
 unsafe extern "system" fn input_type(op: *const OrtCustomOp, index: usize) -> Type {
@@ -256,9 +254,9 @@ unsafe extern "system" fn required(_: *const OrtCustomOp, _: usize) -> OrtCustom
 /// Shapes and scalars are on the host. Tensors and lengths are in the provider's memory.
 unsafe extern "system" fn memory_type(op: *const OrtCustomOp, _: usize) -> OrtMemType {
     // SAFETY: as in `create`.
-    match unsafe { Op::of(op) }.kind {
-        Kind::Range | Kind::FillValueSequence => OrtMemType::OrtMemTypeCPUInput,
-        Kind::ReverseSequence | Kind::ReverseSubsequences { .. } => OrtMemType::OrtMemTypeDefault,
+    match unsafe { Op::of(op) }.kind.reverses() {
+        true => OrtMemType::OrtMemTypeDefault,
+        false => OrtMemType::OrtMemTypeCPUInput,
     }
 }
 
@@ -274,7 +272,7 @@ unsafe extern "system" fn start_version(op: *const OrtCustomOp) -> c_int {
     match unsafe { Op::of(op) }.kind {
         Kind::ReverseSequence => 9,
         Kind::Range => 10,
-        Kind::ReverseSubsequences { .. } | Kind::FillValueSequence => 1,
+        Kind::ReverseSubsequences | Kind::FillValueSequence => 1,
     }
 }
 
@@ -287,7 +285,7 @@ unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeIn
     let op = unsafe { Op::of(op) };
     guarded(
         op.ort,
-        || operator(op.name),
+        || operator(op.kind),
         || match op.kind {
             Kind::Range => op.ort.one_unknown_dimension(context),
             _ => op.ort.same_shape(context),

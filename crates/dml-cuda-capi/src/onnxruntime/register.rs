@@ -3,15 +3,15 @@
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
-use dml::TensorDataType;
+use dml::TensorDataType::{Float16, Float32, Float64, Int16, Int32, Int64};
 use ort_sys::{
     ONNXTensorElementDataType as Type, OrtApi, OrtApiBase, OrtCustomOpDomain, OrtErrorCode, OrtSessionOptions,
     OrtStatusPtr,
 };
 
-use super::api::{Ort, Result, VERSION};
-use super::op::{guarded, Kind, Op, Provider};
-use super::reverse::BYTES;
+use super::element::ELEMENTS;
+use super::op::{guarded, Kind, Op, CPU};
+use super::ort::{Ort, Result, VERSION};
 
 /// The session's configuration entry that names the ONNX operators to replace.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
@@ -22,8 +22,7 @@ const VARIABLE: &str = "DML_CUDA_REPLACE_ONNX";
 /// The entry that a registration adds, so that a second registration can see the first.
 const REGISTERED: &CStr = c"dml_cuda.registered";
 
-const PROVIDERS: [Provider; 3] =
-    [Provider::Cpu, Provider::Cuda(c"CUDAExecutionProvider"), Provider::Cuda(c"CudaPluginExecutionProvider")];
+const PROVIDERS: [&CStr; 3] = [CPU, c"CUDAExecutionProvider", c"CudaPluginExecutionProvider"];
 
 /// The ONNX operators that a session replaces.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -36,12 +35,10 @@ impl Replaced {
     /// `source` is where the value comes from.
     fn parse(value: &str, source: &str) -> Result<Self> {
         let mut replaced = Self::default();
-        match value {
-            "0" => return Ok(replaced),
-            "1" => return Ok(Self { reverse_sequence: true, ..replaced }),
-            _ => {}
+        if value == "0" {
+            return Ok(replaced);
         }
-        for name in value.split(',') {
+        for name in (if value == "1" { "ReverseSequence" } else { value }).split(',') {
             match name.trim() {
                 "ReverseSequence" => replaced.reverse_sequence = true,
                 "Range" => replaced.range = true,
@@ -113,81 +110,43 @@ fn domain(base: *const OrtApiBase, ort: Ort, request: Option<Request>) -> Result
     let domain = ort.create_domain(if request.is_some() { c"" } else { c"dml_cuda" })?;
     let source = request.map(|request| request.source);
     for provider in PROVIDERS {
-        let add = |name, kind, inputs, output| {
-            ort.add_op(domain, Op::leak(ort, name, kind, provider, source, inputs, output))
-        };
-        match request {
-            None => add_own(provider, add)?,
-            Some(Request { replaced, .. }) => {
-                if replaced.reverse_sequence {
-                    for data_type in moved(provider) {
-                        let inputs = vec![data_type, Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64];
-                        add(c"ReverseSequence", Kind::ReverseSequence, inputs, data_type)?;
-                    }
-                }
-                if replaced.range {
-                    for data_type in ranged(provider) {
-                        add(c"Range", Kind::Range, vec![data_type; 3], data_type)?;
-                    }
-                }
-            }
+        for (kind, inputs, output) in operators(request.map(|request| request.replaced), provider) {
+            ort.add_op(domain, Op::leak(ort, kind, provider, source, inputs, output))?;
         }
     }
     known.push(Domain { base, request, domain });
     Ok(domain)
 }
 
-/// The types that a provider can reverse.
-fn moved(provider: Provider) -> impl Iterator<Item = Type> {
-    let strings = (provider == Provider::Cpu).then_some(Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING);
-    BYTES.iter().map(|(data_type, _)| *data_type).chain(strings)
-}
-
-/// The types of ONNX's Range. No GPU kernel writes bfloat16, so such nodes stay on the CPU.
-fn ranged(provider: Provider) -> impl Iterator<Item = Type> {
-    use Type::*;
-    let bfloat16 = (provider == Provider::Cpu).then_some(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16);
-    [
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
-    ]
-    .into_iter()
-    .chain(bfloat16)
-}
-
-/// The operators of the domain `dml_cuda`.
-fn add_own(provider: Provider, add: impl Fn(&'static CStr, Kind, Vec<Type>, Type) -> Result<()>) -> Result<()> {
+/// The operators of the domain `dml_cuda`, or replacements of ONNX's: their kinds, the types of their inputs and of their output.
+fn operators(replaced: Option<Replaced>, provider: &CStr) -> Vec<(Kind, Vec<Type>, Type)> {
     use Type::*;
     let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
-    for (of_lengths, lengths) in [
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, TensorDataType::UInt32),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, TensorDataType::UInt64),
-        (int64, TensorDataType::UInt64),
-    ] {
-        for data_type in moved(provider) {
-            let kind = Kind::ReverseSubsequences { lengths };
-            add(c"ReverseSubsequences", kind, vec![data_type, of_lengths], data_type)?;
+    let on_cpu = |data_type| (provider == CPU).then_some(data_type);
+    let moved = || ELEMENTS.into_iter().map(|(moved, ..)| moved).chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING));
+    let mut operators = Vec::new();
+    let Some(replaced) = replaced else {
+        for of_lengths in [ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, int64] {
+            operators.extend(moved().map(|moved| (Kind::ReverseSubsequences, vec![moved, of_lengths], moved)));
         }
+        // DirectML fills no FLOAT64.
+        let filled = ELEMENTS.into_iter().filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
+        operators.extend(filled.map(|(filled, ..)| (Kind::FillValueSequence, vec![int64, filled, filled], filled)));
+        return operators;
+    };
+    if replaced.reverse_sequence {
+        operators.extend(moved().map(|moved| (Kind::ReverseSequence, vec![moved, int64], moved)));
     }
-    for data_type in [
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
-        int64,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
-        ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
-    ] {
-        add(c"FillValueSequence", Kind::FillValueSequence, vec![int64, data_type, data_type], data_type)?;
+    if replaced.range {
+        let ranged = ELEMENTS.into_iter().filter_map(|(ranged, _, data_type)| match data_type? {
+            Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
+            _ => None,
+        });
+        // No GPU kernel writes bfloat16, so such nodes stay on the CPU.
+        let ranged = ranged.chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
+        operators.extend(ranged.map(|ranged| (Kind::Range, vec![ranged; 3], ranged)));
     }
-    Ok(())
+    operators
 }
 
 /// Adds the domains that the options ask for. A second registration adds only what the first did not.

@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use dml::lowering::ForeignTensor;
 use dml::Address;
 
-use super::api::{check, Handle, Torch};
 use super::layout::{empty_like, MAX_RANK};
+use super::libtorch::{check, Handle, Torch};
 use crate::status::Failure;
 
 /// A tensor of PyTorch. Dropping it gives PyTorch's reference back.
@@ -33,6 +33,21 @@ pub struct Description<'a> {
     pub address: Address,
     /// Bytes of an element.
     pub width: usize,
+    strides_in_bytes: [i64; MAX_RANK],
+}
+
+impl Description<'_> {
+    /// The tensor of a reversal, which has at most [`MAX_RANK`] dimensions.
+    pub fn foreign(&self) -> ForeignTensor<'_> {
+        ForeignTensor { sizes: self.sizes, strides_in_bytes: Some(&self.strides_in_bytes[..self.sizes.len()]) }
+    }
+}
+
+/// Strides in bytes, of at most [`MAX_RANK`] strides in elements.
+pub fn in_bytes(strides: &[i64], width: usize) -> [i64; MAX_RANK] {
+    let mut bytes = [0; MAX_RANK];
+    bytes.iter_mut().zip(strides).for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
+    bytes
 }
 
 impl<'a> Tensor<'a> {
@@ -89,15 +104,18 @@ impl<'a> Tensor<'a> {
             _ => unsafe { std::slice::from_raw_parts(from, rank) },
         };
         let dtype = self.get(cpu.dtype, "aoti_torch_get_dtype", 0)?;
+        // SAFETY: the dtype is a tensor's.
+        let width = unsafe { (cpu.element_size)(dtype) };
+        let strides = numbers(self.get(cpu.strides, "aoti_torch_get_strides", std::ptr::null())?);
         Ok(Description {
             sizes: numbers(self.get(cpu.sizes, "aoti_torch_get_sizes", std::ptr::null())?),
-            strides: numbers(self.get(cpu.strides, "aoti_torch_get_strides", std::ptr::null())?),
+            strides,
             dtype,
             device_type: self.get(cpu.device_type, "aoti_torch_get_device_type", 0)?,
             device_index: self.get(cpu.device_index, "aoti_torch_get_device_index", 0)?,
             address: self.address()?,
-            // SAFETY: the dtype is a tensor's.
-            width: unsafe { (cpu.element_size)(dtype) },
+            width,
+            strides_in_bytes: in_bytes(strides, width),
         })
     }
 
@@ -119,12 +137,12 @@ impl<'a> Tensor<'a> {
     }
 
     /// A packed copy, broadcast to sizes.
-    pub fn packed(&self, sizes: &[i64], of_self: &Description<'_>) -> Result<Self, Failure> {
+    pub fn packed(&self, sizes: &[i64]) -> Result<Self, Failure> {
         let mut strides = vec![1; sizes.len()];
         for d in (1..sizes.len()).rev() {
             strides[d - 1] = strides[d] * sizes[d];
         }
-        let made = Self::empty(self.torch, sizes, &strides, of_self)?;
+        let made = Self::empty(self.torch, sizes, &strides, &self.describe()?)?;
         made.copy(self)?;
         Ok(made)
     }
@@ -133,28 +151,5 @@ impl<'a> Tensor<'a> {
     pub fn copy(&self, from: &Tensor<'_>) -> Result<(), Failure> {
         // SAFETY: both handles are live.
         check(unsafe { (self.torch.cpu.copy)(self.handle, from.handle, 0) }, "aoti_torch_copy_")
-    }
-}
-
-/// The strides of a tensor in bytes.
-pub struct Strides {
-    numbers: [i64; MAX_RANK],
-    rank: usize,
-}
-
-impl Strides {
-    /// `strides` are in elements; at most [`MAX_RANK`].
-    pub fn in_bytes(strides: &[i64], width: usize) -> Self {
-        let mut numbers = [0; MAX_RANK];
-        numbers.iter_mut().zip(strides).for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
-        Self { numbers, rank: strides.len() }
-    }
-
-    pub fn get(&self) -> &[i64] {
-        &self.numbers[..self.rank]
-    }
-
-    pub fn with<'a>(&'a self, sizes: &'a [i64]) -> ForeignTensor<'a> {
-        ForeignTensor { sizes, strides_in_bytes: Some(self.get()) }
     }
 }

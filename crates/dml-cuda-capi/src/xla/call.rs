@@ -7,7 +7,7 @@ use std::ptr::{null_mut, NonNull};
 use dml::lowering::{ForeignTensor, Lowered};
 use dml::{Address, Device, RawStream};
 
-use super::api::*;
+use super::ffi::*;
 use crate::frameworks;
 use crate::status::{caught, text, Failure as Words};
 
@@ -103,7 +103,7 @@ impl<'a> Call<'a> {
             }
             // SAFETY: with this type, the attribute is a scalar of XLA's, which lives as long as the frame.
             let scalar = unsafe { &*value.cast::<XLA_FFI_Scalar>() };
-            if scalar.dtype == data_type::S64 {
+            if scalar.dtype == XLA_FFI_DATA_TYPE_S64 {
                 // SAFETY: with this type, the value is an integer of 64 bits.
                 return Ok(unsafe { scalar.value.cast::<i64>().read_unaligned() });
             }
@@ -153,7 +153,7 @@ pub unsafe fn handle(
     traits: u32,
     work: impl FnOnce(&Call<'_>) -> Result<()>,
 ) -> *mut XLA_FFI_Error {
-    // SAFETY: the caller's promise: XLA's frame lives during the call, and its fields have the places that `api` lists.
+    // SAFETY: the caller's promise: XLA's frame lives during the call, and its fields have the places that `ffi` lists.
     let frame = unsafe { &*frame };
     // SAFETY: XLA's table of functions lives as long as the process.
     let api = unsafe { frame.api.as_ref() };

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void, CStr};
 use std::mem::{size_of, zeroed};
 use std::ptr::{null, null_mut};
 
-use super::api::*;
+use super::ffi::*;
 use super::*;
 
 thread_local! {
@@ -116,7 +116,7 @@ fn a_call_on_a_gpu_needs_its_context() {
     let buffer = XLA_FFI_Buffer {
         struct_size: 48,
         extension_start: null_mut(),
-        dtype: data_type::U8,
+        dtype: 6, // U8
         data: memory.as_mut_ptr().cast(),
         rank: 1,
         dims: sizes.as_ptr(),
@@ -124,7 +124,7 @@ fn a_call_on_a_gpu_needs_its_context() {
     let results = [(&raw const buffer).cast::<c_void>()];
     (frame.rets.size, frame.rets.types, frame.rets.rets) = (1, &kind, results.as_ptr());
     let (value, scalar) = (3i64, XLA_FFI_ATTR_TYPE_SCALAR);
-    let attribute = XLA_FFI_Scalar { dtype: data_type::S64, value: (&raw const value).cast() };
+    let attribute = XLA_FFI_Scalar { dtype: XLA_FFI_DATA_TYPE_S64, value: (&raw const value).cast() };
     let spans = ["delta", "start"].map(|name| XLA_FFI_ByteSpan { ptr: name.as_ptr(), len: name.len() });
     let (types, names, attributes) =
         ([scalar; 2], [&raw const spans[0], &raw const spans[1]], [(&raw const attribute).cast::<c_void>(); 2]);

@@ -127,11 +127,15 @@ static void devices(void) {
     dml_cuda_destroy_error(error);
 }
 
+/* Checks what a changed reversal fails with. */
+#define WRONG(change, status, words) \
+    (reversal(&r), (void)(change),   \
+     CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_##status, words)))
+
 static void validation(void) {
     struct reversal r;
     DML_CUDA_ERROR *error = NULL;
     DML_CUDA_VIOLATION violation;
-    DML_CUDA_BUFFER_TENSOR_DESC no_sizes;
     reversal(&r);
     CHECK(dml_cuda_validate(&r.desc, 0, &error) == 0 && error == NULL);
     r.reverse.Axis = 7;
@@ -159,39 +163,18 @@ static void validation(void) {
                  "directml_version is NULL, must be a text"));
     /* Input that is not a descriptor. */
     CHECK(failed(dml_cuda_validate(NULL, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT, "OperatorDesc is NULL, must be a pointer"));
-    r.desc.Type = 1;
-    CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    WRONG(r.desc.Type = 1, INVALID_ARGUMENT, "the operator type is 1, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)");
+    WRONG(r.desc.Desc = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc is NULL, must be a pointer");
+    WRONG(r.reverse.OutputTensor = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc.OutputTensor is NULL, must be a pointer");
+    WRONG(r.input.Type = 0, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Type is 0, must be 1 (BUFFER)");
+    WRONG(r.lengths.DataType = 14, INVALID_ARGUMENT,
+          "ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is 14, must be 1 (FLOAT32) to 13 (INT4)");
+    WRONG(r.data.Flags = 2, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Flags is 0x2, must be 0 or 1 (OWNED_BY_DML)");
+    WRONG(r.data.Sizes = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Sizes is NULL, must be a pointer");
+    WRONG(r.data.DimensionCount = 4000000000u, VALIDATION,
+          "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, must be from 1 to 8 (tensor.dimension_count)");
     reversal(&r);
-    r.desc.Desc = NULL;
-    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "ReverseSubsequencesDesc is NULL, must be a pointer"));
-    reversal(&r);
-    r.reverse.OutputTensor = NULL;
-    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "ReverseSubsequencesDesc.OutputTensor is NULL, must be a pointer"));
-    reversal(&r);
-    r.input.Type = 0;
-    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "ReverseSubsequencesDesc.InputTensor.Type is 0, must be 1 (BUFFER)"));
-    reversal(&r);
-    r.lengths.DataType = 14;
-    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is 14, must be 1 (FLOAT32) to 13 (INT4)"));
-    reversal(&r);
-    r.data.Flags = 2;
-    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "ReverseSubsequencesDesc.InputTensor.Flags is 0x2, must be 0 or 1 (OWNED_BY_DML)"));
-    reversal(&r);
-    r.data.DimensionCount = 4000000000u;
-    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, must be at most 1024"));
-    reversal(&r);
-    no_sizes = r.data;
-    no_sizes.Sizes = NULL;
-    r.input.Desc = &no_sizes;
-    CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "ReverseSubsequencesDesc.InputTensor.Sizes is NULL, must be a pointer"));
-    no_sizes.DimensionCount = 0;
+    r.data.DimensionCount = 0;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation_count(NULL) == 0 && dml_cuda_error_message(NULL) == NULL && dml_cuda_error_status(NULL) == 0);
     dml_cuda_destroy_error(NULL);
@@ -270,12 +253,64 @@ static void dispatches(void) {
     dml_cuda_destroy_compiled_operator(compiled);
 }
 
+/* Fills and reversals of arrays. */
+static void arrays(void) {
+    DML_CUDA_DEVICE *device = NULL;
+    DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
+    DML_CUDA_ERROR *error = NULL;
+    DML_CUDA_SCALAR_UNION start, delta;
+    DML_CUDA_VIOLATION violation;
+    double doubles[8];
+    uint32_t lengths[2] = {2, 1};
+    const int64_t ones[9] = {1, 1, 1, 1, 1, 1, 1, 2, 4}, strides[9] = {0, 0, 0, 0, 0, 0, 0, 0, 8};
+    DML_CUDA_ARRAY output, of_lengths;
+    const void *inputs[2];
+    output.Data = inputs[0] = doubles;
+    output.Rank = 9;
+    output.ElementSizeInBytes = 8;
+    output.Sizes = ones;
+    output.StridesInBytes = NULL;
+    start.Float64 = 1;
+    delta.Float64 = 0.5;
+    CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
+    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, &compiled, &error) == 0);
+    CHECK(dml_cuda_dispatch(compiled, NULL, 0, doubles, NULL, &error) == 0 && doubles[0] == 1 && doubles[7] == 4.5);
+    dml_cuda_destroy_compiled_operator(compiled);
+    output.StridesInBytes = strides;
+    CHECK(failed(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled, &error), &error,
+                 DML_CUDA_STATUS_INVALID_ARGUMENT, "output has Sizes [1, 1, 1, 1, 1, 1, 1, 2, 4], must be packed, or have at most 8 dimensions"));
+    CHECK(failed(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, &compiled, &error), &error,
+                 DML_CUDA_STATUS_INVALID_ARGUMENT, "output.ElementSizeInBytes is 8, must be 4, that of INT32"));
+    /* In place, where two lanes share their memory. */
+    of_lengths.Data = inputs[1] = lengths;
+    of_lengths.Rank = 0;
+    of_lengths.ElementSizeInBytes = 4;
+    of_lengths.Sizes = of_lengths.StridesInBytes = NULL;
+    output.Rank = 2;
+    output.Sizes = ones + 7;
+    output.StridesInBytes = strides + 7;
+    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(strcmp(dml_cuda_error_message(error),
+                 "OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of Sizes "
+                 "[2, 4] in the same memory (output.strides.nonzero)") == 0);
+    CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Found, "[0, 8] bytes") == 0);
+    dml_cuda_destroy_error(error);
+    output.StridesInBytes = NULL;
+    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    dml_cuda_destroy_error(error);
+    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);
+    CHECK(dml_cuda_dispatch(compiled, inputs, 2, doubles, NULL, &error) == 0 && doubles[0] == 1.5 && doubles[5] == 3);
+    dml_cuda_destroy_compiled_operator(compiled);
+    dml_cuda_destroy_device(device);
+}
+
 int main(int argc, char **argv) {
     long times = argc > 1 ? atol(argv[1]) : 1;
     while (times-- > 0) CHECK(chain());
     devices();
     validation();
     dispatches();
+    arrays();
     if (failures == 0) printf("all calls are right\n");
     return failures != 0;
 }

@@ -4,7 +4,6 @@
 """
 
 import concurrent.futures
-import fractions
 import os
 import subprocess
 import sys
@@ -66,30 +65,6 @@ class ReverseSequence(unittest.TestCase):
         self.assertGreater(runs, 200)
         self.assertGreater(compared, 60)
 
-    def test_every_opset_is_replaced(self):
-        x, lengths = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([3, 2])
-        newest = 0
-        for opset in range(10, 30):
-            serialized = reverse_sequence(np.float32, (3, 2), opset=opset)
-            try:
-                alone = session(serialized, library=False)
-            except Exception:
-                continue  # newer than this ONNX Runtime
-            before = counters()[1]
-            same(session(serialized).run(None, {"x": x, "l": lengths})[0], alone.run(None, {"x": x, "l": lengths})[0])
-            self.assertEqual(counters()[1] - before, 1, opset)
-            newest = opset
-        self.assertGreaterEqual(newest, 21)
-
-    def test_without_the_entry_onnxruntime_runs_its_own(self):
-        x, lengths = np.zeros((3, 2), np.float32), np.array([3, 2])
-        for replace in (False, None):
-            before = counters()
-            session(reverse_sequence(np.float32, (3, 2)), replace=replace).run(None, {"x": x, "l": lengths})
-            self.assertEqual(counters(), before)
-        with self.assertRaisesRegex(Exception, "dml_cuda.replace_onnx is `yes`, must be `0`, `1` .ReverseSequence., or a list of the names"):
-            session(reverse_sequence(np.float32, (3, 2)), replace="yes")
-
     def test_empty_tensors(self):
         for shape, time in [((0, 3), 0), ((3, 0), 0), ((0, 3), 1), ((2, 3, 0), 0), ((0, 0, 0), 1)]:
             found = session(reverse_sequence(np.float32, shape, time, dynamic=True))
@@ -144,14 +119,6 @@ class ReverseSequence(unittest.TestCase):
         same(found, reverse(x + 1, lengths[:, None], 1) * (x + 1))
         self.assertEqual(tuple(np.subtract(counters(), before)), (0, 1, 0))
 
-    def test_shapes_are_inferred_through_the_node(self):
-        nodes = [
-            helper.make_node("ReverseSequence", ["x", "l"], ["b"], time_axis=1, batch_axis=0),
-            helper.make_node("Identity", ["b"], ["y"]),
-        ]
-        made = session(model(nodes, [("x", np.float32, ["N", 8, 2]), ("l", np.int64, ["N"])], [("y", np.float32, None)]))
-        self.assertEqual(made.get_outputs()[0].shape, ["N", 8, 2])
-
 
 class Range(unittest.TestCase):
     def test_counts_are_onnxs_and_integers_have_onnxruntimes_bytes(self):
@@ -173,18 +140,11 @@ class Range(unittest.TestCase):
         self.assertEqual(cases, 41)
 
     def test_floats_are_rounded_once(self):
-        """Every element is the exact start + i * delta, rounded to the type: i * delta and start are exact fractions."""
-        for dtype in (np.float32, np.float64):
-            for start, limit, delta in [(0, 1e5, 0.1), (-3, 77, 0.7), (1e6, 1e6 + 300, 0.125), (1, -1000, -0.013)]:
-                start, limit, delta = (dtype(value) for value in (start, limit, delta))
-                found = run_range(dtype, start, limit, delta)
-                for i in list(range(min(50, len(found)))) + [len(found) // 3, len(found) - 1]:
-                    # Indices below 2^24 are exact in both types.
-                    exact = fractions.Fraction(float(start)) + i * fractions.Fraction(float(delta))
-                    # Python rounds a fraction to double once; float32 needs it to be compared exactly.
-                    here, beside = found[i], [np.nextafter(found[i], dtype(side)) for side in (-np.inf, np.inf)]
-                    distance = lambda value: abs(fractions.Fraction(float(value)) - exact)
-                    self.assertTrue(all(distance(here) <= distance(other) for other in beside), (start, delta, i, here))
+        """Doubles hold a product of two floats, and its sum with a small float, exactly. The library's tests have the other types."""
+        for start, limit, delta in [(0, 1e5, 0.1), (-3, 77, 0.7), (1e6, 1e6 + 300, 0.125), (1, -1000, -0.013)]:
+            start, delta = np.float32(start), np.float32(delta)
+            found = run_range(np.float32, start, limit, delta)
+            same(found, (np.float64(start) + np.arange(len(found)) * np.float64(delta)).astype(np.float32))
         self.assertEqual(run_range(np.float32, 0, 1e5, 0.1)[-1], np.float32(99999.9))
 
     def test_what_gives_no_range_is_named(self):
@@ -329,9 +289,10 @@ class Registration(unittest.TestCase):
 
     def test_the_entry_names_what_is_replaced(self):
         entry = "dml_cuda.replace_onnx"
+        self.assertFalse(self.replaced(None))
         for value, required in [("0", False), ("1", True), ("ReverseSequence", True), ("Range", False), ("Range,ReverseSequence", True), (" Range , ReverseSequence", True)]:
             self.assertEqual(self.replaced((entry, value), None), required, value)
-        for value in ("", "2", "true", "Range,", "range", "x" * 1000):
+        for value in ("", "2", "true", "yes", "Range,", "range", "x" * 1000):
             with self.assertRaisesRegex(Exception, "dml_cuda.replace_onnx is `.*`, must be `0`, `1` .ReverseSequence., or a list of the names `ReverseSequence` and `Range`"):
                 self.replaced((entry, value), None)
 
@@ -458,16 +419,6 @@ class Concurrency(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             self.assertEqual(list(pool.map(work, range(8))), [True] * 8)
-
-    def test_sessions_come_and_go(self):
-        serialized = reverse_sequence(np.float32, (4, 3))
-        feeds = {"x": np.ones((4, 3), np.float32), "l": np.array([1, 2, 3])}
-        before = counters()[0]
-        kept = session(serialized)
-        for _ in range(100):
-            session(serialized).run(None, feeds)
-        kept.run(None, feeds)
-        self.assertEqual(counters()[0] - before, 101)
 
 
 class NodeTests(unittest.TestCase):

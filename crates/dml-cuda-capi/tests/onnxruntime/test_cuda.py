@@ -4,10 +4,8 @@
 """
 
 import concurrent.futures
-import ctypes
 import json
 import os
-import struct
 import tempfile
 import unittest
 
@@ -57,37 +55,6 @@ def reverse_sequence(dtype, shape, time):
 
 def of_lanes(lengths, rank, time):
     return np.asarray(lengths).reshape([-1 if d == 1 - time else 1 for d in range(rank)])
-
-
-class Fill:
-    """A fill of 1000 floats through dml_cuda.h, with descriptors written out as bytes: 64-bit layouts of DirectML's."""
-
-    def __init__(self):
-        self.library = ctypes.CDLL(LIBRARY)
-        sizes = (ctypes.c_uint32 * 1)(1000)
-        buffer = struct.pack("<IIIxxxxQQQIxxxx", 1, 0, 1, ctypes.addressof(sizes), 0, 4000, 0)
-        buffer = ctypes.create_string_buffer(buffer)
-        tensor = ctypes.create_string_buffer(struct.pack("<IxxxxQ", 1, ctypes.addressof(buffer)))
-        scalars = struct.pack("<fxxxxfxxxx", 0, 1)
-        fill = ctypes.create_string_buffer(struct.pack("<QIxxxx", ctypes.addressof(tensor), 1) + scalars)
-        self.desc = ctypes.create_string_buffer(struct.pack("<IxxxxQ", 104, ctypes.addressof(fill)))
-        self.kept = (sizes, buffer, tensor, fill)
-
-    def dispatch(self, ordinal, output, stream):
-        error, device, operator, compiled = (ctypes.c_void_p() for _ in range(4))
-
-        def call(name, *arguments):
-            if getattr(self.library, name)(*arguments, ctypes.byref(error)):
-                message = self.library.dml_cuda_error_message
-                message.restype = ctypes.c_char_p
-                raise RuntimeError(message(error).decode())
-
-        call("dml_cuda_create_cuda_device", ordinal, 0, ctypes.byref(device))
-        call("dml_cuda_create_operator", device, self.desc, ctypes.byref(operator))
-        call("dml_cuda_compile_operator", device, operator, None, ctypes.byref(compiled))
-        call("dml_cuda_dispatch", compiled, None, 0, ctypes.c_void_p(output), ctypes.c_void_p(stream))
-        for name, handle in (("device", device), ("operator", operator), ("compiled_operator", compiled)):
-            getattr(self.library, f"dml_cuda_destroy_{name}")(handle)
 
 
 @unittest.skipIf(WHY, WHY)
@@ -222,20 +189,6 @@ class Cuda(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             self.assertEqual(list(pool.map(work, range(4))), [True] * 4)
-
-    def test_the_current_device_stays_what_it_was(self):
-        """A dispatch through the C library on every GPU, with every GPU current. (A session makes its own GPU current by itself.)"""
-        fill = Fill()
-        for current in range(torch.cuda.device_count()):
-            for ordinal in range(torch.cuda.device_count()):
-                output = torch.zeros(1000, device=f"cuda:{ordinal}")
-                torch.cuda.synchronize(ordinal)
-                torch.cuda.set_device(current)
-                fill.dispatch(ordinal, output.data_ptr(), torch.cuda.current_stream(ordinal).cuda_stream)
-                self.assertEqual(torch.cuda.current_device(), current)
-                torch.cuda.synchronize(ordinal)
-                same(output.cpu().numpy(), np.arange(1000, dtype=np.float32))
-        torch.cuda.set_device(0)
 
     def test_strings_stay_on_the_cpu(self):
         node = helper.make_node("ReverseSequence", ["x", "l"], ["y"])

@@ -15,7 +15,7 @@ os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
 import numpy as np
 import onnx
 import onnxruntime as ort
-from common import LIBRARY, model, session
+from common import LIBRARY, counters, session
 from onnx import TensorProto, helper, numpy_helper
 
 NEWEST = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 30)
@@ -300,11 +300,14 @@ class Opsets(unittest.TestCase):
                 nodes, inputs, outputs = [node("Range", ["a", "b", "c"], ["y"])], [(name, data_type, []) for name in "abc"], [("y", data_type, ["n"])]
             else:
                 nodes, inputs, outputs = [reverse_sequence("x", "l", "y")], [("x", data_type, ["a", "b"]), ("l", INT64, ["a"])], [("y", data_type, ["a", "b"])]
+            before = counters()[0]
             try:
                 loaded(build(nodes, inputs, outputs, opset=opset), replace)
-                return True
             except Exception:
                 return False
+            replaces = replace is not None and (op == "ReverseSequence" or "Range" in replace)
+            self.assertEqual(counters()[0] - before, replaces, (op, opset, data_type, replace))
+            return True
 
         both = 0
         for op, since in (("ReverseSequence", 10), ("Range", 11)):

@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use dml::{RawStream, TensorDataType};
 use libloading::os::unix::{Library, RTLD_NOW};
 
-use super::tensor::Description;
 use crate::status::{Failure, DML_CUDA_STATUS_TORCH};
 
 /// `at::Tensor *`.
@@ -121,14 +120,8 @@ pub struct Torch {
     /// PyTorch's numbers of device types.
     pub on_cpu: i32,
     pub on_cuda: i32,
-    /// PyTorch's number of each dtype that lengths may have. int64 passes as UINT64, which is exact for lengths of at least 0.
-    pub lengths: [(i32, LengthType); 4],
-}
-
-#[derive(Clone, Copy)]
-pub struct LengthType {
-    pub passed_as: TensorDataType,
-    pub signed: bool,
+    /// PyTorch's number of each dtype that lengths may have.
+    lengths: [(i32, TensorDataType); 4],
 }
 
 impl Torch {
@@ -147,28 +140,19 @@ impl Torch {
         let cpp =
             cpp.map_err(|symbol| failure(format!("this PyTorch has no {symbol}, which must be in libtorch_cpu.so")))?;
         std::mem::forget(library);
-        let length = |passed_as, signed| LengthType { passed_as, signed };
-        use TensorDataType::{UInt32, UInt64};
+        use TensorDataType::{Int32, Int64, UInt32, UInt64};
         // SAFETY: these functions return constants.
-        let (on_cpu, on_cuda, [int32, int64, uint32, uint64]) = unsafe {
-            ((cpu.device_cpu)(), (cpu.device_cuda)(), [(cpu.int32)(), (cpu.int64)(), (cpu.uint32)(), (cpu.uint64)()])
+        let (on_cpu, on_cuda, lengths) = unsafe {
+            let lengths =
+                [((cpu.int64)(), Int64), ((cpu.int32)(), Int32), ((cpu.uint32)(), UInt32), ((cpu.uint64)(), UInt64)];
+            ((cpu.device_cpu)(), (cpu.device_cuda)(), lengths)
         };
-        let lengths = [
-            (int64, length(UInt64, true)),
-            (int32, length(UInt32, true)),
-            (uint32, length(UInt32, false)),
-            (uint64, length(UInt64, false)),
-        ];
         Ok(Self { cpu, cpp, stdcpp, cuda: OnceLock::new(), on_cpu, on_cuda, lengths })
     }
 
-    /// Where a tensor is, in PyTorch's words.
-    pub fn place(&self, tensor: &Description<'_>) -> String {
-        match (tensor.device_type, tensor.device_index) {
-            (on, _) if on == self.on_cpu => "cpu".to_owned(),
-            (on, index) if on == self.on_cuda => format!("cuda:{index}"),
-            (other, index) => format!("the device {index} of PyTorch's type number {other}"),
-        }
+    /// The type of lengths with one of PyTorch's dtypes.
+    pub fn length_type(&self, dtype: i32) -> Option<TensorDataType> {
+        self.lengths.iter().find_map(|&(known, data_type)| (known == dtype).then_some(data_type))
     }
 
     /// PyTorch's current stream of a GPU.

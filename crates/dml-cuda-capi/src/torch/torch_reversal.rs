@@ -1,13 +1,13 @@
 //! A reversal of tensors.
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweringError, Names};
+use dml::lowering::{Lowered, LoweredReversal, LoweringError, Names};
 use dml::{Address, Device, Error};
 
-use super::api::{failure, Handle, LengthType, Torch, Value};
 use super::layout::MAX_RANK;
-use super::tensor::{Description, Strides, Tensor};
+use super::libtorch::{failure, Handle, Torch, Value};
+use super::tensor::{in_bytes, Description, Tensor};
 use crate::device::cuda_device;
-use crate::frameworks::{dispatch, first_outside};
+use crate::frameworks::{dispatch, rule_of_output, Lengths};
 use crate::status::Failure;
 
 const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };
@@ -56,8 +56,7 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_pla
 struct Reversal<'a> {
     torch: &'a Torch,
     x: &'a Description<'a>,
-    lengths: &'a Description<'a>,
-    length_type: LengthType,
+    lengths: Lengths<'a>,
     dim: i64,
 }
 
@@ -75,28 +74,26 @@ impl<'a> Reversal<'a> {
         // A CPU has no index, or any.
         let same_index = x.device_index == lengths.device_index || x.device_type == torch.on_cpu;
         if x.device_type != lengths.device_type || !same_index {
-            let [found, required] = [lengths, x].map(|tensor| torch.place(tensor));
+            let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
             return Err(Failure::argument(format!("lengths is on {found}, must be on {required}, as x")));
         }
-        let known = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype);
-        let Some(&(_, length_type)) = known else {
+        let data_type = torch.length_type(lengths.dtype);
+        let Some(lengths) = data_type.and_then(|of| Lengths::new(lengths.foreign(), lengths.address, of)) else {
             let found = lengths.dtype;
             return Err(Failure::argument(format!(
                 "lengths has PyTorch's dtype number {found}, must be int32, int64, uint32 or uint64"
             )));
         };
-        Ok(Self { torch, x, lengths, length_type, dim })
+        Ok(Self { torch, x, lengths, dim })
     }
 
     /// Describes a reversal into the tensor at an address, whose strides are in elements. `None` if the dimensions do not fold into those of
     /// a descriptor.
     fn lower(&self, strides: &[i64], to: Address) -> Result<Option<LoweredReversal>, Failure> {
-        let (x, lengths, width) = (self.x, self.lengths, self.x.width);
-        let (of_x, of_output) = (Strides::in_bytes(x.strides, width), Strides::in_bytes(strides, width));
-        let of_lengths = Strides::in_bytes(lengths.strides, lengths.width);
-        let (input, of_lanes) = (of_x.with(x.sizes), of_lengths.with(lengths.sizes));
-        let (length_type, addresses) = (self.length_type.passed_as, x.address | to);
-        match LoweredReversal::new(input, of_lanes, Some(of_output.get()), self.dim, width, length_type, addresses) {
+        let (input, lengths, width) = (self.x.foreign(), self.lengths.tensor, self.x.width);
+        let (of_output, addresses) = (in_bytes(strides, width), self.x.address | to);
+        let (of_output, length_type) = (Some(&of_output[..strides.len()]), self.lengths.passed_as());
+        match LoweredReversal::new(input, lengths, of_output, self.dim, width, length_type, addresses) {
             Ok(lowered) => Ok(Some(lowered)),
             Err(LoweringError::Fold { .. }) => Ok(None),
             Err(error) => Err(Failure::argument(error.message(&NAMES))),
@@ -104,13 +101,13 @@ impl<'a> Reversal<'a> {
     }
 
     fn run(&self, lowered: LoweredReversal, to: Address) -> Result<(), Failure> {
-        let (x, lengths) = (self.x, self.lengths);
+        let (x, lengths) = (self.x, &self.lengths);
         if x.sizes.contains(&0) {
             return Ok(());
         }
-        let on_host = x.device_type == self.torch.on_cpu;
-        let (device, stream) = if on_host {
-            self.check_lengths(Strides::in_bytes(lengths.strides, lengths.width).with(lengths.sizes))?;
+        let (device, stream) = if x.device_type == self.torch.on_cpu {
+            // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them now.
+            unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
             (Device::cpu(), std::ptr::null_mut())
         } else {
             (cuda_device(x.device_index as usize)?, self.torch.current_stream(x.device_index)?)
@@ -127,11 +124,9 @@ impl<'a> Reversal<'a> {
         let mut lanes = self.x.sizes.to_vec();
         let rank = lanes.len() as i64;
         lanes[(if self.dim < 0 { self.dim + rank } else { self.dim }) as usize] = 1; // `lower` has checked it
-        let packed_x = x.packed(self.x.sizes, self.x)?;
-        let packed_lengths = lengths.packed(&lanes, self.lengths)?;
+        let (packed_x, packed_lengths) = (x.packed(self.x.sizes)?, lengths.packed(&lanes)?);
         let (of_x, of_lengths) = (packed_x.describe()?, packed_lengths.describe()?);
-        let (torch, length_type, dim) = (self.torch, self.length_type, self.dim);
-        let packed = Reversal { torch, x: &of_x, lengths: &of_lengths, length_type, dim };
+        let packed = Reversal::new(self.torch, &of_x, &of_lengths, self.dim)?;
         let lowered = packed.lower(of_x.strides, of_x.address)?;
         packed.run(lowered.ok_or_else(|| failure("packed tensors do not fold"))?, of_x.address)?;
         output.copy(&packed_x)
@@ -139,28 +134,23 @@ impl<'a> Reversal<'a> {
 
     /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.
     fn words(&self, error: Error) -> Failure {
-        let of_output = |error: &dml::ValidationError| error.rule.id().starts_with("output.");
-        if !matches!(&error, Error::Validation(errors) if errors.errors().iter().any(of_output)) {
-            let message = error.to_string().replace("ReverseSubsequencesDesc.", "");
-            let message = message.replace("InputTensor", NAMES.input).replace("SequenceLengthsTensor", NAMES.lengths);
-            return Failure::argument(message.replace("OutputTensor", NAMES.output));
-        }
         let Description { sizes, strides, .. } = self.x;
-        Failure::argument(format!(
-            "x has sizes {sizes:?} and strides {strides:?}, must place no two elements in the same memory"
-        ))
+        if rule_of_output(&error).is_some() {
+            return Failure::argument(format!(
+                "x has sizes {sizes:?} and strides {strides:?}, must place no two elements in the same memory"
+            ));
+        }
+        let message = error.to_string().replace("ReverseSubsequencesDesc.", "");
+        let message = message.replace("InputTensor", NAMES.input).replace("SequenceLengthsTensor", NAMES.lengths);
+        Failure::argument(message.replace("OutputTensor", NAMES.output))
     }
+}
 
-    /// Refuses negative lengths, which are on the host.
-    fn check_lengths(&self, lengths: ForeignTensor<'_>) -> Result<(), Failure> {
-        let Description { address, width, .. } = *self.lengths;
-        if !self.length_type.signed {
-            return Ok(());
-        }
-        // SAFETY: PyTorch's tensor on the host has integers of this width at these places, and nobody writes them now.
-        match unsafe { first_outside(0..=i64::MAX, address, lengths, width) } {
-            None => Ok(()),
-            Some((found, at)) => Err(Failure::argument(format!("lengths{at} is {found}, must be at least 0"))),
-        }
+/// Where a tensor is, in PyTorch's words.
+fn place(torch: &Torch, tensor: &Description<'_>) -> String {
+    match (tensor.device_type, tensor.device_index) {
+        (on, _) if on == torch.on_cpu => "cpu".to_owned(),
+        (on, index) if on == torch.on_cuda => format!("cuda:{index}"),
+        (other, index) => format!("the device {index} of PyTorch's type number {other}"),
     }
 }

@@ -5,31 +5,13 @@ use dml::TensorDataType;
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
-use super::api::{Ort, Result};
-use super::kernel::Kernel;
-use super::reverse::width;
+use super::element::{data_type, element};
+use super::node::Kernel;
+use super::ort::{Ort, Result};
 use crate::frameworks::element_count;
 
-/// The data type of a sequence, by ONNX's number.
-fn numeric(element_type: i32) -> std::result::Result<TensorDataType, String> {
-    use TensorDataType as T;
-    use Type::*;
-    [
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, T::Float32),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE, T::Float64),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16, T::Float16),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8, T::Int8),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16, T::Int16),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32, T::Int32),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, T::Int64),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8, T::UInt8),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16, T::UInt16),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, T::UInt32),
-        (ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, T::UInt64),
-    ]
-    .into_iter()
-    .find_map(|(number, data_type)| (number as i32 == element_type).then_some(data_type))
-    .ok_or_else(|| format!("the element type of start is {element_type}, must be numeric"))
+fn sequence_type(element_type: i32) -> std::result::Result<TensorDataType, String> {
+    data_type(element_type).ok_or_else(|| format!("the element type of start is {element_type}, must be numeric"))
 }
 
 /// Reads a scalar on the host, which is a tensor of one element: its element type, by ONNX's number, and its bits.
@@ -38,8 +20,9 @@ fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(i32, u64)> {
         if shape.iter().any(|&size| size != 1) {
             return Err(format!("the shape of {name} is {shape:?}, must be that of one element").into());
         }
-        let width = width(element_type)
-            .ok_or_else(|| format!("the element type of {name} is {element_type}, must be numeric"))?;
+        let known = element(element_type);
+        let (_, width, _) =
+            known.ok_or_else(|| format!("the element type of {name} is {element_type}, must be numeric"))?;
         Ok((element_type, width))
     })?;
     let mut bytes = [0u8; 8];
@@ -59,7 +42,7 @@ impl Kernel {
             // A bfloat16 is the upper half of a float.
             return self.bfloat16_range(context, [start, limit, delta].map(|bits| f32::from_bits((bits as u32) << 16)));
         }
-        let data_type = numeric(element_type)?;
+        let data_type = sequence_type(element_type)?;
         let count = match data_type {
             TensorDataType::Float16 => {
                 range_count([start, limit, delta].map(|bits| f16::from_bits(bits as u16).into()))?
@@ -113,7 +96,7 @@ impl Kernel {
         let count = element_count(sizes)?;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
         let ((element_type, start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
-        let data_type = numeric(element_type)?;
+        let data_type = sequence_type(element_type)?;
         self.sequence(context, LoweredSequence::packed(data_type, count, start, delta), sizes)
     }
 

@@ -6,7 +6,7 @@ use dml::lowering::Lowered;
 use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, Error, OperatorDesc};
 use ort_sys::OrtKernelContext;
 
-use super::api::{Ort, Result};
+use super::ort::{Ort, Result};
 use crate::frameworks;
 
 /// Counters of this process: kernels that sessions created, their runs, and the runs in place.

@@ -118,16 +118,12 @@ impl Ort {
 
     /// Reads an entry of a session's configuration.
     pub fn config_entry(self, options: *const OrtSessionOptions, key: &CStr) -> Result<Option<String>> {
-        let (mut has, mut size) = (0, 0);
+        let mut has = 0;
         call!(self, HasSessionConfigEntry(options, key.as_ptr(), &mut has))?;
         if has == 0 {
             return Ok(None);
         }
-        call!(self, GetSessionConfigEntry(options, key.as_ptr(), null_mut(), &mut size))?;
-        let mut value = vec![0u8; size.max(1)];
-        call!(self, GetSessionConfigEntry(options, key.as_ptr(), value.as_mut_ptr().cast(), &mut size))?;
-        value.retain(|&byte| byte != 0);
-        Ok(Some(String::from_utf8_lossy(&value).into_owned()))
+        read_text(|to, size| call!(self, GetSessionConfigEntry(options, key.as_ptr(), to, size))).map(Some)
     }
 
     pub fn add_config_entry(self, options: *mut OrtSessionOptions, key: &CStr, value: &CStr) -> Result<()> {
@@ -168,12 +164,7 @@ impl Ort {
     }
 
     pub fn node_name(self, info: *const OrtKernelInfo) -> Result<String> {
-        let mut size = 0;
-        call!(self, KernelInfo_GetNodeName(info, null_mut(), &mut size))?;
-        let mut name = vec![0u8; size.max(1)];
-        call!(self, KernelInfo_GetNodeName(info, name.as_mut_ptr().cast(), &mut size))?;
-        name.retain(|&byte| byte != 0);
-        Ok(String::from_utf8_lossy(&name).into_owned())
+        read_text(|to, size| call!(self, KernelInfo_GetNodeName(info, to, size)))
     }
 
     /// The ordinal of the device on which a node's provider allocates.
@@ -309,6 +300,16 @@ impl Ort {
         call!(self, SetSymbolicDimensions(info, [name.as_ptr()].as_mut_ptr(), 1))?;
         call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
     }
+}
+
+/// Reads a text with a function that tells the text's size if it gets no buffer.
+fn read_text(read: impl Fn(*mut c_char, *mut usize) -> Result<()>) -> Result<String> {
+    let mut size = 0;
+    read(null_mut(), &mut size)?;
+    let mut text = vec![0u8; size.max(1)];
+    read(text.as_mut_ptr().cast(), &mut size)?;
+    text.retain(|&byte| byte != 0);
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A unique name for a dimension of unknown size.

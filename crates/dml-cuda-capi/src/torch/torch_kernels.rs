@@ -4,36 +4,23 @@ use std::ffi::{c_char, CString};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use super::api::{failure, Torch, Value};
-use super::reverse::attempt;
+use super::libtorch::{failure, Torch, Value};
+use super::torch_reversal::attempt;
 use crate::status::{caught, text};
 
 /// The PyTorch that the operators are registered with.
 pub static TORCH: OnceLock<Torch> = OnceLock::new();
 
-/// `reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor`. Throws `std::runtime_error`.
+/// `reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor`, or
+/// `reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()`. Throws `std::runtime_error`.
 ///
 /// # Safety
 ///
 /// As for every kernel of `aoti_torch_library_impl`: the stack has `inputs` values, which are of the schema's types and belong to the
 /// kernel, and place for `outputs` values.
-pub unsafe extern "C-unwind" fn reverse(stack: *mut Value, inputs: u64, outputs: u64) {
+pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, inputs: u64, outputs: u64) {
     // SAFETY: the caller's promise.
-    let message = unsafe { run(stack, [inputs, outputs], false) };
-    if !message.is_null() {
-        // SAFETY: `run` returned it.
-        unsafe { throw(message) }
-    }
-}
-
-/// `reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()`. Throws `std::runtime_error`.
-///
-/// # Safety
-///
-/// As for [`reverse`].
-pub unsafe extern "C-unwind" fn reverse_in_place(stack: *mut Value, inputs: u64, outputs: u64) {
-    // SAFETY: the caller's promise.
-    let message = unsafe { run(stack, [inputs, outputs], true) };
+    let message = unsafe { run(stack, [inputs, outputs], IN_PLACE) };
     if !message.is_null() {
         // SAFETY: `run` returned it.
         unsafe { throw(message) }
@@ -79,7 +66,7 @@ unsafe fn take(message: *mut c_char, words: &mut [c_char; 4096]) {
 ///
 /// # Safety
 ///
-/// As for [`reverse`].
+/// As for [`kernel`].
 unsafe fn run(stack: *mut Value, counts: [u64; 2], in_place: bool) -> *mut c_char {
     let body = || match TORCH.get() {
         // SAFETY: the caller's promise.

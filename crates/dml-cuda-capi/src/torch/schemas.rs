@@ -4,8 +4,8 @@ use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-use super::api::{check, Kernel, Registry, Torch};
-use super::kernel::{reverse, reverse_in_place, TORCH};
+use super::libtorch::{check, Kernel, Registry, Torch};
+use super::torch_kernels::{kernel, TORCH};
 use crate::status::Failure;
 
 /// The namespace of the operators.
@@ -14,14 +14,10 @@ const NAMESPACE: &CStr = c"dml_cuda";
 /// Schemas, names and kernels. The Python package gives the first two what autograd needs, in Python, which costs more time than a launch. It
 /// calls the last two where autograd has nothing to do.
 const OPERATORS: [(&CStr, &CStr, Kernel); 4] = [
-    (c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"reverse_subsequences", reverse),
-    (c"reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"reverse_subsequences_", reverse_in_place),
-    (c"_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_subsequences", reverse),
-    (
-        c"_reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()",
-        c"_reverse_subsequences_",
-        reverse_in_place,
-    ),
+    (c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"reverse_subsequences", kernel::<false>),
+    (c"reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"reverse_subsequences_", kernel::<true>),
+    (c"_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_subsequences", kernel::<false>),
+    (c"_reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"_reverse_subsequences_", kernel::<true>),
 ];
 
 /// Dispatch keys.

@@ -1,0 +1,117 @@
+//! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
+
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
+use dml::Address;
+use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
+
+use super::element::{data_type, element};
+use super::node::Kernel;
+use super::ort::Result;
+use crate::frameworks::{element_count, Lengths};
+
+const NAMES: Names = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
+
+/// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
+pub enum Reverse {
+    /// ONNX's: lengths are int64 [B]. A length above T is an error on the host. On a GPU nothing may read it, and it acts as T.
+    Sequence { batch: usize, time: usize },
+    /// DirectML's: lengths have any type of DirectML, or int64, and broadcast to the lanes. A length above T acts as T.
+    Subsequences { axis: i64 },
+}
+
+fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
+    ForeignTensor { sizes, strides_in_bytes: None }
+}
+
+impl Reverse {
+    pub fn run(&self, kernel: &Kernel, context: *mut OrtKernelContext) -> Result<()> {
+        let ort = kernel.ort;
+        let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
+        let of_lengths = ort.data(lengths)? as Address;
+        ort.shape(input, |element_type, shape| {
+            // For strings, indices are reversed.
+            let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
+            let width = if strings { Some(4) } else { element(element_type).map(|(_, width, _)| width) };
+            let width = width.ok_or_else(|| {
+                format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
+            })?;
+            let reversal = ort.shape(lengths, |length_type, sizes| {
+                let lengths = data_type(length_type).and_then(|of| Lengths::new(packed(sizes), of_lengths, of));
+                let lengths = lengths.ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
+                let reversal = self.lower(shape, &lengths, width)?;
+                if kernel.is_on_host() {
+                    let (name, most) = match self {
+                        Self::Sequence { .. } => ("sequence_lens", Some(reversal.axis_size())),
+                        Self::Subsequences { .. } => ("sequence_lengths", None),
+                    };
+                    // SAFETY: ONNX Runtime's tensor is packed and on the host, and nobody writes it now.
+                    unsafe { lengths.check(name, most) }?;
+                }
+                Ok(reversal)
+            })?;
+            let output = ort.output(context, shape)?;
+            if shape.contains(&0) {
+                return Ok(());
+            }
+            if strings {
+                return reverse_strings(kernel, context, input, output, of_lengths, &reversal, shape);
+            }
+            let (from, to) = (ort.data(input)? as Address, ort.data(output)? as Address);
+            // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's device.
+            unsafe { kernel.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }
+        })
+    }
+
+    fn lower(&self, shape: &[i64], lengths: &Lengths<'_>, width: usize) -> Result<LoweredReversal> {
+        // As many dimensions as the input, all 1 except the batch's.
+        let mut broadcast = [1; 32];
+        let (of_lanes, axis) = match *self {
+            Self::Subsequences { axis } => (lengths.tensor.sizes, axis),
+            Self::Sequence { batch, time } => {
+                if shape.len() < 2 {
+                    return Err(format!("input has {} dimensions, must have at least 2", shape.len()).into());
+                }
+                let (lanes, found) = (shape[batch], lengths.tensor.sizes);
+                if found != [lanes] {
+                    let required = format!("must be [{lanes}], the batch size");
+                    return Err(format!("the shape of sequence_lens is {found:?}, {required}").into());
+                }
+                broadcast[batch] = lanes;
+                (broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?, time as i64)
+            }
+        };
+        let (input, length_type) = (packed(shape), lengths.passed_as());
+        LoweredReversal::new(input, packed(of_lanes), None, axis, width, length_type, 0)
+            .map_err(|error| error.message(&NAMES).into())
+    }
+}
+
+/// Reverses strings on the CPU: reverses their indices as numbers, then copies the texts in that order.
+fn reverse_strings(
+    kernel: &Kernel,
+    context: *mut OrtKernelContext,
+    input: *const OrtValue,
+    output: *mut OrtValue,
+    lengths: Address,
+    reversal: &LoweredReversal,
+    shape: &[i64],
+) -> Result<()> {
+    if !kernel.is_on_host() {
+        return Err("strings are reversed on the CPU only".into());
+    }
+    let count = element_count(shape)?;
+    let (bytes, offsets) = kernel.ort.strings(input, count as usize)?;
+    let places: Vec<u32> = (0..count).collect();
+    let mut reversed = vec![0u32; count as usize];
+    let lowered = Lowered::Reversal(*reversal);
+    // SAFETY: both vectors have as many numbers as the shape has elements. The lengths are ONNX Runtime's, on the host.
+    unsafe {
+        kernel.dispatch(&lowered, &[places.as_ptr() as Address, lengths], reversed.as_mut_ptr() as Address, context)
+    }?;
+    for (at, &from) in reversed.iter().enumerate() {
+        let from = from as usize;
+        let end = offsets.get(from + 1).copied().unwrap_or(bytes.len());
+        kernel.ort.set_string(output, at, &bytes[offsets[from]..end])?;
+    }
+    Ok(())
+}

@@ -5,7 +5,7 @@
 use bytemuck::Pod;
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 
-use crate::address::Address;
+use crate::address::{Address, RawStream};
 use crate::desc::{BufferTensorDesc, TensorRole};
 use crate::device::operator::CompiledOperator;
 use crate::error::{BindingError, DispatchError};
@@ -39,13 +39,15 @@ macro_rules! cuda_bytes {
                 (self.num_bytes() as u64, DeviceSlice::stream(self).context().ordinal())
             }
             fn read_on<'a>(&'a self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>) {
-                self.device_ptr(stream)
+                let (address, guard) = self.device_ptr(stream);
+                (Address(address), guard)
             }
         }
         impl<T: Pod> CudaBytes for $memory {})*
         $(impl<T: Pod> sealed::Write for $mutable {
             fn write_on<'a>(&'a mut self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>) {
-                self.device_ptr_mut(stream)
+                let (address, guard) = self.device_ptr_mut(stream);
+                (Address(address), guard)
             }
         }
         impl<T: Pod> CudaBytesMut for $mutable {})*
@@ -132,6 +134,6 @@ impl CompiledOperator {
         // after this work. 2: they are borrowed (exclusively if they are written), and cudarc orders streams. 3: the
         // stream is borrowed, and belongs to the GPU's primary context, the only one that cudarc opens. 4: the context
         // keeps its kernels.
-        unsafe { self.dispatch_raw(inputs, output, stream.cu_stream().cast()) }
+        unsafe { self.dispatch_raw(inputs, output, RawStream(stream.cu_stream().cast())) }
     }
 }

@@ -52,12 +52,12 @@ impl CompiledOperator {
     ///
     /// ```
     /// use dml_cuda::lowering::{Lowered, LoweredSequence};
-    /// use dml_cuda::{Address, CompileOptions, Device, TensorDataType};
+    /// use dml_cuda::{CompileOptions, Device, RawStream, TensorDataType};
     /// let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::UInt8, 4, 9, 3));
     /// let operator = Device::cpu().compile_lowered(&sequence, CompileOptions::default())?;
     /// let mut output = [0u8; 4];
     /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when the call returns.
-    /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr() as Address, std::ptr::null_mut())? };
+    /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr().into(), RawStream::NULL)? };
     /// assert_eq!(output, [9, 12, 15, 18]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -67,32 +67,32 @@ impl CompiledOperator {
         output: Address,
         stream: RawStream,
     ) -> Result<(), DispatchError> {
-        let operand = |address| Operand { buffer: None, address, bytes: u64::MAX };
-        let operands = inputs.iter().map(|&address| operand(address));
+        let operand = |Address(address)| Operand { buffer: None, address, bytes: u64::MAX };
+        let operands = inputs.iter().copied().map(operand);
         let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
         #[cfg(feature = "cuda")]
         if let Some(launcher) = self.launcher() {
-            let addresses = Addresses { inputs, output };
+            let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
             // into. Promises 1, 2 and 4 are what `driver::launch` needs of the pointers in its parameters.
             let handle = unsafe { StreamHandle::borrow(stream) };
             return Ok(launcher.launch(&addresses, in_place, handle)?);
         }
-        if !stream.is_null() {
-            return Err(DispatchError::Stream { found: stream as u64 });
+        if stream != RawStream::NULL {
+            return Err(DispatchError::Stream { found: stream.0 as u64 });
         }
         let signature = self.signature();
-        let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), &address)| {
+        let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), address)| {
             // SAFETY: promise 1 makes these initialized bytes of this process. `check_operands` has found that they
             // are not null, that they are aligned, and that they do not overlap the output. Promise 2: nobody writes
             // them meanwhile.
-            unsafe { std::slice::from_raw_parts(address as *const u8, desc.span_in_bytes() as usize) }
+            unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) }
         });
         let inputs: Vec<&[u8]> = read.collect();
         let bytes = signature.output.span_in_bytes() as usize;
         // SAFETY: as for the inputs. In place, no slice of the first input is made, so this is the only one.
-        let output = unsafe { std::slice::from_raw_parts_mut(output as *mut u8, bytes) };
+        let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
         self.plan().run_on_cpu(Operands { inputs: &inputs, output });
         Ok(())
     }

@@ -1,14 +1,17 @@
 //! Compiles `kernels/*.cu` to PTX, or takes `kernels/prebuilt/*.ptx` if there is no nvcc.
 //!
 //! Looks for nvcc in `NVCC`, then `CUDA_HOME` and `CUDA_PATH`, then `PATH`, then `/usr/local/cuda`. An nvcc that cannot
-//! compile (for example on Windows without Visual C++) is skipped with a warning, unless `NVCC` names it: then it is an
-//! error. `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking for nvcc. The build does not depend on the local
-//! GPU: it makes PTX for the lowest target, which the driver compiles for the GPU it finds.
+//! compile (for example on Windows without Visual C++) is skipped, unless `NVCC` names it: then it is an error. The
+//! build warns if the prebuilt PTX is older than a kernel. `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking
+//! for nvcc. The build does not depend on the local GPU: it makes PTX for the lowest target, which the driver compiles
+//! for the GPU it finds.
 
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+use std::time::Duration;
 
 /// The flags for every kernel, except for the target. `scripts/prebuilt.sh` reads these lines.
 const NVCC_FLAGS: [&str; 3] = ["-ptx", "-std=c++17", "-O3"];
@@ -32,11 +35,9 @@ fn main() {
     }
 
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
-    match find_nvcc() {
+    match find_nvcc(&out_dir) {
         Some(nvcc) => kernels.iter().for_each(|kernel| compile(&nvcc, kernel, &out_dir)),
-        None => {
-            kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir));
-        }
+        None => kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir)),
     }
     // The table that src/cuda/kernels.rs includes: every kernel file with its PTX.
     let line = |kernel| format!("({kernel:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{kernel}.ptx\"))),\n");
@@ -61,12 +62,17 @@ fn target(source: &str) -> String {
     text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
 }
 
-fn prebuilt_wanted() -> bool {
-    env::var_os("DML_CUDA_PREBUILT").is_some_and(|value| value == "1")
+/// Whether a kernel was changed after the prebuilt PTX was. A checkout writes both within a minute.
+fn kernels_changed() -> bool {
+    let newest = |folder: &str| {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_file());
+        files.filter_map(|file| file.metadata().ok()?.modified().ok()).max()
+    };
+    newest("kernels") > newest("kernels/prebuilt").map(|written| written + Duration::from_secs(60))
 }
 
-fn find_nvcc() -> Option<PathBuf> {
-    if prebuilt_wanted() {
+fn find_nvcc(out_dir: &Path) -> Option<PathBuf> {
+    if env::var_os("DML_CUDA_PREBUILT").is_some_and(|value| value == "1") {
         return None;
     }
     if let Some(nvcc) = env::var_os("NVCC").filter(|value| !value.is_empty()) {
@@ -78,52 +84,53 @@ fn find_nvcc() -> Option<PathBuf> {
         );
         return Some(nvcc);
     }
-    let warn = |why: &str| println!("cargo:warning={why}: using the PTX in kernels/prebuilt");
+    let warn = |why: &str| {
+        if kernels_changed() {
+            println!("cargo:warning={why}: using the PTX in kernels/prebuilt, which is older than the kernels");
+        }
+    };
     let name = if cfg!(windows) { "nvcc.exe" } else { "nvcc" };
     let homes =
         ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|home| PathBuf::from(home).join("bin"));
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::split_paths(&path).collect::<Vec<_>>();
-    let mut candidates =
-        homes.chain(path).chain([PathBuf::from("/usr/local/cuda/bin")]).map(|directory| directory.join(name));
-    let Some(nvcc) = candidates.find(|candidate| candidate.is_file()) else {
+    let folders = homes.chain(env::split_paths(&path)).chain([PathBuf::from("/usr/local/cuda/bin")]);
+    let Some(nvcc) = folders.map(|folder| folder.join(name)).find(|candidate| candidate.is_file()) else {
         warn("nvcc not found (NVCC, CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda)");
         return None;
     };
-    if let Err(why) = works(&nvcc) {
+    // An empty kernel tells whether nvcc can compile at all.
+    let nothing = out_dir.join("nothing.cu");
+    fs::write(&nothing, "extern \"C\" __global__ void nothing() {}\n").expect("OUT_DIR can be written");
+    let mut command = nvcc_command(&nvcc, &nothing, &out_dir.join("nothing.ptx"));
+    if let Err(why) = first_message(command.output()) {
         warn(&format!("{} compiles nothing ({why})", nvcc.display()));
         return None;
     }
     Some(nvcc)
 }
 
-/// Checks that nvcc can compile an empty kernel; if not, returns its first message.
-fn works(nvcc: &Path) -> Result<(), String> {
-    let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
-    let source = out_dir.join("nothing.cu");
-    fs::write(&source, "extern \"C\" __global__ void nothing() {}\n").expect("OUT_DIR can be written");
-    let output = Command::new(nvcc).args(NVCC_FLAGS).arg("-o").arg(out_dir.join("nothing.ptx")).arg(&source).output();
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            let text = [output.stderr, output.stdout].concat();
-            let message =
-                String::from_utf8_lossy(&text).lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-            Err(message.unwrap_or_else(|| output.status.to_string()))
-        }
-        Err(error) => Err(error.to_string()),
+fn nvcc_command(nvcc: &Path, source: &Path, ptx: &Path) -> Command {
+    let mut command = Command::new(nvcc);
+    command.args(NVCC_FLAGS).arg("-o").arg(ptx).arg(source);
+    command
+}
+
+/// If a command failed, its first message.
+fn first_message(output: io::Result<Output>) -> Result<(), String> {
+    let output = output.map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
     }
+    let text = [output.stderr, output.stdout].concat();
+    let text = String::from_utf8_lossy(&text);
+    let message = text.lines().map(str::trim).find(|line| !line.is_empty());
+    Err(message.map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
 fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {
-    let mut command = Command::new(nvcc);
     let source = format!("kernels/{kernel}.cu");
-    command
-        .args(NVCC_FLAGS)
-        .arg(format!("-arch={}", target(&source)))
-        .arg("-o")
-        .arg(out_dir.join(format!("{kernel}.ptx")))
-        .arg(&source);
+    let mut command = nvcc_command(nvcc, Path::new(&source), &out_dir.join(format!("{kernel}.ptx")));
+    command.arg(format!("-arch={}", target(&source)));
     match command.output() {
         Ok(output) if output.status.success() => {}
         Ok(output) => panic!(

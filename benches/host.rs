@@ -45,7 +45,7 @@ fn dispatch(c: &mut Criterion) {
         return;
     };
     let stream = device.create_stream().expect("a stream");
-    let raw: sys::CUstream = stream.raw().expect("a GPU's stream").cast();
+    let raw: sys::CUstream = stream.raw().expect("a GPU's stream").0.cast();
     let context = CudaContext::new(0).expect("a GPU is there");
     context.bind_to_thread().expect("the context is live");
     let output = device.create_buffer(1 << 16).expect("small");

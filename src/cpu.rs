@@ -13,9 +13,9 @@ mod tile;
 
 /// The memory of an operator's tensors. Every slice begins at its tensor's first element and is aligned to it.
 pub(crate) struct Operands<'a> {
-    /// The bytes of the inputs, in the order of the signature. `None` if the descriptor leaves the input out, and for
-    /// the first input if the output is the same memory.
-    pub inputs: &'a [Option<&'a [u8]>],
+    /// The bytes of the inputs, in the order of the descriptor's fields, without the first one if the output is the
+    /// same memory.
+    pub inputs: &'a [&'a [u8]],
     pub output: &'a mut [u8],
 }
 

@@ -142,162 +142,87 @@ impl TensorRole {
     }
 }
 
-/// The tensors of a descriptor, each with its role. It allocates nothing.
-///
-/// Inputs are in the order of the descriptor's fields. The first one is always present: the output may be the same
-/// memory, and kernels move both in vectors. A descriptor may leave out any other. Bindings then have no entry for it,
-/// while plans, the CPU and kernels keep every input at its position among all.
+/// The most input tensors of an operator.
+pub(crate) const MAX_INPUTS: usize = 2;
+
+/// The tensors of a descriptor. The first input is always of the output's type: the output may be the same memory, and
+/// kernels move both in vectors.
+#[derive(Clone, Copy)]
 pub(crate) struct Signature<'a> {
     inputs: [(TensorRole, &'a BufferTensorDesc); MAX_INPUTS],
-    positions: [usize; MAX_INPUTS],
     count: usize,
     pub output: &'a BufferTensorDesc,
 }
 
 impl<'a> Signature<'a> {
-    fn new(inputs: &[(TensorRole, Option<&'a BufferTensorDesc>)], output: &'a BufferTensorDesc) -> Self {
-        let mut signature =
-            Self { inputs: [(TensorRole::Output, output); MAX_INPUTS], positions: [0; MAX_INPUTS], count: 0, output };
-        for (position, &(role, desc)) in inputs.iter().enumerate() {
-            let Some(desc) = desc else { continue };
-            signature.inputs[signature.count] = (role, desc);
-            signature.positions[signature.count] = position;
-            signature.count += 1;
-        }
-        signature
-    }
-
-    /// The inputs that the descriptor has, in the order of its fields.
+    /// The inputs, in the order of the descriptor's fields.
     pub fn inputs(&self) -> &[(TensorRole, &'a BufferTensorDesc)] {
         &self.inputs[..self.count]
     }
 
-    /// Puts what belongs to those inputs at their positions among all inputs, with the default for an input that is
-    /// left out.
-    pub fn by_position<T: Copy + Default>(&self, of_inputs: impl IntoIterator<Item = T>) -> [T; MAX_INPUTS] {
-        let mut all = [T::default(); MAX_INPUTS];
-        for (&position, of_input) in self.positions[..self.count].iter().zip(of_inputs) {
-            all[position] = of_input;
-        }
-        all
+    /// The inputs, then the output.
+    pub fn tensors(self) -> impl Iterator<Item = (TensorRole, &'a BufferTensorDesc)> {
+        self.inputs.into_iter().take(self.count).chain([(TensorRole::Output, self.output)])
     }
 }
 
-/// An input field of a descriptor: a tensor, or an `Option` of one if the input is optional.
-trait InputField {
-    fn tensor(&self) -> Option<&BufferTensorDesc>;
+/// `DML_OPERATOR_TYPE`: the operators of this crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OperatorType {
+    /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
+    FillValueSequence,
+    /// `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
+    ReverseSubsequences,
 }
 
-impl InputField for BufferTensorDesc {
-    fn tensor(&self) -> Option<&BufferTensorDesc> {
-        Some(self)
+/// `DML_OPERATOR_DESC`: any operator of this crate.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OperatorDesc {
+    /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
+    FillValueSequence(FillValueSequenceDesc),
+    /// `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
+    ReverseSubsequences(ReverseSubsequencesDesc),
+}
+
+impl From<FillValueSequenceDesc> for OperatorDesc {
+    fn from(desc: FillValueSequenceDesc) -> Self {
+        Self::FillValueSequence(desc)
     }
 }
 
-impl InputField for Option<BufferTensorDesc> {
-    fn tensor(&self) -> Option<&BufferTensorDesc> {
-        self.as_ref()
+impl From<ReverseSubsequencesDesc> for OperatorDesc {
+    fn from(desc: ReverseSubsequencesDesc) -> Self {
+        Self::ReverseSubsequences(desc)
     }
 }
-
-/// The only list of operators: the variant; the module in `validate`, `plan`, `cpu` and `cuda::select`; the descriptor;
-/// DirectML's name; the fields of the tensors with their roles. `$write` is a macro that generates code from it.
-macro_rules! for_each_operator {
-    ($write:ident) => {
-        $write! {
-            FillValueSequence: fill_value_sequence, FillValueSequenceDesc, "DML_OPERATOR_FILL_VALUE_SEQUENCE",
-                [] -> output_tensor;
-            ReverseSubsequences: reverse_subsequences, ReverseSubsequencesDesc, "DML_OPERATOR_REVERSE_SUBSEQUENCES",
-                [Input input_tensor, SequenceLengths sequence_lengths_tensor] -> output_tensor;
-        }
-    };
-}
-
-macro_rules! descriptors {
-    ($($operator:ident: $module:ident, $desc:ident, $name:literal, [$($role:ident $input:ident),*] -> $output:ident;)*) => {
-        /// The most input tensors of an operator.
-        pub(crate) const MAX_INPUTS: usize = {
-            let counts: &[usize] = &[$(TensorRole::of(OperatorType::$operator).len() - 1),*];
-            let (mut most, mut n) = (0, 0);
-            while n < counts.len() {
-                most = if counts[n] > most { counts[n] } else { most };
-                n += 1;
-            }
-            most
-        };
-
-        /// `DML_OPERATOR_DESC`: any operator of this crate.
-        #[derive(Clone, Debug, PartialEq)]
-        #[non_exhaustive]
-        pub enum OperatorDesc {
-            $(#[doc = concat!("`", $name, "`.")] $operator($desc),)*
-        }
-
-        $(impl From<$desc> for OperatorDesc {
-            fn from(desc: $desc) -> Self {
-                Self::$operator(desc)
-            }
-        })*
-
-        /// `DML_OPERATOR_TYPE`: the operators of this crate.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum OperatorType {
-            $(#[doc = concat!("`", $name, "`.")] $operator,)*
-        }
-
-        impl OperatorType {
-            /// Every operator.
-            pub const ALL: &'static [OperatorType] = &[$(Self::$operator),*];
-
-            /// DirectML's full name.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$operator => $name,)* }
-            }
-
-            /// The name of its descriptor: places in error messages begin with it.
-            pub(crate) const fn desc_name(self) -> &'static str {
-                match self { $(Self::$operator => stringify!($desc),)* }
-            }
-
-            /// A tensor's field with its descriptor, as places in error messages begin.
-            pub(crate) const fn place_of(self, tensor: TensorRole) -> &'static str {
-                match (self, tensor) {
-                    $($((Self::$operator, TensorRole::$role) => {
-                        concat!(stringify!($desc), ".", stringify!($role), "Tensor")
-                    })*
-                    (Self::$operator, _) => concat!(stringify!($desc), ".OutputTensor"),)*
-                }
-            }
-        }
-
-        impl TensorRole {
-            /// The tensors of an operator, in the order of its descriptor's fields.
-            pub const fn of(operator: OperatorType) -> &'static [TensorRole] {
-                match operator { $(OperatorType::$operator => &[$(Self::$role,)* Self::Output],)* }
-            }
-        }
-
-        impl OperatorDesc {
-            /// Which operator this describes.
-            pub const fn operator_type(&self) -> OperatorType {
-                match self { $(Self::$operator(_) => OperatorType::$operator,)* }
-            }
-
-            pub(crate) fn signature(&self) -> Signature<'_> {
-                match self {
-                    $(Self::$operator(desc) => {
-                        Signature::new(&[$((TensorRole::$role, desc.$input.tensor())),*], &desc.$output)
-                    })*
-                }
-            }
-        }
-    };
-}
-
-for_each_operator!(descriptors);
 
 impl OperatorDesc {
+    /// Which operator this describes.
+    pub const fn operator_type(&self) -> OperatorType {
+        match self {
+            Self::FillValueSequence(_) => OperatorType::FillValueSequence,
+            Self::ReverseSubsequences(_) => OperatorType::ReverseSubsequences,
+        }
+    }
+
+    pub(crate) fn signature(&self) -> Signature<'_> {
+        match self {
+            Self::FillValueSequence(FillValueSequenceDesc { output_tensor: output, .. }) => {
+                Signature { inputs: [(TensorRole::Output, output); MAX_INPUTS], count: 0, output }
+            }
+            Self::ReverseSubsequences(desc) => Signature {
+                inputs: [
+                    (TensorRole::Input, &desc.input_tensor),
+                    (TensorRole::SequenceLengths, &desc.sequence_lengths_tensor),
+                ],
+                count: 2,
+                output: &desc.output_tensor,
+            },
+        }
+    }
+
     /// The input tensors, in the order of the fields.
     pub fn input_tensors(&self) -> Vec<&BufferTensorDesc> {
         self.signature().inputs().iter().map(|(_, desc)| *desc).collect()
@@ -309,25 +234,39 @@ impl OperatorDesc {
     }
 }
 
+impl TensorRole {
+    /// The tensors of an operator, in the order of its descriptor's fields.
+    pub const fn of(operator: OperatorType) -> &'static [TensorRole] {
+        match operator {
+            OperatorType::FillValueSequence => &[Self::Output],
+            OperatorType::ReverseSubsequences => &[Self::Input, Self::SequenceLengths, Self::Output],
+        }
+    }
+}
+
 impl OperatorType {
+    /// Every operator.
+    pub const ALL: &'static [OperatorType] = &[Self::FillValueSequence, Self::ReverseSubsequences];
+
+    /// DirectML's full name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FillValueSequence => "DML_OPERATOR_FILL_VALUE_SEQUENCE",
+            Self::ReverseSubsequences => "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+        }
+    }
+
+    /// The name of its descriptor: places in error messages begin with it.
+    pub(crate) const fn desc_name(self) -> &'static str {
+        match self {
+            Self::FillValueSequence => "FillValueSequenceDesc",
+            Self::ReverseSubsequences => "ReverseSubsequencesDesc",
+        }
+    }
+
     /// Reads DirectML's name, with or without `DML_OPERATOR_`.
     pub fn from_name(name: &str) -> Option<Self> {
         let suffix = |operator: &Self| operator.name().strip_prefix("DML_OPERATOR_") == Some(name);
         Self::ALL.iter().copied().find(|operator| operator.name() == name || suffix(operator))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_input_that_is_left_out_keeps_its_position() {
-        let tensor = BufferTensorDesc::packed(TensorDataType::Float32, &[4]);
-        let (there, left_out) = (Some(tensor.clone()), None::<BufferTensorDesc>);
-        let inputs = [(TensorRole::Input, left_out.tensor()), (TensorRole::SequenceLengths, there.tensor())];
-        let signature = Signature::new(&inputs, &tensor);
-        assert_eq!(signature.inputs(), [(TensorRole::SequenceLengths, &tensor)]);
-        assert_eq!(signature.by_position([7]), [0, 7]);
     }
 }

@@ -2,7 +2,9 @@
 
 pub(crate) mod binding;
 pub(crate) mod buffer;
+mod create;
 pub(crate) mod graph;
+pub(crate) mod operand;
 pub(crate) mod operator;
 pub(crate) mod stream;
 
@@ -27,15 +29,10 @@ use crate::error::DeviceError;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Device {
-    backend: Backend,
-    feature_level: FeatureLevel,
-}
-
-#[derive(Clone, Debug)]
-enum Backend {
-    Cpu,
+    /// `None` for the CPU.
     #[cfg(feature = "cuda")]
-    Cuda(Arc<cuda::Context>),
+    context: Option<Arc<cuda::Context>>,
+    feature_level: FeatureLevel,
 }
 
 /// Writes `NVIDIA H200 (cuda 0)` or `CPU`.
@@ -51,7 +48,11 @@ impl fmt::Display for Device {
 impl Device {
     /// The CPU: the reference, for machines with no GPU.
     pub fn cpu() -> Self {
-        Self { backend: Backend::Cpu, feature_level: FeatureLevel::HIGHEST }
+        Self {
+            #[cfg(feature = "cuda")]
+            context: None,
+            feature_level: FeatureLevel::HIGHEST,
+        }
     }
 
     /// The GPU with that ordinal. Uses its primary context.
@@ -62,11 +63,9 @@ impl Device {
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub fn cuda(ordinal: usize) -> Result<Self, DeviceError> {
         #[cfg(feature = "cuda")]
-        let device = cuda::Context::of(ordinal)
-            .map(|context| Self { backend: Backend::Cuda(context), feature_level: FeatureLevel::HIGHEST });
+        return Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() });
         #[cfg(not(feature = "cuda"))]
-        let device = Err(DeviceError::NotCompiled);
-        device
+        Err(DeviceError::NotCompiled)
     }
 
     /// How many GPUs there are: 0 if there is no driver, no CUDA backend, or the driver fails. [`Device::cuda_status`]
@@ -85,10 +84,9 @@ impl Device {
     ///   because a container has no access to the device.
     pub fn cuda_status() -> Result<usize, DeviceError> {
         #[cfg(feature = "cuda")]
-        let status = cuda::device_count();
+        return cuda::device_count();
         #[cfg(not(feature = "cuda"))]
-        let status = Err(DeviceError::NotCompiled);
-        status
+        Err(DeviceError::NotCompiled)
     }
 
     /// The ordinal of the GPU whose context is current on the calling thread: the one on which a framework runs a callback.
@@ -98,10 +96,9 @@ impl Device {
     /// [`DeviceError`], as for [`Device::cuda_status`], or if no context is current.
     pub fn current_cuda_ordinal() -> Result<usize, DeviceError> {
         #[cfg(feature = "cuda")]
-        let ordinal = cuda::current_ordinal();
+        return cuda::current_ordinal();
         #[cfg(not(feature = "cuda"))]
-        let ordinal = Err(DeviceError::NotCompiled);
-        ordinal
+        Err(DeviceError::NotCompiled)
     }
 
     /// The GPUs of this machine, without opening them. Empty if there is no driver library.
@@ -142,20 +139,19 @@ impl Device {
 
     /// The GPU's name as its driver gives it, or `CPU`.
     pub fn name(&self) -> &str {
-        match &self.backend {
-            Backend::Cpu => "CPU",
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(context) => context.name(),
+        #[cfg(feature = "cuda")]
+        if let Some(context) = &self.context {
+            return context.name();
         }
+        "CPU"
     }
 
     /// The GPU's ordinal; `None` for the CPU.
     pub fn ordinal(&self) -> Option<usize> {
-        match &self.backend {
-            Backend::Cpu => None,
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(context) => Some(context.ordinal()),
-        }
+        #[cfg(feature = "cuda")]
+        return self.context.as_ref().map(|context| context.ordinal());
+        #[cfg(not(feature = "cuda"))]
+        None
     }
 
     /// The GPU's properties; `None` for the CPU.
@@ -171,10 +167,7 @@ impl Device {
 
     #[cfg(feature = "cuda")]
     pub(crate) fn cuda_context(&self) -> Option<&Arc<cuda::Context>> {
-        match &self.backend {
-            Backend::Cpu => None,
-            Backend::Cuda(context) => Some(context),
-        }
+        self.context.as_ref()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors again.
 //! [`Error`] is for the short paths, which take all steps at once.
 
-use crate::desc::feature_level::FeatureLevel;
+use crate::desc::feature_level::{FeatureLevel, ParseFeatureLevelError};
 use crate::desc::TensorRole;
+use crate::lowering::LoweringError;
 use crate::validate::ValidationErrors;
 
 /// A call of the CUDA driver failed.
@@ -258,7 +259,7 @@ pub enum DispatchError {
     Cuda(#[from] CudaError),
 }
 
-/// Any error of the short paths.
+/// Any error of the short paths, and of what comes before them: `?` converts each of the others.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -290,4 +291,10 @@ pub enum Error {
     /// Dispatch failed.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
+    /// Tensors of another library cannot be described.
+    #[error(transparent)]
+    Lowering(#[from] LoweringError),
+    /// A text is not a feature level.
+    #[error(transparent)]
+    FeatureLevel(#[from] ParseFeatureLevelError),
 }

@@ -1,29 +1,13 @@
 //! Short paths: one call that creates, compiles, binds and runs. They add nothing else. For repeated work, compile once
 //! and dispatch many times.
 
-use std::num::NonZeroU32;
-
-use crate::desc::data_type::{Delta, Element, Length, ScalarUnion, TensorDataType};
+use crate::desc::data_type::{Delta, Element, Length};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
 use crate::device::binding::BufferBinding;
 use crate::device::buffer::Buffer;
-use crate::device::operator::{CompileOptions, Operator};
+use crate::device::operator::CompileOptions;
 use crate::device::Device;
 use crate::error::Error;
-
-impl Device {
-    /// An operator that no DirectML descriptor can describe: element i of `count` packed FLOAT64 values becomes start +
-    /// i·delta, rounded once. These are the values of ONNX's `Range` for FLOAT64; for its other types, use a
-    /// [`FillValueSequenceDesc`]. Compile, bind and dispatch it like any other operator.
-    pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
-        Operator::beyond_directml(FillValueSequenceDesc {
-            output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
-            value_data_type: TensorDataType::Float64,
-            value_start: ScalarUnion::Float64(start),
-            value_delta: ScalarUnion::Float64(delta),
-        })
-    }
-}
 
 /// A new packed tensor with those sizes, whose element i is `start + i·delta`.
 ///

@@ -38,9 +38,18 @@ pub struct PlainWork {
     repeat: u32,
 }
 
-/// Bytes that a thread block of `store`, and of `swap`, moves.
-const STORED: u64 = 256 * 16;
-const SWAPPED: u64 = 256 * 16 * 4;
+impl PlainKind {
+    /// The entry point of its kernel, and how many bytes a thread block moves at least; `None` for the driver's own
+    /// work.
+    fn kernel(self) -> Option<(usize, u64)> {
+        match self {
+            Self::Copy | Self::Fill => None,
+            Self::Store => Some((0, 256 * 16)),
+            Self::Swap => Some((1, 256 * 16 * 4)),
+            Self::Empty => Some((2, 0)),
+        }
+    }
+}
 
 /// The parameters of the kernels in plain.ptx.
 #[cfg(feature = "cuda")]
@@ -74,12 +83,7 @@ impl PlainWork {
     ) -> Result<Self, Error> {
         let least = |buffers: &[Buffer]| buffers.iter().map(Buffer::size_in_bytes).min().unwrap_or(0);
         let size_in_bytes = if kind == PlainKind::Copy { least(from).min(least(to)) } else { least(to) };
-        let share = match kind {
-            PlainKind::Store => STORED,
-            PlainKind::Swap => SWAPPED,
-            _ => 0,
-        };
-        let length = bytes.max(share);
+        let length = bytes.max(kind.kernel().map_or(0, |(_, share)| share));
         if size_in_bytes < length {
             return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes }.into());
         }
@@ -168,14 +172,9 @@ fn nth(buffers: &[Buffer], n: usize) -> Option<&Buffer> {
 /// The launch of a kernel, which stays within buffers that `new` accepts; `None` for the driver's own work.
 #[cfg(feature = "cuda")]
 fn kernel(kind: PlainKind, bytes: u64) -> Option<cuda::Launch> {
-    let (entry, share) = match kind {
-        PlainKind::Copy | PlainKind::Fill => return None,
-        PlainKind::Store => (0, STORED),
-        PlainKind::Swap => (1, SWAPPED),
-        PlainKind::Empty => (2, bytes.max(1)),
-    };
-    let blocks = u32::try_from((bytes / share).max(1)).unwrap_or(u32::MAX);
-    let word = if kind == PlainKind::Swap { u64::from(blocks) * SWAPPED / 2 } else { 1 };
+    let (entry, share) = kind.kernel()?;
+    let blocks = u32::try_from(bytes.checked_div(share).unwrap_or(1).max(1)).unwrap_or(u32::MAX);
+    let word = if kind == PlainKind::Swap { u64::from(blocks) * share / 2 } else { 1 };
     let launch = cuda::Launch {
         entry: cuda::PLAIN.entry(entry),
         blocks,

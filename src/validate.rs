@@ -4,8 +4,8 @@
 //! `DML_BUFFER_TENSOR_DESC`, and verdicts recorded from thirteen versions of DirectML (`docs/directml.md` has the
 //! tables).
 
-pub(crate) mod fill_rules;
-pub(crate) mod reverse_rules;
+mod fill_rules;
+mod reverse_rules;
 mod rule_set;
 mod rules;
 mod tensor;
@@ -13,8 +13,9 @@ mod version;
 
 use std::fmt;
 
-pub(crate) use rule_set::RuleSet;
-pub(crate) use rules::operator_feature_level;
+use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
+use crate::desc::OperatorDesc;
+use rule_set::RuleSet;
 pub use rules::{Requirement, Rule, ValidationError};
 pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 
@@ -43,6 +44,15 @@ impl ValidationErrors {
     }
 }
 
+impl<'a> IntoIterator for &'a ValidationErrors {
+    type Item = &'a ValidationError;
+    type IntoIter = std::slice::Iter<'a, ValidationError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
 impl IntoIterator for ValidationErrors {
     type Item = ValidationError;
     type IntoIter = std::vec::IntoIter<ValidationError>;
@@ -67,13 +77,49 @@ impl fmt::Display for ValidationErrors {
 
 impl std::error::Error for ValidationErrors {}
 
-impl ValidationErrors {
-    /// `Err` with the broken rules, if there are any.
-    pub(crate) fn check(broken: Vec<ValidationError>) -> Result<(), Self> {
-        if broken.is_empty() {
-            Ok(())
-        } else {
-            Err(Self(broken))
+/// The rules that a descriptor breaks.
+fn check(desc: &OperatorDesc, rules: &RuleSet) -> Result<(), ValidationErrors> {
+    let mut errors = Vec::new();
+    let operator = desc.operator_type();
+    let lowest = minimum_feature_level(operator);
+    match desc {
+        _ if rules.level < lowest => {
+            let found = format_args!("{} at {}", operator.name(), rules.level);
+            let needs = Requirement::Needs(lowest);
+            errors.push(Rule::OperatorFeatureLevel.broken(operator.desc_name(), found, needs));
         }
+        OperatorDesc::FillValueSequence(desc) => fill_rules::check(desc, rules, &mut errors),
+        OperatorDesc::ReverseSubsequences(desc) => reverse_rules::check(desc, rules, &mut errors),
     }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(ValidationErrors(errors))
+}
+
+/// Checks a descriptor against every rule of its operator at `level`.
+pub fn validate(desc: &OperatorDesc, level: FeatureLevel) -> Result<(), ValidationErrors> {
+    check(desc, &RuleSet::at(level))
+}
+
+/// What a version of DirectML answers: the rules that it finds broken or, if it accepts the descriptor, what it then
+/// gets wrong. This reproduces its wrap-arounds, and that it does not detect overlapping outputs.
+///
+/// ```
+/// use dml_cuda::{validate_as, BufferTensorDesc, DirectMlVersion, FillValueSequenceDesc, ScalarUnion, TensorDataType};
+/// let desc = FillValueSequenceDesc {
+///     output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[2, 3]),
+///     value_data_type: TensorDataType::Float32,
+///     value_start: ScalarUnion::Float32(0.0),
+///     value_delta: ScalarUnion::Float32(1.0),
+/// };
+/// let accepting: Vec<String> = DirectMlVersion::recorded()
+///     .filter(|version| validate_as(&desc.clone().into(), version).is_ok())
+///     .map(|version| version.to_string())
+///     .collect();
+/// assert_eq!(accepting[0], "1.7.0"); // before, a fill has 4 dimensions
+/// ```
+pub fn validate_as(desc: &OperatorDesc, version: &DirectMlVersion) -> Result<Vec<Caveat>, ValidationErrors> {
+    check(desc, &version.rules())?;
+    Ok(version.caveats(desc))
 }

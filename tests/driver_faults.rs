@@ -84,7 +84,7 @@ fn misuse() -> Result<(), Box<dyn std::error::Error>> {
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let address = result::malloc_sync(64)?;
-        operator.dispatch_raw(&[], address, std::ptr::null_mut())?;
+        operator.dispatch_raw(&[], dml_cuda::Address(address), dml_cuda::RawStream::NULL)?;
         result::free_sync(address)?;
     }
     Ok(())
@@ -106,7 +106,7 @@ fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
         let device = Device::cuda(Device::current_cuda_ordinal()?)?;
         let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
         let operator = device.compile_operator(&operator)?;
-        operator.dispatch_raw(&[], 256, stream.cast())?;
+        operator.dispatch_raw(&[], dml_cuda::Address(256), dml_cuda::RawStream(stream.cast()))?;
         result::graph::destroy(result::stream::end_capture(stream)?)?;
         result::stream::destroy(stream)?;
         drop((operator, device));

@@ -27,7 +27,11 @@ struct Tensors<'a> {
 
 /// Reverses into the output tensor.
 pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
-    let &[input, Some(lengths), ..] = operands.inputs else { return }; // the lengths are always bound
+    let (input, lengths) = match *operands.inputs {
+        [lengths] => (None, lengths),
+        [input, lengths] => (Some(input), lengths),
+        _ => return, // the lengths are always bound
+    };
     let operands = Tensors { input, lengths, output: operands.output };
     let of_blocks = of_blocks(plan).filter(|plan| {
         let aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);

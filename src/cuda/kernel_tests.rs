@@ -80,7 +80,7 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
 const SMALL: u32 = 1 << 14;
 
 /// The launches of cases: all of them, or a share. In the share every kernel still has every small size that selects it,
-/// and one large launch, both packed and with strides, with and without its optional inputs.
+/// and one large launch, both packed and with strides.
 fn work<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], all: bool) -> Vec<(&'a Case, Vec<Launch>)> {
     let mut seen = BTreeSet::new();
     let of_case = |case: &'a Case| {

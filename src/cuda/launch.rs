@@ -43,7 +43,7 @@ pub(crate) struct Erased {
 /// Addresses of the tensors of one dispatch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses<'a> {
-    /// In the order of the signature. 0 for an input that the descriptor leaves out.
+    /// In the order of the signature.
     pub inputs: &'a [u64],
     pub output: u64,
 }

@@ -1,7 +1,8 @@
 //! Binding: which bytes of which buffer each tensor of an operator uses.
 
-use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::desc::BufferTensorDesc;
 use crate::device::buffer::Buffer;
+use crate::device::operand::{bytes_of_element, Operand};
 use crate::device::operator::CompiledOperator;
 use crate::error::BindingError;
 use crate::trace::span;
@@ -93,43 +94,23 @@ impl CompiledOperator {
         inputs: &[BufferBinding],
         output: &BufferBinding,
     ) -> Result<BindingTable, BindingError> {
-        BindingTable::new(self, inputs, output, |desc| desc.data_type.size_in_bits() / 8)
+        BindingTable::new(self, inputs, output, bytes_of_element)
     }
 }
 
 impl BindingTable {
-    fn new(
+    fn new<'a>(
         operator: &CompiledOperator,
-        inputs: &[BufferBinding],
-        output: &BufferBinding,
+        inputs: &'a [BufferBinding],
+        output: &'a BufferBinding,
         least_alignment: fn(&BufferTensorDesc) -> u32,
     ) -> Result<Self, BindingError> {
-        let signature = operator.signature();
-        let (roles, output_desc) = (signature.inputs(), signature.output);
-        if inputs.len() != roles.len() {
-            return Err(BindingError::Count { found: inputs.len(), required: roles.len() });
-        }
-        let output_tensor = (TensorRole::Output, output_desc);
-        let tensors = roles.iter().chain([&output_tensor]).zip(inputs.iter().chain([output]));
-        for (n, (&(role, desc), binding)) in tensors.enumerate() {
-            let alignment = operator.options().alignment_of(n, role).max(least_alignment(desc));
-            check_range(operator, alignment, role, desc, binding)?;
-        }
-
-        let mut aliasing = Aliasing::new(operator, output.offset, |desc| desc.total_tensor_size_in_bytes);
-        aliasing.in_buffer = true;
-        for (n, (&(role, desc), binding)) in roles.iter().zip(inputs).enumerate() {
-            if binding.buffer.same_as(&output.buffer) {
-                aliasing.check(n, role, desc, binding.offset)?;
-            }
-        }
-        aliasing.check_compile_options()?;
-        Ok(Self {
-            operator: operator.clone(),
-            in_place: aliasing.in_place,
-            inputs: inputs.to_vec(),
-            output: output.clone(),
-        })
+        let operand = |binding: &'a BufferBinding| {
+            let BufferBinding { ref buffer, offset: address, size_in_bytes: bytes } = *binding;
+            Operand { buffer: Some(buffer), address, bytes }
+        };
+        let in_place = operator.check_operands(inputs.iter().map(operand), operand(output), least_alignment)?;
+        Ok(Self { operator: operator.clone(), inputs: inputs.to_vec(), output: output.clone(), in_place })
     }
 
     /// The bound operator.
@@ -147,87 +128,5 @@ impl BindingTable {
 
     pub(crate) fn in_place(&self) -> bool {
         self.in_place
-    }
-}
-
-fn check_range(
-    operator: &CompiledOperator,
-    alignment: u32,
-    tensor: TensorRole,
-    desc: &BufferTensorDesc,
-    binding: &BufferBinding,
-) -> Result<(), BindingError> {
-    let BufferBinding { buffer, offset, size_in_bytes: length } = binding;
-    let (offset, length) = (*offset, *length);
-    if !buffer.device().same_as(operator.device()) {
-        let (found, required) = (buffer.device().to_string(), operator.device().to_string());
-        return Err(BindingError::Device { tensor, found, required });
-    }
-    let size_in_bytes = buffer.size_in_bytes();
-    if offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
-        return Err(BindingError::Range { tensor, offset, length, size_in_bytes });
-    }
-    let required = u64::from(desc.guaranteed_base_offset_alignment.max(alignment));
-    if offset % required != 0 {
-        return Err(BindingError::Alignment { tensor, what: "offset", found: offset, required });
-    }
-    if length < desc.total_tensor_size_in_bytes {
-        return Err(BindingError::Size { tensor, found: length, required: desc.total_tensor_size_in_bytes });
-    }
-    Ok(())
-}
-
-/// Checks whether an output may share memory with the inputs. Addresses are offsets in one buffer, or raw pointers.
-pub(crate) struct Aliasing<'a> {
-    operator: &'a CompiledOperator,
-    output: u64,
-    /// How many bytes of a tensor nothing else may overlap.
-    extent: fn(&BufferTensorDesc) -> u64,
-    /// Whether addresses are offsets in one buffer. Only the error's text depends on it.
-    in_buffer: bool,
-    /// Set by `check` if the output is the first input.
-    pub in_place: bool,
-}
-
-impl<'a> Aliasing<'a> {
-    pub fn new(operator: &'a CompiledOperator, output: u64, extent: fn(&BufferTensorDesc) -> u64) -> Self {
-        Self { operator, output, extent, in_buffer: false, in_place: false }
-    }
-
-    /// Checks the n-th input, which is at `address` in the output's memory.
-    pub fn check(
-        &mut self,
-        n: usize,
-        tensor: TensorRole,
-        desc: &BufferTensorDesc,
-        address: u64,
-    ) -> Result<(), BindingError> {
-        let output_desc = self.operator.signature().output;
-        let end = |address: u64, desc: &BufferTensorDesc| address.saturating_add((self.extent)(desc));
-        if address >= end(self.output, output_desc) || self.output >= end(address, desc) {
-            return Ok(());
-        }
-        if n > 0 || address != self.output {
-            let required = match n {
-                0 => "be the same range, to run in place, or lie apart",
-                _ => "lie apart",
-            };
-            let pointers = (!self.in_buffer).then_some((self.output, address));
-            return Err(BindingError::Overlap { tensor, found: address.max(self.output), pointers, required });
-        }
-        self.in_place = true;
-        if self.operator.plan().runs_in_place() {
-            Ok(())
-        } else {
-            Err(BindingError::InPlace)
-        }
-    }
-
-    /// To call after all inputs are checked: whether the operator was compiled for this dispatch.
-    pub fn check_compile_options(&self) -> Result<(), BindingError> {
-        match self.operator.options().in_place {
-            Some(promised) if promised != self.in_place => Err(BindingError::Promise { promised }),
-            _ => Ok(()),
-        }
     }
 }

@@ -31,21 +31,6 @@ impl HostBytes {
     }
 }
 
-impl Device {
-    /// A buffer of that many bytes, all zero, aligned to at least 16 bytes.
-    pub fn create_buffer(&self, size_in_bytes: u64) -> Result<Buffer, BufferError> {
-        Buffer::new(self, size_in_bytes)
-    }
-
-    /// A buffer that holds `values`, padded with zeros to a multiple of 4 bytes.
-    pub fn create_buffer_from<T: Pod>(&self, values: &[T]) -> Result<Buffer, BufferError> {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        let buffer = self.create_buffer((bytes.len() as u64).next_multiple_of(4))?;
-        buffer.write(0, bytes)?;
-        Ok(buffer)
-    }
-}
-
 /// Memory of a device. Cheap to clone: clones share the memory. It lives as long as any clone, and as any
 /// [`BindingTable`](crate::BindingTable) made with one.
 ///
@@ -70,15 +55,13 @@ enum Storage {
 }
 
 impl Buffer {
-    fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
+    pub(super) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
+        let of = |storage| Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) };
         #[cfg(feature = "cuda")]
-        let storage = match device.cuda_context() {
-            Some(context) => Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?),
-            None => Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?)),
-        };
-        #[cfg(not(feature = "cuda"))]
-        let storage = Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?));
-        Ok(Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) })
+        if let Some(context) = device.cuda_context() {
+            return Ok(of(Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?)));
+        }
+        Ok(of(Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?))))
     }
 
     /// Bytes of the buffer.

@@ -35,19 +35,8 @@ pub struct Graph {
     launched: bool,
 }
 
-impl Device {
-    /// Records dispatches of this device's operators. Nothing runs yet.
-    ///
-    /// # Errors
-    ///
-    /// [`DispatchError::Graph`] for a table of another device; [`DispatchError::Cuda`].
-    pub fn record_graph<'a>(&self, tables: impl IntoIterator<Item = &'a BindingTable>) -> Result<Graph, DispatchError> {
-        Graph::new(self, tables.into_iter().cloned().collect())
-    }
-}
-
 impl Graph {
-    fn new(device: &Device, tables: Vec<BindingTable>) -> Result<Self, DispatchError> {
+    pub(super) fn new(device: &Device, tables: Vec<BindingTable>) -> Result<Self, DispatchError> {
         span!("record", device = device, dispatches = tables.len());
         if let Some(other) = tables.iter().map(|table| table.operator().device()).find(|of| !of.same_as(device)) {
             return Err(DispatchError::Graph { found: device.to_string(), required: other.to_string() });

@@ -3,71 +3,19 @@
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
-use crate::cuda::Launcher;
+use crate::cuda::{Context, Launcher};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
-use crate::registry::{validate, Plan};
-use crate::trace::span;
-use crate::validate::ValidationErrors;
-
-impl Device {
-    /// Validates a descriptor at the device's feature level.
-    ///
-    /// # Errors
-    ///
-    /// [`ValidationErrors`]: every rule the descriptor breaks, in the order of its fields.
-    pub fn create_operator(&self, desc: impl Into<OperatorDesc>) -> Result<Operator, ValidationErrors> {
-        let desc = desc.into();
-        span!("create_operator", operator = desc.operator_type().name());
-        validate(&desc, self.feature_level())?;
-        Ok(Operator { desc: Arc::new(desc), level: self.feature_level() })
-    }
-
-    /// Plans an operator for this device and looks up its kernels. Loads those that are used for the first time.
-    ///
-    /// # Errors
-    ///
-    /// [`CompileError`]: the device's feature level is lower than the one that the operator was created at, and rejects
-    /// it; or the driver failed.
-    pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
-        self.compile_operator_with(operator, CompileOptions::default())
-    }
-
-    /// The same, restricted by [`CompileOptions`]. Skips kernels that the options exclude. A dispatch that needs one of
-    /// them fails.
-    ///
-    /// If the driver has not seen a kernel before, it compiles it, which takes milliseconds. Most layouts have two
-    /// kernels or more, depending on the alignment of the pointers and on whether the output is the input.
-    ///
-    /// # Errors
-    ///
-    /// As [`compile_operator`](Self::compile_operator), or the alignment is not a power of two.
-    pub fn compile_operator_with(
-        &self,
-        operator: &Operator,
-        options: CompileOptions,
-    ) -> Result<CompiledOperator, CompileError> {
-        span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
-        let level = self.feature_level();
-        if level < operator.level {
-            validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })?;
-        }
-        let found = options.pointer_alignment;
-        if found != 0 && !found.is_power_of_two() {
-            return Err(CompileError::PointerAlignment { found });
-        }
-        CompiledOperator::new(operator, self, options)
-    }
-}
+use crate::registry::Plan;
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
 #[derive(Clone, Debug)]
 pub struct Operator {
-    desc: Arc<OperatorDesc>,
+    pub(super) desc: Arc<OperatorDesc>,
     /// The level it was validated at.
-    level: FeatureLevel,
+    pub(super) level: FeatureLevel,
 }
 
 impl Operator {
@@ -83,8 +31,7 @@ impl Operator {
 
     /// The tensors and their names, in the order of the descriptor's fields.
     pub fn tensors(&self) -> Vec<(TensorRole, &BufferTensorDesc)> {
-        let signature = self.desc.signature();
-        signature.inputs().iter().copied().chain([(TensorRole::Output, signature.output)]).collect()
+        self.desc.signature().tensors().collect()
     }
 
     pub(crate) fn plan(&self) -> Plan {
@@ -157,18 +104,17 @@ struct Inner {
 }
 
 impl CompiledOperator {
-    fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
+    pub(super) fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
         let plan = operator.plan();
+        #[cfg(feature = "cuda")]
+        let launcher = |context: &Arc<Context>| {
+            let selection = plan.select(&context.target());
+            Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 #[cfg(feature = "cuda")]
-                launcher: match device.cuda_context() {
-                    Some(context) => {
-                        let selection = plan.select(&context.target());
-                        Some(Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))?)
-                    }
-                    None => None,
-                },
+                launcher: device.cuda_context().map(launcher).transpose()?,
                 operator: operator.clone(),
                 device: device.clone(),
                 plan,

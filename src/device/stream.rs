@@ -11,33 +11,18 @@ use crate::error::DeviceError;
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
-    queue: Queue,
-}
-
-#[derive(Debug)]
-enum Queue {
-    Cpu,
+    /// `None` on the CPU.
     #[cfg(feature = "cuda")]
-    Cuda(cuda::Stream),
-}
-
-impl Device {
-    /// A new stream. Work queued on one stream runs in order; work on two streams may run at once.
-    pub fn create_stream(&self) -> Result<Stream, DeviceError> {
-        Stream::new(self)
-    }
+    queue: Option<cuda::Stream>,
 }
 
 impl Stream {
-    fn new(device: &Device) -> Result<Self, DeviceError> {
-        #[cfg(feature = "cuda")]
-        let queue = match device.cuda_context() {
-            Some(context) => Queue::Cuda(cuda::Stream::new(context)?),
-            None => Queue::Cpu,
-        };
-        #[cfg(not(feature = "cuda"))]
-        let queue = Queue::Cpu;
-        Ok(Self { device: device.clone(), queue })
+    pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Self {
+            #[cfg(feature = "cuda")]
+            queue: device.cuda_context().map(cuda::Stream::new).transpose()?,
+            device: device.clone(),
+        })
     }
 
     /// The device of the stream.
@@ -47,20 +32,20 @@ impl Stream {
 
     /// Waits until all work queued so far is done.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        match &self.queue {
-            Queue::Cpu => Ok(()),
-            #[cfg(feature = "cuda")]
-            Queue::Cuda(stream) => Ok(stream.synchronize()?),
+        #[cfg(feature = "cuda")]
+        if let Some(stream) = self.cuda() {
+            stream.synchronize()?;
         }
+        Ok(())
     }
 
     /// Records an event after all work queued so far.
     pub fn record_event(&self) -> Result<Event, DeviceError> {
-        match &self.queue {
-            Queue::Cpu => Err(DeviceError::NoEvents),
-            #[cfg(feature = "cuda")]
-            Queue::Cuda(stream) => Ok(Event { mark: stream.record_event()?, device: self.device.clone() }),
+        #[cfg(feature = "cuda")]
+        if let Some(stream) = self.cuda() {
+            return Ok(Event { mark: stream.record_event()?, device: self.device.clone() });
         }
+        Err(DeviceError::NoEvents)
     }
 
     /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.
@@ -72,19 +57,13 @@ impl Stream {
     /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     #[cfg(feature = "cuda")]
     pub fn raw(&self) -> Option<RawStream> {
-        match &self.queue {
-            Queue::Cpu => None,
-            Queue::Cuda(stream) => Some(stream.raw().cast()),
-        }
+        self.cuda().map(|stream| RawStream(stream.raw().cast()))
     }
 
     /// The stream of a GPU; `None` on the CPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn cuda(&self) -> Option<&cuda::Stream> {
-        match &self.queue {
-            Queue::Cpu => None,
-            Queue::Cuda(stream) => Some(stream),
-        }
+        self.queue.as_ref()
     }
 }
 

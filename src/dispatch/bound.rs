@@ -3,6 +3,8 @@
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
 use crate::cuda::{Addresses, StreamHandle};
+#[cfg(feature = "cuda")]
+use crate::desc::MAX_INPUTS;
 use crate::device::binding::{BindingTable, BufferBinding};
 use crate::device::buffer::{lock_to_read, lock_to_write, Buffer};
 use crate::device::stream::Stream;
@@ -47,7 +49,8 @@ impl BindingTable {
         let address = |binding: &BufferBinding| {
             binding.buffer.cuda_memory().map_or(0, |memory| memory.address() + binding.offset)
         };
-        let inputs = self.operator().signature().by_position(self.inputs().iter().map(address));
+        let mut inputs = [0; MAX_INPUTS];
+        inputs.iter_mut().zip(self.inputs()).for_each(|(input, binding)| *input = address(binding));
         let addresses = Addresses { inputs: &inputs, output: address(self.output()) };
         launcher.launch(&addresses, self.in_place(), stream)
     }
@@ -86,7 +89,6 @@ fn run_on_cpu(table: &BindingTable) {
             None => &behind[offset - before.len() - output_bytes.len()..][..total],
         }
     };
-    let at_output = table.in_place().then_some(None);
-    let inputs = signature.by_position(at_output.into_iter().chain(read.iter().map(bytes_of).map(Some)));
+    let inputs: Vec<&[u8]> = read.iter().map(bytes_of).collect();
     table.operator().plan().run_on_cpu(Operands { inputs: &inputs, output: output_bytes });
 }

@@ -5,7 +5,7 @@
 use bytemuck::Pod;
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 
-use crate::address::Address;
+use crate::address::{Address, RawStream};
 use crate::desc::{BufferTensorDesc, TensorRole};
 use crate::device::operator::CompiledOperator;
 use crate::error::{BindingError, DispatchError};
@@ -39,13 +39,15 @@ macro_rules! cuda_bytes {
                 (self.num_bytes() as u64, DeviceSlice::stream(self).context().ordinal())
             }
             fn read_on<'a>(&'a self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>) {
-                self.device_ptr(stream)
+                let (address, guard) = self.device_ptr(stream);
+                (Address(address), guard)
             }
         }
         impl<T: Pod> CudaBytes for $memory {})*
         $(impl<T: Pod> sealed::Write for $mutable {
             fn write_on<'a>(&'a mut self, stream: &'a CudaStream) -> (Address, SyncOnDrop<'a>) {
-                self.device_ptr_mut(stream)
+                let (address, guard) = self.device_ptr_mut(stream);
+                (Address(address), guard)
             }
         }
         impl<T: Pod> CudaBytesMut for $mutable {})*
@@ -71,10 +73,10 @@ impl CompiledOperator {
         output: &mut dyn CudaBytesMut,
     ) -> Result<(), DispatchError> {
         let signature = self.signature();
-        for (&(tensor, desc), input) in signature.inputs().iter().zip(inputs) {
-            self.check_slice(tensor, desc, input.size_and_ordinal())?;
+        for (&tensor, input) in signature.inputs().iter().zip(inputs) {
+            self.check_slice(tensor, input.size_and_ordinal())?;
         }
-        self.check_slice(TensorRole::Output, signature.output, output.size_and_ordinal())?;
+        self.check_slice((TensorRole::Output, signature.output), output.size_and_ordinal())?;
         let guarded: Vec<(Address, SyncOnDrop<'_>)> = inputs.iter().map(|input| input.read_on(stream)).collect();
         let addresses: Vec<Address> = guarded.iter().map(|(address, _)| *address).collect();
         let (output, _guard) = output.write_on(stream);
@@ -94,11 +96,11 @@ impl CompiledOperator {
         data: &mut dyn CudaBytesMut,
     ) -> Result<(), DispatchError> {
         let signature = self.signature();
-        let &[(_, _), (role, desc)] = signature.inputs() else {
+        let &[_, lengths] = signature.inputs() else {
             return Err(BindingError::Count { found: 2, required: signature.inputs().len() }.into());
         };
-        self.check_slice(role, desc, second.size_and_ordinal())?;
-        self.check_slice(TensorRole::Output, signature.output, data.size_and_ordinal())?;
+        self.check_slice(lengths, second.size_and_ordinal())?;
+        self.check_slice((TensorRole::Output, signature.output), data.size_and_ordinal())?;
         let (second, _guard) = second.read_on(stream);
         let (data, _guard) = data.write_on(stream);
         self.dispatch_guarded(stream, &[data, second], data)
@@ -106,8 +108,7 @@ impl CompiledOperator {
 
     fn check_slice(
         &self,
-        tensor: TensorRole,
-        desc: &BufferTensorDesc,
+        (tensor, desc): (TensorRole, &BufferTensorDesc),
         (found, ordinal): (u64, usize),
     ) -> Result<(), BindingError> {
         if self.device().ordinal() != Some(ordinal) {
@@ -133,6 +134,6 @@ impl CompiledOperator {
         // after this work. 2: they are borrowed (exclusively if they are written), and cudarc orders streams. 3: the
         // stream is borrowed, and belongs to the GPU's primary context, the only one that cudarc opens. 4: the context
         // keeps its kernels.
-        unsafe { self.dispatch_raw(inputs, output, stream.cu_stream().cast()) }
+        unsafe { self.dispatch_raw(inputs, output, RawStream(stream.cu_stream().cast())) }
     }
 }

@@ -1,8 +1,8 @@
 //! Dispatch on slices of host memory, for the CPU device.
 
-use crate::address::Address;
 use crate::cpu::Operands;
-use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::desc::TensorRole;
+use crate::device::operand::{bytes_of_element, Operand};
 use crate::device::operator::CompiledOperator;
 use crate::error::{BindingError, DispatchError};
 use crate::trace::span;
@@ -34,13 +34,7 @@ impl CompiledOperator {
     /// [`DispatchError`], with nothing written: the operator is of a GPU; the number of inputs is wrong; a slice is
     /// smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
     pub fn dispatch_on_host(&self, inputs: &[&[u8]], output: &mut [u8]) -> Result<(), DispatchError> {
-        let addresses: Vec<Address> = inputs.iter().map(|input| address(input)).collect();
-        self.check_host(inputs.iter().map(|input| input.len()), output.len())?;
-        self.check_addresses(&addresses, address(output))?;
-        span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = false);
-        let inputs = self.signature().by_position(inputs.iter().copied().map(Some));
-        self.plan().run_on_cpu(Operands { inputs: &inputs, output });
-        Ok(())
+        self.run_on_host(inputs.iter().map(|input| operand(input)), inputs, output)
     }
 
     /// The same in place, for an operator with two inputs. `data` is the first input and the output; `second` is the
@@ -50,36 +44,29 @@ impl CompiledOperator {
     ///
     /// The errors of [`dispatch_on_host`](Self::dispatch_on_host); the input and the output have different strides.
     pub fn dispatch_in_place_on_host(&self, second: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
-        self.check_host([data.len(), second.len()].into_iter(), data.len())?;
-        self.check_addresses(&[address(data), address(second)], address(data))?;
-        span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = true);
-        let inputs = self.signature().by_position([None, Some(second)]);
-        self.plan().run_on_cpu(Operands { inputs: &inputs, output: data });
-        Ok(())
+        let operands = [operand(data), operand(second)];
+        self.run_on_host(operands.into_iter(), &[second], data)
     }
 
-    /// Checks that the operator is of the CPU and that slices of these sizes can hold its tensors.
-    fn check_host(&self, inputs: impl ExactSizeIterator<Item = usize>, output: usize) -> Result<(), DispatchError> {
+    /// Checks the operands, then runs. `inputs` are those that are not the output.
+    fn run_on_host(
+        &self,
+        operands: impl ExactSizeIterator<Item = Operand<'static>> + Clone,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+    ) -> Result<(), DispatchError> {
         if self.device().ordinal().is_some() {
             let (found, required) = ("host memory".to_owned(), self.device().to_string());
             return Err(BindingError::Device { tensor: TensorRole::Output, found, required }.into());
         }
-        let signature = self.signature();
-        let required = signature.inputs().len();
-        if inputs.len() != required {
-            return Err(BindingError::Count { found: inputs.len(), required }.into());
-        }
-        let tensors = signature.inputs().iter().copied().zip(inputs);
-        for ((tensor, desc), found) in tensors.chain([((TensorRole::Output, signature.output), output)]) {
-            let (found, required) = (found as u64, BufferTensorDesc::span_in_bytes(desc));
-            if found < required {
-                return Err(BindingError::Slice { tensor, found, required }.into());
-            }
-        }
+        #[allow(unused_variables)] // only tracing needs it
+        let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
+        span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
+        self.plan().run_on_cpu(Operands { inputs, output });
         Ok(())
     }
 }
 
-fn address(slice: &[u8]) -> Address {
-    slice.as_ptr() as Address
+fn operand(slice: &[u8]) -> Operand<'static> {
+    Operand { buffer: None, address: slice.as_ptr() as u64, bytes: slice.len() as u64 }
 }

@@ -5,10 +5,9 @@ use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
 use crate::cuda::{Addresses, StreamHandle};
-use crate::desc::{BufferTensorDesc, TensorRole};
-use crate::device::binding::Aliasing;
+use crate::device::operand::{bytes_of_element, Operand};
 use crate::device::operator::CompiledOperator;
-use crate::error::{BindingError, DispatchError};
+use crate::error::DispatchError;
 use crate::trace::span;
 
 impl CompiledOperator {
@@ -53,12 +52,12 @@ impl CompiledOperator {
     ///
     /// ```
     /// use dml_cuda::lowering::{Lowered, LoweredSequence};
-    /// use dml_cuda::{Address, CompileOptions, Device, TensorDataType};
+    /// use dml_cuda::{CompileOptions, Device, RawStream, TensorDataType};
     /// let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::UInt8, 4, 9, 3));
     /// let operator = Device::cpu().compile_lowered(&sequence, CompileOptions::default())?;
     /// let mut output = [0u8; 4];
     /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when the call returns.
-    /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr() as Address, std::ptr::null_mut())? };
+    /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr().into(), RawStream::NULL)? };
     /// assert_eq!(output, [9, 12, 15, 18]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -68,60 +67,33 @@ impl CompiledOperator {
         output: Address,
         stream: RawStream,
     ) -> Result<(), DispatchError> {
-        let in_place = self.check_addresses(inputs, output)?;
+        let operand = |Address(address)| Operand { buffer: None, address, bytes: u64::MAX };
+        let operands = inputs.iter().copied().map(operand);
+        let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
-        let signature = self.signature();
         #[cfg(feature = "cuda")]
         if let Some(launcher) = self.launcher() {
-            let inputs = signature.by_position(inputs.iter().copied());
-            let addresses = Addresses { inputs: &inputs, output };
+            let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
             // into. Promises 1, 2 and 4 are what `driver::launch` needs of the pointers in its parameters.
             let handle = unsafe { StreamHandle::borrow(stream) };
             return Ok(launcher.launch(&addresses, in_place, handle)?);
         }
-        if !stream.is_null() {
-            return Err(DispatchError::Stream { found: stream as u64 });
+        if stream != RawStream::NULL {
+            return Err(DispatchError::Stream { found: stream.0 as u64 });
         }
-        let read = signature.inputs().iter().zip(inputs).enumerate().map(|(n, ((_, desc), &address))| {
-            let bytes = desc.span_in_bytes() as usize;
-            // SAFETY: promise 1 makes these initialized bytes of this process. `check_addresses` has found that they
+        let signature = self.signature();
+        let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), address)| {
+            // SAFETY: promise 1 makes these initialized bytes of this process. `check_operands` has found that they
             // are not null, that they are aligned, and that they do not overlap the output. Promise 2: nobody writes
             // them meanwhile.
-            (n > 0 || !in_place).then(|| unsafe { std::slice::from_raw_parts(address as *const u8, bytes) })
+            unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) }
         });
-        let inputs = signature.by_position(read);
+        let inputs: Vec<&[u8]> = read.collect();
         let bytes = signature.output.span_in_bytes() as usize;
         // SAFETY: as for the inputs. In place, no slice of the first input is made, so this is the only one.
-        let output = unsafe { std::slice::from_raw_parts_mut(output as *mut u8, bytes) };
+        let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
         self.plan().run_on_cpu(Operands { inputs: &inputs, output });
         Ok(())
-    }
-
-    /// Checks addresses; returns whether the output is the first input.
-    pub(crate) fn check_addresses(&self, inputs: &[Address], output: Address) -> Result<bool, BindingError> {
-        let signature = self.signature();
-        let roles = signature.inputs();
-        if inputs.len() != roles.len() {
-            return Err(BindingError::Count { found: inputs.len(), required: roles.len() });
-        }
-        let output_tensor = (TensorRole::Output, signature.output);
-        for (n, &(tensor, desc)) in roles.iter().chain([&output_tensor]).enumerate() {
-            let address = inputs.get(n).copied().unwrap_or(output);
-            let promised = self.options().alignment_of(n, tensor);
-            let required = u64::from((desc.data_type.size_in_bits() / 8).max(promised));
-            if address == 0 {
-                return Err(BindingError::Null { tensor });
-            }
-            if address % required != 0 {
-                return Err(BindingError::Alignment { tensor, what: "pointer", found: address, required });
-            }
-        }
-        let mut aliasing = Aliasing::new(self, output, BufferTensorDesc::span_in_bytes);
-        for (n, (&(tensor, desc), &address)) in roles.iter().zip(inputs).enumerate() {
-            aliasing.check(n, tensor, desc, address)?;
-        }
-        aliasing.check_compile_options()?;
-        Ok(aliasing.in_place)
     }
 }

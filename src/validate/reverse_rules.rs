@@ -1,57 +1,57 @@
 //! The rules of `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
 
 use super::rule_set::RuleSet;
-use super::rules::{self, ValidationError};
+use super::rules::{Rule, ValidationError};
 use super::tensor::Tensor;
 use crate::desc::{BufferTensorDesc, OperatorType, ReverseSubsequencesDesc, TensorRole};
 
-const PLACE: &str = OperatorType::ReverseSubsequences.desc_name();
-
-/// Every rule the descriptor breaks. A rule about two tensors is reported with the later of the two.
-pub(crate) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet) -> Vec<ValidationError> {
-    let mut errors = Vec::new();
+/// Adds every rule the descriptor breaks. A rule about two tensors is reported with the later of the two.
+pub(super) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet, errors: &mut Vec<ValidationError>) {
     let tensor = |role: TensorRole, desc: &BufferTensorDesc, errors: &mut Vec<ValidationError>| {
-        Tensor::new(OperatorType::ReverseSubsequences, role, rules, desc).check(errors);
+        Tensor { operator: OperatorType::ReverseSubsequences, role, rules, desc, errors }.check();
     };
-    tensor(TensorRole::Input, &desc.input_tensor, &mut errors);
-    tensor(TensorRole::SequenceLengths, &desc.sequence_lengths_tensor, &mut errors);
-    errors.extend(lengths_dimension_count(desc).or_else(|| lengths_sizes(desc)));
-    tensor(TensorRole::Output, &desc.output_tensor, &mut errors);
-    errors.extend(output_data_type(desc));
-    errors.extend(output_sizes(desc));
-    errors.extend(axis_range(desc));
-    errors
+    tensor(TensorRole::Input, &desc.input_tensor, errors);
+    tensor(TensorRole::SequenceLengths, &desc.sequence_lengths_tensor, errors);
+    lengths(desc, errors);
+    tensor(TensorRole::Output, &desc.output_tensor, errors);
+    output(desc, errors);
+    axis(desc, errors);
 }
 
-/// SequenceLengthsTensor has the DimensionCount of InputTensor.
-fn lengths_dimension_count(desc: &ReverseSubsequencesDesc) -> Option<ValidationError> {
-    let (found, input) = (desc.sequence_lengths_tensor.sizes.len(), desc.input_tensor.sizes.len());
-    (found != input).then(|| rules::reverse_lengths_dimension_count(PLACE, found, input))
+/// The sizes are not checked if their number is wrong, nor if Axis is out of range, which `axis` reports.
+fn lengths(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
+    let (found, input) = (&desc.sequence_lengths_tensor.sizes, &desc.input_tensor.sizes);
+    let same_count = found.len() == input.len();
+    let place = "ReverseSubsequencesDesc.SequenceLengthsTensor.DimensionCount";
+    let required = format_args!("{}, the DimensionCount of InputTensor", input.len());
+    Rule::ReverseLengthsDimensionCount.require(same_count, errors, place, found.len(), required);
+
+    let axis = desc.axis as usize;
+    if !same_count || axis >= input.len() {
+        return;
+    }
+    let mut sizes = input.clone();
+    sizes[axis] = 1;
+    let place = "ReverseSubsequencesDesc.SequenceLengthsTensor.Sizes";
+    let required = format_args!("{sizes:?}, the Sizes of InputTensor with 1 at Axis, which is {axis}");
+    Rule::ReverseLengthsSizes.require(*found == sizes, errors, place, format_args!("{found:?}"), required);
 }
 
-/// SequenceLengthsTensor has the sizes of InputTensor, with 1 at Axis. Not checked if Axis is out of range, which
-/// `reverse.axis.range` reports.
-fn lengths_sizes(desc: &ReverseSubsequencesDesc) -> Option<ValidationError> {
-    let mut required = desc.input_tensor.sizes.clone();
-    *required.get_mut(desc.axis as usize)? = 1;
-    let found = &desc.sequence_lengths_tensor.sizes;
-    (*found != required).then(|| rules::reverse_lengths_sizes(PLACE, found, &required, desc.axis))
+fn output(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
+    let (found, input) = (&desc.output_tensor, &desc.input_tensor);
+    let same_type = found.data_type == input.data_type;
+    let place = "ReverseSubsequencesDesc.OutputTensor.DataType";
+    let required = format_args!("{}, the data type of InputTensor", input.data_type);
+    Rule::ReverseOutputDataType.require(same_type, errors, place, found.data_type, required);
+
+    let (found, input) = (&found.sizes, &input.sizes);
+    let place = "ReverseSubsequencesDesc.OutputTensor.Sizes";
+    let required = format_args!("{input:?}, the Sizes of InputTensor");
+    Rule::ReverseOutputSizes.require(found == input, errors, place, format_args!("{found:?}"), required);
 }
 
-/// OutputTensor has the data type of InputTensor.
-fn output_data_type(desc: &ReverseSubsequencesDesc) -> Option<ValidationError> {
-    let (found, input) = (desc.output_tensor.data_type, desc.input_tensor.data_type);
-    (found != input).then(|| rules::reverse_output_data_type(PLACE, found, input))
-}
-
-/// OutputTensor has the sizes of InputTensor.
-fn output_sizes(desc: &ReverseSubsequencesDesc) -> Option<ValidationError> {
-    let (found, input) = (&desc.output_tensor.sizes, &desc.input_tensor.sizes);
-    (found != input).then(|| rules::reverse_output_sizes(PLACE, found, input))
-}
-
-/// Axis is below the DimensionCount of InputTensor.
-fn axis_range(desc: &ReverseSubsequencesDesc) -> Option<ValidationError> {
-    let count = desc.input_tensor.sizes.len();
-    (desc.axis as usize >= count).then(|| rules::reverse_axis_range(PLACE, desc.axis, count))
+fn axis(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
+    let (axis, count) = (desc.axis, desc.input_tensor.sizes.len());
+    let required = format_args!("below {count}, the DimensionCount of InputTensor");
+    Rule::ReverseAxisRange.require((axis as usize) < count, errors, "ReverseSubsequencesDesc.Axis", axis, required);
 }

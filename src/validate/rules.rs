@@ -1,13 +1,11 @@
-//! Every rule: its public id, and the text of its message.
+//! Every rule, with its public id. The function that checks a rule also words its message.
 //!
 //! An id is never renamed and never reused. Messages read `<place> is <found>, must be <required> (<rule id>)`. If a
 //! higher feature level would accept what was found, they say `needs <feature level>` instead of `must be <required>`.
 
 use std::fmt;
 
-use crate::desc::data_type::TensorDataType;
-use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
-use crate::desc::OperatorType;
+use crate::desc::feature_level::FeatureLevel;
 
 macro_rules! rules {
     ($($(#[doc = $text:literal])+ $name:ident => $id:literal,)*) => {
@@ -112,167 +110,28 @@ impl fmt::Display for Requirement {
     }
 }
 
-fn broken(
-    rule: Rule,
-    place: &str,
-    field: &str,
-    found: impl fmt::Display,
-    required: impl fmt::Display,
-) -> ValidationError {
-    ValidationError {
-        rule,
-        place: format!("{place}{field}"),
-        found: found.to_string(),
-        requirement: Requirement::MustBe(required.to_string()),
-    }
-}
-
-fn needs(rule: Rule, place: &str, field: &str, found: impl fmt::Display, level: FeatureLevel) -> ValidationError {
-    ValidationError {
-        rule,
-        place: format!("{place}{field}"),
-        found: found.to_string(),
-        requirement: Requirement::Needs(level),
-    }
-}
-
-/// A number, or `None` if it is past 2^128.
-fn count(value: Option<u128>) -> String {
-    value.map_or_else(|| "more than 2^128".to_owned(), |value| value.to_string())
-}
-
-fn list<T: fmt::Display>(values: impl IntoIterator<Item = T>) -> String {
-    let values: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
-    match values.as_slice() {
-        [] => "nothing".to_owned(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} or {last}", most.join(", ")),
-    }
-}
-
-/// The operator does not exist at that level.
-pub(crate) fn operator_feature_level(operator: OperatorType, level: FeatureLevel) -> ValidationError {
-    let found = format!("{} at {level}", operator.name());
-    needs(Rule::OperatorFeatureLevel, operator.desc_name(), "", found, minimum_feature_level(operator))
-}
-
-pub(super) fn tensor_data_type(
-    place: &str,
-    found: TensorDataType,
-    supported: &[TensorDataType],
-    lowest: Option<FeatureLevel>,
-) -> ValidationError {
-    match lowest {
-        Some(level) => needs(Rule::TensorDataType, place, ".DataType", found, level),
-        None => broken(Rule::TensorDataType, place, ".DataType", found, list(supported)),
-    }
-}
-
-pub(super) fn output_flags(place: &str, found: &str) -> ValidationError {
-    broken(Rule::OutputFlags, place, ".Flags", found, "NONE, as for every output")
-}
-
-pub(super) fn tensor_dimension_count(
-    place: &str,
-    found: usize,
-    supported: &std::ops::RangeInclusive<usize>,
-    lowest: Option<FeatureLevel>,
-) -> ValidationError {
-    match lowest {
-        Some(level) => needs(Rule::TensorDimensionCount, place, ".DimensionCount", found, level),
-        None if supported.start() == supported.end() => {
-            broken(Rule::TensorDimensionCount, place, ".DimensionCount", found, supported.start())
-        }
-        None => {
-            let required = format!("from {} to {}", supported.start(), supported.end());
-            broken(Rule::TensorDimensionCount, place, ".DimensionCount", found, required)
+impl Rule {
+    /// Adds an error for a rule that nothing makes right but the `required`, unless it `holds`. The texts are formatted
+    /// only then.
+    pub(super) fn require(
+        self,
+        holds: bool,
+        errors: &mut Vec<ValidationError>,
+        place: impl fmt::Display,
+        found: impl fmt::Display,
+        required: impl fmt::Display,
+    ) {
+        if !holds {
+            errors.push(self.broken(place, found, Requirement::MustBe(required.to_string())));
         }
     }
-}
 
-pub(super) fn tensor_sizes_nonzero(place: &str, dimension: usize) -> ValidationError {
-    broken(Rule::TensorSizesNonzero, place, &format!(".Sizes[{dimension}]"), 0, "at least 1")
-}
-
-pub(super) fn tensor_element_count(place: &str, sizes: &[u32], elements: Option<u128>) -> ValidationError {
-    let found = format!("{sizes:?}, which is {} elements", count(elements));
-    broken(Rule::TensorElementCount, place, ".Sizes", found, "at most 4294967295 elements")
-}
-
-pub(super) fn tensor_strides_count(place: &str, strides: &[u32], sizes: usize) -> ValidationError {
-    let found = format!("{strides:?}, which is {} strides", strides.len());
-    broken(Rule::TensorStridesCount, place, ".Strides", found, format!("{sizes} strides, one for each of Sizes"))
-}
-
-pub(super) fn output_strides_nonzero(place: &str, dimension: usize, size: u32) -> ValidationError {
-    let required = format!("at least 1, because the {size} elements of that dimension would share one");
-    broken(Rule::OutputStridesNonzero, place, &format!(".Strides[{dimension}]"), 0, required)
-}
-
-pub(super) fn output_strides_distinct(place: &str, dimension: usize, stride: u32, earlier: usize) -> ValidationError {
-    let required =
-        format!("different from Strides[{earlier}], because coordinates of the two dimensions would share elements");
-    broken(Rule::OutputStridesDistinct, place, &format!(".Strides[{dimension}]"), stride, required)
-}
-
-pub(super) fn output_strides_span(place: &str, strides: &[u32], span: u128, elements: u128) -> ValidationError {
-    let found = format!("{strides:?}, which spans {span} elements");
-    let required = format!("such that it spans at least the {elements} elements of Sizes");
-    broken(Rule::OutputStridesSpan, place, ".Strides", found, required)
-}
-
-pub(super) fn output_overlap(place: &str, strides: &[u32], sizes: &[u32]) -> ValidationError {
-    let found = format!("{strides:?}, with which two coordinates of Sizes {sizes:?} share an element");
-    broken(Rule::OutputOverlap, place, ".Strides", found, "such that every coordinate has its own element")
-}
-
-pub(super) fn tensor_total_size_min(place: &str, found: u64, minimum: Option<u128>) -> ValidationError {
-    let required =
-        format!("at least {}, the bytes from the first element to the last, rounded up to 4", count(minimum));
-    broken(Rule::TensorTotalSizeMin, place, ".TotalTensorSizeInBytes", found, required)
-}
-
-pub(super) fn tensor_total_size_max(
-    place: &str,
-    found: u64,
-    data_type: TensorDataType,
-    maximum: u128,
-) -> ValidationError {
-    let required = format!("at most {maximum}, the bytes of 4294967295 elements of {data_type}");
-    broken(Rule::TensorTotalSizeMax, place, ".TotalTensorSizeInBytes", found, required)
-}
-
-pub(super) fn tensor_alignment(place: &str, found: u32) -> ValidationError {
-    broken(Rule::TensorAlignment, place, ".GuaranteedBaseOffsetAlignment", found, "0 or a power of two of at least 16")
-}
-
-pub(super) fn fill_value_data_type(place: &str, found: TensorDataType, output: TensorDataType) -> ValidationError {
-    let required = format!("{output}, the data type of OutputTensor");
-    broken(Rule::FillValueDataType, place, ".ValueDataType", found, required)
-}
-
-pub(super) fn reverse_lengths_dimension_count(place: &str, found: usize, input: usize) -> ValidationError {
-    let required = format!("{input}, the DimensionCount of InputTensor");
-    broken(Rule::ReverseLengthsDimensionCount, place, ".SequenceLengthsTensor.DimensionCount", found, required)
-}
-
-pub(super) fn reverse_lengths_sizes(place: &str, found: &[u32], required: &[u32], axis: u32) -> ValidationError {
-    let found = format!("{found:?}");
-    let required = format!("{required:?}, the Sizes of InputTensor with 1 at Axis, which is {axis}");
-    broken(Rule::ReverseLengthsSizes, place, ".SequenceLengthsTensor.Sizes", found, required)
-}
-
-pub(super) fn reverse_output_data_type(place: &str, found: TensorDataType, input: TensorDataType) -> ValidationError {
-    let required = format!("{input}, the data type of InputTensor");
-    broken(Rule::ReverseOutputDataType, place, ".OutputTensor.DataType", found, required)
-}
-
-pub(super) fn reverse_output_sizes(place: &str, found: &[u32], input: &[u32]) -> ValidationError {
-    let (found, required) = (format!("{found:?}"), format!("{input:?}, the Sizes of InputTensor"));
-    broken(Rule::ReverseOutputSizes, place, ".OutputTensor.Sizes", found, required)
-}
-
-pub(super) fn reverse_axis_range(place: &str, found: u32, dimension_count: usize) -> ValidationError {
-    let required = format!("below {dimension_count}, the DimensionCount of InputTensor");
-    broken(Rule::ReverseAxisRange, place, ".Axis", found, required)
+    pub(super) fn broken(
+        self,
+        place: impl fmt::Display,
+        found: impl fmt::Display,
+        requirement: Requirement,
+    ) -> ValidationError {
+        ValidationError { rule: self, place: place.to_string(), found: found.to_string(), requirement }
+    }
 }

@@ -1,134 +1,150 @@
 //! The rules of a single tensor, for any operator.
 
+use std::fmt;
+
 use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
-use super::rules::{self, ValidationError};
-use crate::desc::feature_level::{lowest_level, tensor_support};
+use super::rules::{Requirement, Rule, ValidationError};
+use crate::desc::feature_level::{lowest_level, tensor_support, TensorSupport};
 use crate::desc::layout;
 use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
 
 /// DirectML stores element counts in 32 bits.
 const MAX_ELEMENTS: u128 = u32::MAX as u128;
 
-/// A tensor to check, and the place of its descriptor.
+/// A tensor to check, and where its errors go.
 pub(super) struct Tensor<'a> {
-    place: &'static str,
-    operator: OperatorType,
-    role: TensorRole,
-    rules: &'a RuleSet,
-    desc: &'a BufferTensorDesc,
+    pub operator: OperatorType,
+    pub role: TensorRole,
+    pub rules: &'a RuleSet,
+    pub desc: &'a BufferTensorDesc,
+    pub errors: &'a mut Vec<ValidationError>,
 }
 
-impl<'a> Tensor<'a> {
-    pub(super) fn new(
-        operator: OperatorType,
-        role: TensorRole,
-        rules: &'a RuleSet,
-        desc: &'a BufferTensorDesc,
-    ) -> Self {
-        Self { place: operator.place_of(role), operator, role, rules, desc }
+impl Tensor<'_> {
+    /// Adds every rule that the tensor breaks, in the order of the descriptor's fields.
+    pub(super) fn check(&mut self) {
+        self.data_type();
+        self.flags();
+        self.dimension_count();
+        self.sizes();
+        self.strides();
+        self.total_size_max();
+        self.alignment();
     }
 
-    /// Adds every rule the tensor breaks, in the order of the descriptor's fields.
-    pub(super) fn check(&self, errors: &mut Vec<ValidationError>) {
-        errors.extend(self.data_type());
-        errors.extend(self.flags());
-        errors.extend(self.dimension_count());
-        errors.extend(self.sizes_nonzero());
-        errors.extend(self.element_count());
-        if let Some(error) = self.strides_count() {
-            errors.push(error);
-        } else {
-            errors.extend(self.output_strides());
-            errors.extend(self.total_size_min());
+    fn require(
+        &mut self,
+        holds: bool,
+        rule: Rule,
+        field: impl fmt::Display,
+        found: impl fmt::Display,
+        required: impl fmt::Display,
+    ) {
+        let place = format_args!("{}.{}{field}", self.operator.desc_name(), self.role.name());
+        rule.require(holds, self.errors, place, found, required);
+    }
+
+    /// A rule of the support tables: the error names the feature level that accepts the tensor, if there is one.
+    fn supported(
+        &mut self,
+        rule: Rule,
+        field: &str,
+        found: impl fmt::Display,
+        accepts: impl Fn(&TensorSupport) -> bool,
+        required: impl Fn(&TensorSupport) -> String,
+    ) {
+        let Some(support) = tensor_support(self.operator, self.role, self.rules.level) else { return };
+        if accepts(&support) {
+            return;
         }
-        errors.extend(self.total_size_max());
-        errors.extend(self.alignment());
+        let requirement = match lowest_level(self.operator, self.role, accepts) {
+            Some(level) => Requirement::Needs(level),
+            None => Requirement::MustBe(required(&support)),
+        };
+        let place = format_args!("{}.{}{field}", self.operator.desc_name(), self.role.name());
+        self.errors.push(rule.broken(place, found, requirement));
     }
 
-    /// The operator takes the tensor's data type at the device's feature level.
-    fn data_type(&self) -> Option<ValidationError> {
+    fn data_type(&mut self) {
         let found = self.desc.data_type;
-        let support = tensor_support(self.operator, self.role, self.rules.level)?;
-        if support.data_types.contains(&found) {
-            return None;
-        }
-        let lowest = lowest_level(self.operator, self.role, |support| support.data_types.contains(&found));
-        Some(rules::tensor_data_type(self.place, found, support.data_types, lowest))
+        let accepts = |support: &TensorSupport| support.data_types.contains(&found);
+        self.supported(Rule::TensorDataType, ".DataType", found, accepts, |support| list(support.data_types));
     }
 
-    /// Output tensors have no flags.
-    fn flags(&self) -> Option<ValidationError> {
-        let broken = self.role == TensorRole::Output && self.desc.flags != TensorFlags::None;
-        broken.then(|| rules::output_flags(self.place, self.desc.flags.name()))
+    fn flags(&mut self) {
+        let (output, flags) = (self.role == TensorRole::Output, self.desc.flags);
+        let holds = !output || flags == TensorFlags::None;
+        self.require(holds, Rule::OutputFlags, ".Flags", flags.name(), "NONE, as for every output");
     }
 
-    /// The operator takes that many dimensions at the device's feature level; always from 1 to 8.
-    fn dimension_count(&self) -> Option<ValidationError> {
+    fn dimension_count(&mut self) {
         let found = self.desc.sizes.len();
-        let support = tensor_support(self.operator, self.role, self.rules.level)?;
-        if support.dimension_counts.contains(&found) {
-            return None;
+        let accepts = |support: &TensorSupport| support.dimension_counts.contains(&found);
+        self.supported(Rule::TensorDimensionCount, ".DimensionCount", found, accepts, |support| {
+            let (least, most) = support.dimension_counts.clone().into_inner();
+            if least == most {
+                return least.to_string();
+            }
+            format!("from {least} to {most}")
+        });
+    }
+
+    fn sizes(&mut self) {
+        let sizes = &self.desc.sizes;
+        for (d, &size) in sizes.iter().enumerate() {
+            self.require(size > 0, Rule::TensorSizesNonzero, format_args!(".Sizes[{d}]"), 0, "at least 1");
         }
-        let lowest = lowest_level(self.operator, self.role, |support| support.dimension_counts.contains(&found));
-        Some(rules::tensor_dimension_count(self.place, found, &support.dimension_counts, lowest))
-    }
-
-    /// Every size is at least 1.
-    fn sizes_nonzero(&self) -> impl Iterator<Item = ValidationError> + '_ {
-        let zeros = self.desc.sizes.iter().enumerate().filter(|(_, &size)| size == 0);
-        zeros.map(|(dimension, _)| rules::tensor_sizes_nonzero(self.place, dimension))
-    }
-
-    /// A tensor has at most 2³² − 1 elements.
-    fn element_count(&self) -> Option<ValidationError> {
-        let elements = layout::element_count(&self.desc.sizes);
+        let elements = layout::element_count(sizes);
         let fits = elements.is_some_and(|elements| elements <= MAX_ELEMENTS);
-        (!fits).then(|| rules::tensor_element_count(self.place, &self.desc.sizes, elements))
+        let found = format_args!("{sizes:?}, which is {} elements", Count(elements));
+        self.require(fits, Rule::TensorElementCount, ".Sizes", found, "at most 4294967295 elements");
     }
 
-    /// There are as many strides as sizes.
-    fn strides_count(&self) -> Option<ValidationError> {
-        let strides = self.desc.strides.as_deref()?;
+    /// The rules of strides and of what they imply. Without a stride for each size, nothing else can be checked.
+    fn strides(&mut self) {
         let sizes = self.desc.sizes.len();
-        (strides.len() != sizes).then(|| rules::tensor_strides_count(self.place, strides, sizes))
+        if let Some(strides) = &self.desc.strides {
+            let found = format_args!("{strides:?}, which is {} strides", strides.len());
+            let required = format_args!("{sizes} strides, one for each of Sizes");
+            let one_for_each = strides.len() == sizes;
+            self.require(one_for_each, Rule::TensorStridesCount, ".Strides", found, required);
+            if !one_for_each {
+                return;
+            }
+            // Too many dimensions are rejected by another rule.
+            let countable = !self.desc.sizes.contains(&0) && sizes <= layout::MAX_DIMENSIONS;
+            if self.role == TensorRole::Output && countable {
+                self.output_strides(strides);
+            }
+        }
+        self.total_size_min();
     }
 
     /// The four rules of an output's strides: nonzero, distinct, spanning, and without overlap. Breaking one of the
     /// first three implies an overlap, so the last is checked only if they are satisfied.
-    fn output_strides(&self) -> Vec<ValidationError> {
-        let (sizes, Some(strides)) = (&self.desc.sizes, self.desc.strides.as_deref()) else {
-            return Vec::new();
-        };
-        // Too many dimensions are rejected by another rule.
-        if self.role != TensorRole::Output || sizes.contains(&0) || sizes.len() > layout::MAX_DIMENSIONS {
-            return Vec::new();
-        }
-        let mut errors = Vec::new();
+    fn output_strides(&mut self, strides: &[u32]) {
+        let (sizes, before) = (&self.desc.sizes, self.errors.len());
         for (d, (&size, &stride)) in sizes.iter().zip(strides).enumerate().filter(|(_, (&size, _))| size > 1) {
-            if stride == 0 {
-                errors.push(rules::output_strides_nonzero(self.place, d, size));
-            } else if let Some(earlier) = (0..d).find(|&e| sizes[e] > 1 && strides[e] == stride) {
-                errors.push(rules::output_strides_distinct(self.place, d, stride, earlier));
+            let field = format_args!(".Strides[{d}]");
+            let required = format_args!("at least 1, because the {size} elements of that dimension would share one");
+            self.require(stride > 0, Rule::OutputStridesNonzero, field, stride, required);
+            if let Some(earlier) = (0..d).find(|&e| stride > 0 && sizes[e] > 1 && strides[e] == stride) {
+                let required = format_args!(
+                    "different from Strides[{earlier}], because coordinates of the two dimensions would share elements"
+                );
+                self.require(false, Rule::OutputStridesDistinct, field, stride, required);
             }
         }
-        let (Some(elements), Some(span)) = (layout::element_count(sizes), self.span()) else {
-            return errors;
-        };
-        if elements > span {
-            errors.push(rules::output_strides_span(self.place, strides, span, elements));
-        } else if self.rules.rejects_overlap
-            && errors.is_empty()
-            && self.overlap_search_is_bounded(span)
-            && layout::has_overlap(sizes, strides)
-        {
-            errors.push(rules::output_overlap(self.place, strides, sizes));
+        let (Some(elements), Some(span)) = (layout::element_count(sizes), self.span()) else { return };
+        let found = format_args!("{strides:?}, which spans {span} elements");
+        let required = format_args!("such that it spans at least the {elements} elements of Sizes");
+        self.require(elements <= span, Rule::OutputStridesSpan, ".Strides", found, required);
+        // The search is bounded for these spans. Larger ones are rejected by another rule.
+        if self.rules.rejects_overlap && self.errors.len() == before && span <= MAX_ELEMENTS {
+            let found = format_args!("{strides:?}, with which two coordinates of Sizes {sizes:?} share an element");
+            let required = "such that every coordinate has its own element";
+            self.require(!layout::has_overlap(sizes, strides), Rule::OutputOverlap, ".Strides", found, required);
         }
-        errors
-    }
-
-    /// Larger spans and DimensionCounts are rejected by other rules.
-    fn overlap_search_is_bounded(&self, span: u128) -> bool {
-        span <= MAX_ELEMENTS && self.desc.sizes.len() <= layout::MAX_DIMENSIONS
     }
 
     /// The elements from the first to the last, in the rule set's arithmetic.
@@ -138,36 +154,58 @@ impl<'a> Tensor<'a> {
         Some(if wraps { span & MAX_ELEMENTS } else { span })
     }
 
-    /// TotalTensorSizeInBytes reaches from the first element to the last, rounded up to 4 bytes.
-    fn total_size_min(&self) -> Option<ValidationError> {
-        let desc = self.desc;
+    fn total_size_min(&mut self) {
+        let (data_type, found) = (self.desc.data_type, self.desc.total_tensor_size_in_bytes);
         let minimum = self.span().and_then(|span| {
-            if self.rules.span == SpanArithmetic::BytesWrap && desc.strides.is_some() {
-                let bits = span.checked_mul(u128::from(desc.data_type.size_in_bits()))?;
+            if self.rules.span == SpanArithmetic::BytesWrap && self.desc.strides.is_some() {
+                let bits = span.checked_mul(u128::from(data_type.size_in_bits()))?;
                 return Some((bits.div_ceil(8) & MAX_ELEMENTS).next_multiple_of(4));
             }
-            layout::bytes_of_span(desc.data_type, span)
+            layout::bytes_of_span(data_type, span)
         });
-        let found = desc.total_tensor_size_in_bytes;
         let enough = minimum.is_some_and(|minimum| u128::from(found) >= minimum);
-        (!enough).then(|| rules::tensor_total_size_min(self.place, found, minimum))
+        let required =
+            format_args!("at least {}, the bytes from the first element to the last, rounded up to 4", Count(minimum));
+        self.require(enough, Rule::TensorTotalSizeMin, ".TotalTensorSizeInBytes", found, required);
     }
 
-    /// TotalTensorSizeInBytes is at most the bytes of 2³² − 1 elements.
-    fn total_size_max(&self) -> Option<ValidationError> {
+    fn total_size_max(&mut self) {
         let (found, data_type) = (self.desc.total_tensor_size_in_bytes, self.desc.data_type);
         let bits = u128::from(data_type.size_in_bits());
         let maximum = match self.rules.total {
             TotalLimit::Bytes => MAX_ELEMENTS * bits / 8,
             TotalLimit::WholeElements => ((MAX_ELEMENTS + 1) * bits - 1) / 8,
         };
-        (u128::from(found) > maximum).then(|| rules::tensor_total_size_max(self.place, found, data_type, maximum))
+        let required = format_args!("at most {maximum}, the bytes of 4294967295 elements of {data_type}");
+        let holds = u128::from(found) <= maximum;
+        self.require(holds, Rule::TensorTotalSizeMax, ".TotalTensorSizeInBytes", found, required);
     }
 
-    /// GuaranteedBaseOffsetAlignment is 0 or a power of two from 16 up.
-    fn alignment(&self) -> Option<ValidationError> {
+    fn alignment(&mut self) {
         let found = self.desc.guaranteed_base_offset_alignment;
-        let right = found == 0 || (found >= 16 && found.is_power_of_two());
-        (!right).then(|| rules::tensor_alignment(self.place, found))
+        let holds = found == 0 || (found >= 16 && found.is_power_of_two());
+        let required = "0 or a power of two of at least 16";
+        self.require(holds, Rule::TensorAlignment, ".GuaranteedBaseOffsetAlignment", found, required);
+    }
+}
+
+/// Writes a number; `None` is past 2^128.
+struct Count(Option<u128>);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(count) => count.fmt(f),
+            None => f.write_str("more than 2^128"),
+        }
+    }
+}
+
+fn list<T: fmt::Display>(values: &[T]) -> String {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    match values.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
     }
 }

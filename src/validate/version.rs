@@ -10,61 +10,26 @@ use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
 use crate::desc::data_type::TensorDataType;
 use crate::desc::feature_level::FeatureLevel::{self, *};
 use crate::desc::layout;
-use crate::desc::{OperatorDesc, OperatorType, TensorRole};
+use crate::desc::OperatorDesc;
 
 /// Major, minor and patch.
 type Number = (u32, u32, u32);
 
-/// A version that was recorded.
-#[derive(Debug, PartialEq, Eq)]
-struct Row {
-    name: &'static str,
-    number: Number,
-    level: FeatureLevel,
-    span: SpanArithmetic,
-    total: TotalLimit,
-    lengths: OverLong,
-}
-
-/// What a reversal does with a length above the axis size. Microsoft's page says that it is clamped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OverLong {
-    /// Reads `in[L − 1 − i]`, wherever that is in memory.
-    Unclamped,
-    /// Clamps each index.
-    IndexClamped,
-}
-
-const fn row(
-    name: &'static str,
-    number: Number,
-    level: FeatureLevel,
-    span: SpanArithmetic,
-    total: TotalLimit,
-    lengths: OverLong,
-) -> Row {
-    Row { name, number, level, span, total, lengths }
-}
-
-use OverLong::{IndexClamped, Unclamped};
-use SpanArithmetic::{BytesWrap, ElementsWrap, Exact};
-use TotalLimit::{Bytes, WholeElements};
-
-/// The recorded versions, oldest first.
-static RECORDED: [Row; 13] = [
-    row("1.0.200610", (1, 0, 200610), V2_1, BytesWrap, WholeElements, Unclamped),
-    row("1.3.0-dev2", (1, 3, 0), V3_0, BytesWrap, WholeElements, Unclamped),
-    row("1.4.0", (1, 4, 0), V3_0, BytesWrap, WholeElements, Unclamped),
-    row("1.5.1", (1, 5, 1), V3_1, BytesWrap, WholeElements, Unclamped),
-    row("1.7.0", (1, 7, 0), V4_1, BytesWrap, WholeElements, Unclamped),
-    row("1.8.0", (1, 8, 0), V5_0, BytesWrap, WholeElements, Unclamped),
-    row("1.9.0", (1, 9, 0), V5_0, ElementsWrap, WholeElements, Unclamped),
-    row("1.10.1", (1, 10, 1), V5_2, ElementsWrap, WholeElements, Unclamped),
-    row("1.12.0", (1, 12, 0), V6_1, ElementsWrap, WholeElements, Unclamped),
-    row("1.13.1", (1, 13, 1), V6_2, Exact, WholeElements, IndexClamped),
-    row("1.14.1", (1, 14, 1), V6_3, Exact, Bytes, IndexClamped),
-    row("1.15.1", (1, 15, 1), V6_4, Exact, Bytes, IndexClamped),
-    row("1.15.4", (1, 15, 4), V6_4, Exact, Bytes, IndexClamped),
+/// The recorded versions by name, oldest first, each with its highest level.
+static RECORDED: [(&str, Number, FeatureLevel); 13] = [
+    ("1.0.200610", (1, 0, 200610), V2_1),
+    ("1.3.0-dev2", (1, 3, 0), V3_0),
+    ("1.4.0", (1, 4, 0), V3_0),
+    ("1.5.1", (1, 5, 1), V3_1),
+    ("1.7.0", (1, 7, 0), V4_1),
+    ("1.8.0", (1, 8, 0), V5_0),
+    ("1.9.0", (1, 9, 0), V5_0),
+    ("1.10.1", (1, 10, 1), V5_2),
+    ("1.12.0", (1, 12, 0), V6_1),
+    ("1.13.1", (1, 13, 1), V6_2),
+    ("1.14.1", (1, 14, 1), V6_3),
+    ("1.15.1", (1, 15, 1), V6_4),
+    ("1.15.4", (1, 15, 4), V6_4),
 ];
 
 /// The highest level from each version on. Source: Microsoft's version history; for 1.0.200610, 1.3 and 1.14, the
@@ -103,15 +68,14 @@ const LEVELS: &[(Number, FeatureLevel)] = &[
 pub struct DirectMlVersion {
     number: Number,
     level: FeatureLevel,
-    /// The recorded version whose arithmetic applies.
-    row: &'static Row,
-    inferred: bool,
+    /// The name of a recorded version; `None` if it is inferred.
+    recorded: Option<&'static str>,
 }
 
 impl DirectMlVersion {
     /// The recorded versions, oldest first.
     pub fn recorded() -> impl Iterator<Item = Self> {
-        RECORDED.iter().map(|row| Self { number: row.number, level: row.level, row, inferred: false })
+        RECORDED.iter().map(|&(name, number, level)| Self { number, level, recorded: Some(name) })
     }
 
     /// Its highest feature level.
@@ -121,20 +85,25 @@ impl DirectMlVersion {
 
     /// Whether it is not a recorded version.
     pub fn is_inferred(&self) -> bool {
-        self.inferred
+        self.recorded.is_none()
     }
 
+    /// Its arithmetic, as recorded: a version that was not recorded has that of the nearest one.
     pub(crate) fn rules(&self) -> RuleSet {
-        RuleSet { level: self.level, span: self.row.span, total: self.row.total, rejects_overlap: false }
+        let span = match self.number {
+            (1, ..9, _) => SpanArithmetic::BytesWrap,
+            (1, ..13, _) => SpanArithmetic::ElementsWrap,
+            _ => SpanArithmetic::Exact,
+        };
+        let total = if self.number < (1, 14, 0) { TotalLimit::WholeElements } else { TotalLimit::Bytes };
+        RuleSet { level: self.level, span, total, rejects_overlap: false }
     }
 
     /// What it gets wrong about a descriptor that it accepts.
     pub(crate) fn caveats(&self, desc: &OperatorDesc) -> Vec<Caveat> {
         let signature = desc.signature();
-        let tensors = signature.inputs().iter().map(|(_, desc)| *desc).chain([signature.output]);
-        let wraps = tensors.into_iter().any(|tensor| {
-            let exact = layout::minimum_size_in_bytes(tensor.data_type, &tensor.sizes, tensor.strides.as_deref());
-            exact.is_none_or(|exact| exact > tensor.total_tensor_size_in_bytes)
+        let wraps = signature.tensors().any(|(_, tensor)| {
+            tensor.minimum_size_in_bytes().is_none_or(|exact| exact > tensor.total_tensor_size_in_bytes)
         });
         let mut caveats = Vec::new();
         if wraps {
@@ -146,13 +115,13 @@ impl DirectMlVersion {
         if bounded && output.strides.as_ref().is_some_and(|strides| layout::has_overlap(&output.sizes, strides)) {
             caveats.push(Caveat::OutputOverlaps);
         }
-        if desc.operator_type() == OperatorType::ReverseSubsequences {
-            caveats.push(match self.row.lengths {
-                Unclamped => Caveat::LengthsUnclamped,
-                IndexClamped => Caveat::LengthsIndexClamped,
+        if let OperatorDesc::ReverseSubsequences(desc) = desc {
+            // Microsoft's page says that a length above the axis size is clamped.
+            caveats.push(match self.number {
+                (1, ..13, _) => Caveat::LengthsUnclamped,
+                _ => Caveat::LengthsIndexClamped,
             });
-            let lengths = signature.inputs().iter().find(|(role, _)| *role == TensorRole::SequenceLengths);
-            if lengths.is_some_and(|(_, lengths)| lengths.data_type == TensorDataType::UInt64) {
+            if desc.sequence_lengths_tensor.data_type == TensorDataType::UInt64 {
                 caveats.push(Caveat::LengthsTruncated);
             }
             caveats.push(Caveat::InPlace);
@@ -164,11 +133,10 @@ impl DirectMlVersion {
 /// Writes the version, followed by `(inferred)` if it was not recorded.
 impl fmt::Display for DirectMlVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.inferred {
-            let (major, minor, patch) = self.number;
-            write!(f, "{major}.{minor}.{patch} (inferred)")
-        } else {
-            f.write_str(self.row.name)
+        let (major, minor, patch) = self.number;
+        match self.recorded {
+            Some(name) => f.write_str(name),
+            None => write!(f, "{major}.{minor}.{patch} (inferred)"),
         }
     }
 }
@@ -179,7 +147,7 @@ impl fmt::Display for DirectMlVersion {
 pub struct ParseDirectMlVersionError(String);
 
 fn recorded_names() -> String {
-    RECORDED.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+    RECORDED.map(|(name, ..)| name).join(", ")
 }
 
 impl FromStr for DirectMlVersion {
@@ -187,7 +155,7 @@ impl FromStr for DirectMlVersion {
 
     /// Reads a recorded version as it is spelled, or `major.minor` or `major.minor.patch`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Some(recorded) = Self::recorded().find(|version| version.row.name == text) {
+        if let Some(recorded) = Self::recorded().find(|version| version.recorded == Some(text)) {
             return Ok(recorded);
         }
         let failed = || ParseDirectMlVersionError(text.to_owned());
@@ -199,11 +167,7 @@ impl FromStr for DirectMlVersion {
             _ => return Err(failed()),
         };
         let &(_, level) = LEVELS.iter().rfind(|(from, _)| *from <= number).ok_or_else(failed)?;
-        // The nearest recorded version: the last of the same minor version, else the last one before it, else the
-        // first.
-        let same = RECORDED.iter().rfind(|row| (row.number.0, row.number.1) == (number.0, number.1));
-        let row = same.or_else(|| RECORDED.iter().rfind(|row| row.number <= number)).unwrap_or(&RECORDED[0]);
-        Ok(Self { number, level, row, inferred: true })
+        Ok(Self { number, level, recorded: None })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::common::{compile, cuda, fill, lanes, POISON};
 use crate::outside::{result, sys, CudaContext, Outside};
-use dml_cuda::{reverse_subsequences, CompiledOperator, Device, ScalarUnion, TensorDataType};
+use dml_cuda::{reverse_subsequences, Address, CompiledOperator, Device, RawStream, ScalarUnion, TensorDataType};
 
 #[test]
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
@@ -88,8 +88,8 @@ fn default_streams_are_accepted_by_their_handles() {
         let output = outside.memory(&[POISON; 16], 0);
         // SAFETY: the memory is as large as the tensors; the handles are those of the default streams, waited for below.
         unsafe {
-            let inputs = [input.tensor(), lengths.tensor()];
-            operator.dispatch_raw(&inputs, output.tensor(), handle as *mut _).expect("queued");
+            let [input, lengths, output] = [&input, &lengths, &output].map(|memory| Address(memory.tensor()));
+            operator.dispatch_raw(&[input, lengths], output, RawStream(handle as *mut _)).expect("queued");
             result::stream::synchronize(handle as sys::CUstream).expect("no kernel failed");
         }
         assert_eq!(bytemuck::pod_collect_to_vec::<u8, f32>(&output.read()), [3.0, 2.0, 1.0, 4.0], "{handle}");

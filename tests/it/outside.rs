@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::common::{GUARD, POISON};
-use dml_cuda::{CompiledOperator, Device, DispatchError};
+use dml_cuda::{Address, CompiledOperator, Device, DispatchError, RawStream};
 
 #[cfg(feature = "cuda")]
 pub use cudarc::driver::{result, sys, CudaContext};
@@ -43,8 +43,9 @@ impl Outside {
     /// # Safety
     /// As for [`CompiledOperator::dispatch_raw`].
     pub unsafe fn dispatch(&self, operator: &CompiledOperator, at: &[u64], output: u64) -> Result<(), DispatchError> {
+        let inputs: Vec<Address> = at.iter().copied().map(Address).collect();
         // SAFETY: the caller's.
-        unsafe { operator.dispatch_raw(at, output, self.stream().cast()) }
+        unsafe { operator.dispatch_raw(&inputs, Address(output), RawStream(self.stream().cast())) }
     }
 
     /// Memory with a tensor that begins `lead` bytes past a multiple of 16, between poison.

@@ -4,7 +4,7 @@
 
 use crate::common::{assert_same, cases, compile, devices, lanes, oracle, POISON};
 use crate::outside::{Memory, Outside};
-use dml_cuda::{BindingError, BufferTensorDesc, Device, DispatchError, TensorDataType, TensorRole};
+use dml_cuda::{Address, BindingError, BufferTensorDesc, Device, DispatchError, RawStream, TensorDataType, TensorRole};
 
 /// The bytes from the first element of a tensor to its last, which TotalTensorSizeInBytes rounds up.
 fn span(tensor: &BufferTensorDesc) -> usize {
@@ -74,7 +74,7 @@ fn wrong_pointers_are_refused_before_anything_is_queued() {
     }
     let operator = compile(&Device::cpu(), &lanes(TensorDataType::UInt8, 1, 3).into());
     // SAFETY: as above.
-    let error = unsafe { operator.dispatch_raw(&[16, 32], 48, 256 as *mut _) };
+    let error = unsafe { operator.dispatch_raw(&[Address(16), Address(32)], Address(48), RawStream(256 as *mut _)) };
     assert_eq!(error, Err(DispatchError::Stream { found: 256 }), "the CPU has no streams of the driver");
 }
 

@@ -1,10 +1,17 @@
 //! What the operators for ONNX Runtime, PyTorch and JAX share.
 
+use std::ffi::c_void;
+
 use dml::lowering::{ForeignTensor, Lowered};
 use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
-use dml::{Address, Device, Error, RawStream, ValidationError};
+use dml::{Device, Error, ValidationError};
 
 use crate::input::compile_options;
+
+/// An address as the frameworks have it.
+pub type Address = u64;
+/// A stream as the frameworks have it.
+pub type RawStream = *mut c_void;
 
 /// Compiles an operator, or finds it in the cache, and dispatches it on a stream, which is null on the host.
 ///
@@ -23,8 +30,12 @@ pub unsafe fn dispatch(
     let input = inputs.first().copied();
     let options = compile_options(input.unwrap_or(0) | output, Some(input == Some(output)));
     let operator = device.compile_lowered(lowered, options)?;
+    // Both operators have at most two inputs.
+    let mut addresses = [dml::Address(0); 2];
+    addresses.iter_mut().zip(inputs).for_each(|(address, input)| *address = dml::Address(*input));
+    let addresses = &addresses[..inputs.len()];
     // SAFETY: the caller's promise. Kernels stay loaded, because a device of `cuda_device` is never closed.
-    Ok(unsafe { operator.dispatch_raw(inputs, output, stream) }?)
+    Ok(unsafe { operator.dispatch_raw(addresses, dml::Address(output), dml::RawStream(stream)) }?)
 }
 
 /// The number of elements of a shape, below 2³².

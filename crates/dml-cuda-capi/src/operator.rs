@@ -171,7 +171,7 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
             _ => unsafe { std::slice::from_raw_parts(follow(inputs.cast::<dml::Address>(), "inputs")?, found) },
         };
         // SAFETY: the header's contract is that of `dispatch_raw`; the kernels stay loaded (`cuda_device`).
-        Ok(unsafe { compiled.0.dispatch_raw(inputs, output as dml::Address, stream) }?)
+        Ok(unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml::RawStream(stream)) }?)
     };
     // SAFETY: the header's contract.
     unsafe { run(error, body) }

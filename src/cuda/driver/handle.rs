@@ -25,7 +25,7 @@ impl StreamHandle {
     ///
     /// `raw` is null or a live stream of the context it is used with, and stays so until the handle is last used.
     pub unsafe fn borrow(raw: RawStream) -> Self {
-        Self(raw.cast())
+        Self(raw.0.cast())
     }
 }
 

@@ -62,7 +62,7 @@ impl Machine for Gpu {
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let output = (!case.in_place).then(|| Tensor::new(of_output, past, &poison));
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
-        let of_inputs = case.desc.signature().by_position(inputs.iter().map(Tensor::address));
+        let of_inputs: Vec<u64> = inputs.iter().map(Tensor::address).collect();
         let addresses = Addresses { inputs: &of_inputs, output: output.address() };
         launcher.launch(&addresses, false, self.stream.handle()).map_err(|error| error.to_string())?;
         self.stream.synchronize().map_err(|error| error.to_string())?;

@@ -110,7 +110,6 @@ impl Machine for Emulator {
         let parameters = launch.parameters();
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let output = if case.in_place { &case.inputs[0] } else { &poison };
-        let of_inputs = case.desc.signature().by_position(case.inputs.iter().map(Vec::as_slice));
         let (pointers, output_pointer) = launch.pointers();
         self.backwards = !self.backwards;
         let header = Header {
@@ -126,8 +125,9 @@ impl Machine for Emulator {
             order: self.backwards.into(),
         };
         let mut message = [bytemuck::bytes_of(&header), name, parameters].concat();
-        for (n, (&pointer, bytes)) in pointers.iter().zip(of_inputs).enumerate() {
-            let (size, bytes) = if n == 0 && case.in_place { (IN_PLACE, &[][..]) } else { (bytes.len() as u32, bytes) };
+        for (n, (&pointer, bytes)) in pointers.iter().zip(&case.inputs).enumerate() {
+            let (size, bytes) =
+                if n == 0 && case.in_place { (IN_PLACE, &[][..]) } else { (bytes.len() as u32, bytes.as_slice()) };
             message.extend_from_slice(bytemuck::bytes_of(&Tensor { size, pointer: pointer as u32 }));
             message.extend_from_slice(bytes);
         }

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dml::lowering::Lowered;
-use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, Error};
+use dml::{BindingError, BufferTensorDesc, Device, DispatchError, Error};
 use ort_sys::OrtKernelContext;
 
 use super::ort::{Ort, Result};
-use crate::frameworks;
+use crate::frameworks::{self, Address};
 
 /// Counters of this process: kernels that sessions created, their runs, and the runs in place.
 pub(crate) static KERNELS: AtomicU64 = AtomicU64::new(0);

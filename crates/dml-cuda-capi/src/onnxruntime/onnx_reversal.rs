@@ -1,13 +1,12 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
-use dml::Address;
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
 use super::element::{data_type, element};
 use super::node::Kernel;
 use super::ort::Result;
-use crate::frameworks::{element_count, Lengths};
+use crate::frameworks::{element_count, Address, Lengths};
 
 const NAMES: Names = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
 

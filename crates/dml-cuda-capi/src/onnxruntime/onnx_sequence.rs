@@ -69,7 +69,7 @@ impl Kernel {
         }
         let mut floats = vec![0f32; count as usize];
         let sequence = LoweredSequence::packed(TensorDataType::Float32, count, start, delta);
-        let address = floats.as_mut_ptr() as dml::Address;
+        let address = floats.as_mut_ptr() as u64;
         // SAFETY: `floats` has that many elements.
         unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }?;
         let to = self.ort.data(output)?.cast::<bf16>();
@@ -105,7 +105,7 @@ impl Kernel {
         if shape.contains(&0) {
             return Ok(());
         }
-        let address = self.ort.data(output)? as dml::Address;
+        let address = self.ort.data(output)? as u64;
         // SAFETY: ONNX Runtime's tensor of that many elements, in memory of the node's device.
         unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }
     }

@@ -5,9 +5,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use dml::{RawStream, TensorDataType};
+use dml::TensorDataType;
 use libloading::os::unix::{Library, RTLD_NOW};
 
+use crate::frameworks::RawStream;
 use crate::status::{Failure, DML_CUDA_STATUS_TORCH};
 
 /// `at::Tensor *`.

@@ -3,10 +3,10 @@
 use std::ptr::null_mut;
 
 use dml::lowering::ForeignTensor;
-use dml::Address;
 
 use super::layout::{empty_like, MAX_RANK};
 use super::libtorch::{check, Handle, Torch};
+use crate::frameworks::Address;
 use crate::status::Failure;
 
 /// A tensor of PyTorch. Dropping it gives PyTorch's reference back.

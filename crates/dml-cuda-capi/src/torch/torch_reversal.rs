@@ -1,13 +1,13 @@
 //! A reversal of tensors.
 
 use dml::lowering::{Lowered, LoweredReversal, LoweringError, Names};
-use dml::{Address, Device, Error};
+use dml::{Device, Error};
 
 use super::layout::MAX_RANK;
 use super::libtorch::{failure, Handle, Torch, Value};
 use super::tensor::{in_bytes, Description, Tensor};
 use crate::device::cuda_device;
-use crate::frameworks::{dispatch, rule_of_output, Lengths};
+use crate::frameworks::{dispatch, rule_of_output, Address, Lengths};
 use crate::status::Failure;
 
 const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };

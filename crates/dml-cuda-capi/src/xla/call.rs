@@ -5,10 +5,10 @@ use std::mem::size_of;
 use std::ptr::{null_mut, NonNull};
 
 use dml::lowering::{ForeignTensor, Lowered};
-use dml::{Address, Device, RawStream};
+use dml::Device;
 
 use super::ffi::*;
-use crate::frameworks;
+use crate::frameworks::{self, Address, RawStream};
 use crate::status::{caught, text, Failure as Words};
 
 /// Where the buffers are.

@@ -1,0 +1,80 @@
+//! Sequences into tensors of other libraries.
+
+use super::foreign::{size_of, units_of, ForeignTensor};
+use super::lowering_error::LoweringError;
+use crate::desc::data_type::{ScalarUnion, TensorDataType};
+use crate::desc::layout::MAX_DIMENSIONS;
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, TensorRole};
+
+/// A sequence, with the dimensions of its output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LoweredSequence {
+    sizes: [u32; MAX_DIMENSIONS],
+    /// In elements.
+    strides: [u32; MAX_DIMENSIONS],
+    rank: usize,
+    /// Packed if it is FLOAT64.
+    pub(super) data_type: TensorDataType,
+    start: u64,
+    delta: u64,
+}
+
+impl LoweredSequence {
+    /// `count` packed elements. `start` and `delta` are the bits of scalars of the type. The type may also be FLOAT64,
+    /// which DirectML does not fill.
+    pub fn packed(data_type: TensorDataType, count: u32, start: u64, delta: u64) -> Self {
+        let (mut sizes, mut strides) = ([0; MAX_DIMENSIONS], [0; MAX_DIMENSIONS]);
+        (sizes[0], strides[0]) = (count, 1);
+        // Clears bits above the type's, so that equal sequences compare equal.
+        let [start, delta] = [start, delta].map(|scalar| scalar & u64::MAX >> (64 - data_type.size_in_bits()));
+        Self { sizes, strides, rank: 1, data_type, start, delta }
+    }
+
+    /// A tensor of 0 to 8 dimensions.
+    ///
+    /// # Errors
+    ///
+    /// [`LoweringError`]: the sizes or strides do not fit, there are more than 8 dimensions, or FLOAT64 is not packed.
+    pub fn strided(
+        data_type: TensorDataType,
+        output: ForeignTensor<'_>,
+        start: u64,
+        delta: u64,
+    ) -> Result<Self, LoweringError> {
+        let tensor = TensorRole::Output;
+        output.check(tensor)?;
+        let rank = output.sizes.len();
+        if rank > MAX_DIMENSIONS {
+            return Err(LoweringError::Fold { shape: output.sizes.to_vec() });
+        }
+        let mut lowered = Self::packed(data_type, 1, start, delta);
+        lowered.rank = rank.max(1);
+        let width = i64::from(data_type.size_in_bits() / 8).max(1);
+        let packed = ForeignTensor { sizes: output.sizes, strides_in_bytes: None };
+        for d in (0..rank).rev() {
+            lowered.sizes[d] = size_of(tensor, d, output.sizes[d])?;
+            // The stride of a single element has no meaning, and need not fit.
+            let of = if output.sizes[d] > 1 { output } else { packed };
+            lowered.strides[d] = units_of(tensor, d, of.stride(d, width), width)?;
+        }
+        if data_type == TensorDataType::Float64 && (lowered.rank, lowered.strides[0]) != (1, 1) {
+            return Err(LoweringError::Fold { shape: output.sizes.to_vec() });
+        }
+        Ok(lowered)
+    }
+
+    /// The operator's descriptor. DirectML does not accept the one of a FLOAT64 sequence.
+    pub fn desc(&self) -> FillValueSequenceDesc {
+        let (sizes, strides) = (&self.sizes[..self.rank], &self.strides[..self.rank]);
+        let output_tensor = match strides {
+            [1] => BufferTensorDesc::packed(self.data_type, sizes),
+            _ => BufferTensorDesc::strided(self.data_type, sizes, strides),
+        };
+        FillValueSequenceDesc {
+            output_tensor,
+            value_data_type: self.data_type,
+            value_start: ScalarUnion::Bytes(self.start.to_le_bytes()),
+            value_delta: ScalarUnion::Bytes(self.delta.to_le_bytes()),
+        }
+    }
+}

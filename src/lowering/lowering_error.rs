@@ -1,0 +1,130 @@
+//! Why tensors cannot be described, in the caller's words.
+
+use crate::desc::layout::MAX_DIMENSIONS;
+use crate::desc::TensorRole;
+
+/// What a caller calls the tensors of a reversal and its axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The input.
+    pub input: &'static str,
+    /// The lengths.
+    pub lengths: &'static str,
+    /// The output.
+    pub output: &'static str,
+    /// The axis.
+    pub axis: &'static str,
+}
+
+impl Names {
+    /// DirectML's own, which [`LoweringError`] shows.
+    pub const DIRECTML: Self = Self {
+        input: TensorRole::Input.name(),
+        lengths: TensorRole::SequenceLengths.name(),
+        output: TensorRole::Output.name(),
+        axis: "axis",
+    };
+
+    fn of(&self, tensor: TensorRole) -> &'static str {
+        match tensor {
+            TensorRole::Input => self.input,
+            TensorRole::SequenceLengths => self.lengths,
+            TensorRole::Output => self.output,
+        }
+    }
+}
+
+/// Why tensors cannot be described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoweringError {
+    /// The axis is not one of the input's dimensions.
+    Axis {
+        /// The axis given.
+        found: i64,
+        /// The input's dimensions.
+        rank: usize,
+    },
+    /// The lengths do not broadcast to the input's lanes.
+    Lengths {
+        /// Their shape.
+        found: Vec<i64>,
+        /// The input's shape with 1 at the axis.
+        required: Vec<i64>,
+    },
+    /// There are not as many strides as sizes.
+    Strides {
+        /// Whose.
+        tensor: TensorRole,
+        /// The strides given.
+        found: usize,
+        /// Its dimensions.
+        required: usize,
+    },
+    /// A size that is not possible.
+    Size {
+        /// Whose.
+        tensor: TensorRole,
+        /// Which dimension.
+        dimension: usize,
+        /// Its size.
+        found: i64,
+        /// What it must be.
+        required: String,
+    },
+    /// A stride that is not possible.
+    Stride {
+        /// Whose.
+        tensor: TensorRole,
+        /// Of which dimension.
+        dimension: usize,
+        /// The stride.
+        found: i64,
+        /// What it must be.
+        required: String,
+    },
+    /// Too many dimensions, which do not fold into those of a descriptor.
+    Fold {
+        /// The input's sizes.
+        shape: Vec<i64>,
+    },
+}
+
+impl LoweringError {
+    /// The message in the caller's words.
+    pub fn message(&self, names: &Names) -> String {
+        let Names { input, lengths, axis, .. } = *names;
+        match self {
+            Self::Axis { found, rank: 0 } => {
+                format!("{axis} is {found}, must be a dimension of {input}, which has none")
+            }
+            Self::Axis { found, rank } => {
+                let end = *rank as i64;
+                format!("{axis} is {found}, must be from {} to {}, of an {input} of {rank} dimensions", -end, end - 1)
+            }
+            Self::Lengths { found, required } => {
+                format!("{lengths} has shape {found:?}, must broadcast to {required:?}, {input}'s with 1 at {axis}")
+            }
+            Self::Strides { tensor, found, required } => {
+                format!("{} has {found} strides, must have {required}, one for each dimension", names.of(*tensor))
+            }
+            Self::Size { tensor, dimension, found, required } => {
+                format!("dimension {dimension} of {} is {found}, must be {required}", names.of(*tensor))
+            }
+            Self::Stride { tensor, dimension, found, required } => {
+                format!("stride {dimension} of {} is {found} bytes, must be {required}", names.of(*tensor))
+            }
+            Self::Fold { shape } => format!(
+                "{input} has shape {shape:?}, must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths"
+            ),
+        }
+    }
+}
+
+impl std::fmt::Display for LoweringError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message(&Names::DIRECTML))
+    }
+}
+
+impl std::error::Error for LoweringError {}

@@ -16,7 +16,7 @@
 //   - at most 2^32 - 1 elements per tensor (tensor.element_count), and offsets below 2^32 (tensor.total_size.max);
 //   - no two output coordinates share an element (output.overlap);
 //   - input and output either do not overlap or are the same elements (binding.overlap, binding.in_place). Entry points named
-//     *_in_place_* run in the second case, with `in` equal to `out`; the others run in the first;
+//     *_in_place_* are for the second case, with `in` equal to `out`; the others are for the first;
 //   - lengths do not overlap the output (binding.overlap);
 //   - pointers are aligned to the launch's `alignment`.
 // The kernels guarantee

@@ -166,7 +166,7 @@ __device__ __forceinline__ void copy_strips(const Strips& p) {
 }
 
 // Prefetches the lengths of a later strip, so that its thread block need not wait for memory. It looks ahead by about
-// as many strips as run at the same time: two on each of the 132 multiprocessors of an H200 (TUNING.md: STRIPS_AHEAD).
+// as many strips as are resident at the same time: two on each of the 132 multiprocessors of an H200 (TUNING.md: STRIPS_AHEAD).
 static constexpr u32 STRIPS_AHEAD = 264;
 
 __device__ __forceinline__ void prefetch_lengths(const Strips& p, u32 lanes) {

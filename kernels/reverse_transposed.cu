@@ -3,7 +3,7 @@
 //
 //   out[i][o] = in[source(o, L)][i] if `along_out` is the axis, in[o][source(i, L)] if `along_in` is, else in[o][i]
 //
-//   input: rows run along `along_in`  ->  tile in shared memory  ->  output: rows run along `along_out`
+//   input: rows are along `along_in`  ->  tile in shared memory  ->  output: rows are along `along_out`
 //
 // A thread block takes a tile of the two dimensions. It reads rows of the input and writes rows of the output. Either
 // dimension may be the axis, or neither. Where elements are reversed:

@@ -71,7 +71,7 @@ impl PlainWork {
     ///
     /// # Errors
     ///
-    /// [`BufferError::OutOfRange`] for a buffer of fewer bytes, or where there is none; an error of the driver.
+    /// [`BufferError::OutOfRange`] for a buffer of fewer bytes, or no buffer; an error of the driver.
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub fn new(
         kind: PlainKind,

@@ -75,7 +75,7 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         true => SHARED_IN_PLACE,
         false => u32::MAX,
     };
-    // Prefers one strip that is partly empty to two of which one is.
+    // Prefers one partly empty strip to two strips, one of them partly empty.
     let (strip, blocks, mut params) = cut(layout, shared, row, layout.row_bytes(row) * 2 - 1)?;
     params.unaligned = 1;
     let entry = match (layout.in_place, layout.width) {

@@ -90,9 +90,11 @@ Dispatchable 'rows'
     size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
   copying: 536871168 bytes must move
     reverse_elementwise_16: 16-byte stores, grid 65536 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_elementwise_8: 8-byte stores, grid 32768 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 8
     reverse_rows: 16-byte stores, grid 33024 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
   in place: at most 536871168 bytes must move
     reverse_elementwise_in_place_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_elementwise_in_place_8: 8-byte stores, grid 32768 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 8
     reverse_rows_in_place: 16-byte stores, grid 16512 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 2
 Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:

@@ -10,7 +10,7 @@ import statistics
 import sys
 
 import torch
-from dml_cuda import _library, explain
+from dml_cuda import explain, reverse_subsequences
 
 # Kind, shape, axis. Blocks have a length for each element of the dimensions before the axis, lanes one for each lane.
 ROWS = {
@@ -31,13 +31,6 @@ NAMES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
 def gather(x, lengths, dim: int, out):
     t = torch.arange(x.shape[dim], device=x.device).reshape([-1 if d == dim else 1 for d in range(x.dim())])
     out.copy_(x.gather(dim, torch.where(t < lengths, lengths - 1 - t, t).expand(x.shape)))
-
-
-def reverse(x, lengths, dim: int, out):
-    array = lambda of: _library.Array(of.data_ptr(), of.shape, [step * of.element_size() for step in of.stride()], of.element_size())
-    compiled = _library.reversal(x.get_device(), array(x), array(lengths), array(out), dim)
-    inputs = _library.Addresses(x.data_ptr(), lengths.data_ptr())
-    compiled.dispatch(inputs, 2, out.data_ptr(), torch.cuda.current_stream().cuda_stream)
 
 
 def timed(calls, rounds=7):
@@ -109,7 +102,7 @@ def main():
         expected = out.clone()
         sources = [s[0] if s[0].is_contiguous() else s[0].contiguous() for s in sets]
         of_copy = timed([lambda s=s, source=source: s[2].copy_(source) for s, source in zip(sets, sources)])
-        ours = timed([lambda s=s: reverse(s[0], s[1], dim, s[2]) for s in sets])
+        ours = timed([lambda s=s: reverse_subsequences(s[0], s[1], dim, out=s[2]) for s in sets])
         assert torch.equal(out, expected), name
         cells = [name, f"{size * 2e-6:.1f}", f"{ours:.2f}", f"{of_copy / ours:.2f}", f"{of_gather:.2f}", kernel(x, lengths, dim, out, width)]
         print("| " + " | ".join(cells) + " |", flush=True)

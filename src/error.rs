@@ -3,7 +3,7 @@
 
 use crate::desc::feature_level::{FeatureLevel, ParseFeatureLevelError};
 use crate::desc::TensorRole;
-use crate::lowering::LoweringError;
+use crate::lowering::lowering_error::LoweringError;
 use crate::validate::ValidationErrors;
 
 /// A call of the CUDA driver failed.

@@ -8,7 +8,7 @@ mod cache;
 mod foreign;
 mod lowered_reversal;
 mod lowered_sequence;
-mod lowering_error;
+pub(crate) mod lowering_error;
 mod range;
 
 use crate::desc::data_type::TensorDataType;

@@ -12,7 +12,6 @@ mod models;
 mod numbers;
 mod onnx;
 mod process;
-mod progress;
 mod repeated;
 pub mod report;
 mod run;

@@ -7,9 +7,6 @@ use super::models::{self, OnnxModel};
 use super::work::{Mode, Work};
 use crate::model::npy;
 
-/// Tells by the name of a case or of its model whether it is asked for. Others cost nothing: to count bytes takes long.
-pub type Wanted<'a> = &'a dyn Fn(&str) -> bool;
-
 /// Its model and its dispatchable have its name.
 pub struct Job {
     pub name: String,

@@ -55,5 +55,5 @@ pub fn windows_adapters() -> Option<String> {
 
 fn printed(command: &mut Command) -> Option<String> {
     let ended = process::run(command, Duration::from_secs(60)).ok().filter(|ended| ended.status.success())?;
-    Some(String::from_utf8_lossy(&ended.stdout).into_owned())
+    Some(ended.stdout)
 }

@@ -9,30 +9,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::job::{Job, Wanted};
+use super::job::Job;
 use super::process::{self, Ended};
-use super::run::Outcome;
-use crate::options::{Bench, Tier};
-
-/// What ran a case. Empty strings if unknown.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Device {
-    pub name: String,
-    pub driver: String,
-    pub clocks: String,
-    /// The id of a GPU for NVIDIA's tools.
-    pub pci: String,
-    /// How samples are taken.
-    pub timing: String,
-}
+use super::run::{Machine, Outcome};
+use crate::options::Bench;
 
 #[derive(Default)]
 pub struct Answer {
-    /// As it was found: [`Runner::describe`] tells more.
-    pub device: Device,
+    /// The device's name.
+    pub device: String,
     /// Nothing if the runner cannot be asked for this, which a note tells: that is no failure.
     pub outcome: Option<Outcome>,
     /// Dispatches of a sample.
@@ -43,15 +28,14 @@ pub struct Answer {
 }
 
 pub trait Runner {
-    /// Name and version.
-    fn tool(&self) -> String;
-
-    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job>;
+    /// The cases whose names hold a text.
+    fn jobs(&self, only: &str) -> Vec<Job>;
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String>;
 
-    /// All that is known of a device. It is asked once, after a case has run: an idle GPU lowers its clocks.
-    fn describe(&self, found: Device) -> Device;
+    /// Completes what is known of a machine and its device, and tells how samples are taken. Asked once, after a case has run: an idle GPU
+    /// lowers its clocks.
+    fn describe(&self, machine: &mut Machine) -> String;
 }
 
 /// The runner that is asked for, if it starts.

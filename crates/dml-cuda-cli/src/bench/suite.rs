@@ -10,7 +10,7 @@ use dml_cuda::{BufferTensorDesc, OperatorDesc};
 
 use super::cases::{self, Case};
 use super::checks;
-use super::job::{Job, Task, Wanted};
+use super::job::{Job, Task};
 use super::work::{Mode, Work, LARGE_BASELINE};
 use crate::options::Tier;
 use crate::out::say;
@@ -35,13 +35,14 @@ fn most_bytes(tier: Tier) -> u64 {
     }
 }
 
-pub fn is_wanted(case: &Case, wanted: Wanted) -> bool {
-    wanted(&case.file_name()) || wanted(&case.name)
+/// Whether a text is in the name of a case or of its model. Other cases cost nothing: to count bytes takes long.
+pub fn is_wanted(case: &Case, only: &str) -> bool {
+    case.file_name().contains(only) || case.name.contains(only)
 }
 
 /// The cases of a tier, baselines, then small models whose outputs are compared.
-pub fn jobs(tier: Tier, wanted: Wanted) -> Vec<Job> {
-    let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, wanted));
+pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
+    let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, only));
     let cases = cases.map(Job::of_case);
     let baselines = BASELINES.into_iter().filter(|&size| size <= most_bytes(tier)).flat_map(Job::baselines);
     let small = |(name, desc): (String, OperatorDesc), over_long| {
@@ -51,14 +52,14 @@ pub fn jobs(tier: Tier, wanted: Wanted) -> Vec<Job> {
     let checks = checks::checks().into_iter().map(|check| small(check, false));
     let over_long = checks::over_long().into_iter().map(|check| small(check, true));
     let others = baselines.chain(checks).chain(over_long);
-    cases.chain(others.filter(|job| wanted(&job.name) || wanted(&job.work.case))).collect()
+    cases.chain(others.filter(|job| job.name.contains(only) || job.work.case.contains(only))).collect()
 }
 
 /// Every case, of any size and at odd addresses too, for a cold L2.
-pub fn cold_jobs(wanted: Wanted) -> Vec<Job> {
-    let cases = cases::all().into_iter().filter(|case| is_wanted(case, wanted)).map(Job::of_case);
+pub fn cold_jobs(only: &str) -> Vec<Job> {
+    let cases = cases::all().into_iter().filter(|case| is_wanted(case, only)).map(Job::of_case);
     let cases = cases.map(|job| Job { task: Task::TimeCold, ..job });
-    let baselines = Job::baselines(LARGE_BASELINE).into_iter().filter(|job| wanted(&job.name));
+    let baselines = Job::baselines(LARGE_BASELINE).into_iter().filter(|job| job.name.contains(only));
     let mut jobs: Vec<Job> = cases.chain(baselines).collect();
     // Queued one by one, a launch alone would be timed with its way to the GPU.
     jobs.iter_mut().for_each(|job| job.work.dispatches = job.work.dispatches.max(10));
@@ -78,7 +79,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     }
     fs::create_dir_all(folder).map_err(failed)?;
     let mut written = BTreeSet::new();
-    for job in jobs(tier, &|_| true) {
+    for job in jobs(tier, "") {
         for (name, bytes) in job.files()? {
             if written.insert(name.clone()) {
                 fs::write(folder.join(&name), bytes).map_err(failed)?;
@@ -110,7 +111,7 @@ mod tests {
     fn an_older_record_has_the_cases_of_a_cold_run() {
         let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record/nvidia-h200/2026-11-22.json");
         let record = Run::read(Path::new(record)).expect("a run");
-        let cold = cold_jobs(&|_| true);
+        let cold = cold_jobs("");
         let is_missing = |work: &Work| {
             let same = |other: &Work| other.name() == work.name() && other.bytes == work.bytes;
             !cold.iter().any(|job| same(&job.work))

@@ -1,14 +1,16 @@
 //! `dml-cuda bench`: times cases, each in a process of its own, and writes the run case by case.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
+use indicatif::{ProgressBar, ProgressStyle};
+
 use super::job::{Job, Task};
 use super::machine;
-use super::progress::Progress;
-use super::run::{Machine, Outcome, Output, Run, Timed, SCHEMA};
-use super::runner::{self, Answer, Device};
+use super::run::{Outcome, Output, Run, Timed, SCHEMA};
+use super::runner::{self, Answer};
 use super::suite;
 use super::work::Work;
 use crate::options::Bench;
@@ -19,58 +21,69 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let mut file = RunFile::new(&options.output, options.overwrite)?;
     let mut runner = runner::start(options)?;
     let only = options.only.as_deref().unwrap_or_default();
-    let jobs = runner.jobs(options.tier, &|name| name.contains(only));
+    let jobs = runner.jobs(only);
     if jobs.is_empty() {
         return Err(format!("--only '{only}' is in the name of no case that this runner times"));
     }
-    let mut machine = machine::host();
-    machine.tool = runner.tool();
-    if options.runner.is_none() {
-        machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
-    }
     let suite = if options.cold_l2 { suite::id("cold") } else { suite::id_of(options.tier) };
-    let samples = options.samples;
+    let (machine, samples) = (machine::host(), options.samples);
     let mut run = Run { schema: SCHEMA, suite, machine, samples, planned: jobs.len(), ..Run::default() };
-    let progress = Progress::new(jobs.len());
+    let progress = progress(jobs.len());
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
-    let mut device = None;
+    let mut device: Option<String> = None;
     for job in &jobs {
-        progress.begins(&job.name);
-        let answer = runner.answer(job).and_then(|answer| {
-            let first = device.get_or_insert_with(|| answer.device.name.clone());
-            if *first != answer.device.name {
-                return Err(format!("it ran on {}, must run on {first} as the cases before it", answer.device.name));
+        progress.set_message(job.name.clone());
+        let answer = runner.answer(job).and_then(|answer| match &device {
+            Some(first) if *first != answer.device => {
+                Err(format!("it ran on {}, must run on {first} as the cases before it", answer.device))
             }
-            Ok(answer)
+            _ => Ok(answer),
         });
         match &answer {
-            Ok(answer) if run.machine.device.is_empty() => describe(&mut run, runner.describe(answer.device.clone())),
+            Ok(answer) if device.is_none() => {
+                device = Some(answer.device.clone());
+                answer.device.clone_into(&mut run.machine.device);
+                run.timing = runner.describe(&mut run.machine);
+                run.label = format!("{} on {}", run.machine.tool, run.machine.device);
+            }
             Ok(_) => {}
             Err(error) => {
                 let times = failures.entry(error.clone()).or_default();
                 *times += 1;
                 // The same error of several cases is printed once.
                 if *times == 1 {
-                    progress.warn(&format!("{}: {error}", job.name));
+                    progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
                 }
             }
         }
         add(&mut run, job, answer);
         file.write(&run)?;
-        progress.ends();
+        advance(&progress);
     }
-    progress.clear();
+    progress.finish_and_clear();
     for (error, times) in failures.iter().filter(|(_, times)| **times > 1) {
         complain!("WARNING: {} more cases failed in the same way: {error}", times - 1);
     }
     ended(&run, &file)
 }
 
-/// Puts the device into the run.
-fn describe(run: &mut Run, Device { name, driver, clocks, timing, .. }: Device) {
-    run.label = format!("{} on {name}", run.machine.tool);
-    run.timing = timing;
-    run.machine = Machine { device: name, driver, clocks, ..std::mem::take(&mut run.machine) };
+/// A bar on a terminal.
+fn progress(count: usize) -> ProgressBar {
+    let bar = ProgressBar::new(count as u64);
+    match ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Elsewhere a line tells each tenth.
+fn advance(bar: &ProgressBar) {
+    bar.inc(1);
+    let (done, count) = (bar.position(), bar.length().unwrap_or(1));
+    let is_new_tenth = done * 10 / count > (done - 1) * 10 / count;
+    if is_new_tenth && !std::io::stderr().is_terminal() {
+        complain!("{done} of {count} cases, {} s", bar.elapsed().as_secs());
+    }
 }
 
 /// Puts an answer into the run.
@@ -143,18 +156,12 @@ impl<'a> RunFile<'a> {
         if self.is_stdout() || !has_figures(run) {
             return Ok(());
         }
-        let failed = |error: String| format!("{}: {error}", self.path.display());
+        // What another process wrote there stays.
         let is_there = |text: &String| std::fs::read_to_string(self.path).is_ok_and(|there| there == *text);
-        let overwrite = match &self.written {
-            None => self.overwrite,
-            Some(written) if is_there(written) => true,
-            Some(_) => {
-                let why = "another process changed it, must be written by one bench at a time; it stays";
-                return Err(failed(why.to_owned()));
-            }
-        };
+        let overwrite = self.written.as_ref().map_or(self.overwrite, is_there);
         let text = run.to_json()?;
-        whole_file::write_result(self.path, text.as_bytes(), overwrite).map_err(failed)?;
+        whole_file::write_result(self.path, text.as_bytes(), overwrite)
+            .map_err(|error| format!("{}: {error}", self.path.display()))?;
         self.written = Some(text);
         Ok(())
     }

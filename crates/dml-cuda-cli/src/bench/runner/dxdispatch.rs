@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use super::transcript::{self, Transcript};
-use super::{Answer, Device, Runner};
-use crate::bench::job::{Job, Wanted};
+use super::{Answer, Runner};
+use crate::bench::job::Job;
+use crate::bench::run::Machine;
 use crate::bench::suite;
-use crate::options::{Bench, Tier};
+use crate::options::Bench;
 
 const TIMING: &str = "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
 
@@ -36,8 +37,7 @@ impl<'a> DxDispatch<'a> {
         let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
         let said = |option: &str| {
-            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked)?;
-            Ok::<_, String>(String::from_utf8_lossy(&ended.stdout).into_owned())
+            super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked).map(|ended| ended.stdout)
         };
         let (version, adapters) = (transcript::directml_version(&said("-S")?), said("-s")?);
         if let Some(adapter) = asked.adapter.as_ref().filter(|it| version.is_some() && it.contains(' ')) {
@@ -64,8 +64,7 @@ impl<'a> DxDispatch<'a> {
         let mut arguments = vec![format!("{}.json", job.name)];
         arguments.extend(options.iter().flat_map(|(option, value)| [(*option).to_owned(), value.to_string()]));
         let ended = super::run(&mut self.command(), folder, &arguments, self.asked)?;
-        let text = [&ended.stderr[..], b"\n", &ended.stdout].concat();
-        printed.read(&String::from_utf8_lossy(&text), &job.name);
+        printed.read(&format!("{}\n{}", ended.stderr, ended.stdout), &job.name);
         match &printed.failure {
             None if ended.status.success() => Ok(()),
             Some(cause) => Err(format!("{cause} ({})", ended.status)),
@@ -75,13 +74,9 @@ impl<'a> DxDispatch<'a> {
 }
 
 impl Runner for DxDispatch<'_> {
-    fn tool(&self) -> String {
-        self.tool.clone()
-    }
-
     /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
-    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job> {
-        suite::jobs(tier, wanted).into_iter().filter(|job| job.work.mode.is_directmls()).collect()
+    fn jobs(&self, only: &str) -> Vec<Job> {
+        suite::jobs(self.asked.tier, only).into_iter().filter(|job| job.work.mode.is_directmls()).collect()
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
@@ -96,14 +91,14 @@ impl Runner for DxDispatch<'_> {
                 self.run(folder.path(), job, &options, &mut printed)?;
             }
         }
-        let name = printed.device.take().ok_or("it printed no line \"Running on '…'\"")?;
-        let device = Device { name, ..Device::default() };
+        let device = printed.device.take().ok_or("it printed no line \"Running on '…'\"")?;
         let outcome = if job.is_output() { super::output(folder.path(), job)? } else { printed.outcome()? };
         Ok(Answer { device, outcome: Some(outcome), dispatches, ..Answer::default() })
     }
 
-    fn describe(&self, found: Device) -> Device {
-        let driver = transcript::driver(&self.adapters, &found.name).unwrap_or_default();
-        Device { driver, timing: TIMING.to_owned(), ..found }
+    fn describe(&self, machine: &mut Machine) -> String {
+        self.tool.clone_into(&mut machine.tool);
+        machine.driver = transcript::driver(&self.adapters, &machine.device).unwrap_or_default();
+        TIMING.to_owned()
     }
 }

@@ -1,34 +1,30 @@
-//! ONNX Runtime as a runner: a Python program that this program holds answers one JSON line for each case.
+//! ONNX Runtime as a runner: a Python program that this program holds answers each case with one JSON line.
 
-use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use super::{Answer, Device, Runner};
-use crate::bench::job::{Job, Task, Wanted};
-use crate::bench::process::MOST_BYTES;
-use crate::bench::run::Outcome;
-use crate::bench::{machine, onnx};
-use crate::options::{Bench, Tier};
+use super::{Answer, Runner};
+use crate::bench::job::{Job, Task};
+use crate::bench::run::{Machine, Outcome};
+use crate::bench::{machine, onnx, process};
+use crate::options::Bench;
 use crate::out::shown;
 
 pub struct OnnxRuntime<'a> {
     asked: &'a Bench,
     python: PathBuf,
     settings: Value,
+    /// With the Python program.
     folder: tempfile::TempDir,
     hello: Hello,
-    /// None after a case that failed.
-    worker: Option<Worker>,
 }
 
 /// What the worker says of itself.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Hello {
     /// ONNX Runtime's version, and that of the library.
     tool: String,
@@ -48,7 +44,7 @@ enum Said {
     Timed {
         dispatches: u32,
         samples: Vec<f64>,
-        notes: Vec<String>,
+        note: Option<String>,
     },
 }
 
@@ -74,30 +70,32 @@ impl<'a> OnnxRuntime<'a> {
         if python.components().count() > 1 {
             python = std::path::absolute(&python).map_err(|error| in_file(&python, error))?;
         }
-        let (worker, hello) = Worker::start(&python, folder.path(), &settings, asked.timeout)?;
-        Ok(Self { asked, python, settings, folder, hello, worker: Some(worker) })
+        let mut runner = Self { asked, python, settings, folder, hello: Hello::default() };
+        runner.hello = match runner.ask(None)? {
+            Said::Hello(hello) => hello,
+            Said::Failed(why) => return Err(why),
+            _ => return Err("the worker did not say what it is".to_owned()),
+        };
+        Ok(runner)
     }
 
-    /// Asks one line, of a new process if the last case failed.
-    fn ask(&mut self, question: &Value) -> Result<Said, String> {
-        let timeout = self.asked.timeout;
-        let mut worker = match self.worker.take() {
-            Some(worker) => worker,
-            None => Worker::start(&self.python, self.folder.path(), &self.settings, timeout)?.0,
-        };
-        let said = worker.ask(question, timeout)?;
-        self.worker = Some(worker).filter(|_| !matches!(said, Said::Failed(_)));
-        Ok(said)
+    /// What a process says to a question, or of itself.
+    fn ask(&self, question: Option<Value>) -> Result<Said, String> {
+        let mut command = Command::new(&self.python);
+        command.arg("worker.py").arg(self.settings.to_string()).args(question.map(|question| question.to_string()));
+        let timeout = Duration::from_secs(self.asked.timeout.into());
+        let ended = process::run(command.current_dir(self.folder.path()), timeout)?;
+        if ended.stdout.is_empty() {
+            return Err(format!("the process that ran it ended ({})", ended.status));
+        }
+        let unknown = |error| format!("the worker answered '{}': {error}", shown(&ended.stdout));
+        serde_json::from_str(&ended.stdout).map_err(unknown)
     }
 }
 
 impl Runner for OnnxRuntime<'_> {
-    fn tool(&self) -> String {
-        self.hello.tool.clone()
-    }
-
-    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job> {
-        onnx::jobs(tier, wanted)
+    fn jobs(&self, only: &str) -> Vec<Job> {
+        onnx::jobs(self.asked.tier, only)
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
@@ -106,104 +104,46 @@ impl Runner for OnnxRuntime<'_> {
         question["name"] = json!(job.name);
         question["type"] = json!(job.work.data_type);
         question["dispatches"] = json!(job.work.dispatches);
-        let device = Device { name: self.hello.provider.clone(), ..Device::default() };
-        let mut answer =
-            Answer { device, dispatches: 1, notes: vec![self.hello.versions.clone()], ..Answer::default() };
-        let note = |text: &String| format!("{}: {}", job.name, shown(text));
-        answer.outcome = match self.ask(&question) {
+        let (device, notes) = (self.hello.provider.clone(), vec![self.hello.versions.clone()]);
+        let mut answer = Answer { device, dispatches: 1, notes, ..Answer::default() };
+        let about = |why: String| format!("{}: {}", job.name, shown(&why));
+        answer.outcome = match self.ask(Some(question)) {
             Ok(Said::Hello(_)) => return Err("the worker answered a question that nobody asked".to_owned()),
             Ok(Said::Failed(why)) | Err(why) => {
                 if self.hello.provider != "DmlExecutionProvider" || !model.has_features() {
                     return Err(shown(&why));
                 }
-                let about = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
-                Some(Outcome::NotCompared(format!("{about}: {}", shown(&why))))
+                let known = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
+                Some(Outcome::NotCompared(format!("{known}: {}", shown(&why))))
             }
             Ok(Said::Refused(why)) => {
-                answer.notes.push(note(&why));
+                answer.notes.push(about(why));
                 None
             }
             Ok(Said::Output(digits)) => Some(Outcome::Bytes(digits)),
-            Ok(Said::Timed { dispatches, samples, notes }) => {
+            Ok(Said::Timed { dispatches, samples, note }) => {
                 answer.dispatches = dispatches;
-                answer.notes.extend(notes.iter().map(note));
+                answer.notes.extend(note.map(about));
                 Some(Outcome::Each(samples))
             }
         };
         Ok(answer)
     }
 
-    fn describe(&self, found: Device) -> Device {
+    fn describe(&self, machine: &mut Machine) -> String {
+        let Hello { tool, provider, in_device_memory, .. } = &self.hello;
+        tool.clone_into(&mut machine.tool);
         let id = self.settings["device_id"].to_string();
-        let provider = found.name.trim_end_matches("ExecutionProvider");
+        let provider = provider.trim_end_matches("ExecutionProvider");
         let nvidia = (provider == "CUDA").then(|| machine::nvidia(&id)).flatten();
-        let [name, driver, clocks] = nvidia.unwrap_or_else(|| {
+        [machine.device, machine.driver, machine.clocks] = nvidia.unwrap_or_else(|| {
             let of = || machine::windows_adapters().map(|adapters| format!(" of: {adapters}")).unwrap_or_default();
             let name = if provider == "CPU" { provider.to_owned() } else { format!("{provider} device {id}{}", of()) };
             [name, String::new(), String::new()]
         });
-        let memory = if self.hello.in_device_memory { "the device's" } else { "the host's" };
-        let timing = format!(
+        let memory = if *in_device_memory { "the device's" } else { "the host's" };
+        format!(
             "the host's clock around N runs of a session and a wait for the device, divided by N; tensors are in {memory} memory"
-        );
-        Device { name, driver, clocks, timing, ..found }
-    }
-}
-
-struct Worker {
-    child: Child,
-    input: ChildStdin,
-    lines: Receiver<Vec<u8>>,
-}
-
-impl Worker {
-    /// Starts the process and tells it the settings, to which it answers what it is.
-    fn start(python: &Path, folder: &Path, settings: &Value, timeout: u32) -> Result<(Self, Hello), String> {
-        let mut command = Command::new(python);
-        command.arg("worker.py").current_dir(folder);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|error| format!("{} cannot be started: {error}", python.display()))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("the worker has no streams".to_owned());
-        };
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            let mut output = BufReader::new(output);
-            loop {
-                let mut line = Vec::new();
-                let read = (&mut output).take(MOST_BYTES).read_until(b'\n', &mut line);
-                if !read.is_ok_and(|count| count > 0) || sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        let mut worker = Self { child, input, lines };
-        match worker.ask(settings, timeout)? {
-            Said::Hello(hello) => Ok((worker, hello)),
-            Said::Failed(why) => Err(why),
-            _ => Err("the worker did not say what it is".to_owned()),
-        }
-    }
-
-    fn ask(&mut self, question: &Value, timeout: u32) -> Result<Said, String> {
-        // A process that ended answers nothing, which is told below.
-        let _ = writeln!(self.input, "{question}").and_then(|()| self.input.flush());
-        match self.lines.recv_timeout(Duration::from_secs(timeout.into())) {
-            Ok(line) => serde_json::from_slice(&line)
-                .map_err(|error| format!("the worker answered '{}': {error}", shown(&String::from_utf8_lossy(&line)))),
-            Err(RecvTimeoutError::Timeout) => Err(format!("it took more than {timeout} s, the --timeout")),
-            Err(RecvTimeoutError::Disconnected) => {
-                let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-                Err(format!("the process that ran it ended ({status})"))
-            }
-        }
-    }
-}
-
-/// It waits for a question, or hangs.
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        )
     }
 }

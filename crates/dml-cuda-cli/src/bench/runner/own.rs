@@ -5,13 +5,13 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::{Answer, Device, Runner};
-use crate::bench::job::{Job, Task, Wanted};
-use crate::bench::run::Outcome;
+use super::{Answer, Runner};
+use crate::bench::job::{Job, Task};
+use crate::bench::run::{Machine, Outcome};
 use crate::bench::statistics::median;
 use crate::bench::work::Mode;
 use crate::bench::{kernel, machine, suite};
-use crate::options::{Bench, Tier};
+use crate::options::Bench;
 use crate::out::shown;
 
 /// An iteration on a CPU takes no longer than this, if a single dispatch does not.
@@ -24,6 +24,17 @@ pub struct Own<'a> {
     program: PathBuf,
     asked: &'a Bench,
     on_cpu: bool,
+    device: Device,
+}
+
+#[derive(Default, Deserialize)]
+struct Device {
+    name: String,
+    driver: String,
+    /// The id of a GPU for NVIDIA's tools.
+    pci: String,
+    /// How samples are taken.
+    timing: String,
 }
 
 /// A line of `--format json`.
@@ -56,19 +67,18 @@ impl<'a> Own<'a> {
         if on_cpu && asked.cold_l2 {
             return Err("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold".to_owned());
         }
-        let own = Self { program, asked, on_cpu };
+        let mut own = Self { program, asked, on_cpu, device: Device::default() };
         // A missing device is one error, not one for each case.
-        own.call(&std::env::temp_dir(), &["baseline", "fill", "4"].map(str::to_owned))?;
+        own.device = own.call(&std::env::temp_dir(), &["baseline", "fill", "4"].map(str::to_owned))?.device;
         Ok(own)
     }
 
     fn call(&self, folder: &Path, arguments: &[String]) -> Result<Printed, String> {
         let ended = super::run(&mut Command::new(&self.program), folder, arguments, self.asked)?;
         if ended.status.success() {
-            return read(&String::from_utf8_lossy(&ended.stdout));
+            return read(&ended.stdout);
         }
-        let said = String::from_utf8_lossy(&ended.stderr);
-        let error = said.lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
+        let error = ended.stderr.lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
         Err(format!("{} ({})", shown(error.unwrap_or("no error was printed")), ended.status))
     }
 
@@ -86,15 +96,11 @@ impl<'a> Own<'a> {
 }
 
 impl Runner for Own<'_> {
-    fn tool(&self) -> String {
-        format!("dml-cuda {}", env!("CARGO_PKG_VERSION"))
-    }
-
-    fn jobs(&self, tier: Tier, wanted: Wanted) -> Vec<Job> {
+    fn jobs(&self, only: &str) -> Vec<Job> {
         if self.asked.cold_l2 {
-            suite::cold_jobs(wanted)
+            suite::cold_jobs(only)
         } else {
-            suite::jobs(tier, wanted)
+            suite::jobs(self.asked.tier, only)
         }
     }
 
@@ -106,7 +112,7 @@ impl Runner for Own<'_> {
             self.call(folder.path(), &[&arguments[..], &repeated].concat())
         };
         if job.is_output() {
-            let device = once(1, 1)?.device;
+            let device = once(1, 1)?.device.name;
             let outcome = Some(super::output(folder.path(), job)?);
             return Ok(Answer { device, outcome, dispatches: 1, ..Answer::default() });
         }
@@ -121,19 +127,21 @@ impl Runner for Own<'_> {
         let Printed { device, mut samples, of_baseline } = once(iterations, dispatches)?;
         samples.drain(..samples.len().min(1));
         let baseline = of_baseline.get(1..).filter(|hot| !hot.is_empty()).map(median);
-        Ok(Answer { device, outcome: Some(Outcome::Each(samples)), dispatches, baseline, notes: Vec::new() })
+        let outcome = Some(Outcome::Each(samples));
+        Ok(Answer { device: device.name, outcome, dispatches, baseline, notes: Vec::new() })
     }
 
-    fn describe(&self, mut found: Device) -> Device {
-        let nvidia = if found.pci.is_empty() { None } else { machine::nvidia(&found.pci) };
-        if let Some([_, driver, clocks]) = nvidia {
-            found.driver = format!("{driver} ({})", found.driver);
-            found.clocks = clocks;
+    fn describe(&self, machine: &mut Machine) -> String {
+        machine.tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
+        machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
+        let Device { driver, pci, timing, .. } = &self.device;
+        driver.clone_into(&mut machine.driver);
+        let nvidia = if pci.is_empty() { None } else { machine::nvidia(pci) };
+        if let Some([_, installed, clocks]) = nvidia {
+            machine.driver = format!("{installed} ({driver})");
+            machine.clocks = clocks;
         }
-        if self.asked.cold_l2 {
-            kernel::TIMING.clone_into(&mut found.timing);
-        }
-        found
+        if self.asked.cold_l2 { kernel::TIMING } else { timing }.to_owned()
     }
 }
 

@@ -192,18 +192,15 @@ fn onnx_runtime_answers_case_by_case() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = r#"#!/bin/sh
 [ "$1" = worker.py ] && [ -f worker.py ] || exit 9
-read -r settings
-case "$settings" in *'"provider":"dml"'*) provider=Dml ;; *) provider=CPU ;; esac
-echo '{"hello":{"tool":"ONNX Runtime 9.9 '$provider'","provider":"'$provider'ExecutionProvider","versions":"Python 9","in_device_memory":false}}'
-while read -r case; do
-  case "$case" in
-  *reverse_sequence_6x9.*u8*) exit 3 ;;
-  *reverse_sequence_4x7x5.*) echo '{"failed":"the output is wrong: element [0, 0, 1]"}' ;;
-  *'"check":true'*) echo '{"output":"00ff"}' ;;
-  *'"optional":true'*) echo '{"refused":"no kernel"}' ;;
-  *) echo '{"timed":{"dispatches":3,"samples":[1.5,1.5,1.5,1.5,1.5,1.5,1.5],"notes":[]}}' ;;
-  esac
-done
+case "$2" in *'"provider":"dml"'*) provider=Dml ;; *) provider=CPU ;; esac
+case "$3" in
+'') echo '{"hello":{"tool":"ONNX Runtime 9.9 '$provider'","provider":"'$provider'ExecutionProvider","versions":"Python 9","in_device_memory":false}}' ;;
+*reverse_sequence_6x9.*u8*) exit 3 ;;
+*reverse_sequence_4x7x5.*) echo '{"failed":"the output is wrong: element [0, 0, 1]"}' ;;
+*'"check":true'*) echo '{"output":"00ff"}' ;;
+*'"optional":true'*) echo '{"refused":"no kernel"}' ;;
+*) echo '{"timed":{"dispatches":3,"samples":[1.5,1.5,1.5,1.5,1.5,1.5,1.5]}}' ;;
+esac
 "#;
     install(folder.path(), script);
     let bench = |to: &str, provider: &str| {

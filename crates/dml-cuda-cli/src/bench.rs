@@ -2,7 +2,6 @@
 
 pub mod baseline;
 mod cases;
-mod check;
 mod checks;
 mod compare;
 mod job;

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use dml_cuda::{Buffer, BufferBinding, Device};
+use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
+use super::baseline;
 use super::cases::Case;
 use super::repeated::{queued, sample, Result, Way};
 use super::suite::case_named;
-use super::{baseline, check};
 use crate::options::Repeated;
 use crate::run::events;
 use crate::run::samples::Samples;
@@ -48,30 +48,11 @@ fn samples(case: &Case, times: (u32, u32), device: &Device) -> Result<(Samples, 
     let lengths = case.lengths();
     let moved = case.floor_bytes(&lengths);
     let total = case.output().total_tensor_size_in_bytes;
-    // Fills have no inputs, and in place the inputs are the outputs. There is room for the misalignment.
-    let make = |wanted: bool| {
-        let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
-        let each = (0..sets).filter(|_| wanted).map(|_| device.create_buffer(total + 256));
-        each.collect::<std::result::Result<Vec<_>, _>>()
-    };
-    let (inputs, outputs) = (make(!case.is_fill())?, make(!case.in_place)?);
-    inputs.iter().try_for_each(write_random_bytes)?;
-    let length_buffer = if case.is_fill() { None } else { Some(device.create_buffer_from(&lengths)?) };
-
-    let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
-    let range =
-        |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
-    let to = if case.in_place { &inputs } else { &outputs };
-    let bind = |(n, output): (usize, &Buffer)| {
-        let lengths = length_buffer.as_ref().map(BufferBinding::whole);
-        let bound: Vec<BufferBinding> = inputs.get(n).map(range).into_iter().chain(lengths).collect();
-        operator.bind_at_elements(&bound, &range(output))
-    };
-    let tables = to.iter().enumerate().map(bind).collect::<std::result::Result<Vec<_>, _>>()?;
-
+    let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
+    let sets = (0..sets).map(|_| Bound::new(case, device, &lengths)).collect::<Result<Vec<_>>>()?;
     let stream = device.create_stream()?;
     let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
-    let all = || tables.iter().cycle().take(times.1 as usize);
+    let all = || sets.iter().map(|set| &set.table).cycle().take(times.1 as usize);
     let mut graph = device.record_graph(all())?;
     let mut dispatched = || {
         sample(times, || match way {
@@ -85,13 +66,66 @@ fn samples(case: &Case, times: (u32, u32), device: &Device) -> Result<(Samples, 
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     dispatched()?;
     let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
-    let baseline = baseline::of_case((&inputs, &outputs), plain, (way, &stream), times)?;
+    let inputs: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
+    let outputs: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
+    let (from, to) = if case.in_place { (&outputs, &inputs) } else { (&inputs, &outputs) };
+    let baseline = baseline::of_case((from, to), plain, (way, &stream), times)?;
     let timed = dispatched()?;
-    for (n, (table, output)) in tables.iter().zip(to).enumerate() {
-        let input = inputs.get(n).unwrap_or(output);
-        check::check(case, &lengths, input, output, || Ok(table.dispatch(&stream)?))?;
-    }
+    check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, &stream)?;
     Ok((timed, baseline))
+}
+
+/// A case's operator on buffers of its own, with random bytes.
+struct Bound {
+    /// Fills have none, and in place it is the output.
+    input: Option<Buffer>,
+    output: Buffer,
+    table: BindingTable,
+}
+
+impl Bound {
+    fn new(case: &Case, device: &Device, lengths: &[u32]) -> Result<Self> {
+        let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
+        let random = || {
+            // There is room for the misalignment.
+            let buffer = device.create_buffer(case.output().total_tensor_size_in_bytes + 256)?;
+            write_random_bytes(&buffer).map(|()| buffer)
+        };
+        let range =
+            |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
+        let output = random()?;
+        let input = (!case.is_fill() && !case.in_place).then(random).transpose()?;
+        let mut inputs = Vec::new();
+        if !case.is_fill() {
+            let lengths = device.create_buffer_from(lengths)?;
+            inputs = vec![range(input.as_ref().unwrap_or(&output)), BufferBinding::whole(&lengths)];
+        }
+        let table = operator.bind_at_elements(&inputs, &range(&output))?;
+        Ok(Self { input, output, table })
+    }
+}
+
+/// Dispatches once more, and compares every byte of the outputs with what a CPU makes of the same bytes.
+fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
+    on_cpu.table.dispatch(&on_cpu.output.device().create_stream()?)?;
+    for set in sets {
+        // What an earlier dispatch left there proves nothing.
+        write_random_bytes(&set.output)?;
+        set.table.dispatch(stream)?;
+        let size = set.output.size_in_bytes();
+        for at in (0..size).step_by(RANDOM_BYTES) {
+            let read = |buffer: &Buffer| {
+                let mut bytes = vec![0; (size - at).min(RANDOM_BYTES as u64) as usize];
+                buffer.read(at, &mut bytes).map(|()| bytes)
+            };
+            let (found, required) = (read(&set.output)?, read(&on_cpu.output)?);
+            if let Some((n, (found, required))) = found.iter().zip(&required).enumerate().find(|(_, (a, b))| a != b) {
+                let at = at + n as u64;
+                return Err(format!("byte {at} of the output is {found:#04x}, must be {required:#04x}").into());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn write_random_bytes(buffer: &Buffer) -> Result<()> {
@@ -106,4 +140,22 @@ fn write_random_bytes(buffer: &Buffer) -> Result<()> {
         buffer.write(at, &random[..(size - at).min(RANDOM_BYTES as u64) as usize])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_result_is_checked() {
+        for name in ["small_fill_of_64_bytes.f32.fill", "small_16x256.f16.copy", "small_16x256.u8.in_place"] {
+            let case =
+                crate::bench::cases::all().into_iter().find(|case| case.file_name().ends_with(name)).expect(name);
+            let bound = |lengths: &[u32]| Bound::new(&case, &Device::cpu(), lengths).expect(name);
+            let (lengths, stream) = (case.lengths(), Device::cpu().create_stream().expect("a stream"));
+            let shorter: Vec<u32> = lengths.iter().map(|length| length / 2).collect();
+            let is_right = |on_cpu: &[u32]| check(&[bound(&lengths)], &bound(on_cpu), &stream).is_ok();
+            assert_eq!((is_right(&lengths), is_right(&shorter)), (true, case.is_fill()), "{name}");
+        }
+    }
 }

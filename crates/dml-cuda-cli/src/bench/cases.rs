@@ -12,8 +12,6 @@ pub struct Case {
     pub name: String,
     pub desc: OperatorDesc,
     pub in_place: bool,
-    /// Of a reversal.
-    shape: Option<Shape>,
     /// Bytes that a fill must move.
     fill_bytes: u64,
     /// Bytes that the big tensors begin past a multiple of 256.
@@ -23,17 +21,22 @@ pub struct Case {
 impl Case {
     /// One for each element of the SequenceLengthsTensor: random, from 0 to the axis size. Computed anew by each call.
     pub fn lengths(&self) -> Vec<u32> {
-        self.shape.as_ref().map(Shape::random_lengths).unwrap_or_default()
+        let OperatorDesc::ReverseSubsequences(desc) = &self.desc else { return Vec::new() };
+        let sizes = &desc.input_tensor.sizes;
+        let axis = u64::from(sizes[desc.axis as usize]);
+        let count = desc.sequence_lengths_tensor.total_tensor_size_in_bytes / 4;
+        if count == 1 {
+            return vec![(axis * 3 / 4) as u32]; // one draw says nothing
+        }
+        let mut state = u64::from(sizes[0]) << 32 | axis;
+        (0..count).map(|_| (random(&mut state) % (axis + 1)) as u32).collect()
     }
 
     /// The bytes that must move with those lengths, in 32-byte sectors.
     pub fn floor_bytes(&self, lengths: &[u32]) -> u64 {
-        let Some(shape) = &self.shape else { return self.fill_bytes };
-        let elements = match self.in_place {
-            true => touched(shape, self.output().data_type, lengths),
-            false => self.output().total_tensor_size_in_bytes,
-        };
-        lengths.len() as u64 * 4 + 2 * elements
+        let OperatorDesc::ReverseSubsequences(desc) = &self.desc else { return self.fill_bytes };
+        let all = desc.output_tensor.total_tensor_size_in_bytes;
+        lengths.len() as u64 * 4 + 2 * if self.in_place { touched(desc, lengths) } else { all }
     }
 
     pub fn is_fill(&self) -> bool {
@@ -99,84 +102,58 @@ fn fill(name: &str, output_tensor: BufferTensorDesc) -> Case {
     let count: u64 = output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
     let fill_bytes = count * width(value_data_type);
     let desc = FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta };
-    Case { name: name.to_owned(), desc: desc.into(), in_place: false, shape: None, fill_bytes, misaligned: 0 }
+    Case { name: name.to_owned(), desc: desc.into(), in_place: false, fill_bytes, misaligned: 0 }
 }
 
 fn width(data_type: TensorDataType) -> u64 {
     u64::from(data_type.size_in_bits() / 8)
 }
 
-/// A reversal along `axis`, with a length for each coordinate of the dimensions named in `each`.
-#[derive(Clone)]
-struct Shape {
-    sizes: Vec<u32>,
-    axis: usize,
-    each: Vec<usize>,
-}
+/// The sizes of a reversal, its axis, and the dimensions each of whose coordinates has lengths of its own.
+struct Shape(Vec<u32>, usize, Vec<usize>);
 
-impl Shape {
-    /// [before, axis, behind], with a length for each (before, behind), or each before only.
-    fn lanes(before: u32, axis: u32, behind: u32, length_behind: bool) -> Self {
-        let each = if length_behind { vec![0, 2] } else { vec![0] };
-        Self { sizes: vec![before, axis, behind], axis: 1, each }
-    }
-
-    /// Strides of the SequenceLengthsTensor, 0 where a dimension shares its lengths, and how many there are.
-    fn lengths(&self) -> (Vec<u32>, u32) {
-        let mut strides = vec![0; self.sizes.len()];
-        let mut count = 1;
-        for &d in self.each.iter().rev() {
-            strides[d] = count;
-            count *= self.sizes[d];
-        }
-        (strides, count)
-    }
-
-    fn random_lengths(&self) -> Vec<u32> {
-        let axis = u64::from(self.sizes[self.axis]);
-        let (_, count) = self.lengths();
-        if count == 1 {
-            return vec![(axis * 3 / 4) as u32]; // one draw says nothing
-        }
-        let mut state = u64::from(self.sizes[0]) << 32 | axis;
-        (0..count).map(|_| (random(&mut state) % (axis + 1)) as u32).collect()
-    }
+/// [before, axis, behind], with a length for each (before, behind), or each before only.
+fn lanes(before: u32, axis: u32, behind: u32, length_behind: bool) -> Shape {
+    Shape(vec![before, axis, behind], 1, if length_behind { vec![0, 2] } else { vec![0] })
 }
 
 fn reverse(name: &str, data_type: TensorDataType, shape: &Shape, in_place: bool, misaligned: u64) -> Case {
-    let tensor = BufferTensorDesc::packed(data_type, &shape.sizes);
-    let (strides, count) = shape.lengths();
-    let mut one = shape.sizes.clone();
-    one[shape.axis] = 1;
+    let Shape(sizes, axis, each) = shape;
+    let tensor = BufferTensorDesc::packed(data_type, sizes);
+    // Strides are 0 where a dimension shares its lengths.
+    let (mut strides, mut count) = (vec![0; sizes.len()], 1);
+    for &d in each.iter().rev() {
+        strides[d] = count;
+        count *= sizes[d];
+    }
+    let mut one = sizes.clone();
+    one[*axis] = 1;
     let mut sequence_lengths_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &one, &strides);
     sequence_lengths_tensor.total_tensor_size_in_bytes = u64::from(count) * 4;
-    let desc = ReverseSubsequencesDesc {
-        input_tensor: tensor.clone(),
-        sequence_lengths_tensor,
-        output_tensor: tensor,
-        axis: shape.axis as u32,
-    };
-    Case { name: name.to_owned(), desc: desc.into(), in_place, shape: Some(shape.clone()), fill_bytes: 0, misaligned }
+    let (input_tensor, output_tensor) = (tensor.clone(), tensor);
+    let desc = ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis: *axis as u32 };
+    Case { name: name.to_owned(), desc: desc.into(), in_place, fill_bytes: 0, misaligned }
 }
 
 /// Bytes of the sectors that hold an element below its lane's length and not in its middle.
-fn touched(shape: &Shape, data_type: TensorDataType, lengths: &[u32]) -> u64 {
-    let width = width(data_type);
-    let axis = u64::from(shape.sizes[shape.axis]);
-    let behind: u64 = shape.sizes[shape.axis + 1..].iter().map(|&size| u64::from(size)).product();
+fn touched(desc: &ReverseSubsequencesDesc, lengths: &[u32]) -> u64 {
+    let sizes: Vec<u64> = desc.input_tensor.sizes.iter().map(|&size| size.into()).collect();
+    let (width, at) = (width(desc.input_tensor.data_type), desc.axis as usize);
+    let (axis, before) = (sizes[at], sizes[..at].iter().product::<u64>());
+    let (behind, last) = (sizes[at + 1..].iter().product::<u64>(), sizes.len() - 1);
+    let strides = desc.sequence_lengths_tensor.strides.as_deref().unwrap_or_default();
+    let has_lengths = |d: usize| strides[d] > 0;
     let sectors = |begin: u64, end: u64| if end > begin { end.div_ceil(SECTOR) - begin / SECTOR } else { 0 };
     let moved = |length: u32| if length < 2 { 0 } else { u64::from(length) };
-    let last = shape.sizes.len() - 1;
-    let sum: u64 = if shape.each.iter().all(|&d| d < shape.axis) || behind == 1 {
+    let sum: u64 = if !(at..=last).any(has_lengths) || behind == 1 {
         // A lane, or all that lies behind the axis, is one run of bytes; as many with one length as share it.
-        let before: u64 = shape.sizes[..shape.axis].iter().map(|&size| u64::from(size)).product();
         let shared = before / lengths.len() as u64;
         let run = |n: u64| {
             let begin = n * axis * behind * width;
             sectors(begin, begin + moved(lengths[(n / shared) as usize]) * behind * width)
         };
         (0..before).map(run).sum()
-    } else if shape.each.contains(&last) && !(behind * width).is_multiple_of(SECTOR) {
+    } else if has_lengths(last) && !(behind * width).is_multiple_of(SECTOR) {
         // Side by side, in rows that are no whole sectors: sector by sector.
         let (mut sum, mut last) = (0, u64::MAX);
         for (n, lengths) in lengths.chunks(behind as usize).enumerate() {
@@ -190,15 +167,16 @@ fn touched(shape: &Shape, data_type: TensorDataType, lengths: &[u32]) -> u64 {
             }
         }
         sum
-    } else if shape.each.contains(&last) {
+    } else if has_lengths(last) {
         // Side by side: a sector of a row is moved where any of its lanes is that long.
-        let group = (SECTOR / width).min(behind) as usize;
-        lengths.chunks(group).map(|lengths| lengths.iter().map(|&length| moved(length)).max().unwrap_or(0)).sum()
+        lengths
+            .chunks((SECTOR / width) as usize)
+            .map(|lengths| lengths.iter().map(|&length| moved(length)).max().unwrap_or(0))
+            .sum()
     } else {
         // Blocks of whole sectors, as many with one length as share it.
-        let elements: u64 = shape.sizes.iter().map(|&size| u64::from(size)).product();
-        let shared = elements / axis / lengths.len() as u64;
-        assert!((u64::from(shape.sizes[last]) * width).is_multiple_of(SECTOR), "rows of whole sectors");
+        let shared = before * behind / lengths.len() as u64;
+        assert!((sizes[last] * width).is_multiple_of(SECTOR), "rows of whole sectors");
         lengths.iter().map(|&length| moved(length)).sum::<u64>() * shared * width / SECTOR
     };
     sum * SECTOR
@@ -250,30 +228,29 @@ pub fn all() -> Vec<Case> {
     };
     for data_type in WIDTHS {
         let w = width(data_type) as u32;
-        let shape = Shape::lanes;
-        both("inner [16384, 8192]", data_type, &shape(16384, 8192, 1, true), 0);
-        both("block [64, 2048, 1024]", data_type, &shape(64, 2048, 1024, false), 0);
-        both("lanes [64, 512, 4096]", data_type, &shape(64, 512, 4096, true), 0);
-        both("tokens [256, 4096]", data_type, &shape(256, 4096, 1, true), 0);
+        both("inner [16384, 8192]", data_type, &lanes(16384, 8192, 1, true), 0);
+        both("block [64, 2048, 1024]", data_type, &lanes(64, 2048, 1024, false), 0);
+        both("lanes [64, 512, 4096]", data_type, &lanes(64, 512, 4096, true), 0);
+        both("tokens [256, 4096]", data_type, &lanes(256, 4096, 1, true), 0);
         for axis in [7, 31, 100, 1000, 4097] {
-            both(&format!("inner odd [*, {axis}]"), data_type, &shape((1 << 26) / w / axis, axis, 1, true), 0);
+            both(&format!("inner odd [*, {axis}]"), data_type, &lanes((1 << 26) / w / axis, axis, 1, true), 0);
         }
         for behind in [3, 5, 33] {
             let before = (1 << 26) / w / 512 / behind;
-            both(&format!("block odd [*, 512, {behind}]"), data_type, &shape(before, 512, behind, false), 0);
+            both(&format!("block odd [*, 512, {behind}]"), data_type, &lanes(before, 512, behind, false), 0);
         }
-        both("inner misaligned [8192, 8192]", data_type, &shape(8192, 8192, 1, true), u64::from(w));
-        both("block misaligned [64, 1024, 1024]", data_type, &shape(64, 1024, 1024, false), u64::from(w));
-        both("one lane of 2^28", data_type, &shape(1, 1 << 28, 1, true), 0);
+        both("inner misaligned [8192, 8192]", data_type, &lanes(8192, 8192, 1, true), u64::from(w));
+        both("block misaligned [64, 1024, 1024]", data_type, &lanes(64, 1024, 1024, false), u64::from(w));
+        both("one lane of 2^28", data_type, &lanes(1, 1 << 28, 1, true), 0);
         // {before, lower, between, upper, after}, batch and sequence either way round.
-        let batch_first = Shape { sizes: vec![2, 32, 2, 1024, 1024], axis: 3, each: vec![1] };
+        let batch_first = Shape(vec![2, 32, 2, 1024, 1024], 3, vec![1]);
         both("rank 5 [2, batch 32, 2, axis 1024, 1024]", data_type, &batch_first, 0);
-        let batch_last = Shape { sizes: vec![2, 1024, 2, 32, 1024], axis: 1, each: vec![3] };
+        let batch_last = Shape(vec![2, 1024, 2, 32, 1024], 1, vec![3]);
         both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &batch_last, 0);
         // Off the beaten track: each length of its own in odd rows, lanes and blocks beyond shared memory.
         let mut large = |name: &str, axis: u32, behind: u32, length_behind| {
             let before = (1u32 << 26) / w / axis / behind;
-            both(&format!("{name} [*, {axis}, {behind}]"), data_type, &shape(before, axis, behind, length_behind), 0);
+            both(&format!("{name} [*, {axis}, {behind}]"), data_type, &lanes(before, axis, behind, length_behind), 0);
         };
         large("lanes odd", 512, 3, true);
         large("lanes odd", 512, 33, true);
@@ -282,26 +259,26 @@ pub fn all() -> Vec<Case> {
         large("block long", 16384, 3, false);
         large("block long", 16384, 33, false);
         large("block long", 2048, 257, false);
-        both("2^26 lanes of 4", data_type, &shape(1 << 26, 4, 1, true), 0);
-        both("small [16, 256]", data_type, &shape(16, 256, 1, true), 0);
-        both("lanes of 31 [1024, 31]", data_type, &shape(1024, 31, 1, true), 0);
-        both("lanes of 100 [1024, 100]", data_type, &shape(1024, 100, 1, true), 0);
-        both("lanes of 100 [8192, 100]", data_type, &shape(8192, 100, 1, true), 0);
+        both("2^26 lanes of 4", data_type, &lanes(1 << 26, 4, 1, true), 0);
+        both("small [16, 256]", data_type, &lanes(16, 256, 1, true), 0);
+        both("lanes of 31 [1024, 31]", data_type, &lanes(1024, 31, 1, true), 0);
+        both("lanes of 100 [1024, 100]", data_type, &lanes(1024, 100, 1, true), 0);
+        both("lanes of 100 [8192, 100]", data_type, &lanes(8192, 100, 1, true), 0);
         // Of a size that models hand over: batch, sequence, features.
-        both("model block [8, 512, 768]", data_type, &shape(8, 512, 768, false), 0);
-        both("model lanes [8, 512, 768]", data_type, &shape(8, 512, 768, true), 0);
-        both("blocks of 5 [64, 512, 5]", data_type, &shape(64, 512, 5, false), 0);
+        both("model block [8, 512, 768]", data_type, &lanes(8, 512, 768, false), 0);
+        both("model lanes [8, 512, 768]", data_type, &lanes(8, 512, 768, true), 0);
+        both("blocks of 5 [64, 512, 5]", data_type, &lanes(64, 512, 5, false), 0);
     }
     // The memory of one tensor has the axis innermost, the other's does not.
     for data_type in WIDTHS {
         for (name, each) in [("block", false), ("lanes", true)] {
             for side in ["input", "output"] {
                 let before = (1u32 << 26) / width(data_type) as u32 / 512 / 1024;
-                let shape = Shape::lanes(before, 512, 1024, each);
+                let shape = lanes(before, 512, 1024, each);
                 let mut case = reverse(&format!("transposed {side}, {name}"), data_type, &shape, false, 0);
                 if let OperatorDesc::ReverseSubsequences(desc) = &mut case.desc {
                     let tensor = if side == "input" { &mut desc.input_tensor } else { &mut desc.output_tensor };
-                    *tensor = BufferTensorDesc::strided(data_type, &shape.sizes, &[512 * 1024, 1, 512]);
+                    *tensor = BufferTensorDesc::strided(data_type, &shape.0, &[512 * 1024, 1, 512]);
                 }
                 cases.push(case);
             }
@@ -315,21 +292,21 @@ pub fn onnx() -> Vec<Case> {
     let mut cases = Vec::new();
     for data_type in WIDTHS {
         for (time, batch, features) in [(512, 8, 768), (2048, 64, 1024)] {
-            let shape = Shape { sizes: vec![time, batch, features], axis: 0, each: vec![1] };
+            let shape = Shape(vec![time, batch, features], 0, vec![1]);
             let name = format!("time first [{time}, {batch}, {features}]");
             cases.push(reverse(&name, data_type, &shape, false, 0));
         }
     }
     let float = TensorDataType::Float32;
-    cases.push(reverse("tokens [256, 4096, 1]", float, &Shape::lanes(256, 4096, 1, true), false, 0));
+    cases.push(reverse("tokens [256, 4096, 1]", float, &lanes(256, 4096, 1, true), false, 0));
     // ONNX Runtime's DirectML provider is right for one feature only.
     for data_type in WIDTHS {
         for (batch, time) in [(8, 512 * 768), (64, 2048 * 512)] {
             let name = format!("one feature [{batch}, {time}, 1]");
-            cases.push(reverse(&name, data_type, &Shape::lanes(batch, time, 1, true), false, 0));
+            cases.push(reverse(&name, data_type, &lanes(batch, time, 1, true), false, 0));
         }
     }
-    let rank_2 = Shape { sizes: vec![4096, 256], axis: 0, each: vec![1] };
+    let rank_2 = Shape(vec![4096, 256], 0, vec![1]);
     cases.push(reverse("time first [4096, 256]", float, &rank_2, false, 0));
     use TensorDataType::{Float64, Int16, Int32, Int64};
     let small = [Int16, Int32, Int64, Float64].map(|data_type| ("small fill of 65536 bytes", data_type, 1 << 16));

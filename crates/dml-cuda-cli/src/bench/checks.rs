@@ -1,15 +1,13 @@
 //! Small work whose outputs are compared: every type of a fill, every width of a reversal, both types of lengths.
 
-use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
-};
+use dml_cuda::{BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
 
 use super::cases::{FILL_TYPES, WIDTHS};
+use super::job::{Job, Task};
 
-/// What DirectML computes, too. Its lengths fit.
-pub fn checks() -> Vec<(String, OperatorDesc)> {
+pub fn jobs() -> Vec<Job> {
     use TensorDataType as T;
-    let mut checks = Vec::new();
+    let mut jobs = Vec::new();
     for data_type in FILL_TYPES {
         let (value_start, value_delta) = match data_type {
             T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
@@ -19,30 +17,23 @@ pub fn checks() -> Vec<(String, OperatorDesc)> {
         };
         let output_tensor = BufferTensorDesc::packed(data_type, &[4, 3, 5]);
         let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
-        checks.push((format!("check.fill.{}", data_type.name().to_ascii_lowercase()), desc.into()));
+        let name = format!("check.fill.{}", data_type.name().to_ascii_lowercase());
+        jobs.push(Job::of_output(name, String::new(), Task::Output { desc: desc.into(), over_long: false }));
     }
     for data_type in WIDTHS {
         for length_type in [T::UInt32, T::UInt64] {
             for shape in [[6, 9, 1], [4, 7, 5]] {
-                checks.push(reversal("check", data_type, length_type, shape));
+                jobs.push(reversal(data_type, length_type, shape, false));
             }
         }
     }
-    checks
-}
-
-/// Lengths above the axis size. DirectML does not clamp them as its page says.
-pub fn over_long() -> Vec<(String, OperatorDesc)> {
-    WIDTHS.map(|data_type| reversal("over_long", data_type, TensorDataType::UInt32, [4, 7, 5])).into()
+    // Lengths above the axis size. DirectML does not clamp them as its page says.
+    jobs.extend(WIDTHS.map(|data_type| reversal(data_type, T::UInt32, [4, 7, 5], true)));
+    jobs
 }
 
 /// Along the middle axis.
-fn reversal(
-    begin: &str,
-    data_type: TensorDataType,
-    length_type: TensorDataType,
-    shape: [u32; 3],
-) -> (String, OperatorDesc) {
+fn reversal(data_type: TensorDataType, length_type: TensorDataType, shape: [u32; 3], over_long: bool) -> Job {
     let tensor = BufferTensorDesc::packed(data_type, &shape);
     let [before, axis, behind] = shape;
     let desc = ReverseSubsequencesDesc {
@@ -52,7 +43,9 @@ fn reversal(
         axis: 1,
     };
     let types = [data_type, length_type].map(|data_type| data_type.name().to_ascii_lowercase()).join(".");
-    (format!("{begin}.reverse_{before}x{axis}x{behind}.{types}"), desc.into())
+    let begin = if over_long { "over_long" } else { "check" };
+    let name = format!("{begin}.reverse_{before}x{axis}x{behind}.{types}");
+    Job::of_output(name, String::new(), Task::Output { desc: desc.into(), over_long })
 }
 
 /// The length of lane n: n itself, which may be over long; or from both ends in turn 0, the axis size, 1, one less than that, and so on.

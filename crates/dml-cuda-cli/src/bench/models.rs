@@ -91,8 +91,6 @@ pub struct OnnxModel {
     pub opset: u32,
     #[serde(flatten)]
     pub node: Node,
-    /// Some providers have no kernel for it, which is no failure.
-    pub optional: bool,
     /// The output is compared, and not timed.
     pub check: bool,
 }

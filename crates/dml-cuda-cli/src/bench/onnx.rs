@@ -7,7 +7,6 @@ use super::cases::{self, short_name, Case, WIDTHS};
 use super::job::{Job, Task};
 use super::models::{Node, OnnxModel};
 use super::suite::{belongs, is_wanted};
-use super::work::{Mode, Work};
 use crate::options::Tier;
 
 /// The first opsets of the operators.
@@ -46,7 +45,7 @@ fn job(case: Case) -> Option<Job> {
         }
         desc => (RANGE, range(desc.output_tensor())?),
     };
-    let model = OnnxModel { opset, node, optional: case.data_type() == "f64", check: false };
+    let model = OnnxModel { opset, node, check: false };
     let Job { name, work, .. } = Job::of_case(case);
     Some(Job { name, work, task: Task::Onnx(model) })
 }
@@ -79,7 +78,7 @@ fn checks() -> Vec<Job> {
             let node = Node::ReverseSequence { shape: shape.to_vec(), batch_axis: 1 - time_axis, time_axis };
             let sizes: Vec<String> = shape.iter().map(u32::to_string).collect();
             let name = format!("reverse_sequence_{}.time_{time_axis}", sizes.join("x"));
-            checks.extend(check(&name, data_type, shape, &node, REVERSE_SEQUENCE));
+            checks.extend(check(&name, data_type, &node, REVERSE_SEQUENCE));
         }
     }
     for data_type in [T::Int16, T::Int32, T::Int64, T::Float32, T::Float64] {
@@ -87,22 +86,18 @@ fn checks() -> Vec<Job> {
             T::Float32 | T::Float64 => [-3.75, 11.25, 0.25].map(|value| Number::from_f64(value).unwrap_or(0.into())),
             _ => [100, -80, -3].map(Number::from),
         };
-        checks.extend(check("range", data_type, &[60], &Node::Range { start, limit, delta, count: 60 }, RANGE));
+        checks.extend(check("range", data_type, &Node::Range { start, limit, delta, count: 60 }, RANGE));
     }
     checks
 }
 
 /// In the oldest opset, and FLOAT32 in the newest.
-fn check(name: &str, data_type: T, shape: &[u32], node: &Node, oldest: u32) -> Vec<Job> {
+fn check(name: &str, data_type: T, node: &Node, oldest: u32) -> Vec<Job> {
     let opsets = [Some(oldest), (data_type == T::Float32).then_some(NEWEST)];
     let of = |opset| {
         let name = format!("check.onnx.{name}.{}.opset_{opset}", short_name(data_type));
-        let mode = if matches!(node, Node::Range { .. }) { Mode::Fill } else { Mode::Copy };
-        let bytes = BufferTensorDesc::packed(data_type, shape).total_tensor_size_in_bytes;
-        let data_type = short_name(data_type);
-        let optional = data_type == "f64";
-        let work = Work { case: name.clone(), data_type, mode, bytes, dispatches: 1 };
-        Job { name, work, task: Task::Onnx(OnnxModel { opset, node: node.clone(), optional, check: true }) }
+        let model = OnnxModel { opset, node: node.clone(), check: true };
+        Job::of_output(name, short_name(data_type), Task::Onnx(model))
     };
     opsets.into_iter().flatten().map(of).collect()
 }

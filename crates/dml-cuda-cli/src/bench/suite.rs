@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use dml_cuda::{BufferTensorDesc, OperatorDesc};
 
 use super::cases::{self, Case};
 use super::checks;
 use super::job::{Job, Task};
-use super::work::{Mode, Work, LARGE_BASELINE};
+use super::work::LARGE_BASELINE;
 use crate::options::Tier;
 use crate::out::say;
 
@@ -24,7 +23,7 @@ pub fn id(name: &str) -> String {
 }
 
 pub fn id_of(tier: Tier) -> String {
-    id(tier.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    id(&format!("{tier:?}").to_lowercase())
 }
 
 fn most_bytes(tier: Tier) -> u64 {
@@ -45,13 +44,7 @@ pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, only));
     let cases = cases.map(Job::of_case);
     let baselines = BASELINES.into_iter().filter(|&size| size <= most_bytes(tier)).flat_map(Job::baselines);
-    let small = |(name, desc): (String, OperatorDesc), over_long| {
-        let work = Work { case: name.clone(), data_type: String::new(), mode: Mode::Copy, bytes: 1, dispatches: 1 };
-        Job { name, work, task: Task::Output { desc, over_long } }
-    };
-    let checks = checks::checks().into_iter().map(|check| small(check, false));
-    let over_long = checks::over_long().into_iter().map(|check| small(check, true));
-    let others = baselines.chain(checks).chain(over_long);
+    let others = baselines.chain(checks::jobs());
     cases.chain(others.filter(|job| job.name.contains(only) || job.work.case.contains(only))).collect()
 }
 
@@ -105,6 +98,7 @@ pub fn belongs(case: &Case, tier: Tier) -> bool {
 mod tests {
     use super::*;
     use crate::bench::run::Run;
+    use crate::bench::work::Work;
 
     /// Runs with a cold L2 are compared with what an older bench recorded.
     #[test]

@@ -158,7 +158,8 @@ def run_case(case, settings):
         session, values = make_session(model, settings), values_of(inputs, output, settings)
     except Exception as error:
         why = reason(error)
-        if case["optional"] or why.startswith(NEWER):
+        # Not all providers have a kernel for FLOAT64.
+        if case["type"] == "f64" or why.startswith(NEWER):
             return {"refused": why}
         raise
     binding = session.io_binding()

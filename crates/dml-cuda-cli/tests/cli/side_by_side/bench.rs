@@ -198,7 +198,7 @@ case "$3" in
 *reverse_sequence_6x9.*u8*) exit 3 ;;
 *reverse_sequence_4x7x5.*) echo '{"failed":"the output is wrong: element [0, 0, 1]"}' ;;
 *'"check":true'*) echo '{"output":"00ff"}' ;;
-*'"optional":true'*) echo '{"refused":"no kernel"}' ;;
+*'"type":"f64"'*) echo '{"refused":"no kernel"}' ;;
 *) echo '{"timed":{"dispatches":3,"samples":[1.5,1.5,1.5,1.5,1.5,1.5,1.5]}}' ;;
 esac
 "#;

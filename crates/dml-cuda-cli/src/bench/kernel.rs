@@ -17,9 +17,6 @@ pub const TIMING: &str =
     "events on the GPU around the launches of an iteration, one CUDA graph where a launch moves less than 32 MiB; \
     a cold L2 where the tensors are of more than 8 MiB; random data, and results are checked";
 
-/// What the second dispatch that is printed is called.
-pub const BASELINE: &str = "baseline";
-
 /// Launches that move fewer bytes are one graph: queued one by one they would wait for the host, which takes 3 microseconds each.
 const IN_GRAPH: u64 = 1 << 25;
 
@@ -40,7 +37,7 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Resul
     let (iterations, repeat) = (times.iterations, times.repeat);
     let (timed, baseline) = samples(&case, (iterations, repeat), device).map_err(|error| error.to_string())?;
     events::line(&events::dispatched(name, &timed, repeat))?;
-    events::line(&events::dispatched(BASELINE, &baseline, repeat))?;
+    events::line(&events::dispatched("baseline", &baseline, repeat))?;
     Ok(ExitCode::SUCCESS)
 }
 

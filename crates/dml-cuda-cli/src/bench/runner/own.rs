@@ -43,7 +43,6 @@ struct Device {
 enum Event {
     Device(Device),
     Dispatch {
-        dispatchable: String,
         cpu_milliseconds: Vec<f64>,
         gpu_milliseconds: Vec<f64>,
     },
@@ -150,10 +149,11 @@ fn read(text: &str) -> Result<Printed, String> {
     for line in text.lines() {
         match serde_json::from_str(line).map_err(|error| format!("it printed '{}': {error}", shown(line)))? {
             Event::Device(device) => printed.device = device,
-            Event::Dispatch { dispatchable, cpu_milliseconds, gpu_milliseconds } => {
+            Event::Dispatch { cpu_milliseconds, gpu_milliseconds } => {
                 let each = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
-                let is_baseline = dispatchable == kernel::BASELINE;
-                let samples = if is_baseline { &mut printed.of_baseline } else { &mut printed.samples };
+                // A case's own baseline comes behind it.
+                let is_first = printed.samples.is_empty();
+                let samples = if is_first { &mut printed.samples } else { &mut printed.of_baseline };
                 *samples = each.into_iter().map(|milliseconds| milliseconds * 1e3).collect();
             }
             Event::Other => {}

@@ -30,6 +30,10 @@ fn a_bench_writes_samples_and_outputs() {
         let samples = case["each"].as_array().expect("raw samples");
         assert!(samples.len() == 7 && samples.iter().all(|sample| sample.as_f64().expect("a number") > 0.0));
     }
+    // Baselines have samples too, and every run has a report.
+    assert!(bench("baselines.json", "baseline_of_copies.1mib", &[]).status.success());
+    assert_eq!(cases(&read(&folder.join("baselines.json")))[0]["each"].as_array().map(Vec::len), Some(7));
+    well(&folder, &["report", "baselines.json"]);
     let command = found["machine"]["command"].as_str().expect("text");
     assert!(command.contains(" bench -o a.json") && !command.contains(['/', '\\']), "{command}");
     assert_eq!(found["machine"]["tool"], format!("dml-cuda {}", env!("CARGO_PKG_VERSION")));

@@ -173,6 +173,18 @@ fn a_floor_is_of_512_mib_in_the_same_run() {
     assert_eq!(&records[1][of_floor], "", "1 MiB waits for its launch");
 }
 
+/// Some runs have it as the case's own baseline.
+#[test]
+fn a_baseline_without_samples_has_its_median() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut run = made("a", &[("x", "f32", &[100.0; 3])]);
+    let baseline = json!({ "case": "1 MiB", "type": "u32", "mode": "baseline of copies", "bytes": 1 << 20,
+        "dispatches": 1, "each": [], "baseline": 50.0 });
+    run["cases"].as_array_mut().expect("cases").push(baseline);
+    write(folder.path(), "a.json", &run);
+    assert!(well(folder.path(), &["report", "a.json"]).contains("50 %"));
+}
+
 #[test]
 fn a_guard_fails_for_what_is_lost() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -13,7 +13,7 @@ pub struct Transcript {
     each: Vec<f64>,
     /// Medians of whole processes.
     medians: Vec<f64>,
-    /// What is printed instead of a time.
+    /// What is wrong with a time.
     no_time: Option<String>,
 }
 
@@ -23,8 +23,10 @@ const SHORT_MICROSECONDS: f64 = 20.0;
 impl Transcript {
     /// The samples, or of short work the medians, which have more digits.
     pub fn outcome(self) -> Result<Outcome, String> {
-        if self.each.is_empty() && self.medians.is_empty() {
-            return Err(self.no_time.unwrap_or("it printed no time of the GPU".to_owned()));
+        let none =
+            (self.each.is_empty() && self.medians.is_empty()).then(|| "it printed no time of the GPU".to_owned());
+        if let Some(why) = self.no_time.or(none) {
+            return Err(why);
         }
         let is_short = self.medians.iter().any(|&median| median < SHORT_MICROSECONDS);
         Ok(if self.each.is_empty() || is_short { Outcome::Medians(self.medians) } else { Outcome::Each(self.each) })
@@ -35,27 +37,37 @@ impl Transcript {
         let is_blank = |character: char| character.is_whitespace() || character.is_control();
         let lines: Vec<&str> =
             text.lines().map(|line| line.trim_matches(is_blank)).filter(|line| !line.is_empty()).collect();
-        let (mut cold, mut has_dispatched, mut each) = (0, false, Vec::new());
+        let (mut cold, mut dispatched, mut each) = (0, None, Vec::new());
         for line in &lines {
             if let Some(device) = line.strip_prefix("Running on '").and_then(|rest| rest.strip_suffix('\'')) {
                 self.device.get_or_insert_with(|| shown(device));
             } else if let Some((_, rest)) = dispatch_line(line).filter(|(found, _)| *found == name) {
-                has_dispatched = true;
+                let count = rest.trim_start_matches([' ', ':']).split(' ').next();
+                dispatched = Some(count.and_then(|count| count.parse().ok()).unwrap_or(0));
                 // Old versions print an average.
                 match microseconds(rest, " ms median (GPU)").or_else(|| microseconds(rest, " ms average (GPU)")) {
                     Some(Ok(median)) => self.medians.push(median),
-                    Some(Err(found)) => self.no_time = Some(format!("its GPU time is '{}', no number", shown(found))),
+                    Some(Err(why)) => self.no_time = Some(why),
                     None => {}
                 }
             } else if let Some(rest) = line.strip_prefix("GPU Timings (Cold)") {
                 let count = rest.trim_start_matches([' ', ':']).split(' ').next();
                 cold = count.and_then(|count| count.parse().ok()).unwrap_or(0);
             } else if line.starts_with("iteration ") {
-                each.extend(microseconds(line, " ms (GPU)").and_then(Result::ok));
+                each.extend(microseconds(line, " ms (GPU)"));
             }
         }
-        self.each.extend(each.into_iter().skip(cold));
-        self.failure = cause(&lines, !has_dispatched);
+        let each: Result<Vec<f64>, String> = match dispatched {
+            Some(count) if !each.is_empty() && each.len() != count => {
+                Err(format!("it printed the times of {} iterations, must be {count}", each.len()))
+            }
+            _ => each.into_iter().skip(cold).collect(),
+        };
+        match each {
+            Ok(each) => self.each.extend(each),
+            Err(why) => self.no_time = Some(why),
+        }
+        self.failure = cause(&lines, dispatched.is_none());
     }
 }
 
@@ -95,12 +107,14 @@ fn dispatch_line(line: &str) -> Option<(&str, &str)> {
     rest.starts_with(':').then_some((name, rest))
 }
 
-/// The time before a unit; or what is there instead of one.
-fn microseconds<'a>(text: &'a str, unit: &str) -> Option<Result<f64, &'a str>> {
+/// The time before a unit, in digits with a point; or what is there instead of one.
+fn microseconds(text: &str, unit: &str) -> Option<Result<f64, String>> {
     let (rest, _) = text.split_once(unit)?;
-    let found = rest.rsplit([' ', ',']).next()?;
-    let is_time = |milliseconds: &f64| milliseconds.is_finite() && *milliseconds > 0.0;
-    Some(found.parse().ok().filter(is_time).map(|milliseconds| milliseconds * 1e3).ok_or(found))
+    let found = rest.rsplit(' ').next()?;
+    let is_decimal = found.chars().all(|character| character.is_ascii_digit() || character == '.');
+    let time = found.parse().ok().filter(|milliseconds| is_decimal && (1e-9..1e9).contains(milliseconds));
+    let unknown = || format!("its GPU time is '{}', no number", shown(found));
+    Some(time.map(|milliseconds: f64| milliseconds * 1e3).ok_or_else(unknown))
 }
 
 /// The version of DirectML that `dxdispatch -S` says is loaded, without its build number.
@@ -154,7 +168,13 @@ mod tests {
             "Running on 'GPU'\nDispatch 'a' (Bind): 2 iterations, 0.1 ms average (CPU), 0.0500 ms average (GPU)";
         assert_eq!(outcome(older), Ok(Outcome::Medians(vec![50.0])));
         let nan = "Running on 'GPU'\nDispatch 'a': 2 iterations, 0.1 ms median (CPU), nan ms median (GPU)";
-        assert_eq!(outcome(nan), Err("its GPU time is 'nan', no number".to_owned()));
+        for found in ["nan", "0,1234", "0.1.2", "-1.0", "1e308", "0.0", &"9".repeat(400)] {
+            let error = Err(format!("its GPU time is '{}', no number", shown(found)));
+            assert_eq!(outcome(&nan.replace("nan", found)), error);
+            assert_eq!(outcome(&text.replace("0.1100 ms (GPU)", &format!("{found} ms (GPU)"))), error);
+        }
+        let cut = text.rsplit_once("iteration").map(|(before, _)| before).unwrap_or_default();
+        assert_eq!(outcome(cut), Err("it printed the times of 3 iterations, must be 4".to_owned()));
         let other = nan.replace("'a'", "'b'").replace("nan", "0.1");
         assert_eq!(outcome(&other), Err("it printed no time of the GPU".to_owned()));
     }

@@ -29,7 +29,7 @@ echo "Compile Op"
 case "$*" in
 *"-v 2"*)
   echo "Initialize '$name': 1.0 ms"
-  echo "Dispatch '$name': 31 iterations"
+  echo "Dispatch '$name': 2 iterations"
   echo "GPU Timings (Cold) : 1 samples, 0.0100 ms average, 0.0100 ms min, 0.0100 ms median, 0.0100 ms max"
   echo "GPU Timings (Hot)  : 1 samples, 0.0025 ms average, 0.0025 ms min, 0.0025 ms median, 0.0025 ms max"
   echo "The timings of each iteration: "

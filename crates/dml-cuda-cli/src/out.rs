@@ -15,11 +15,12 @@ pub(crate) use complain;
 /// Whether the reader of standard output has seen enough. The command goes on: it may have files to write.
 static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 
-/// Text of a file or another program as it can be printed: no control characters, and not without end.
+/// Text of a file or another program as it can be printed: no control characters, none that turn text around, and not without end.
 pub fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let escaped = |c: char| if c.is_control() || turns(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().take(MOST).map(escaped).collect::<String>() + end
 }
 

@@ -5,7 +5,7 @@ mod page;
 mod tables;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -28,6 +28,11 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         (None, Some(path)) => format_of(path)?,
         (None, None) => ReportFormat::Table,
     };
+    let is_input =
+        |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {
+        return Err(format!("{}: it is a run of this report, must be another file", path.display()));
+    }
     let comparison = Comparison::new(&runs, options.threshold);
     let is_known = |row: &Row| row.changes.iter().any(Option::is_some) || row.causes.iter().any(Option::is_some);
     let shares_outputs = comparison.outputs.iter().any(|outputs| outputs.shared() > 0);

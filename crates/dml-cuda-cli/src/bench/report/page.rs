@@ -37,7 +37,7 @@ pub fn page(comparison: &Comparison) -> String {
                     @if several {
                         "A / B: A's time over B's, the geometric mean of the cases; above 1, B is faster. "
                         "The interval holds the ratio of the medians with 95 % (order statistics). A case is FASTER or SLOWER if its interval is wholly beyond "
-                        (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. Fewer than 7 values have their range as the interval, and 10 % as the least threshold."
+                        (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. The interval of fewer than 7 values is their range and 10 % more on both sides, and they are SAME if the range is within 10 %."
                     }
                 }
                 ul { @for line in tables::outputs(comparison) { li { (line) } } }

@@ -96,8 +96,11 @@ fn a_report_replaces_nothing_unasked() {
     let path = |name: &str| folder.path().join(name);
     let report = |options: &[&'static str]| [&["report", "a.json", "b.json"], options].concat();
     let before = fs::read(path("b.json")).expect("a run");
-    assert!(refused(folder.path(), &report(&["--format", "html", "-o", "b.json"])).contains("it is there, must be new"));
-    assert_eq!(fs::read(path("b.json")).expect("there"), before);
+    for overwrite in [&[][..], &["--overwrite"]] {
+        let said = refused(folder.path(), &[&report(&["-o", "b.json"])[..], overwrite].concat());
+        assert!(said.contains("b.json: it is a run of this report, must be another file"), "{said}");
+        assert_eq!(fs::read(path("b.json")).expect("there"), before);
+    }
     fs::write(path("r"), "").expect("written");
     for format in ["table", "markdown", "csv", "json", "html", "svg", "table"] {
         let to = report(&["--format", format, "-o", "r"]);
@@ -283,14 +286,14 @@ fn a_failed_case_is_a_row_with_its_cause() {
 #[test]
 fn names_are_escaped_and_cut() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (escape, formula, tag) = ("a\u{1b}[2J\nb", "=HYPERLINK(\"x\")", "<script>alert(1)</script>|");
+    let (escape, formula, tag) = ("a\u{1b}[2J\n\u{202e}b", "=HYPERLINK(\"x\")", "<script>alert(1)</script>|");
     let long = "ä".repeat(50_000);
     let names = [escape, formula, tag, &long];
     let cases: Vec<_> = names.iter().map(|name| (*name, "f32", &[1e308][..])).collect();
     write(folder.path(), "r.json", &made(escape, &cases));
     for format in ["table", "markdown", "csv", "html"] {
         let text = well(folder.path(), &["report", "r.json", "--format", format]);
-        assert!(!text.contains('\u{1b}') && !text.contains(&"ä".repeat(300)), "{format}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains(&"ä".repeat(300)), "{format}");
         assert!(format == "csv" || !text.contains(&"0".repeat(30)), "{format}");
         assert!(format == "table" || format == "csv" || !text.contains("<script>"), "{format}");
         assert!(format != "csv" || !text.contains("\n=") && !text.contains("\n\"="), "{text}");

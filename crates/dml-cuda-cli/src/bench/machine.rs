@@ -8,7 +8,10 @@ use super::run::Machine;
 
 /// The machine as this process sees it, and the command line without folders.
 pub fn host() -> Machine {
-    let file_name = |word: String| word.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    let file_name = |word: String| match word.rsplit(['/', '\\']).next().unwrap_or_default() {
+        name if name.contains(' ') || name.is_empty() => format!("\"{name}\""),
+        name => name.to_owned(),
+    };
     let words: Vec<String> = std::env::args_os().map(|word| file_name(word.to_string_lossy().into_owned())).collect();
     Machine {
         host: processor(),

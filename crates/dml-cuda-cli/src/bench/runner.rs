@@ -9,10 +9,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::job::Job;
+use super::job::{Job, Task};
 use super::process::{self, Ended};
 use super::run::{Machine, Outcome};
 use crate::options::Bench;
+use crate::whole_file;
 
 #[derive(Default)]
 pub struct Answer {
@@ -66,7 +67,14 @@ fn folder(job: &Job) -> Result<tempfile::TempDir, String> {
 /// The bytes that a small model wrote into its folder.
 fn output(folder: &Path, job: &Job) -> Result<Outcome, String> {
     let name = format!("{}.bin", job.name);
-    let bytes = std::fs::read(folder.join(&name)).map_err(|error| format!("it wrote no file {name}: {error}"))?;
+    let bytes = whole_file::read_regular(&folder.join(&name));
+    let bytes = bytes.map_err(|error| format!("it wrote no file {name}: {error}"))?;
+    if let Task::Output { desc, .. } = &job.task {
+        let (found, required) = (bytes.len() as u64, desc.output_tensor().total_tensor_size_in_bytes);
+        if found != required {
+            return Err(format!("it wrote {found} bytes to {name}, must write {required}"));
+        }
+    }
     Ok(Outcome::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 

@@ -18,8 +18,8 @@ pub struct Bench {
     /// Only cases whose names hold this
     #[arg(long)]
     pub only: Option<String>,
-    /// Samples of a case
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Samples of a case, at most 1000
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub samples: u32,
     /// Seconds that a case may take
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]

@@ -37,7 +37,8 @@ impl<'a> DxDispatch<'a> {
         let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
         let said = |option: &str| {
-            super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked).map(|ended| ended.stdout)
+            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked);
+            ended.map(|ended| ended.stdout).map_err(|error| failed(&error))
         };
         let (version, adapters) = (transcript::directml_version(&said("-S")?), said("-s")?);
         if let Some(adapter) = asked.adapter.as_ref().filter(|it| version.is_some() && it.contains(' ')) {

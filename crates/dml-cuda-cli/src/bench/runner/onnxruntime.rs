@@ -76,6 +76,9 @@ impl<'a> OnnxRuntime<'a> {
             Said::Failed(why) => return Err(why),
             _ => return Err("the worker did not say what it is".to_owned()),
         };
+        if runner.hello.provider == "CPUExecutionProvider" && device_id != 0 {
+            return Err(format!("--adapter is {device_id}, must be 0 with the provider CPUExecutionProvider"));
+        }
         Ok(runner)
     }
 

@@ -137,14 +137,20 @@ fn dxdispatch_runs_the_cases() {
     assert_eq!(bench("y.json", "check").status.code(), Some(1), "what fails is said, and the rest is kept");
     let outputs = read(&folder.path().join("y.json"))["outputs"].clone();
     assert_eq!(outputs.as_object().expect("outputs").len(), 26);
-    assert_eq!(outputs["check.fill.int8"]["bytes"], json!("616263"));
-    let cause = outputs["check.fill.int16"]["error"].as_str().expect("a cause");
-    assert!(cause.starts_with("Failed to write resource to file 'check.fill.int16.bin'"), "{cause}");
+    assert_eq!(outputs["check.fill.int8"]["bytes"], json!("30".repeat(60)));
+    for (name, error) in [
+        ("check.fill.int16", "Failed to write resource to file 'check.fill.int16.bin'"),
+        ("check.fill.int32", "it wrote 3 bytes to check.fill.int32.bin, must write 240"),
+        ("check.fill.uint8", "it wrote no file check.fill.uint8.bin: it is not a regular file"),
+    ] {
+        let cause = outputs[name]["error"].as_str().expect("a cause");
+        assert!(cause.starts_with(error), "{cause}");
+    }
     let runner = "my tools/dxdispatch.exe";
     let adapter = ["bench", "-o", "z.json", "--runner", runner, "-a", "Some GPU"];
     assert!(refused(folder.path(), &adapter).contains("has a space, must be a part of the name without one"));
     assert!(refused(folder.path(), &["bench", "-o", "z.json", "--runner", "./nothing"])
-        .contains("nothing cannot be started"));
+        .contains("./nothing: nothing cannot be started"));
     let provider = ["bench", "-o", "z.json", "--runner", runner, "--provider", "cpu"];
     assert!(refused(folder.path(), &provider).contains("must be left out without --runner onnxruntime"));
     // Next to a run of this program every failed case is a row with its cause.
@@ -238,6 +244,22 @@ esac
     assert!(compared.contains("outputs are not compared: ONNX Runtime's DirectML provider"), "{compared}");
     let no_python = ["bench", "-o", "n.json", "--runner", "onnxruntime", "--provider", "cpu", "--python", "./nothing"];
     assert!(refused(folder.path(), &no_python).contains("nothing cannot be started"));
+    let device = [
+        "bench",
+        "-o",
+        "n.json",
+        "--runner",
+        "onnxruntime",
+        "--provider",
+        "cpu",
+        "--python",
+        "./dxdispatch.exe",
+        "-a",
+        "9",
+    ];
+    assert!(
+        refused(folder.path(), &device).contains("--adapter is 9, must be 0 with the provider CPUExecutionProvider")
+    );
     let no_provider = ["bench", "-o", "n.json", "--runner", "onnxruntime"];
     assert!(refused(folder.path(), &no_provider).contains("--provider is not given, must be cuda, cpu, dml or a name"));
 }
@@ -251,6 +273,7 @@ fn a_cold_l2_is_a_gpus_of_this_program() {
         let output = run(folder.path(), &[&["bench", "-o", "r.json", "--cold-l2"], others].concat());
         assert_eq!(output.status.code(), Some(2), "{others:?}: {}", text(&output.stderr));
     }
+    assert_eq!(run(folder.path(), &["bench", "-o", "r.json", "--samples", "1001"]).status.code(), Some(2));
     assert!(refused(folder.path(), &["kernel", "x", "-a", "cpu"]).contains("the device is CPU, must be a GPU"));
 }
 

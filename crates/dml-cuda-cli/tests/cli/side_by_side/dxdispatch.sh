@@ -39,5 +39,9 @@ case "$*" in
 esac
 if grep -q writeFile "$1"; then
   [ "$name" != check.fill.int16 ] || { echo "Failed to write resource to file '$name.bin': Could not open file: iostream error" >&2; exit 0; }
-  printf abc > "$name.bin"
+  case "$name" in
+  check.fill.int8) printf '%060d' 0 > "$name.bin" ;;
+  check.fill.uint8) ln -s /dev/zero "$name.bin" ;;
+  *) printf abc > "$name.bin" ;;
+  esac
 fi

@@ -3,10 +3,29 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes that a process may print on each stream.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// Whether a signal asked this program to end.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this program, too.
+pub fn end_on_signals() {
+    let handler = || {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    // Without a handler a signal ends the program as usual.
+    let _ = ctrlc::set_handler(handler);
+}
+
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
 
 /// How a process ended, and what it printed.
 pub struct Ended {
@@ -22,11 +41,12 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     // Files, unlike pipes, need no thread that reads them.
     let mut streams = [tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?];
     let [stdout, stderr] = [streams[0].try_clone().map_err(failed)?, streams[1].try_clone().map_err(failed)?];
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().map_err(failed)?;
-    let status = wait(&mut child, &streams, limit).inspect_err(|_| {
-        let _ = child.kill();
-        let _ = child.wait();
-    })?;
+    let status = wait(&mut child, &streams, limit);
+    end(&mut child);
+    let status = status?;
     let [stdout, stderr] = streams.each_mut().map(read);
     Ok(Ended { status, stdout: stdout?, stderr: stderr? })
 }
@@ -41,11 +61,25 @@ fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStat
         if let Some(status) = status {
             return Ok(status);
         }
+        if is_interrupted() {
+            return Err("it was interrupted".to_owned());
+        }
         if begun.elapsed() >= limit {
             return Err(format!("it took more than {} s, the --timeout", limit.as_secs()));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Ends the process, and others that it started.
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    {
+        use nix::sys::signal::{killpg, Signal};
+        let _ = killpg(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// What was printed, from the beginning.

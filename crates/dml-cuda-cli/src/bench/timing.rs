@@ -8,17 +8,18 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::job::{Job, Task};
-use super::machine;
 use super::run::{Outcome, Output, Run, Timed, SCHEMA};
 use super::runner::{self, Answer};
 use super::suite;
 use super::work::Work;
+use super::{machine, process};
 use crate::options::Bench;
 use crate::out::{self, complain, say};
 use crate::whole_file;
 
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let mut file = RunFile::new(&options.output, options.overwrite)?;
+    process::end_on_signals();
     let mut runner = runner::start(options)?;
     let only = options.only.as_deref().unwrap_or_default();
     let jobs = runner.jobs(only);
@@ -39,21 +40,22 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             }
             _ => Ok(answer),
         });
-        match &answer {
-            Ok(answer) if device.is_none() => {
-                device = Some(answer.device.clone());
-                answer.device.clone_into(&mut run.machine.device);
-                run.timing = runner.describe(&mut run.machine);
-                run.label = format!("{} on {}", run.machine.tool, run.machine.device);
-            }
-            Ok(_) => {}
-            Err(error) => {
-                let times = failures.entry(error.clone()).or_default();
-                *times += 1;
-                // The same error of several cases is printed once.
-                if *times == 1 {
-                    progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
-                }
+        if process::is_interrupted() {
+            break;
+        }
+        if device.is_none() {
+            device = answer.as_ref().ok().map(|answer| answer.device.clone());
+            run.machine.device = device.clone().unwrap_or_default();
+            run.timing = runner.describe(&mut run.machine);
+            let on = if run.machine.device.is_empty() { "" } else { " on " };
+            run.label = format!("{}{on}{}", run.machine.tool, run.machine.device);
+        }
+        if let Err(error) = &answer {
+            let times = failures.entry(error.clone()).or_default();
+            *times += 1;
+            // The same error of several cases is printed once.
+            if *times == 1 {
+                progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
             }
         }
         add(&mut run, job, answer);
@@ -110,8 +112,9 @@ fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
 }
 
 fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
-    if !has_figures(run) {
-        return Err("nothing was timed: every case failed".to_owned());
+    if process::is_interrupted() {
+        complain!("NOTE: interrupted, {} of {} cases are missing", run.missing(), run.planned);
+        return Ok(ExitCode::from(130));
     }
     let count = |is_wanted: fn(&&Outcome) -> bool| run.outcomes().filter(is_wanted).count();
     let cases = count(|outcome| outcome.has_samples());
@@ -125,10 +128,6 @@ fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
         say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn has_figures(run: &Run) -> bool {
-    run.outcomes().any(|outcome| matches!(outcome, Outcome::Each(_) | Outcome::Medians(_) | Outcome::Bytes(_)))
 }
 
 /// The file of a run, and the bytes that this process wrote there.
@@ -151,9 +150,9 @@ impl<'a> RunFile<'a> {
         self.path == Path::new("-")
     }
 
-    /// Writes the run, unless another process has written there, or nothing is known yet.
+    /// Writes the run, unless another process has written there.
     fn write(&mut self, run: &Run) -> Result<(), String> {
-        if self.is_stdout() || !has_figures(run) {
+        if self.is_stdout() {
             return Ok(());
         }
         // What another process wrote there stays.

@@ -133,7 +133,8 @@ impl Runner for Own<'_> {
     fn describe(&self, machine: &mut Machine) -> String {
         machine.tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
         machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
-        let Device { driver, pci, timing, .. } = &self.device;
+        let Device { name, driver, pci, timing } = &self.device;
+        name.clone_into(&mut machine.device);
         driver.clone_into(&mut machine.driver);
         let nvidia = if pci.is_empty() { None } else { machine::nvidia(pci) };
         if let Some([_, installed, clocks]) = nvidia {

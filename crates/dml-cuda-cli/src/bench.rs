@@ -11,7 +11,6 @@ mod models;
 mod numbers;
 mod onnx;
 mod process;
-mod repeated;
 pub mod report;
 mod run;
 mod runner;

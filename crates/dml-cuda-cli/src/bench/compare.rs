@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::numbers::counted;
-use super::run::{Machine, Outcome, Run, Timed};
+use super::run::{Machine, Run, Timed};
 use super::statistics::geometric_mean;
 use super::work::Mode;
 
@@ -49,8 +49,6 @@ pub struct RunSummary {
     pub suite: String,
     /// Cases and outputs that an interrupted run lacks.
     pub missing: usize,
-    #[serde(skip)]
-    pub samples: String,
 }
 
 #[derive(Serialize)]
@@ -106,9 +104,9 @@ impl Comparison {
     /// Compares each run with the first one; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let others = runs.iter().skip(1);
-        let other_machine: Vec<Option<String>> =
-            others.clone().map(|run| machines::differ(&runs[0], run, threshold)).collect();
-        let mut not_compared = BTreeSet::new();
+        let (other_machine, unknown): (Vec<_>, Vec<_>) =
+            others.clone().map(|run| machines::compared(&runs[0], run, threshold)).unzip();
+        let mut not_compared: BTreeSet<String> = unknown.into_iter().flatten().collect();
         let rows = rows(runs, threshold, &other_machine, &mut not_compared);
         for run in runs {
             let failed = run.cases.iter().filter(|timed| timed.work.mode.is_baseline());
@@ -116,10 +114,6 @@ impl Comparison {
             not_compared.extend(causes.map(|(name, cause)| format!("{name} of '{}': {cause}", run.label)));
         }
         not_compared.extend(missing(runs, &rows));
-        for run in others.clone() {
-            not_compared.extend(machines::not_known_to_be_one(&runs[0], run, threshold));
-            not_compared.extend(other_suite(&runs[0], run));
-        }
         Self {
             groups: groups(&rows, runs.len()),
             outputs: others.map(|run| Outputs::new(&runs[0], run)).collect(),
@@ -217,29 +211,9 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
     in_place.then(|| "cases (in place): DirectML accepts them and returns wrong data".to_owned())
 }
 
-fn other_suite(a: &Run, b: &Run) -> Option<String> {
-    let differ = a.suite != b.suite && !a.suite.is_empty() && !b.suite.is_empty();
-    let has = |run: &Run, have: &str| format!("'{}' {have} of '{}'", run.label, run.suite);
-    differ.then(|| format!("{} and {}: what both have is compared", has(a, "has the cases"), has(b, "those")))
-}
-
 fn summary(run: &Run) -> RunSummary {
     let Run { label, machine, timing, notes, suite, .. } = run.clone();
-    RunSummary { label, machine, timing, notes, suite, missing: run.missing(), samples: samples(run) }
-}
-
-/// How many samples the cases have.
-fn samples(run: &Run) -> String {
-    let range = |what: &str, is_wanted: fn(&Outcome) -> bool| {
-        let wanted = run.cases.iter().map(|timed| &timed.outcome).filter(|outcome| is_wanted(outcome));
-        let counts = wanted.map(|outcome| outcome.samples().len());
-        let (least, most) = (counts.clone().min()?, counts.max()?);
-        let least = if least == most { String::new() } else { format!("{least} to ") };
-        Some(format!("{least}{} a case", counted(most, what)))
-    };
-    let each = range("sample", |outcome| matches!(outcome, Outcome::Each(_)));
-    let medians = range("median", |outcome| matches!(outcome, Outcome::Medians(_)));
-    each.into_iter().chain(medians).collect::<Vec<_>>().join("; ")
+    RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
 }
 
 fn groups(rows: &[Row], runs: usize) -> Vec<Group> {

@@ -4,9 +4,8 @@ use std::process::ExitCode;
 
 use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
-use super::baseline;
+use super::baseline::{self, queued, sample, Result, Way};
 use super::cases::Case;
-use super::repeated::{queued, sample, Result, Way};
 use super::suite::case_named;
 use crate::options::Repeated;
 use crate::run::events;

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use indicatif::HumanCount;
+
 pub fn interval((low, high): (f64, f64)) -> String {
     format!("{} to {}", significant(low, 3), significant(high, 3))
 }
@@ -27,14 +29,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     let exponent: i32 = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
     let text = format!("{value:.*}", (digits as i32 - 1 - exponent).max(0) as usize);
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut grouped = String::new();
-    for (n, digit) in whole.chars().enumerate() {
-        if n > 0 && (whole.len() - n).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped + fraction
+    whole.parse().map_or(text.clone(), |whole| HumanCount(whole).to_string() + fraction)
 }
 
 /// KiB, MiB or GiB.

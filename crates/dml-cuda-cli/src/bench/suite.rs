@@ -5,8 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dml_cuda::{BufferTensorDesc, OperatorDesc};
-
 use super::cases::{self, Case};
 use super::checks;
 use super::job::{Job, Task};
@@ -84,14 +82,9 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Direct3D binds at multiples of 16 bytes, so that no suite has misaligned cases.
+/// Direct3D binds at multiples of 16 bytes, so that no suite has misaligned cases. Outputs are as large as inputs.
 pub fn belongs(case: &Case, tier: Tier) -> bool {
-    let bytes = |tensor: &BufferTensorDesc| tensor.total_tensor_size_in_bytes;
-    let largest = match &case.desc {
-        OperatorDesc::ReverseSubsequences(reverse) => bytes(&reverse.input_tensor).max(bytes(&reverse.output_tensor)),
-        desc => bytes(desc.output_tensor()),
-    };
-    case.misaligned == 0 && largest <= most_bytes(tier)
+    case.misaligned == 0 && case.output().total_tensor_size_in_bytes <= most_bytes(tier)
 }
 
 #[cfg(all(test, in_repository))]

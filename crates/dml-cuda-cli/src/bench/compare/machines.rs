@@ -3,28 +3,22 @@
 use super::cell::{change, Change, Status};
 use crate::bench::run::{Run, Timed};
 
-/// Why the machine was not the same, if baselines of two runs differ.
-pub fn differ(first: &Run, other: &Run, threshold: f64) -> Option<String> {
-    let mut differing = baselines(first, other, threshold)?;
-    differing.retain(|(_, change)| matches!(change.status, Status::Faster | Status::Slower));
-    let distance = |(_, change): &(&Timed, Change)| change.speed_up.ln().abs();
-    let furthest = differing.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    Some(format!(
-        "the machine was not the same: {} baselines of '{}' and '{}' differ, {} by a factor of {:.2}; every case is UNSURE",
-        differing.len(),
-        first.label,
-        other.label,
-        furthest.0.work.name(),
-        furthest.1.speed_up
-    ))
-}
-
-/// That two runs share no baseline.
-pub fn not_known_to_be_one(first: &Run, other: &Run, threshold: f64) -> Option<String> {
+/// Why the machine was not the same, if baselines of two runs differ; or that no baseline tells, which is no such reason.
+pub fn compared(first: &Run, other: &Run, threshold: f64) -> (Option<String>, Option<String>) {
+    let Some(mut shared) = baselines(first, other, threshold) else { return (None, None) };
     let (a, b) = (&first.label, &other.label);
-    baselines(first, other, threshold)?
-        .is_empty()
-        .then(|| format!("'{a}' and '{b}' share no baseline: nothing tells whether the machine was the same"))
+    if shared.is_empty() {
+        let why = format!("'{a}' and '{b}' share no baseline: nothing tells whether the machine was the same");
+        return (None, Some(why));
+    }
+    shared.retain(|(_, change)| matches!(change.status, Status::Faster | Status::Slower));
+    let distance = |(_, change): &(&Timed, Change)| change.speed_up.ln().abs();
+    let furthest = shared.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let differ = furthest.map(|(timed, Change { speed_up, .. })| {
+        let (count, name) = (shared.len(), timed.work.name());
+        format!("the machine was not the same: {count} baselines of '{a}' and '{b}' differ, {name} by a factor of {speed_up:.2}; every case is UNSURE")
+    });
+    (differ, None)
 }
 
 /// The baselines that two runs share, and how they changed. `None` if the runs are not of one program on one device.

@@ -42,10 +42,7 @@ fn factor(mean: Mean) -> String {
 /// What ran: a column for each run.
 pub fn machines(comparison: &Comparison) -> Table {
     let runs = &comparison.runs;
-    let of_run = |run: &RunSummary| {
-        let more = [("samples", run.samples.clone()), ("notes", run.notes.join("\n"))];
-        facts(run).into_iter().chain(more).collect()
-    };
+    let of_run = |run: &RunSummary| facts(run).into_iter().chain([("notes", run.notes.join("\n"))]).collect();
     let facts: Vec<Vec<(&str, String)>> = runs.iter().map(of_run).collect();
     let labels = runs.iter().enumerate().map(|(n, run)| format!("{}: {}", letter(n), run.label));
     let mut rows = vec![std::iter::once(String::new()).chain(labels).collect()];

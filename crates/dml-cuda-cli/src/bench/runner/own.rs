@@ -54,8 +54,8 @@ enum Event {
 #[derive(Default)]
 struct Printed {
     device: Device,
-    samples: Vec<f64>,
-    of_baseline: Vec<f64>,
+    /// Of the case, and of its own baseline behind it.
+    dispatches: Vec<Vec<f64>>,
 }
 
 impl<'a> Own<'a> {
@@ -118,15 +118,16 @@ impl Runner for Own<'_> {
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, job.work.dispatches);
         // Only a first run tells how slow a CPU is.
         if self.on_cpu {
-            let first = once(1, 1)?.samples.iter().copied().fold(0.1, f64::max) / 1e3;
+            let first = once(1, 1)?.dispatches.concat().into_iter().fold(0.1, f64::max) / 1e3;
             dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
             let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
             iterations = iterations.min(most.max(CPU_LEAST_SAMPLES) + 1);
         }
-        let Printed { device, mut samples, of_baseline } = once(iterations, dispatches)?;
-        samples.drain(..samples.len().min(1));
-        let baseline = of_baseline.get(1..).filter(|hot| !hot.is_empty()).map(median);
-        let outcome = Some(Outcome::Each(samples));
+        let printed = once(iterations, dispatches)?;
+        // The first iteration is cold.
+        let mut hot = printed.dispatches.iter().filter_map(|each| each.get(1..));
+        let outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
+        let (device, baseline) = (printed.device, hot.next().filter(|hot| !hot.is_empty()).map(median));
         Ok(Answer { device: device.name, outcome, dispatches, baseline, notes: Vec::new() })
     }
 
@@ -152,10 +153,7 @@ fn read(text: &str) -> Result<Printed, String> {
             Event::Device(device) => printed.device = device,
             Event::Dispatch { cpu_milliseconds, gpu_milliseconds } => {
                 let each = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
-                // A case's own baseline comes behind it.
-                let is_first = printed.samples.is_empty();
-                let samples = if is_first { &mut printed.samples } else { &mut printed.of_baseline };
-                *samples = each.into_iter().map(|milliseconds| milliseconds * 1e3).collect();
+                printed.dispatches.push(each.into_iter().map(|milliseconds| milliseconds * 1e3).collect());
             }
             Event::Other => {}
         }

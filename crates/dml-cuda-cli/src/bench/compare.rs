@@ -173,10 +173,9 @@ fn rows(
     let works = all.filter(|work| !work.mode.is_baseline() && seen.insert(work.name()));
     let row = |work: &super::work::Work| {
         let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&work.name()).copied()).collect();
-        let sampled: Vec<Option<&Timed>> =
-            timed.iter().map(|timed| timed.filter(|timed| timed.outcome.has_samples())).collect();
+        let sampled = |n: usize| timed[n].filter(|timed| timed.outcome.has_samples());
         let mut change = |n: usize| {
-            let (a, b) = (sampled[0]?, sampled[n]?);
+            let (a, b) = (sampled(0)?, sampled(n)?);
             if let Some(why) = uncomparable((&runs[0], a), (&runs[n], b)) {
                 not_compared.insert(why);
                 return None;
@@ -193,7 +192,7 @@ fn rows(
             mode: work.mode,
             bytes: work.bytes,
             changes: (1..runs.len()).map(&mut change).collect(),
-            cells: sampled.iter().zip(runs).map(|(timed, run)| Some(cell::cell((*timed)?, run))).collect(),
+            cells: (0..runs.len()).map(|n| Some(cell::cell(sampled(n)?, &runs[n]))).collect(),
             causes: timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect(),
             failed: timed.iter().map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure())).collect(),
         }

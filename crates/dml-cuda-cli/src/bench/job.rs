@@ -1,9 +1,10 @@
 //! One case for a runner: its name, its work, and the files that it needs.
 
 use dml_cuda::{OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
+use serde_json::Value;
 
 use super::cases::Case;
-use super::models::{self, OnnxModel};
+use super::models;
 use super::work::{Mode, Work};
 use crate::model::npy;
 
@@ -22,11 +23,9 @@ pub enum Task {
     /// Time a plain copy or fill of so many bytes.
     Baseline(u64),
     /// Write the output of a small operator. DirectML is known to compute other bytes for over-long lengths.
-    Output {
-        desc: OperatorDesc,
-        over_long: bool,
-    },
-    Onnx(OnnxModel),
+    Output { desc: OperatorDesc, over_long: bool },
+    /// A model of one node, as a question to the worker.
+    Onnx(Value),
 }
 
 impl Job {
@@ -57,7 +56,7 @@ impl Job {
     pub fn is_output(&self) -> bool {
         match &self.task {
             Task::Output { .. } => true,
-            Task::Onnx(model) => model.check,
+            Task::Onnx(node) => node["check"] == true,
             _ => false,
         }
     }

@@ -1,8 +1,7 @@
-//! Cases as models: DxDispatch's, and ONNX's.
+//! Cases as models of DxDispatch.
 
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType};
-use serde::Serialize;
-use serde_json::{json, Number, Value};
+use serde_json::{json, Value};
 
 use super::checks::length;
 use crate::model::dispatchable;
@@ -83,31 +82,4 @@ fn counted(desc: &BufferTensorDesc) -> Value {
         "initialValuesDataType": desc.data_type.name(),
         "initialValues": { "valueCount": count, "valueStart": 0, "valueDelta": 1 },
     })
-}
-
-/// A model of one node, for the worker.
-#[derive(Clone, Serialize)]
-pub struct OnnxModel {
-    pub opset: u32,
-    #[serde(flatten)]
-    pub node: Node,
-    /// The output is compared, and not timed.
-    pub check: bool,
-}
-
-#[derive(Clone, Serialize)]
-#[serde(tag = "op")]
-pub enum Node {
-    ReverseSequence { shape: Vec<u32>, batch_axis: usize, time_axis: usize },
-    Range { start: Number, limit: Number, delta: Number, count: u32 },
-}
-
-impl OnnxModel {
-    /// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the wrong lengths.
-    pub fn has_features(&self) -> bool {
-        match &self.node {
-            Node::ReverseSequence { shape, .. } => shape.iter().skip(2).product::<u32>() > 1,
-            Node::Range { .. } => false,
-        }
-    }
 }

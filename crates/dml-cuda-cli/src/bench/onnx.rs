@@ -1,11 +1,10 @@
 //! The cases that ONNX can express: ReverseSequence and Range.
 
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType as T};
-use serde_json::Number;
+use serde_json::{json, Value};
 
 use super::cases::{self, short_name, Case, WIDTHS};
 use super::job::{Job, Task};
-use super::models::{Node, OnnxModel};
 use super::suite::{belongs, is_wanted};
 use crate::options::Tier;
 
@@ -36,36 +35,47 @@ pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
 fn job(case: Case) -> Option<Job> {
     let (opset, node) = match &case.desc {
         OperatorDesc::ReverseSubsequences(desc) => {
-            let mut shape = desc.input_tensor.sizes.clone();
-            if ROWS.contains(&case.name.as_str()) {
-                shape.truncate(2);
-            }
-            let time_axis = desc.axis as usize;
-            (REVERSE_SEQUENCE, Node::ReverseSequence { shape, batch_axis: 1 - time_axis, time_axis })
+            let sizes = &desc.input_tensor.sizes;
+            let rank = if ROWS.contains(&case.name.as_str()) { 2 } else { sizes.len() };
+            (REVERSE_SEQUENCE, reverse_sequence(&sizes[..rank], desc.axis))
         }
         desc => (RANGE, range(desc.output_tensor())?),
     };
-    let model = OnnxModel { opset, node, check: false };
-    let Job { name, work, .. } = Job::of_case(case);
-    Some(Job { name, work, task: Task::Onnx(model) })
+    Some(question(Job::of_case(case), opset, node, false))
+}
+
+/// What the worker is asked: a model of one node, and whether its output is compared, not timed.
+fn question(job: Job, opset: u32, mut node: Value, check: bool) -> Job {
+    node["name"] = json!(job.name);
+    node["type"] = json!(job.work.data_type);
+    node["dispatches"] = json!(job.work.dispatches);
+    node["opset"] = json!(opset);
+    node["check"] = json!(check);
+    Job { task: Task::Onnx(node), ..job }
+}
+
+fn reverse_sequence(shape: &[u32], time_axis: u32) -> Value {
+    json!({ "op": "ReverseSequence", "shape": shape, "batch_axis": 1 - time_axis, "time_axis": time_axis })
+}
+
+/// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the wrong lengths.
+pub fn has_features(node: &Value) -> bool {
+    node["shape"].as_array().is_some_and(|shape| shape.iter().skip(2).any(|size| *size != 1))
 }
 
 /// A range that the type can hold.
-fn range(tensor: &BufferTensorDesc) -> Option<Node> {
+fn range(tensor: &BufferTensorDesc) -> Option<Value> {
     let count = tensor.sizes[0];
-    let (start, delta): (i64, i64) = match tensor.data_type {
+    let integers = |start: i64, delta: i64| json!([start, start + delta * i64::from(count), delta]);
+    let scalars = match tensor.data_type {
         // Its elements are rounded at most once.
-        T::Float32 | T::Float64 => {
-            let [start, limit, delta] = [0.0, 0.25 * f64::from(count), 0.25].map(Number::from_f64);
-            return Some(Node::Range { start: start?, limit: limit?, delta: delta?, count });
-        }
-        T::Int16 if count < 1 << 16 => (-0x7FFF, 1),
-        T::Int32 => (-(1 << 30), 31),
-        T::Int64 => (-(1 << 40), (1 << 33) + 1),
+        T::Float32 | T::Float64 => json!([0.0, 0.25 * f64::from(count), 0.25]),
+        T::Int16 if count < 1 << 16 => integers(-0x7FFF, 1),
+        T::Int32 => integers(-(1 << 30), 31),
+        T::Int64 => integers(-(1 << 40), (1 << 33) + 1),
         _ => return None,
     };
-    let limit = start + delta * i64::from(count);
-    Some(Node::Range { start: start.into(), limit: limit.into(), delta: delta.into(), count })
+    Some(json!({ "op": "Range", "scalars": scalars, "count": count }))
 }
 
 /// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in every type.
@@ -75,29 +85,26 @@ fn checks() -> Vec<Job> {
         for (shape, time_axis) in
             [(&[6, 9][..], 1), (&[9, 6], 0), (&[6, 9, 1], 1), (&[9, 6, 1], 0), (&[4, 7, 5], 1), (&[7, 4, 5], 0)]
         {
-            let node = Node::ReverseSequence { shape: shape.to_vec(), batch_axis: 1 - time_axis, time_axis };
             let sizes: Vec<String> = shape.iter().map(u32::to_string).collect();
             let name = format!("reverse_sequence_{}.time_{time_axis}", sizes.join("x"));
-            checks.extend(check(&name, data_type, &node, REVERSE_SEQUENCE));
+            checks.extend(check(&name, data_type, &reverse_sequence(shape, time_axis), REVERSE_SEQUENCE));
         }
     }
     for data_type in [T::Int16, T::Int32, T::Int64, T::Float32, T::Float64] {
-        let [start, limit, delta] = match data_type {
-            T::Float32 | T::Float64 => [-3.75, 11.25, 0.25].map(|value| Number::from_f64(value).unwrap_or(0.into())),
-            _ => [100, -80, -3].map(Number::from),
-        };
-        checks.extend(check("range", data_type, &Node::Range { start, limit, delta, count: 60 }, RANGE));
+        let scalars = if data_type.is_float() { json!([-3.75, 11.25, 0.25]) } else { json!([100, -80, -3]) };
+        let node = json!({ "op": "Range", "scalars": scalars, "count": 60 });
+        checks.extend(check("range", data_type, &node, RANGE));
     }
     checks
 }
 
 /// In the oldest opset, and FLOAT32 in the newest.
-fn check(name: &str, data_type: T, node: &Node, oldest: u32) -> Vec<Job> {
+fn check(name: &str, data_type: T, node: &Value, oldest: u32) -> Vec<Job> {
     let opsets = [Some(oldest), (data_type == T::Float32).then_some(NEWEST)];
     let of = |opset| {
         let name = format!("check.onnx.{name}.{}.opset_{opset}", short_name(data_type));
-        let model = OnnxModel { opset, node: node.clone(), check: true };
-        Job::of_output(name, short_name(data_type), Task::Onnx(model))
+        let job = Job::of_output(name, short_name(data_type), Task::Onnx(Value::Null));
+        question(job, opset, node.clone(), true)
     };
     opsets.into_iter().flatten().map(of).collect()
 }
@@ -120,7 +127,7 @@ mod tests {
         }
         let outputs = models.iter().filter(|job| job.is_output()).count();
         assert_eq!((shared, models.len() - outputs, outputs), (17, 32, 36));
-        let has_features = |job: &&Job| matches!(&job.task, Task::Onnx(model) if model.has_features());
+        let has_features = |job: &&Job| matches!(&job.task, Task::Onnx(node) if has_features(node));
         let twins = models.iter().filter(|job| job.work.case.starts_with("one feature"));
         assert!(twins.clone().count() == 5 && !twins.clone().any(|job| has_features(&job)));
         assert!(models.iter().filter(has_features).count() > 12);

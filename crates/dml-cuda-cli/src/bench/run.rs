@@ -145,26 +145,20 @@ impl Run {
     fn check(&self) -> Result<(), String> {
         let mut seen = std::collections::BTreeSet::new();
         for Timed { work, outcome, baseline } in &self.cases {
-            let failed = |why: &str| Err(format!("the case '{}' {why}", work.name()));
-            if !seen.insert(work.name()) {
-                return failed("is there twice, must be there once");
-            }
-            if work.bytes == 0 {
-                return failed("has 0 bytes, must move at least one");
-            }
-            match outcome {
-                Outcome::Each(samples) | Outcome::Medians(samples) if samples.is_empty() => {
-                    return failed("has no samples, must have at least one");
+            let wrong = outcome.samples().iter().chain(baseline).find(|value| !value.is_finite() || **value <= 0.0);
+            let why = match (outcome, wrong) {
+                _ if !seen.insert(work.name()) => "is there twice, must be there once",
+                _ if work.bytes == 0 => "has 0 bytes, must move at least one",
+                (Outcome::Each(samples) | Outcome::Medians(samples), _) if samples.is_empty() => {
+                    "has no samples, must have at least one"
                 }
-                Outcome::Error(why) | Outcome::NotCompared(why) if why.trim().is_empty() => {
-                    return Err(format!("the failed case '{}' has no error, must have one", work.name()));
+                (Outcome::Error(why) | Outcome::NotCompared(why), _) if why.trim().is_empty() => {
+                    "has no error, must have one"
                 }
-                _ => {}
-            }
-            let mut times = outcome.samples().iter().chain(baseline);
-            if let Some(wrong) = times.find(|value| !value.is_finite() || **value <= 0.0) {
-                return failed(&format!("has a time of {wrong:e}, must be microseconds above 0"));
-            }
+                (_, Some(wrong)) => &format!("has a time of {wrong:e}, must be microseconds above 0"),
+                _ => continue,
+            };
+            return Err(format!("the case '{}' {why}", work.name()));
         }
         Ok(())
     }

@@ -29,7 +29,9 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let suite = if options.cold_l2 { suite::id("cold") } else { suite::id_of(options.tier) };
     let (machine, samples) = (machine::host(), options.samples);
     let mut run = Run { schema: SCHEMA, suite, machine, samples, planned: jobs.len(), ..Run::default() };
-    let progress = progress(jobs.len());
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    let progress = ProgressBar::new(jobs.len() as u64).with_style(style);
     let mut failures: BTreeMap<String, usize> = BTreeMap::new();
     let mut device: Option<String> = None;
     for job in &jobs {
@@ -69,16 +71,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     ended(&run, &file)
 }
 
-/// A bar on a terminal.
-fn progress(count: usize) -> ProgressBar {
-    let bar = ProgressBar::new(count as u64);
-    match ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-/// Elsewhere a line tells each tenth.
+/// Where the bar is not drawn, on no terminal, a line tells each tenth.
 fn advance(bar: &ProgressBar) {
     bar.inc(1);
     let (done, count) = (bar.position(), bar.length().unwrap_or(1));

@@ -22,7 +22,6 @@ try:
 except ImportError as error:
     MISSING = f"{error}; --python must be a Python with onnx, numpy, and onnxruntime, onnxruntime-gpu or onnxruntime-directml"
 
-PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "dml": "DmlExecutionProvider"}
 # Where tensors are. Other providers copy from and to the host in each run.
 MEMORY = {"CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
@@ -57,7 +56,7 @@ def make_inputs(case):
     """Random bytes and random lengths, the same in each run. A check counts up instead: its bytes are the same on every machine."""
     data_type = np.dtype(TYPES[case["type"]])
     if case["op"] == "Range":
-        return {name: np.array(case[name], data_type) for name in ("start", "limit", "delta")}
+        return {name: np.array(value, data_type) for name, value in zip(("start", "limit", "delta"), case["scalars"])}
     shape = case["shape"]
     count, batch, longest = int(np.prod(shape)), shape[case["batch_axis"]], shape[case["time_axis"]]
     if case["check"]:
@@ -201,8 +200,9 @@ def hello(settings):
     """What runs the cases. Completes the settings."""
     if MISSING:
         raise RuntimeError(MISSING)
-    known, asked = ort.get_available_providers(), PROVIDERS.get(settings["provider"].lower(), settings["provider"])
-    provider = next((name for name in known if name.lower() == asked.lower()), None)
+    known, asked = ort.get_available_providers(), settings["provider"]
+    is_asked = lambda name: name.lower() in (asked.lower(), f"{asked.lower()}executionprovider")
+    provider = next(filter(is_asked, known), None)
     if provider is None:
         raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {ELSEWHERE}")
     settings["provider"] = provider

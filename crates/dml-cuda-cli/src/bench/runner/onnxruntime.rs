@@ -51,12 +51,8 @@ enum Said {
 impl<'a> OnnxRuntime<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
         let provider = asked.provider.as_ref().ok_or("--provider is not given, must be cuda, cpu, dml or a name")?;
-        let device_id: u32 = asked
-            .adapter
-            .as_deref()
-            .unwrap_or("0")
-            .parse()
-            .map_err(|_| "--adapter is no number, must be that of the provider's device")?;
+        let device_id = asked.adapter.as_deref().map_or(Ok(0), str::parse::<u32>);
+        let device_id = device_id.map_err(|_| "--adapter is no number, must be that of the provider's device")?;
         let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
         let library = asked.library.as_ref().map(|path| path.canonicalize().map_err(|error| in_file(path, error)));
         let library = library.transpose()?;
@@ -83,9 +79,9 @@ impl<'a> OnnxRuntime<'a> {
     }
 
     /// What a process says to a question, or of itself.
-    fn ask(&self, question: Option<Value>) -> Result<Said, String> {
+    fn ask(&self, question: Option<&Value>) -> Result<Said, String> {
         let mut command = Command::new(&self.python);
-        command.arg("worker.py").arg(self.settings.to_string()).args(question.map(|question| question.to_string()));
+        command.arg("worker.py").arg(self.settings.to_string()).args(question.map(Value::to_string));
         let timeout = Duration::from_secs(self.asked.timeout.into());
         let ended = process::run(command.current_dir(self.folder.path()), timeout)?;
         if ended.stdout.is_empty() {
@@ -102,18 +98,14 @@ impl Runner for OnnxRuntime<'_> {
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let Task::Onnx(model) = &job.task else { return Err("it is no ONNX model".to_owned()) };
-        let mut question = json!(model);
-        question["name"] = json!(job.name);
-        question["type"] = json!(job.work.data_type);
-        question["dispatches"] = json!(job.work.dispatches);
+        let Task::Onnx(node) = &job.task else { return Err("it is no ONNX model".to_owned()) };
         let (device, notes) = (self.hello.provider.clone(), vec![self.hello.versions.clone()]);
         let mut answer = Answer { device, dispatches: 1, notes, ..Answer::default() };
         let about = |why: String| format!("{}: {}", job.name, shown(&why));
-        answer.outcome = match self.ask(Some(question)) {
+        answer.outcome = match self.ask(Some(node)) {
             Ok(Said::Hello(_)) => return Err("the worker answered a question that nobody asked".to_owned()),
             Ok(Said::Failed(why)) | Err(why) => {
-                if self.hello.provider != "DmlExecutionProvider" || !model.has_features() {
+                if self.hello.provider != "DmlExecutionProvider" || !onnx::has_features(node) {
                     return Err(shown(&why));
                 }
                 let known = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";

@@ -50,7 +50,7 @@ fn runs_that_are_none_are_said() {
         (&with(&[]).to_string(), "the case 'x, f32, copy' has no samples"),
         (&with(&[0.0]).to_string(), "has a time of 0e0, must be microseconds above 0"),
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),
-        (&no_cause.to_string(), "the failed case 'y, f32, copy' has no error"),
+        (&no_cause.to_string(), "the case 'y, f32, copy' has no error"),
         (&twice.to_string(), "the case 'x, f32, copy' is there twice"),
     ] {
         fs::write(folder.path().join("r.json"), run).expect("written");

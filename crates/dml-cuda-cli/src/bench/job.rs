@@ -66,16 +66,16 @@ impl Job {
         let mut files = Vec::new();
         let model = match &self.task {
             Task::Time(case) => {
-                let lengths = match &case.desc {
-                    OperatorDesc::ReverseSubsequences(desc) => Some(lengths_name(desc)),
-                    _ => None,
-                };
-                if let Some(name) = &lengths {
+                if let OperatorDesc::ReverseSubsequences(desc) = &case.desc {
                     let lengths = case.lengths();
                     let bytes = bytemuck::cast_slice(&lengths);
-                    files.push((name.clone(), npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?));
+                    files.push((
+                        lengths_name(desc),
+                        npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?,
+                    ));
                 }
-                models::timed(&self.name, &case.desc, case.in_place, lengths.as_deref())
+                let lengths = files.first().map(|(name, _)| name.as_str());
+                models::timed(&self.name, &case.desc, case.in_place, lengths)
             }
             Task::Baseline(bytes) if self.work.mode.is_directmls() => models::copy(&self.name, *bytes),
             Task::Output { desc, over_long } => models::check(&self.name, desc, *over_long),

@@ -40,13 +40,9 @@ fn operating_system() -> String {
 pub fn nvidia(gpu: &str) -> Option<[String; 3]> {
     let query = ["--query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader"];
     let text = printed(Command::new("nvidia-smi").args(query).args(["-i", gpu]))?;
-    match text.trim().splitn(5, ", ").collect::<Vec<_>>().as_slice() {
-        [name, driver, sm, memory, most] => {
-            let clocks = format!("SM {sm} of at most {most}, memory {memory}");
-            Some([(*name).to_owned(), (*driver).to_owned(), clocks])
-        }
-        _ => None,
-    }
+    let facts: Vec<&str> = text.trim().splitn(5, ", ").collect();
+    let [name, driver, sm, memory, most] = facts.try_into().ok()?;
+    Some([name.to_owned(), driver.to_owned(), format!("SM {sm} of at most {most}, memory {memory}")])
 }
 
 /// The adapters that Windows names, with their drivers.

@@ -8,9 +8,7 @@ use crate::model::dispatchable;
 
 /// Times an operator: memory of zeros, lengths from a file beside the model.
 pub fn timed(name: &str, desc: &OperatorDesc, in_place: bool, lengths: Option<&str>) -> Value {
-    let lengths = json!({ "initialValues": { "sourcePath": lengths } });
-    let (resources, bindings) = memory(desc, in_place, zeros, lengths);
-    model(name, dispatchable::write(desc), resources, bindings, None)
+    of_operator(name, desc, in_place, json!({ "initialValues": { "sourcePath": lengths } }), false)
 }
 
 /// Copies so many bytes; for Windows, where DirectML has the operator.
@@ -36,9 +34,7 @@ pub fn check(name: &str, desc: &OperatorDesc, over_long: bool) -> Value {
         }
         _ => Value::Null,
     };
-    let (resources, bindings) = memory(desc, false, counted, lengths);
-    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": format!("{name}.bin") });
-    model(name, dispatchable::write(desc), resources, bindings, Some(write))
+    of_operator(name, desc, false, lengths, true)
 }
 
 fn model(name: &str, dispatchable: Value, resources: Value, bindings: Value, write: Option<Value>) -> Value {
@@ -47,16 +43,11 @@ fn model(name: &str, dispatchable: Value, resources: Value, bindings: Value, wri
     json!({ "resources": resources, "dispatchables": { name: dispatchable }, "commands": commands })
 }
 
-/// The resources of an operator, and which tensors they are.
-fn memory(
-    desc: &OperatorDesc,
-    in_place: bool,
-    input: fn(&BufferTensorDesc) -> Value,
-    lengths: Value,
-) -> (Value, Value) {
+fn of_operator(name: &str, desc: &OperatorDesc, in_place: bool, lengths: Value, is_written: bool) -> Value {
     let mut resources = json!({ "Out": zeros(desc.output_tensor()) });
     let mut bindings = json!({ "OutputTensor": "Out" });
     if let OperatorDesc::ReverseSubsequences(reverse) = desc {
+        let input = if is_written { counted } else { zeros };
         resources["Lengths"] = lengths;
         bindings["SequenceLengthsTensor"] = json!("Lengths");
         bindings["InputTensor"] = json!(if in_place { "Out" } else { "In" });
@@ -64,7 +55,8 @@ fn memory(
             resources["In"] = input(&reverse.input_tensor);
         }
     }
-    (resources, bindings)
+    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": format!("{name}.bin") });
+    model(name, dispatchable::write(desc), resources, bindings, is_written.then_some(write))
 }
 
 /// A resource of which the first element is given.

@@ -92,9 +92,8 @@ fn guard(comparison: &Comparison, guard: &Guard) -> Result<ExitCode, String> {
         complain!("ERROR: --fail-on-slower: {why}");
         return Ok(ExitCode::from(2));
     }
-    let regressions = comparison.regressions(guard.allow_different_outputs, guard.allow_missing);
-    match regressions.is_empty() {
-        true => Ok(ExitCode::SUCCESS),
-        false => Err(format!("--fail-on-slower: {}", regressions.join("; "))),
+    match comparison.regressions(guard.allow_different_outputs, guard.allow_missing).join("; ") {
+        regressions if regressions.is_empty() => Ok(ExitCode::SUCCESS),
+        regressions => Err(format!("--fail-on-slower: {regressions}")),
     }
 }

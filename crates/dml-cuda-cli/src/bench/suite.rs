@@ -15,13 +15,10 @@ use crate::out::say;
 /// Sizes of the plain copies and fills that the cases are compared with.
 const BASELINES: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, LARGE_BASELINE, 1 << 30];
 
-/// The cases' name and release, which tell them.
-pub fn id(name: &str) -> String {
+/// The tier's name, if it is one, and the release tell the cases.
+pub fn id(tier: Option<Tier>) -> String {
+    let name = tier.map_or("cold".to_owned(), |tier| format!("{tier:?}").to_lowercase());
     format!("{name} {}", env!("CARGO_PKG_VERSION"))
-}
-
-pub fn id_of(tier: Tier) -> String {
-    id(&format!("{tier:?}").to_lowercase())
 }
 
 fn most_bytes(tier: Tier) -> u64 {
@@ -78,7 +75,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         }
     }
     let models = written.iter().filter(|name| name.ends_with(".json")).count();
-    say!("Suite '{}' written to '{}': {models} models", id_of(tier), folder.display())?;
+    say!("Suite '{}' written to '{}': {models} models", id(Some(tier)), folder.display())?;
     Ok(ExitCode::SUCCESS)
 }
 

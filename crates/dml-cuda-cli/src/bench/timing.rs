@@ -1,6 +1,6 @@
 //! `dml-cuda bench`: times cases, each in a process of its own, and writes the run case by case.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,13 +26,13 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     if jobs.is_empty() {
         return Err(format!("--only '{only}' is in the name of no case that this runner times"));
     }
-    let suite = if options.cold_l2 { suite::id("cold") } else { suite::id_of(options.tier) };
+    let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
     let (machine, samples) = (machine::host(), options.samples);
     let mut run = Run { schema: SCHEMA, suite, machine, samples, planned: jobs.len(), ..Run::default() };
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let progress = ProgressBar::new(jobs.len() as u64).with_style(style);
-    let mut failures: BTreeMap<String, usize> = BTreeMap::new();
+    let mut failures = BTreeSet::new();
     let mut device: Option<String> = None;
     for job in &jobs {
         progress.set_message(job.name.clone());
@@ -52,22 +52,15 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             let on = if run.machine.device.is_empty() { "" } else { " on " };
             run.label = format!("{}{on}{}", run.machine.tool, run.machine.device);
         }
-        if let Err(error) = &answer {
-            let times = failures.entry(error.clone()).or_default();
-            *times += 1;
-            // The same error of several cases is printed once.
-            if *times == 1 {
-                progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
-            }
+        // The same error of several cases is printed once.
+        if let Some(error) = answer.as_ref().err().filter(|error| failures.insert((*error).clone())) {
+            progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
         }
         add(&mut run, job, answer);
         file.write(&run)?;
         advance(&progress);
     }
     progress.finish_and_clear();
-    for (error, times) in failures.iter().filter(|(_, times)| **times > 1) {
-        complain!("WARNING: {} more cases failed in the same way: {error}", times - 1);
-    }
     ended(&run, &file)
 }
 
@@ -113,48 +106,40 @@ fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
     let cases = count(|outcome| outcome.has_samples());
     let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
     let failed = count(|outcome| outcome.is_failure());
-    if file.is_stdout() {
+    if let Some(path) = file.path {
+        let (label, path) = (&run.label, path.display());
+        say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
+    } else {
         let text = run.to_json()?;
         out::with(|out| out.write_all(text.as_bytes()))?;
-    } else {
-        let (label, path) = (&run.label, file.path.display());
-        say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The file of a run, and the bytes that this process wrote there.
+/// The file of a run, none on standard output, and the text that this process wrote there.
 struct RunFile<'a> {
-    path: &'a Path,
+    path: Option<&'a Path>,
     overwrite: bool,
     written: Option<String>,
 }
 
 impl<'a> RunFile<'a> {
     fn new(path: &'a Path, overwrite: bool) -> Result<Self, String> {
-        let file = Self { path, overwrite, written: None };
-        if !file.is_stdout() {
+        let path = Some(path).filter(|path| *path != Path::new("-"));
+        if let Some(path) = path {
             whole_file::may_write_result(path, overwrite).map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        Ok(file)
-    }
-
-    fn is_stdout(&self) -> bool {
-        self.path == Path::new("-")
+        Ok(Self { path, overwrite, written: None })
     }
 
     /// Writes the run, unless another process has written there.
     fn write(&mut self, run: &Run) -> Result<(), String> {
-        if self.is_stdout() {
-            return Ok(());
-        }
+        let Some(path) = self.path else { return Ok(()) };
         // What another process wrote there stays.
-        let is_there = |text: &String| std::fs::read_to_string(self.path).is_ok_and(|there| there == *text);
+        let is_there = |text: &String| std::fs::read_to_string(path).is_ok_and(|there| there == *text);
         let overwrite = self.written.as_ref().map_or(self.overwrite, is_there);
-        let text = run.to_json()?;
-        whole_file::write_result(self.path, text.as_bytes(), overwrite)
-            .map_err(|error| format!("{}: {error}", self.path.display()))?;
-        self.written = Some(text);
-        Ok(())
+        let text = self.written.insert(run.to_json()?);
+        whole_file::write_result(path, text.as_bytes(), overwrite)
+            .map_err(|error| format!("{}: {error}", path.display()))
     }
 }

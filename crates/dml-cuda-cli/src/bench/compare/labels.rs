@@ -4,22 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::bench::run::Run;
 
-/// What may tell runs apart, and the word in front of it.
-type Field = (&'static str, fn(&Run) -> &str);
-
 /// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
 pub fn tell_apart(runs: &mut [Run]) {
-    let fields: [Field; 2] = [("commit ", |run| &run.machine.commit), ("", |run| &run.machine.date)];
+    let fields: [fn(&Run) -> &str; 2] = [|run| &run.machine.commit, |run| &run.machine.date];
     runs.iter_mut().for_each(|run| run.label = run.label.trim().to_owned());
     for label in runs.iter().map(|run| run.label.clone()).collect::<BTreeSet<String>>() {
         let places: Vec<usize> = (0..runs.len()).filter(|&n| runs[n].label == label).collect();
         if places.len() == 1 && !label.is_empty() {
             continue;
         }
-        let of_field = |(prefix, field): &Field| {
-            let values = places.iter().map(|&n| field(&runs[n]));
-            let known: BTreeSet<&str> = values.clone().filter(|value| !value.is_empty()).collect();
-            (known.len() == places.len()).then(|| values.map(|value| format!("{prefix}{value}")).collect())
+        let of_field = |field: &fn(&Run) -> &str| {
+            let values: Vec<String> = places.iter().map(|&n| field(&runs[n]).to_owned()).collect();
+            let known: BTreeSet<&String> = values.iter().filter(|value| !value.is_empty()).collect();
+            (known.len() == places.len()).then_some(values)
         };
         let letters = || places.iter().map(|&n| format!("run {}", letter(n))).collect();
         let suffixes: Vec<String> = fields.iter().find_map(of_field).unwrap_or_else(letters);
@@ -52,12 +49,10 @@ mod tests {
         };
         let [first, later] = ["2026-01-02T03:04:05Z", "2026-01-02T04:04:05Z"];
         assert_eq!(apart(&[["a", "1", "d"], ["b", "1", "d"]]), ["a", "b"]);
-        assert_eq!(apart(&[["a", "1", "d"], ["a", "2", "d"]]), ["a, commit 1", "a, commit 2"]);
+        assert_eq!(apart(&[["a", "1", "d"], ["a", "2", "d"]]), ["a, 1", "a, 2"]);
         assert_eq!(apart(&[["a", "", first], ["a", "1", later]]), [first, later].map(|date| format!("a, {date}")));
         assert_eq!(apart(&[["a", "", ""], ["b", "", ""], ["a", "", ""]]), ["a, run A", "b", "a, run C"]);
-        assert_eq!(
-            apart(&[["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, commit 1", "", ""]])[1..],
-            ["a, commit 1, run B", "a, commit 2", "a, commit 1, run D"]
-        );
+        let taken = [["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, 1", "", ""]];
+        assert_eq!(apart(&taken)[1..], ["a, 1, run B", "a, 2", "a, 1, run D"]);
     }
 }

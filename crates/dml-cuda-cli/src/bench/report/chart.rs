@@ -3,7 +3,7 @@
 use maud::{html, Markup};
 
 use crate::bench::compare::{letter, Comparison, Group, Mean};
-use crate::bench::numbers::{counted, interval, percent, significant};
+use crate::bench::numbers::{percent, significant};
 
 /// Colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark page.
 const RUNS: [(&str, &str); 8] = [
@@ -58,12 +58,10 @@ pub fn chart(comparison: &Comparison) -> String {
         for &(run, mean) in bars {
             y += BAR + 6.0;
             let value = if several { format!("{} ×", significant(mean.mean, 3)) } else { percent(mean.mean) };
-            let (label, cases) = (&comparison.runs[run].label, counted(mean.cases, "case"));
-            let tip = format!("{label}: {value}, {}, {cases}", interval(mean.interval));
             let [to, low, high] = [mean.mean, mean.interval.0, mean.interval.1].map(x);
             let (top, middle, width) = (y - BAR + 3.0, y - BAR / 2.0 + 3.0, round(to - LEFT).max(2.0));
             add(html! {
-                rect x=(LEFT) y=(top) width=(width) height=(BAR) fill=(RUNS[run].0) stroke=(INK.0) { title { (tip) } }
+                rect x=(LEFT) y=(top) width=(width) height=(BAR) fill=(RUNS[run].0) stroke=(INK.0) {}
                 @if high > low { line x1=(low) y1=(middle) x2=(high) y2=(middle) stroke=(INK.0) stroke-width="3" {} }
                 @if several { (text((8.0, y), 18, "400", &letter(run).to_string())) }
                 (text((to.max(high) + 8.0, y), 18, "600", &value))
@@ -92,11 +90,7 @@ fn bars(group: &Group, several: bool) -> Vec<(usize, Mean)> {
     let others = group.speed_ups.iter().enumerate().filter_map(|(n, mean)| Some((n + 1, (*mean)?)));
     let first = (0, Mean { cases: 0, mean: 1.0, interval: (1.0, 1.0) });
     let bars: Vec<(usize, Mean)> = std::iter::once(first).chain(others).collect();
-    if bars.len() > 1 {
-        bars
-    } else {
-        Vec::new()
-    }
+    Some(bars).filter(|bars| bars.len() > 1).unwrap_or_default()
 }
 
 fn text((x, y): (f64, f64), size: u32, weight: &str, text: &str) -> Markup {

@@ -21,9 +21,9 @@ pub fn text(comparison: &Comparison, is_markdown: bool) -> String {
     let text = lines.join("\n");
     let mut blocks = vec![if is_markdown { escaped(&text) } else { text }.trim_end().to_owned()];
     if !comparison.groups.is_empty() {
-        blocks.push(drawn(tables::groups(comparison), is_markdown, usize::MAX));
+        blocks.push(drawn(&tables::groups(comparison), is_markdown, usize::MAX));
     }
-    blocks.push(drawn(tables::cases(comparison), is_markdown, NAMES.len() - 1));
+    blocks.push(drawn(&tables::cases(comparison), is_markdown, NAMES.len() - 1));
     blocks.join("\n\n") + "\n"
 }
 
@@ -40,21 +40,18 @@ fn escaped(text: &str) -> String {
 }
 
 /// Numbers, from that column on, are aligned at the right.
-fn drawn(rows: Table, is_markdown: bool, numbers: usize) -> String {
+fn drawn(rows: &Table, is_markdown: bool, numbers: usize) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(if is_markdown { ASCII_MARKDOWN } else { NOTHING });
-    let is_number = |n: usize, name: &str| n >= numbers && name != "cause";
-    let aligned: Vec<usize> =
-        rows[0].iter().enumerate().filter(|(n, name)| is_number(*n, name)).map(|(n, _)| n).collect();
-    for (n, row) in rows.into_iter().enumerate() {
-        let row = row.into_iter().map(|cell| if is_markdown { escaped(&cell) } else { cell });
+    for (n, row) in rows.iter().enumerate() {
+        let row = row.iter().map(|cell| if is_markdown { escaped(cell) } else { cell.clone() });
         match n {
             0 => table.set_header(row),
             _ => table.add_row(row),
         };
     }
-    for column in aligned {
-        if let Some(column) = table.column_mut(column) {
+    for (n, _) in rows[0].iter().enumerate().skip(numbers).filter(|(_, name)| *name != "cause") {
+        if let Some(column) = table.column_mut(n) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

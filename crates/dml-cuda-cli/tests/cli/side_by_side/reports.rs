@@ -314,9 +314,9 @@ fn runs_have_names_of_their_own() {
     assert!(warned.contains("A and B were timed differently. A: not known. B: by an hourglass\n"), "{warned}");
     // How labels are told apart is a test of its own.
     for (options, labels) in [
-        (&["b.json"][..], ["this on that, commit abc", "this on that, commit def"]),
+        (&["b.json"][..], ["this on that, abc", "this on that, def"]),
         (&["a.json"], ["this on that, run A", "this on that, run B"]),
-        (&["b.json", "--label", "l", "--label", "l"], ["l, commit abc", "l, commit def"]),
+        (&["b.json", "--label", "l", "--label", "l"], ["l, abc", "l, def"]),
     ] {
         let csv = well(folder.path(), &[&["report", "a.json"], options, &["--format", "csv"]].concat());
         let mut records = csv::Reader::from_reader(csv.as_bytes());

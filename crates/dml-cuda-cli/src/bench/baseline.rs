@@ -50,13 +50,11 @@ fn sample_new(plain: Plain, bytes: u64, times: (u32, u32), device: &Device) -> R
     }))
 }
 
-/// The baseline of a case on the case's own buffers: `from` is empty for a fill, and `to` in place.
-pub fn of_case(
-    (from, to): (&[Buffer], &[Buffer]),
-    bytes: u64,
-    (way, stream): (Way, &Stream),
-    times: (u32, u32),
-) -> Result<Samples> {
+/// A case's own buffers, to read and to write: the first are none for a fill, the second none in place.
+type Buffers<'a> = (&'a [Buffer], &'a [Buffer]);
+
+/// The baseline of a case on its own buffers.
+pub fn of_case((from, to): Buffers, bytes: u64, way: Way, stream: &Stream, times: (u32, u32)) -> Result<Samples> {
     let kinds = match (from, to) {
         _ if bytes < SMALL => &[PlainKind::Empty][..],
         ([], _) => &[PlainKind::Fill, PlainKind::Store],
@@ -91,8 +89,8 @@ pub fn sample((iterations, repeat): (u32, u32), mut once: impl FnMut() -> Result
     Ok(samples)
 }
 
-fn sample_plain(mut work: PlainWork, way: Way, stream: &Stream, (iterations, repeat): (u32, u32)) -> Result<Samples> {
-    sample((iterations, repeat), || match way {
+fn sample_plain(mut work: PlainWork, way: Way, stream: &Stream, times: (u32, u32)) -> Result<Samples> {
+    sample(times, || match way {
         Way::InGraph => Ok(work.launch_graph(stream)?),
         Way::Queued => queued(stream, || work.queue(stream)),
     })

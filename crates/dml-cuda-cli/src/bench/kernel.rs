@@ -65,7 +65,7 @@ fn samples(case: &Case, times: (u32, u32), device: &Device) -> Result<(Samples, 
     let inputs: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let outputs: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
     let (from, to) = if case.in_place { (&outputs, &inputs) } else { (&inputs, &outputs) };
-    let baseline = baseline::of_case((from, to), plain, (way, &stream), times)?;
+    let baseline = baseline::of_case((from, to), plain, way, &stream, times)?;
     let timed = dispatched()?;
     check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, &stream)?;
     Ok((timed, baseline))

@@ -54,11 +54,11 @@ pub fn start(asked: &Bench) -> Result<Box<dyn Runner + '_>, String> {
     })
 }
 
-/// A temporary folder with the files of a job. A runner works there and uses bare names.
-fn folder(job: &Job) -> Result<tempfile::TempDir, String> {
+/// A temporary folder with files. A runner works there and uses bare names.
+fn folder(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<tempfile::TempDir, String> {
     let failed = |error: std::io::Error| format!("a temporary folder: {error}");
     let folder = tempfile::tempdir().map_err(failed)?;
-    for (name, bytes) in job.files()? {
+    for (name, bytes) in files {
         std::fs::write(folder.path().join(name), bytes).map_err(failed)?;
     }
     Ok(folder)

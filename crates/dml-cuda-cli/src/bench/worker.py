@@ -26,7 +26,6 @@ except ImportError as error:
 MEMORY = {"CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
 NEWER = "the model has opset "
-ELSEWHERE = "onnxruntime-gpu has cuda, onnxruntime-directml has dml"
 
 
 # The models.
@@ -204,7 +203,8 @@ def hello(settings):
     is_asked = lambda name: name.lower() in (asked.lower(), f"{asked.lower()}executionprovider")
     provider = next(filter(is_asked, known), None)
     if provider is None:
-        raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {ELSEWHERE}")
+        where = "onnxruntime-gpu has cuda, onnxruntime-directml has dml"
+        raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {where}")
     settings["provider"] = provider
     tool = f"ONNX Runtime {ort.__version__} {provider.replace('ExecutionProvider', '').replace('Dml', 'DirectML')}"
     if settings["library"]:

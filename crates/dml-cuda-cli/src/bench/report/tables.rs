@@ -28,10 +28,9 @@ pub fn groups(comparison: &Comparison) -> Table {
 }
 
 fn named(count: usize, run: usize, column: &str) -> String {
-    if count == 1 {
-        column.to_owned()
-    } else {
-        format!("{} {column}", letter(run))
+    match count {
+        1 => column.to_owned(),
+        _ => format!("{} {column}", letter(run)),
     }
 }
 

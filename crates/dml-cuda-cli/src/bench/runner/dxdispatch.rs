@@ -34,7 +34,7 @@ impl<'a> DxDispatch<'a> {
         let path = path.map_err(|error| failed(&error))?;
         let name = program.file_name().unwrap_or(program.as_os_str()).to_owned();
         let mut runner = Self { asked, name, path, tool: String::new(), adapters: String::new() };
-        let scratch = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+        let scratch = super::folder([])?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
         let said = |option: &str| {
             let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked);
@@ -81,7 +81,7 @@ impl Runner for DxDispatch<'_> {
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let folder = super::folder(job)?;
+        let folder = super::folder(job.files()?)?;
         let (dispatches, mut printed) = (job.work.dispatches, Transcript::default());
         if job.is_output() {
             self.run(folder.path(), job, &[], &mut printed)?;

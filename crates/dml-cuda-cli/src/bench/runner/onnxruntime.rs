@@ -58,9 +58,7 @@ impl<'a> OnnxRuntime<'a> {
         let library = library.transpose()?;
         let settings =
             json!({ "provider": provider, "library": library, "device_id": device_id, "samples": asked.samples });
-        let failed = |error: std::io::Error| format!("a temporary folder: {error}");
-        let folder = tempfile::tempdir().map_err(failed)?;
-        std::fs::write(folder.path().join("worker.py"), include_str!("../worker.py")).map_err(failed)?;
+        let folder = super::folder([("worker.py".to_owned(), include_bytes!("../worker.py").to_vec())])?;
         let mut python = asked.python.clone().unwrap_or(if cfg!(windows) { "python" } else { "python3" }.into());
         // The worker runs in another folder.
         if python.components().count() > 1 {

@@ -96,15 +96,14 @@ impl<'a> Own<'a> {
 
 impl Runner for Own<'_> {
     fn jobs(&self, only: &str) -> Vec<Job> {
-        if self.asked.cold_l2 {
-            suite::cold_jobs(only)
-        } else {
-            suite::jobs(self.asked.tier, only)
+        match self.asked.cold_l2 {
+            true => suite::cold_jobs(only),
+            false => suite::jobs(self.asked.tier, only),
         }
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let folder = super::folder(job)?;
+        let folder = super::folder(job.files()?)?;
         let arguments = self.arguments(job);
         let once = |iterations: u32, dispatches: u32| {
             let repeated = ["-i".to_owned(), iterations.to_string(), "-r".to_owned(), dispatches.to_string()];

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, reject, reject_at, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
+use super::{blocks, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::{Launch, Parameters};
 use crate::cuda::target::GpuTarget;
@@ -97,7 +97,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     let count = match plan.dimensions[..] {
         [] => 1,
         [Dimension { size, stride: 1, .. }] => size,
-        _ => return reject("the output is not one contiguous run in the order of its index"),
+        _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
     let launch = Launch {
         entry: kernels::FILL_PACKED.entry(arithmetic as usize),
@@ -113,28 +113,22 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<ALIGNED>(plan)? {
-        1 => Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1)),
-        _ => reject_at(
-            "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors",
-            LONG_ROW_BYTES,
-        ),
-    }
+    let text = "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors";
+    reject_if(run::<ALIGNED>(plan)? != 1, (text, LONG_ROW_BYTES))?;
+    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1))
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
 fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<false>(plan)? {
-        run @ 2.. => Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run)),
-        _ => reject_at("the innermost dimensions in memory leave gaps, or are shorter than {} bytes", MIN_ROW_BYTES),
-    }
+    let run = run::<false>(plan)?;
+    let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
+    reject_if(run < 2, (text, MIN_ROW_BYTES))?;
+    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run))
 }
 
 /// Anything: an element per thread.
 fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
-    if plan.arithmetic == Arithmetic::Float64 {
-        return reject(PACKED_ONLY);
-    }
+    reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(0), 0))
 }
 
@@ -235,14 +229,11 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
 /// long enough, or if its rows are whole vectors at aligned addresses. 0 if no run is long enough for a kernel. With
 /// `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
 fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
-    if *arithmetic == Arithmetic::Float64 {
-        return reject(PACKED_ONLY);
-    }
+    reject_if(*arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     let width = arithmetic.width();
     let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
-    if ALIGNED && !dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride))) {
-        return reject_at("rows do not all begin at multiples of {} bytes", SECTOR);
-    }
+    let are_aligned = dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
+    reject_if(ALIGNED && !are_aligned, ("rows do not all begin at multiples of {} bytes", SECTOR))?;
     let bytes = |run: usize| {
         let run = &dimensions[dimensions.len() - run..];
         run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim};
-use super::{grid, reject, reject_at, RejectReason};
+use super::{grid, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
@@ -51,11 +51,9 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
         all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
         all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
     ] else {
-        return reject_at("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION);
+        return Err(("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION).into());
     };
-    if place_in == place_out {
-        return reject("both tensors are contiguous along one dimension");
-    }
+    reject_if(place_in == place_out, "both tensors are contiguous along one dimension")?;
     let dim = |n: usize| match layout.dimensions.get(n) {
         Some(d) => dim(d),
         None => layout.axis_dim(axis.size),
@@ -66,9 +64,8 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
     let scattered = along_out.axis == 1 && along_in.length_stride != 0;
     let is_narrow = layout.width < 4;
     let mut rows = all().enumerate().filter(|&(n, d)| n != place_out && d.size > 1);
-    if VECTORS && (!is_narrow || scattered || !rows.all(|(_, d)| layout.divides(d.out_stride, VEC16))) {
-        return reject("rows of the output are not vectors of elements of 1 or 2 bytes");
-    }
+    let in_vectors = is_narrow && !scattered && rows.all(|(_, d)| layout.divides(d.out_stride, VEC16));
+    reject_if(VECTORS && !in_vectors, "rows of the output are not vectors of elements of 1 or 2 bytes")?;
     let tile = tile(layout);
     let [down, across] = [along_in.size.divisor.div_ceil(tile[0]), along_out.size.divisor.div_ceil(tile[1])];
     let tiles = u64::from(down) * u64::from(across);

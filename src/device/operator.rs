@@ -108,7 +108,7 @@ impl CompiledOperator {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
         let launcher = |context: &Arc<Context>| {
-            let selection = plan.select(&context.target());
+            let selection = plan.select(&context.target);
             Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))
         };
         Ok(Self {

@@ -90,7 +90,7 @@ impl Memory {
     /// Makes the context current and waits for all work queued on this crate's streams.
     fn settle(&self) -> Result<Entered, CudaError> {
         let current = self.context.enter()?;
-        settle(self.context.ordinal())?;
+        settle(self.context.ordinal)?;
         Ok(current)
     }
 }

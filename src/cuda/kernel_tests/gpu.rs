@@ -87,9 +87,9 @@ fn every_launch_is_right_on_the_gpu() {
     let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));
     // Selects for this GPU; for a GPU so small that its thread blocks get as much work as possible; and for a GPU with
     // so little shared memory that clusters get most of the strips.
-    let small = GpuTarget { multiprocessors: 1, ..context.target() };
+    let small = GpuTarget { multiprocessors: 1, ..context.target };
     let little_shared_memory = GpuTarget { shared_memory: 12 << 10, ..small };
-    let targets: [Wanted; 3] = [(context.target(), |_| true), (small, |_| true), (little_shared_memory, |_| true)];
+    let targets: [Wanted; 3] = [(context.target, |_| true), (small, |_| true), (little_shared_memory, |_| true)];
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);

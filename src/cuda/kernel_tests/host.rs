@@ -10,7 +10,6 @@ use bytemuck::{Pod, Zeroable};
 use super::{check, work, Machine, Tally, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::POISON;
-use crate::cuda::kernels::{CLUSTERS, CLUSTERS_IN_PLACE};
 use crate::cuda::tuning::clusters::CLUSTER;
 use crate::cuda::{GpuTarget, Launch};
 
@@ -106,11 +105,11 @@ impl Emulator {
 
 impl Machine for Emulator {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
-        let name = launch.entry.name().to_bytes();
-        let parameters = launch.parameters();
+        let name = launch.entry.name.as_bytes();
+        let parameters = bytemuck::cast_slice(&launch.params.words);
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let output = if case.in_place { &case.inputs[0] } else { &poison };
-        let (pointers, output_pointer) = launch.pointers();
+        let (pointers, output_pointer) = (launch.params.inputs, launch.params.output);
         self.backwards = !self.backwards;
         let header = Header {
             name: name.len() as u32,
@@ -144,7 +143,7 @@ impl Machine for Emulator {
 }
 
 fn is_of_clusters(launch: &Launch) -> bool {
-    [&CLUSTERS, &CLUSTERS_IN_PLACE].into_iter().any(|family| launch.entry.is_of(family))
+    launch.entry.name.starts_with("reverse_clusters")
 }
 
 /// The smallest GPU; and for clusters, one with so little shared memory that strips of both widths are chosen.

@@ -71,7 +71,7 @@ fn selected(desc: &OperatorDesc) -> impl Iterator<Item = (&'static str, &'static
 
 fn line(launch: &Launch) -> String {
     let Launch { entry, blocks, threads, shared, alignment, .. } = launch;
-    format!("{} {blocks}x{threads} {shared} B, aligned to {alignment}", entry.name().to_string_lossy())
+    format!("{} {blocks}x{threads} {shared} B, aligned to {alignment}", entry.name)
 }
 
 /// The golden text: a title for each layout, then for each mode the launches and the rejected kernels. GPUs with the
@@ -108,7 +108,8 @@ fn dump() -> String {
         let _ = writeln!(text, "{desc:?}");
         for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
             for launch in &launches {
-                let parameters: String = launch.parameters().iter().map(|byte| format!("{byte:02x}")).collect();
+                let parameters: &[u8] = bytemuck::cast_slice(&launch.params.words);
+                let parameters: String = parameters.iter().map(|byte| format!("{byte:02x}")).collect();
                 let _ = writeln!(text, "  {name} {mode}: {}, parameters {parameters}", line(launch));
             }
             for (kernel, why) in &rejected {

@@ -4,8 +4,9 @@ use bytemuck::Pod;
 
 use super::cpu_fill::typed;
 use super::tile::{Element, Tile};
-use super::{for_each, Operands, Steps};
+use super::{for_each, Operands};
 use crate::plan::reverse_plan::{Axis, Dimension, Plan};
+use crate::plan::{merge, Steps};
 
 /// Bytes of the widest element.
 const MAX_WIDTH: u32 = 8;
@@ -207,15 +208,11 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer:
 
 /// Copies the input without reversing it, in the largest possible pieces.
 fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
-    let axis = (plan.axis.size, [plan.axis.in_stride, plan.axis.out_stride]);
-    let others = plan.dimensions.iter().map(|d| (d.size, [d.in_stride, d.out_stride]));
-    let mut outer: Vec<_> = others.chain([axis]).filter(|(size, _)| *size > 1).collect();
-    outer.sort_by_key(|(_, [_, out_stride])| std::cmp::Reverse(*out_stride));
-    let mut piece = 1;
-    while let Some((size, _)) = outer.pop_if(|(_, strides)| strides.iter().all(|stride| *stride as usize == piece)) {
-        piece *= size as usize;
-    }
-    for_each(&outer, |[from, to]| out[to..to + piece].copy_from_slice(&input[from..from + piece]));
+    let axis = (plan.axis.size, [plan.axis.out_stride, plan.axis.in_stride]);
+    let others = plan.dimensions.iter().map(|d| (d.size, [d.out_stride, d.in_stride]));
+    let mut outer = merge(others.chain([axis]).collect());
+    let piece = outer.pop_if(|(_, strides)| *strides == [1, 1]).map_or(1, |(size, _)| size as usize);
+    for_each(&outer, |[to, from]| out[to..to + piece].copy_from_slice(&input[from..from + piece]));
 }
 
 /// The outer dimensions, each with its strides in the input, the output and the lengths.

@@ -72,14 +72,9 @@ impl CompiledOperator {
     /// Checks an operand apart from the others.
     fn check(&self, (tensor, desc): Tensor<'_>, operand: Operand<'_>, alignment: u32) -> Result<(), BindingError> {
         let Operand { buffer, address, bytes } = operand;
-        let aligned = |what, alignment: u32| {
-            let (found, required) = (address, u64::from(alignment));
-            found.is_multiple_of(required).then_some(()).ok_or(BindingError::Alignment {
-                tensor,
-                what,
-                found,
-                required,
-            })
+        let aligned = |what, alignment: u32| match u64::from(alignment) {
+            required if address.is_multiple_of(required) => Ok(()),
+            required => Err(BindingError::Alignment { tensor, what, found: address, required }),
         };
         let Some(buffer) = buffer else {
             let required = desc.span_in_bytes();

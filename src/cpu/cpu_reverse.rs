@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use super::cpu_fill::typed;
 use super::tile::{Element, Tile};
 use super::{for_each, Operands};
-use crate::plan::reverse_plan::{Axis, Dimension, Plan};
+use crate::plan::reverse_plan::{Dimension, Plan};
 use crate::plan::{merge, Steps};
 
 /// Bytes of the widest element.
@@ -58,13 +58,11 @@ fn of_blocks(plan: &Plan) -> Option<Plan> {
     let moved_whole = (block.in_stride, block.out_stride, block.length_stride) == (1, 1, 0);
     let strides = dimensions.iter().flat_map(|d| [d.in_stride, d.out_stride]);
     let apart = strides.chain([axis.in_stride, axis.out_stride]).all(|stride| stride % size == 0);
+    let of_block = |d: &Dimension| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d };
     (moved_whole && apart && size.saturating_mul(plan.width) <= MAX_WIDTH).then(|| Plan {
         width: plan.width * size,
-        axis: Axis { in_stride: axis.in_stride / size, out_stride: axis.out_stride / size, ..*axis },
-        dimensions: dimensions
-            .iter()
-            .map(|d| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d })
-            .collect(),
+        axis: of_block(axis),
+        dimensions: dimensions.iter().map(of_block).collect(),
         ..*plan
     })
 }

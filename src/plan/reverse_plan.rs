@@ -5,7 +5,7 @@ use crate::desc::data_type::TensorDataType;
 use crate::desc::layout;
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
 
-/// A dimension other than the axis. Strides are in elements.
+/// A dimension. Strides are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
     pub size: u32,
@@ -14,21 +14,14 @@ pub(crate) struct Dimension {
     pub length_stride: u32,
 }
 
-/// The axis: the dimension along which lanes run. Strides are in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Axis {
-    pub size: u32,
-    pub in_stride: u32,
-    pub out_stride: u32,
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// Bytes of an element.
     pub width: u32,
     /// Whether lengths are UINT64 (else UINT32).
     pub wide_lengths: bool,
-    pub axis: Axis,
+    /// The dimension along which lanes run. Its length stride is 0.
+    pub axis: Dimension,
     /// The other dimensions of size above 1, merged, outermost in the output's memory first.
     pub dimensions: Vec<Dimension>,
     /// Whether the output may be the input: both tensors have the same strides.
@@ -43,14 +36,13 @@ impl Plan {
         let (input, lengths, output) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
         let (in_strides, length_strides, out_strides) = (strides(input), strides(lengths), strides(output));
         let a = desc.axis as usize;
-        let axis =
-            Axis { size: *input.sizes.get(a)?, in_stride: *in_strides.get(a)?, out_stride: *out_strides.get(a)? };
-        let others = (0..input.sizes.len()).filter(|&d| d != a);
-        let others = others.map(|d| (input.sizes[d], [out_strides[d], in_strides[d], length_strides[d]]));
         let dimension = |(size, strides): Steps<3>| {
             let [out_stride, in_stride, length_stride] = strides;
             Dimension { size, in_stride, out_stride, length_stride }
         };
+        let axis = dimension((*input.sizes.get(a)?, [*out_strides.get(a)?, *in_strides.get(a)?, 0]));
+        let others = (0..input.sizes.len()).filter(|&d| d != a);
+        let others = others.map(|d| (input.sizes[d], [out_strides[d], in_strides[d], length_strides[d]]));
         let dimensions: Vec<Dimension> = merge(others.collect()).into_iter().map(dimension).collect();
         let same_axis = axis.size == 1 || axis.in_stride == axis.out_stride;
         Some(Self {

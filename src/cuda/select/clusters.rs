@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, reject_if, strips, RejectReason};
+use super::{grid, launch_of, reject_if, strips, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
@@ -59,21 +59,15 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let strips = strips_of(strip);
     let blocks = grid(outer * strips * u64::from(CLUSTER))?;
     let kernel = if layout.in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        blocks,
-        threads: CLUSTER_THREADS,
-        shared: shared(strip) as u32,
-        alignment: layout.width,
-        access: if layout.in_place { layout.width } else { layout.width.max(4) },
-        params: Clusters {
-            r: layout.parameters(outer * strips, layout.outside().map(dim)),
-            strips_per_row: FastDiv::new(strips as u32),
-            row_lanes: row.size,
-            strip_bytes: strip,
-            length_stride: row.length_stride,
-            lane_pitch: pitch as u32,
-        },
+    let params = Clusters {
+        r: layout.parameters(outer * strips, layout.outside().map(dim)),
+        strips_per_row: FastDiv::new(strips as u32),
+        row_lanes: row.size,
+        strip_bytes: strip,
+        length_stride: row.length_stride,
+        lane_pitch: pitch as u32,
     };
-    Ok(launch.erase())
+    let launch = launch_of(kernel.entry(layout.width_index()), blocks, layout.width, params);
+    let access = if layout.in_place { layout.width } else { layout.width.max(4) };
+    Ok(Launch { threads: CLUSTER_THREADS, shared: shared(strip) as u32, access, ..launch }.erase())
 }

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::{are_adjacent, dim, reverse_parameters, Layout, Reverse, NO_ROW};
 use super::segments::per_block;
-use super::{reject_if, RejectReason};
+use super::{launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
@@ -49,21 +49,15 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         * (vectors(together * u64::from(row.size) * 4) + vectors(together * 4) + vectors(together * bytes) + 1);
     reject_if(shared > u64::from(layout.target.shared_memory), "a group does not fit shared memory")?;
     let kernel = if layout.in_place { &kernels::COLUMNS_IN_PLACE } else { &kernels::COLUMNS };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        blocks: groups.div_ceil(together) as u32,
-        threads: THREADS,
-        shared: shared as u32,
-        alignment: layout.width,
-        access: layout.width,
-        params: Columns {
-            r: layout.parameters(groups, layout.outside().map(dim)),
-            axis: FastDiv::new(axis.size),
-            columns: FastDiv::new(row.size),
-            group_bytes: FastDiv::new(bytes as u32),
-            groups_per_block: together as u32,
-            length_stride: row.length_stride,
-        },
+    let params = Columns {
+        r: layout.parameters(groups, layout.outside().map(dim)),
+        axis: FastDiv::new(axis.size),
+        columns: FastDiv::new(row.size),
+        group_bytes: FastDiv::new(bytes as u32),
+        groups_per_block: together as u32,
+        length_stride: row.length_stride,
     };
-    Ok(launch.erase())
+    let blocks = groups.div_ceil(together) as u32;
+    let launch = launch_of(kernel.entry(layout.width_index()), blocks, layout.width, params);
+    Ok(Launch { shared: shared as u32, ..launch }.erase())
 }

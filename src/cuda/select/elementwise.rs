@@ -6,12 +6,12 @@ use super::layout::{
 };
 use super::packed_lanes::in_registers;
 use super::rows::rows;
-use super::{blocks, lanes, reject_if, strips, transposed, RejectReason};
+use super::{blocks, lanes, launch_of, reject_if, strips, transposed, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::lanes::LONG_LANE_BYTES;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::tuning::VEC16;
 use crate::desc::layout::MAX_DIMENSIONS;
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
@@ -26,7 +26,7 @@ pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     };
     let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), per_thread);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
+    Ok(launch_of(entry, blocks, UNIT, params).erase())
 }
 
 /// The same for blocks only.
@@ -53,7 +53,7 @@ pub(super) fn vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     params.form = form;
     let entry = kernels::ELEMENTWISE.entry(layout.width_index());
     let blocks = blocks(items, access / layout.width);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: access, access, params }.erase())
+    Ok(launch_of(entry, blocks, access, params).erase())
 }
 
 /// The most elements for which `vectors` is faster than the candidates after it.
@@ -113,7 +113,7 @@ pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
     let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), 1);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
+    Ok(launch_of(entry, blocks, UNIT, params).erase())
 }
 
 /// The parameters for units of `unit` bytes. An item is a unit or, in place, a pair of units; the axis is among the

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
+use super::{blocks, launch_of, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::{Launch, Parameters};
 use crate::cuda::target::GpuTarget;
@@ -99,16 +99,10 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
         [Dimension { size, stride: 1, .. }] => size,
         _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
-    let launch = Launch {
-        entry: kernels::FILL_PACKED.entry(arithmetic as usize),
-        blocks: blocks(vectors_of_run(count, width, false).into(), 1),
-        threads: THREADS,
-        shared: 0,
-        alignment: width,
-        access: VEC16,
-        params: Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) },
-    };
-    Ok(launch.erase())
+    let entry = kernels::FILL_PACKED.entry(arithmetic as usize);
+    let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
+    let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) };
+    Ok(Launch { access: VEC16, ..launch_of(entry, blocks, width, params) }.erase())
 }
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
@@ -180,7 +174,7 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    Launch { entry, blocks, threads: THREADS, shared, alignment, access, params }.erase()
+    Launch { shared, access, ..launch_of(entry, blocks, alignment, params) }.erase()
 }
 
 /// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse};
 use super::segments::{block_of_groups, less_rounding};
-use super::{grid, reject_if, vectors_of_run, RejectReason};
+use super::{grid, launch_of, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::lanes::*;
@@ -63,21 +63,17 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
     let (threads, together) = block_of_groups(group);
     let kernel = if in_place { &kernels::LANES_IN_PLACE } else { &kernels::LANES };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        blocks: layout.lane_count().div_ceil(together.into()) as u32,
-        threads,
-        shared: together * vectors_per_lane * VEC16,
-        alignment: if ALIGNED { VEC16 } else { layout.width },
-        access: VEC16,
-        params: Lanes {
-            r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
-            tiles_per_lane: FastDiv::new(1),
-            vectors_per_lane,
-            group_size_log2: group.trailing_zeros(),
-        },
+    let params = Lanes {
+        r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
+        tiles_per_lane: FastDiv::new(1),
+        vectors_per_lane,
+        group_size_log2: group.trailing_zeros(),
     };
-    Ok(launch.erase())
+    let blocks = layout.lane_count().div_ceil(together.into()) as u32;
+    let shared = together * vectors_per_lane * VEC16;
+    let unit = if ALIGNED { VEC16 } else { layout.width };
+    let launch = launch_of(kernel.entry(layout.width_index()), blocks, unit, params);
+    Ok(Launch { threads, shared, access: VEC16, ..launch }.erase())
 }
 
 /// Long lanes in tiles. A thread block copies one tile, or reverses several in place. With `ALIGNED`, all lanes begin
@@ -95,20 +91,14 @@ pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, R
     };
     let items = layout.lane_count() * tiles;
     let kernel = if layout.in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        // If shared memory cannot hold whole lanes, short lanes come here, too, and may be too many.
-        blocks: grid(items)?,
-        threads: THREADS,
-        shared: 0,
-        alignment: if ALIGNED { VEC16 } else { layout.width },
-        access: VEC16,
-        params: Lanes {
-            r: layout.parameters(items, layout.dimensions.iter().map(dim)),
-            tiles_per_lane: FastDiv::new(tiles as u32),
-            vectors_per_lane: 0,
-            group_size_log2: 0,
-        },
+    // If shared memory cannot hold whole lanes, short lanes come here, too, and may be too many.
+    let blocks = grid(items)?;
+    let params = Lanes {
+        r: layout.parameters(items, layout.dimensions.iter().map(dim)),
+        tiles_per_lane: FastDiv::new(tiles as u32),
+        vectors_per_lane: 0,
+        group_size_log2: 0,
     };
-    Ok(launch.erase())
+    let unit = if ALIGNED { VEC16 } else { layout.width };
+    Ok(Launch { access: VEC16, ..launch_of(kernel.entry(layout.width_index()), blocks, unit, params) }.erase())
 }

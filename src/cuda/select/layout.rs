@@ -8,7 +8,7 @@ use super::fast_div::FastDiv;
 use crate::cuda::launch::Parameters;
 use crate::cuda::target::GpuTarget;
 use crate::desc::layout::MAX_DIMENSIONS;
-use crate::plan::reverse_plan::{Axis, Dimension, Plan};
+use crate::plan::reverse_plan::{Dimension, Plan};
 
 /// `ReverseDim` of kernels/reverse.cuh.
 #[repr(C)]
@@ -75,7 +75,7 @@ pub(super) struct Layout<'a> {
     /// Bytes of an element.
     pub width: u32,
     pub wide_lengths: bool,
-    pub axis: Axis,
+    pub axis: Dimension,
     /// All but the axis, outermost in the output's memory first.
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,

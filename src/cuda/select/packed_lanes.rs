@@ -3,11 +3,11 @@
 use super::lanes::contiguous;
 use super::layout::{dim, Layout};
 use super::segments::staged;
-use super::{blocks, reject_if, RejectReason};
+use super::{blocks, launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::{PACKED_LANE, PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::tuning::VEC16;
 
 /// Threads of a warp.
 const WARP: u32 = 32;
@@ -24,16 +24,9 @@ pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> 
     reject_if(!are_adjacent, "lanes are not adjacent in memory")?;
     let items = u64::from(lanes.size);
     let lanes_per_vector = u64::from(VEC16) / bytes;
-    let launch = Launch {
-        entry: kernels::PACKED_LANES_IN_REGISTERS.entry(layout.width_index()),
-        blocks: blocks(items.div_ceil(lanes_per_vector), 1),
-        threads: THREADS,
-        shared: 0,
-        alignment: VEC16,
-        access: VEC16,
-        params: layout.parameters(items, std::iter::once(dim(lanes))),
-    };
-    Ok(launch.erase())
+    let entry = kernels::PACKED_LANES_IN_REGISTERS.entry(layout.width_index());
+    let params = layout.parameters(items, std::iter::once(dim(lanes)));
+    Ok(launch_of(entry, blocks(items.div_ceil(lanes_per_vector), 1), VEC16, params).erase())
 }
 
 /// Other short lanes, staged.

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, staged, TOO_LARGE};
-use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
+use super::{blocks, grid, launch_of, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::rows::*;
@@ -56,21 +56,15 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
     layout.insert_axis(&mut dims, if layout.in_place { axis.size / 2 } else { axis.size }, axis.out_stride);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>() * u64::from(vectors);
-    let launch = Launch {
-        entry: if layout.in_place { kernels::ROWS_IN_PLACE.entry(0) } else { kernels::ROWS.entry(0) },
-        blocks: blocks(items, VECTORS_PER_THREAD),
-        threads: THREADS,
-        shared: 0,
-        alignment: layout.width,
-        access: VEC16,
-        params: Rows {
-            r: layout.parameters(items, dims.into_iter()),
-            vectors_per_row: FastDiv::new(vectors),
-            row_bytes: bytes as u32,
-            element_bytes: layout.width,
-        },
+    let params = Rows {
+        r: layout.parameters(items, dims.into_iter()),
+        vectors_per_row: FastDiv::new(vectors),
+        row_bytes: bytes as u32,
+        element_bytes: layout.width,
     };
-    Ok(launch.erase())
+    let entry = if layout.in_place { kernels::ROWS_IN_PLACE.entry(0) } else { kernels::ROWS.entry(0) };
+    let blocks = blocks(items, VECTORS_PER_THREAD);
+    Ok(Launch { access: VEC16, ..launch_of(entry, blocks, layout.width, params) }.erase())
 }
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
@@ -142,5 +136,5 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
         && layout.outside().all(|d| divides(d.in_stride) && divides(d.out_stride));
     reject_if(UNIT < layout.width || !all_divide, NOT_DIVIDED)?;
     let entry = family.entry(UNIT.trailing_zeros() as usize);
-    Ok(Launch { entry, blocks, threads: THREADS, shared, alignment: UNIT, access: VEC16, params }.erase())
+    Ok(Launch { shared, access: VEC16, ..launch_of(entry, blocks, UNIT, params) }.erase())
 }

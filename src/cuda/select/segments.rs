@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{are_adjacent, dim, reverse_parameters, Layout, Reverse};
-use super::{reject_if, RejectReason};
+use super::{launch_of, reject_if, RejectReason};
 use crate::cuda::kernels::Family;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::*;
@@ -83,13 +83,6 @@ pub(super) fn staged(
         group_size_log2: u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros(),
         reserved: 0,
     };
-    Ok(Launch {
-        entry: family.entry(0),
-        blocks: segments.div_ceil(together) as u32,
-        threads: THREADS,
-        shared: shared as u32,
-        alignment: layout.width,
-        access: VEC16,
-        params,
-    })
+    let launch = launch_of(family.entry(0), segments.div_ceil(together) as u32, layout.width, params);
+    Ok(Launch { shared: shared as u32, access: VEC16, ..launch })
 }

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, reject_if, RejectReason};
+use super::{grid, launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::strips::*;
@@ -54,7 +54,7 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let entry = kernel.entry(layout.width_index());
     let shared = layout.axis.size * strip;
     let threads = threads(layout, shared, blocks, THREADS_WANTED);
-    Ok(Launch { entry, blocks, threads, shared, alignment: word, access: word, params }.erase())
+    Ok(Launch { threads, shared, ..launch_of(entry, blocks, word, params) }.erase())
 }
 
 /// Strips of rows of any size at any alignment.
@@ -76,16 +76,9 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         (false, _) => kernels::STRIPS.entry(layout.width_index()),
     };
     let shared = layout.axis.size * strip;
-    let launch = Launch {
-        entry,
-        blocks,
-        threads: threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED),
-        shared,
-        alignment: layout.width,
-        access: if layout.in_place { layout.width } else { layout.width.max(4) },
-        params,
-    };
-    Ok(launch.erase())
+    let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
+    let access = if layout.in_place { layout.width } else { layout.width.max(4) };
+    Ok(Launch { threads, shared, access, ..launch_of(entry, blocks, layout.width, params) }.erase())
 }
 
 /// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.

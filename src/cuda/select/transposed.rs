@@ -4,12 +4,11 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim};
-use super::{grid, reject_if, RejectReason};
+use super::{grid, launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
-use crate::cuda::tuning::{THREADS, VEC16};
-use crate::plan::reverse_plan::Dimension;
+use crate::cuda::tuning::VEC16;
 
 /// `Transposed` of the kernel file.
 #[repr(C)]
@@ -40,13 +39,7 @@ pub(super) fn room(layout: &Layout<'_>) -> Result<u64, RejectReason> {
 /// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements of 1 and 2
 /// bytes, whose rows of the output are stored as vectors.
 pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let axis = Dimension {
-        size: layout.axis.size,
-        in_stride: layout.axis.in_stride,
-        out_stride: layout.axis.out_stride,
-        length_stride: 0,
-    };
-    let all = || layout.dimensions.iter().chain([&axis]);
+    let all = || layout.dimensions.iter().chain([&layout.axis]);
     let [Some(place_in), Some(place_out)] = [
         all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
         all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
@@ -56,7 +49,7 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
     reject_if(place_in == place_out, "both tensors are contiguous along one dimension")?;
     let dim = |n: usize| match layout.dimensions.get(n) {
         Some(d) => dim(d),
-        None => layout.axis_dim(axis.size),
+        None => layout.axis_dim(layout.axis.size),
     };
     let others = (0..=layout.dimensions.len()).filter(|&n| n != place_in && n != place_out).map(dim);
     let outer: u64 = others.clone().map(|dim| u64::from(dim.size.divisor)).product();
@@ -78,20 +71,13 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
         (false, _) => (&kernels::TRANSPOSED, TILE * (TILE + 1) * layout.width),
     };
     let unit = if VECTORS { VEC16 } else { layout.width };
-    let launch = Launch {
-        entry: family.entry(layout.width_index()),
-        blocks,
-        threads: THREADS,
-        shared,
-        alignment: unit,
-        access: unit,
-        params: Transposed {
-            r: layout.parameters(outer * tiles, others),
-            along_in,
-            along_out,
-            tiles: FastDiv::new(tiles as u32),
-            tiles_along_out: FastDiv::new(across),
-        },
+    let params = Transposed {
+        r: layout.parameters(outer * tiles, others),
+        along_in,
+        along_out,
+        tiles: FastDiv::new(tiles as u32),
+        tiles_along_out: FastDiv::new(across),
     };
-    Ok(launch.erase())
+    let launch = launch_of(family.entry(layout.width_index()), blocks, unit, params);
+    Ok(Launch { shared, ..launch }.erase())
 }

@@ -19,35 +19,24 @@ const MIN_COPIED_BYTES: usize = 64;
 /// predict wrongly (benches/TUNING.md).
 const MAX_SELECTED: usize = 8;
 
-struct Tensors<'a> {
-    /// `None` in place.
-    input: Option<&'a [u8]>,
-    lengths: &'a [u8],
-    output: &'a mut [u8],
-}
-
 /// Reverses into the output tensor.
-pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
-    let (input, lengths) = match *operands.inputs {
-        [lengths] => (None, lengths),
-        [input, lengths] => (Some(input), lengths),
-        _ => return, // the lengths are always bound
-    };
-    let operands = Tensors { input, lengths, output: operands.output };
+pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
+    let Some((&lengths, input)) = inputs.split_last() else { return };
+    let input = input.first().copied(); // in place, the output is the input
     let of_blocks = of_blocks(plan).filter(|plan| {
         let aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
-        !plan.width.is_power_of_two() || operands.input.is_none_or(aligned) && aligned(operands.output)
+        !plan.width.is_power_of_two() || input.is_none_or(aligned) && aligned(output)
     });
     let plan = of_blocks.as_ref().unwrap_or(plan);
     match plan.width {
-        1 => run_typed::<u8, 64>(plan, operands),
-        2 => run_typed::<u16, 32>(plan, operands),
-        3 => run_typed::<[u8; 3], 21>(plan, operands),
-        4 => run_typed::<u32, 16>(plan, operands),
-        5 => run_typed::<[u8; 5], 12>(plan, operands),
-        6 => run_typed::<[u8; 6], 10>(plan, operands),
-        7 => run_typed::<[u8; 7], 9>(plan, operands),
-        _ => run_typed::<u64, 8>(plan, operands),
+        1 => run_typed::<u8, 64>(plan, input, lengths, output),
+        2 => run_typed::<u16, 32>(plan, input, lengths, output),
+        3 => run_typed::<[u8; 3], 21>(plan, input, lengths, output),
+        4 => run_typed::<u32, 16>(plan, input, lengths, output),
+        5 => run_typed::<[u8; 5], 12>(plan, input, lengths, output),
+        6 => run_typed::<[u8; 6], 10>(plan, input, lengths, output),
+        7 => run_typed::<[u8; 7], 9>(plan, input, lengths, output),
+        _ => run_typed::<u64, 8>(plan, input, lengths, output),
     }
 }
 
@@ -67,7 +56,7 @@ fn of_blocks(plan: &Plan) -> Option<Plan> {
     })
 }
 
-fn run_typed<T: Element, const LANES: usize>(plan: &Plan, Tensors { input, lengths, output }: Tensors<'_>) {
+fn run_typed<T: Element, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {
     let lengths = &if plan.wide_lengths { Lengths::Wide(whole(lengths)) } else { Lengths::Narrow(whole(lengths)) };
     match input {
         Some(input) => copy::<T, LANES>(plan, whole(&input[..plan.input_bytes as usize]), lengths, typed(output)),

@@ -7,7 +7,7 @@ use super::kernels::Entry;
 /// The parameter structure of a kernel: the `repr(C)` twin of a structure of its kernel file.
 pub(crate) trait Parameters: Pod {
     /// Offsets in bytes of the pointers to the inputs, in the order of the signature.
-    const INPUTS: &'static [usize];
+    const INPUTS: &'static [usize] = &[];
     /// Offset of the pointer to the output.
     const OUTPUT: usize;
 }

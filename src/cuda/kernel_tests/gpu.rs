@@ -3,7 +3,6 @@
 use super::{check, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
-use crate::cuda::select::{Launches, Selection};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device};
@@ -51,9 +50,7 @@ struct Gpu {
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.cuda_context().expect("a CUDA device");
-        let alone = Launches { launches: vec![launch.clone()], ..Launches::default() };
-        let selection = Selection { out_of_place: alone, in_place: None };
-        let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
+        let launcher = Launcher::of(context, launch.clone()).map_err(|error| error.to_string())?;
         let [of_output, of_inputs @ ..] = &self.buffers;
         let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
             Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)

@@ -12,7 +12,6 @@ use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::lanes::LONG_LANE_BYTES;
 use crate::cuda::tuning::VEC16;
-use crate::desc::layout::MAX_DIMENSIONS;
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -123,12 +122,12 @@ fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Reverse, RejectReason> {
     let elements = unit / layout.width;
     let fits = elements == 1 || (elements > 1 && layout.rows_divide(layout.block().ok_or(NO_BLOCK)?, unit, unit));
     reject_if(!fits, NOT_DIVIDED)?;
-    let mut dims: Vec<ReverseDim> = Vec::with_capacity(MAX_DIMENSIONS);
-    for d in layout.dimensions {
+    let dims = layout.dimensions.iter().map(|d| {
         let inside = elements > 1 && d.in_stride == 1 && d.out_stride == 1;
         let (size, divisor) = if inside { (d.size / elements, 1) } else { (d.size, elements) };
-        dims.push(dim_in_units(d, size, divisor));
-    }
+        dim_in_units(d, size, divisor)
+    });
+    let mut dims: Vec<ReverseDim> = dims.collect();
     let steps = if layout.in_place { axis.size / 2 } else { axis.size };
     layout.insert_axis(&mut dims, steps, axis.out_stride / elements);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();

@@ -62,12 +62,10 @@ pub(crate) struct Strided {
 const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 impl Parameters for Packed {
-    const INPUTS: &'static [usize] = &[];
     const OUTPUT: usize = offset_of!(Packed, out);
 }
 
 impl Parameters for Strided {
-    const INPUTS: &'static [usize] = &[];
     const OUTPUT: usize = offset_of!(Strided, out);
 }
 
@@ -232,16 +230,13 @@ fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Resul
         let run = &dimensions[dimensions.len() - run..];
         run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
     };
-    let mut dense = 0;
     let mut stride = 1;
-    while dense < dimensions.len().min(3) {
-        let d = dimensions[dimensions.len() - dense - 1];
-        if u64::from(d.stride) != stride {
-            break;
-        }
+    let continues = |d: &&Dimension| {
+        let continues = u64::from(d.stride) == stride;
         stride *= u64::from(d.size);
-        dense += 1;
-    }
+        continues
+    };
+    let dense = dimensions.iter().rev().take(3).take_while(continues).count();
     Ok(match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
         1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(VEC16) == 0 => 1,

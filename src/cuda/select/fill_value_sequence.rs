@@ -84,14 +84,13 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
 
 /// The launches of a sequence.
 pub(crate) fn select(plan: &Plan, _: &GpuTarget, until: Until) -> Selection {
-    let launches = Launches::find(CANDIDATES, false, plan.arithmetic.width(), until, |launch| launch(plan));
+    let launches = Launches::find(CANDIDATES, false, plan.width, until, |launch| launch(plan));
     Selection { out_of_place: launches, in_place: None }
 }
 
 /// The whole tensor as one run: a 16-byte store per thread.
 fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
-    let &Plan { arithmetic, start, delta, .. } = plan;
-    let width = arithmetic.width();
+    let &Plan { arithmetic, width, start, delta, .. } = plan;
     let count = match plan.dimensions[..] {
         [] => 1,
         [Dimension { size, stride: 1, .. }] => size,
@@ -99,7 +98,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     };
     let entry = kernels::FILL_PACKED.entry(arithmetic as usize);
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
-    let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) };
+    let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(plan, 1) };
     Ok(Launch { access: VEC16, ..launch_of(entry, blocks, width, params) }.erase())
 }
 
@@ -126,8 +125,7 @@ fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
 
 /// A launch that writes the innermost `run` dimensions as one run.
 fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch {
-    let &Plan { arithmetic, start, delta, ref dimensions } = plan;
-    let width = arithmetic.width();
+    let &Plan { arithmetic, width, start, delta, ref dimensions } = plan;
     let (outer, run) = dimensions.split_at(dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
     let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
@@ -147,7 +145,7 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
         *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
     }
     let (tables, shared) = match run.len() {
-        2.. if size(0) < VEC16 / width => tables(arithmetic, delta, size(0), step(0), step(1)),
+        2.. if size(0) < VEC16 / width => tables(plan, size(0), step(0), step(1)),
         _ => Default::default(),
     };
     let params = Strided {
@@ -166,7 +164,7 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
         group_size_log2: threads.trailing_zeros(),
         whole: (ALIGNED && u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0).into(),
         arithmetic: arithmetic as u32,
-        pattern: pattern(arithmetic, delta, step(0)),
+        pattern: pattern(plan, step(0)),
         tables,
         dims,
     };
@@ -176,30 +174,30 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
 }
 
 /// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.
-fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
-    if matches!(arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
+fn pattern(plan: &Plan, step: u32) -> [u32; 4] {
+    if matches!(plan.arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
         return [0; 4]; // floats are computed from the index
     }
-    distances(arithmetic, delta, |k| k.wrapping_mul(step))
+    distances(plan, |k| k.wrapping_mul(step))
 }
 
 /// For an innermost dimension shorter than a vector: for every coordinate c that a vector may begin with, the distances
 /// of its elements from the one with coordinate 0. Also returns the bytes of shared memory that the tables take.
-fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
+fn tables(plan: &Plan, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
     let mut tables = [[0; 4]; 15];
     let mut rows = tables.iter_mut();
     for c in 0..size {
         let distance =
             |k: u32| ((c + k) % size).wrapping_mul(step).wrapping_add(((c + k) / size).wrapping_mul(next_step));
-        if arithmetic == Arithmetic::Float16 {
+        if plan.arithmetic == Arithmetic::Float16 {
             // 8 indices, in two rows.
             for (row, k) in rows.by_ref().take(2).zip([0, 4]) {
                 *row = std::array::from_fn(|n| distance(k + n as u32));
             }
         } else if let Some(row) = rows.next() {
-            *row = match arithmetic {
+            *row = match plan.arithmetic {
                 Arithmetic::Float32 => std::array::from_fn(|n| distance(n as u32)),
-                _ => distances(arithmetic, delta, distance),
+                _ => distances(plan, distance),
             };
         }
     }
@@ -208,11 +206,11 @@ fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u
 }
 
 /// The products of the first indices and delta, packed into 16 bytes.
-fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> [u32; 4] {
-    let width = arithmetic.width() as usize;
+fn distances(plan: &Plan, index: impl Fn(u32) -> u32) -> [u32; 4] {
+    let width = plan.width as usize;
     let mut bytes = [0; VEC16 as usize];
     for (k, element) in bytes.chunks_mut(width).enumerate() {
-        element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(delta).to_le_bytes()[..width]);
+        element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(plan.delta).to_le_bytes()[..width]);
     }
     bytemuck::cast(bytes)
 }
@@ -220,9 +218,8 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
 /// How many of the innermost dimensions one run covers: at most three that leave no gaps in memory. Only one if it is
 /// long enough, or if its rows are whole vectors at aligned addresses. 0 if no run is long enough for a kernel. With
 /// `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
-fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
-    reject_if(*arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
-    let width = arithmetic.width();
+fn run<const ALIGNED: bool>(&Plan { arithmetic, width, ref dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
+    reject_if(arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
     let are_aligned = dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
     reject_if(ALIGNED && !are_aligned, ("rows do not all begin at multiples of {} bytes", SECTOR))?;

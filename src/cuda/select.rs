@@ -119,12 +119,7 @@ impl Launches {
         launch: impl Fn(F) -> Result<Launch, RejectReason>,
     ) -> Self {
         // Enough for most layouts.
-        let mut found = Self {
-            launches: Vec::with_capacity(4),
-            rejected: Vec::with_capacity(8),
-            #[cfg(test)]
-            candidates: Vec::new(),
-        };
+        let mut found = Self::default();
         for candidate in candidates {
             let Some(name) = candidate.names[usize::from(in_place)] else { continue };
             match launch(candidate.launch) {

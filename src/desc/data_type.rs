@@ -85,10 +85,8 @@ impl FromStr for TensorDataType {
     /// Reads DirectML's name, with or without `DML_TENSOR_DATA_TYPE_`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_TENSOR_DATA_TYPE_").unwrap_or(text);
-        Self::ALL
-            .into_iter()
-            .find(|data_type| data_type.name() == name)
-            .ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
+        let found = Self::ALL.into_iter().find(|data_type| data_type.name() == name);
+        found.ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
     }
 }
 

@@ -124,9 +124,8 @@ pub(crate) fn lowest_level(
     role: TensorRole,
     accepts: impl Fn(&TensorSupport) -> bool,
 ) -> Option<FeatureLevel> {
-    FeatureLevel::ALL
-        .into_iter()
-        .find(|&level| tensor_support(operator, role, level).is_some_and(|support| accepts(&support)))
+    let accepted = |&level: &FeatureLevel| tensor_support(operator, role, level).as_ref().is_some_and(&accepts);
+    FeatureLevel::ALL.into_iter().find(accepted)
 }
 
 /// The lowest level at which `operator` exists.

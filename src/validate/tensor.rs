@@ -204,8 +204,7 @@ impl fmt::Display for Count {
 fn list<T: fmt::Display>(values: &[T]) -> String {
     let values: Vec<String> = values.iter().map(ToString::to_string).collect();
     match values.as_slice() {
-        [] => "nothing".to_owned(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => values.concat(),
     }
 }

@@ -1,6 +1,6 @@
 //! Runs kernels on the GPU, with guard bytes around every tensor.
 
-use super::{check, work, Machine, Wanted};
+use super::{check, report, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
@@ -90,12 +90,8 @@ fn every_launch_is_right_on_the_gpu() {
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);
-    let tally = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers });
-    if parts == 1 {
-        tally.report(&name);
-    } else {
-        tally.print(&format!("{name}, part {part} of {parts} of the cases"));
-    }
+    let run = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers });
+    report(&run, &format!("{name}, part {part} of {parts} of the cases"), parts == 1);
 }
 
 /// `KERNEL_CASES=part/parts` runs every `parts`-th case from case `part` on, because sanitizers take long for all of

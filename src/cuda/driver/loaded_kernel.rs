@@ -44,15 +44,10 @@ impl Kernel {
         kernel.function = unsafe { result::module::get_function(module, name) }.map_err(&failed)?;
         // Without this, a thread block gets at most 48 KiB of shared memory. Selection may give it all that the GPU
         // has.
+        let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was looked up above.
-        unsafe {
-            result::function::set_function_attribute(
-                kernel.function,
-                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                shared_memory as i32,
-            )
-        }
-        .map_err(&failed)?;
+        unsafe { result::function::set_function_attribute(kernel.function, limit, shared_memory as i32) }
+            .map_err(&failed)?;
         Ok(kernel)
     }
 }

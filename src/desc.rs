@@ -86,7 +86,12 @@ impl BufferTensorDesc {
     }
 
     /// Bytes from the begin of the first element to the end of the last: what the operator reads or writes.
-    /// TotalTensorSizeInBytes rounds them up to a multiple of 4.
+    /// TotalTensorSizeInBytes rounds them up to a multiple of 4. Saturates at 2^64 − 1:
+    ///
+    /// ```
+    /// use dml_cuda::{BufferTensorDesc, TensorDataType};
+    /// assert_eq!(BufferTensorDesc::packed(TensorDataType::UInt64, &[u32::MAX; 4]).span_in_bytes(), u64::MAX);
+    /// ```
     pub fn span_in_bytes(&self) -> u64 {
         let bits = self.span().and_then(|span| span.checked_mul(self.data_type.size_in_bits().into()));
         bits.and_then(|bits| (bits / 8).try_into().ok()).unwrap_or(u64::MAX)

@@ -88,14 +88,13 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
+    let contiguous = in_step == 1 && out_step == 1;
     let inner = inner(plan);
     // Pieces too short to move one by one: it is faster to copy the whole tensor, and to reverse the copy in place.
     let short = match inner {
         Inner::Block(..) => false,
         Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
-        Inner::Lane(_) => {
-            in_step == 1 && out_step == 1 && size > MAX_SELECTED && size * size_of::<T>() < MIN_COPIED_BYTES
-        }
+        Inner::Lane(_) => contiguous && size > MAX_SELECTED && size * size_of::<T>() < MIN_COPIED_BYTES,
     };
     if short {
         copy_as_it_is(plan, input, out);
@@ -109,14 +108,12 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
                 out[to..to + block].copy_from_slice(&input[from..from + block]);
             }
         }),
-        Inner::Lane(outer) if in_step == 1 && out_step == 1 && size <= MAX_SELECTED => {
-            for_each(&outer, |[at_in, at_out, at_length]| {
-                let length = length(plan, lengths, at_length);
-                let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
-                out.iter_mut().enumerate().for_each(|(t, out)| *out = lane[source(t, length)]);
-            })
-        }
-        Inner::Lane(outer) if in_step == 1 && out_step == 1 => for_each(&outer, |[at_in, at_out, at_length]| {
+        Inner::Lane(outer) if contiguous && size <= MAX_SELECTED => for_each(&outer, |[at_in, at_out, at_length]| {
+            let length = length(plan, lengths, at_length);
+            let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
+            out.iter_mut().enumerate().for_each(|(t, out)| *out = lane[source(t, length)]);
+        }),
+        Inner::Lane(outer) if contiguous => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             let out = &mut out[at_out..at_out + size];
             out.copy_from_slice(&input[at_in..at_in + size]);

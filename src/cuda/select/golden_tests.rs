@@ -1,9 +1,9 @@
 //! tests/golden/selection.txt: which kernels are selected for chosen layouts on five GPUs, and why no faster ones. A
 //! change of that file changes what users run.
 //!
-//! That file also has the layouts. `UPDATE_GOLDEN=1 cargo test --lib golden` rewrites what is below each. `SELECTION_DUMP=FILE cargo test --lib golden` writes every
-//! launch for these layouts and for the case table, with its parameters: compare two such files to see whether a change
-//! of the code changed any launch.
+//! That file also has the layouts. `UPDATE_GOLDEN=1 cargo test --lib golden` rewrites what is below each.
+//! `SELECTION_DUMP=FILE cargo test --lib golden` writes every launch for these layouts and for the case table, with its
+//! parameters: compare two such files to see whether a change of the code changed any launch.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

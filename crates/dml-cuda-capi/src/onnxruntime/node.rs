@@ -1,6 +1,6 @@
 //! What all nodes share: a device, and a dispatch on the run's stream.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use dml::lowering::Lowered;
 use dml::{BindingError, BufferTensorDesc, Device, DispatchError, Error};
@@ -8,11 +8,7 @@ use ort_sys::OrtKernelContext;
 
 use super::ort::{Ort, Result};
 use crate::frameworks::{self, Address};
-
-/// Counters of this process: kernels that sessions created, their runs, and the runs in place.
-pub(crate) static KERNELS: AtomicU64 = AtomicU64::new(0);
-pub(crate) static RUNS: AtomicU64 = AtomicU64::new(0);
-pub(crate) static IN_PLACE_RUNS: AtomicU64 = AtomicU64::new(0);
+use crate::library::{IN_PLACE_RUNS, NODES};
 
 /// The part of a node that does not depend on its operator. ONNX Runtime runs it from several threads at once.
 pub struct Kernel {
@@ -22,7 +18,7 @@ pub struct Kernel {
 
 impl Kernel {
     pub fn new(ort: Ort, device: Device) -> Self {
-        KERNELS.fetch_add(1, Ordering::Relaxed);
+        NODES.fetch_add(1, Ordering::Relaxed);
         Self { ort, device }
     }
 

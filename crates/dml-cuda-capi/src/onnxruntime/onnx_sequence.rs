@@ -1,7 +1,7 @@
 //! Sequences: ONNX's Range, and `dml_cuda.FillValueSequence`. Their scalars are on the host.
 
 use dml::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
-use dml::TensorDataType;
+use dml::TensorDataType::{self, Float16, Float32, Float64};
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
@@ -43,14 +43,13 @@ impl Kernel {
             return self.bfloat16_range(context, [start, limit, delta].map(|bits| f32::from_bits((bits as u32) << 16)));
         }
         let data_type = sequence_type(element_type)?;
+        let float = |bits: u64| match data_type {
+            Float16 => f16::from_bits(bits as u16).into(),
+            Float32 => f32::from_bits(bits as u32).into(),
+            _ => f64::from_bits(bits),
+        };
         let count = match data_type {
-            TensorDataType::Float16 => {
-                range_count([start, limit, delta].map(|bits| f16::from_bits(bits as u16).into()))?
-            }
-            TensorDataType::Float32 => {
-                range_count([start, limit, delta].map(|bits| f32::from_bits(bits as u32).into()))?
-            }
-            TensorDataType::Float64 => range_count([start, limit, delta].map(f64::from_bits))?,
+            Float16 | Float32 | Float64 => range_count([start, limit, delta].map(float))?,
             _ => {
                 let unused = 64 - data_type.size_in_bits();
                 integer_range_count([start, limit, delta].map(|bits| ((bits << unused) as i64) >> unused))?
@@ -68,7 +67,7 @@ impl Kernel {
             return Ok(());
         }
         let mut floats = vec![0f32; count as usize];
-        let sequence = LoweredSequence::packed(TensorDataType::Float32, count, start, delta);
+        let sequence = LoweredSequence::packed(Float32, count, start, delta);
         let address = floats.as_mut_ptr() as u64;
         // SAFETY: `floats` has that many elements.
         unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }?;

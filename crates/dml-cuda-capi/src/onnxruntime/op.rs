@@ -1,5 +1,6 @@
 //! The callbacks that describe an operator to ONNX Runtime, and its nodes.
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
@@ -10,9 +11,10 @@ use ort_sys::{
     OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
 };
 
-use super::node::{Kernel, RUNS};
+use super::node::Kernel;
 use super::onnx_reversal::Reverse;
 use super::ort::{Ort, Result, VERSION};
+use crate::library::RUNS;
 use crate::status::caught;
 
 /// The kinds of operators.
@@ -32,6 +34,10 @@ impl Kind {
             Self::ReverseSubsequences => c"ReverseSubsequences",
             Self::FillValueSequence => c"FillValueSequence",
         }
+    }
+
+    pub fn text(self) -> Cow<'static, str> {
+        self.name().to_string_lossy()
     }
 
     fn reverses(self) -> bool {
@@ -68,33 +74,27 @@ impl Op {
         inputs: Vec<Type>,
         output: Type,
     ) -> &'static OrtCustomOp {
+        // SAFETY: a number and optional functions, which may be zero.
+        let unused: OrtCustomOp = unsafe { std::mem::zeroed() };
         let callbacks = OrtCustomOp {
             version: VERSION,
-            CreateKernel: None,
             GetName: Some(name_of),
             GetExecutionProviderType: Some(provider_of),
             GetInputType: Some(input_type),
             GetInputTypeCount: Some(input_count),
             GetOutputType: Some(output_type),
             GetOutputTypeCount: Some(output_count),
-            KernelCompute: None,
             KernelDestroy: Some(destroy),
             GetInputCharacteristic: Some(required),
             GetOutputCharacteristic: Some(required),
             GetInputMemoryType: Some(memory_type),
-            GetVariadicInputMinArity: Some(none),
-            GetVariadicInputHomogeneity: Some(none),
-            GetVariadicOutputMinArity: Some(none),
-            GetVariadicOutputHomogeneity: Some(none),
             CreateKernelV2: Some(create),
             KernelComputeV2: Some(compute),
-            InferOutputShapeFn: if kind == Kind::FillValueSequence { None } else { Some(infer) },
+            InferOutputShapeFn: (kind != Kind::FillValueSequence).then_some(infer),
             GetStartVersion: Some(start_version),
-            GetEndVersion: Some(end_version),
-            GetMayInplace: if kind.reverses() { Some(may_in_place) } else { None },
-            ReleaseMayInplace: if kind.reverses() { Some(release_in_place) } else { None },
-            GetAliasMap: None,
-            ReleaseAliasMap: None,
+            GetMayInplace: kind.reverses().then_some(may_in_place),
+            ReleaseMayInplace: kind.reverses().then_some(release_in_place),
+            ..unused
         };
         let op: &'static Op = Box::leak(Box::new(Op { callbacks, ort, kind, provider, source, inputs, output }));
         &op.callbacks
@@ -133,7 +133,7 @@ impl Op {
                 Some(Reverse::Sequence { batch: 1 - time, time })
             }
         };
-        let (name, node) = (self.kind.name().to_string_lossy(), ort.node_name(info)?);
+        let (name, node) = (self.kind.text(), ort.node_name(info)?);
         let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
         Ok(Node { kernel: Kernel::new(ort, device), kind: self.kind, reverse })
@@ -149,7 +149,7 @@ pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> R
 }
 
 fn operator(kind: Kind) -> String {
-    format!("dml_cuda {}", kind.name().to_string_lossy())
+    format!("dml_cuda {}", kind.text())
 }
 
 unsafe extern "system" fn create(
@@ -249,10 +249,6 @@ unsafe extern "system" fn memory_type(op: *const OrtCustomOp, _: usize) -> OrtMe
     }
 }
 
-unsafe extern "system" fn none(_: *const OrtCustomOp) -> c_int {
-    0
-}
-
 /// The opset before the one in which ONNX has the operator. With the operator's own opset, ONNX Runtime up to 1.31 would fold constants
 /// with its own kernel, whose type names a custom operator cannot have, and would fail to load the model. ONNX Runtime still refuses
 /// older opsets.
@@ -265,39 +261,25 @@ unsafe extern "system" fn start_version(op: *const OrtCustomOp) -> c_int {
     }
 }
 
-unsafe extern "system" fn end_version(_: *const OrtCustomOp) -> c_int {
-    c_int::MAX
-}
-
 unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeInferContext) -> OrtStatusPtr {
     // SAFETY: as in `create`.
     let op = unsafe { Op::of(op) };
-    guarded(
-        op.ort,
-        || operator(op.kind),
-        || match op.kind {
-            Kind::Range => op.ort.one_unknown_dimension(context),
-            _ => op.ort.same_shape(context),
-        },
-    )
+    let body = || match op.kind {
+        Kind::Range => op.ort.one_unknown_dimension(context),
+        _ => op.ort.same_shape(context),
+    };
+    guarded(op.ort, || operator(op.kind), body)
 }
 
 /// The output may be the first input.
 unsafe extern "system" fn may_in_place(inputs: *mut *mut c_int, outputs: *mut *mut c_int) -> usize {
-    let first = || Box::into_raw(Box::new(0));
-    // SAFETY: ONNX Runtime passes the addresses of two live pointers.
-    unsafe {
-        inputs.write(first());
-        outputs.write(first());
+    static FIRST: c_int = 0;
+    for indices in [inputs, outputs] {
+        // SAFETY: ONNX Runtime passes the addresses of live pointers, and only reads what they point to then.
+        unsafe { indices.write((&raw const FIRST).cast_mut()) };
     }
     1
 }
 
-unsafe extern "system" fn release_in_place(inputs: *mut c_int, outputs: *mut c_int) {
-    for index in [inputs, outputs] {
-        if !index.is_null() {
-            // SAFETY: `may_in_place` made it, and ONNX Runtime gives it back once.
-            drop(unsafe { Box::from_raw(index) });
-        }
-    }
-}
+/// Nothing was allocated.
+unsafe extern "system" fn release_in_place(_: *mut c_int, _: *mut c_int) {}

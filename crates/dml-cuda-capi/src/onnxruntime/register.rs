@@ -12,6 +12,7 @@ use ort_sys::{
 use super::element::ELEMENTS;
 use super::op::{guarded, Kind, Op, CPU};
 use super::ort::{Ort, Result, VERSION};
+use crate::status::text;
 
 /// The session's configuration entry that names the ONNX operators to replace.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
@@ -24,51 +25,41 @@ const REGISTERED: &CStr = c"dml_cuda.registered";
 
 const PROVIDERS: [&CStr; 3] = [CPU, c"CUDAExecutionProvider", c"CudaPluginExecutionProvider"];
 
-/// The ONNX operators that a session replaces.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Replaced {
-    reverse_sequence: bool,
-    range: bool,
+/// The ONNX operators that a session can replace.
+const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
+
+/// The kinds of a configuration entry's value, in the order of `REPLACEABLE`. `source` is where the value comes from.
+fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
+    let value = match value {
+        "0" => return Ok(Vec::new()),
+        "1" => "ReverseSequence",
+        names => names,
+    };
+    let names: Vec<&str> = value.split(',').map(str::trim).collect();
+    if !names.iter().all(|name| REPLACEABLE.iter().any(|kind| kind.text() == *name)) {
+        return Err(format!(
+            "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
+             `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
+        )
+        .into());
+    }
+    Ok(REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.text())).collect())
 }
 
-impl Replaced {
-    /// `source` is where the value comes from.
-    fn parse(value: &str, source: &str) -> Result<Self> {
-        let mut replaced = Self::default();
-        if value == "0" {
-            return Ok(replaced);
-        }
-        for name in (if value == "1" { "ReverseSequence" } else { value }).split(',') {
-            match name.trim() {
-                "ReverseSequence" => replaced.reverse_sequence = true,
-                "Range" => replaced.range = true,
-                _ => {
-                    return Err(format!(
-                        "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
-                         `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
-                    )
-                    .into())
-                }
-            }
-        }
-        Ok(replaced)
-    }
-
-    /// The value that `parse` reads.
-    fn text(self) -> &'static CStr {
-        match (self.reverse_sequence, self.range) {
-            (false, false) => c"0",
-            (true, false) => c"ReverseSequence",
-            (false, true) => c"Range",
-            (true, true) => c"ReverseSequence,Range",
-        }
+/// The value that `parse` reads.
+fn unparse(replaced: &[Kind]) -> String {
+    let names: Vec<_> = replaced.iter().map(|kind| kind.text()).collect();
+    if names.is_empty() {
+        "0".to_owned()
+    } else {
+        names.join(",")
     }
 }
 
 /// The ONNX operators to replace, and who asks for it, as messages name it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Request {
-    replaced: Replaced,
+    replaced: Vec<Kind>,
     source: &'static str,
 }
 
@@ -82,8 +73,7 @@ impl Request {
                 (value, "the environment variable DML_CUDA_REPLACE_ONNX")
             }
         };
-        let replaced = value.map_or(Ok(Replaced::default()), |value| Replaced::parse(&value, source))?;
-        Ok(Self { replaced, source })
+        Ok(Self { replaced: parse(value.as_deref().unwrap_or("0"), source)?, source })
     }
 }
 
@@ -102,24 +92,24 @@ unsafe impl Send for Domain {}
 static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
 
 /// The domain with these operators. The first call creates it.
-fn domain(base: *const OrtApiBase, ort: Ort, request: Option<Request>) -> Result<*mut OrtCustomOpDomain> {
+fn domain(base: *const OrtApiBase, ort: Ort, request: Option<&Request>) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known.iter().find(|known| known.base == base && known.request == request) {
+    if let Some(found) = known.iter().find(|known| known.base == base && known.request.as_ref() == request) {
         return Ok(found.domain);
     }
     let domain = ort.create_domain(if request.is_some() { c"" } else { c"dml_cuda" })?;
     let source = request.map(|request| request.source);
     for provider in PROVIDERS {
-        for (kind, inputs, output) in operators(request.map(|request| request.replaced), provider) {
+        for (kind, inputs, output) in operators(request.map(|request| &*request.replaced), provider) {
             ort.add_op(domain, Op::leak(ort, kind, provider, source, inputs, output))?;
         }
     }
-    known.push(Domain { base, request, domain });
+    known.push(Domain { base, request: request.cloned(), domain });
     Ok(domain)
 }
 
 /// The operators of the domain `dml_cuda`, or replacements of ONNX's: their kinds, the types of their inputs and of their output.
-fn operators(replaced: Option<Replaced>, provider: &CStr) -> Vec<(Kind, Vec<Type>, Type)> {
+fn operators(replaced: Option<&[Kind]>, provider: &CStr) -> Vec<(Kind, Vec<Type>, Type)> {
     use Type::*;
     let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
     let on_cpu = |data_type| (provider == CPU).then_some(data_type);
@@ -134,10 +124,10 @@ fn operators(replaced: Option<Replaced>, provider: &CStr) -> Vec<(Kind, Vec<Type
         operators.extend(filled.map(|(filled, ..)| (Kind::FillValueSequence, vec![int64, filled, filled], filled)));
         return operators;
     };
-    if replaced.reverse_sequence {
+    if replaced.contains(&Kind::ReverseSequence) {
         operators.extend(moved().map(|moved| (Kind::ReverseSequence, vec![moved, int64], moved)));
     }
-    if replaced.range {
+    if replaced.contains(&Kind::Range) {
         let ranged = ELEMENTS.into_iter().filter_map(|(ranged, _, data_type)| match data_type? {
             Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
             _ => None,
@@ -159,17 +149,12 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
         }
     }
     let request = Request::read(options, ort)?;
-    let Request { replaced: wanted, source } = request;
-    let before = ort.config_entry(options, REGISTERED)?.map(|value| Replaced::parse(&value, "dml_cuda.registered"));
-    let before = before.transpose()?;
-    if before == Some(wanted) {
-        return Ok(());
-    }
-    match before {
+    let (wanted, source) = (unparse(&request.replaced), request.source);
+    match ort.config_entry(options, REGISTERED)? {
         None => ort.add_domain(options, domain(base, ort, None)?)?,
-        Some(before) if before == Replaced::default() => {}
+        Some(before) if before == wanted => return Ok(()),
+        Some(before) if before == "0" => {}
         Some(before) => {
-            let (before, wanted) = (before.text().to_string_lossy(), wanted.text().to_string_lossy());
             return Err(format!(
                 "these options replace `{before}` since the library was first registered with them, and now {source} \
                  asks for `{wanted}`: set it once, before the library is registered"
@@ -177,10 +162,10 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
             .into());
         }
     }
-    if wanted != Replaced::default() {
-        ort.add_domain(options, domain(base, ort, Some(request))?)?;
+    if !request.replaced.is_empty() {
+        ort.add_domain(options, domain(base, ort, Some(&request))?)?;
     }
-    ort.add_config_entry(options, REGISTERED, wanted.text())
+    ort.add_config_entry(options, REGISTERED, &text(&wanted))
 }
 
 /// ONNX Runtime calls this when a session's options load the library. It adds the domain `dml_cuda`, and this library's versions of

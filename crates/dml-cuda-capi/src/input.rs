@@ -98,12 +98,8 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        return Err(Failure::rule(
-            Rule::TensorDimensionCount,
-            &format!("{place}.DimensionCount"),
-            count,
-            "from 1 to 8",
-        ));
+        let place = format!("{place}.DimensionCount");
+        return Err(Failure::rule(Rule::TensorDimensionCount, &place, count, "from 1 to 8"));
     }
     let numbers = |pointer: *const u32, field: &str| -> Result<Vec<u32>, Failure> {
         if count == 0 {
@@ -178,6 +174,3 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
 pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
     CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
 }
-
-#[cfg(test)]
-mod tests;

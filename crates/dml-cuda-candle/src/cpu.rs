@@ -28,7 +28,7 @@ macro_rules! by_type {
 }
 
 /// The bytes from the first element of a view on.
-fn bytes((storage, layout): View<CpuStorage>) -> Result<&[u8]> {
+fn bytes((storage, layout): View<'_, CpuStorage>) -> Result<&[u8]> {
     by_type!(storage, elements => Ok(bytemuck::cast_slice(&elements[layout.start_offset()..])))
 }
 
@@ -41,7 +41,7 @@ fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
 }
 
 /// The lengths, none of which may be negative.
-fn checked(lengths: View<CpuStorage>) -> Result<&[u8]> {
+fn checked(lengths: View<'_, CpuStorage>) -> Result<&[u8]> {
     if lengths.0.dtype() == DType::I64 {
         let packed = lengths.0.to_dtype(lengths.1, DType::I64)?;
         if let Some(length) = packed.as_slice::<i64>()?.iter().find(|&&length| length < 0) {

@@ -55,8 +55,8 @@ fn computed(
     let operator = compile(lowered, &stream)?;
     // SAFETY: the kernel writes every element before work that is queued later reads any.
     let mut output = unsafe { device.alloc_uninit(shape, dtype) }?;
-    let to = &mut *bytes_mut(&mut output, &Layout::contiguous(shape))?;
-    operator.dispatch_on(&stream, inputs, to).map_err(Error::wrap)?;
+    let layout = Layout::contiguous(shape);
+    operator.dispatch_on(&stream, inputs, &mut *bytes_mut(&mut output, &layout)?).map_err(Error::wrap)?;
     Ok(output)
 }
 

@@ -117,12 +117,10 @@ impl CustomOp2 for ReverseSubsequences {
         lengths: &CpuStorage,
         lengths_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let lengths = (lengths, lengths_layout);
-        let output = match self.lower((x, x_layout), lengths, false)? {
-            Some(reversal) => cpu::reverse(&reversal, (x, x_layout), lengths)?,
-            None => x.try_clone(x_layout)?,
-        };
-        Ok((output, x_layout.shape().clone()))
+        let (view, lengths) = ((x, x_layout), (lengths, lengths_layout));
+        let reversal = self.lower(view, lengths, false)?;
+        let output = reversal.map_or_else(|| x.try_clone(x_layout), |of| cpu::reverse(&of, view, lengths));
+        Ok((output?, x_layout.shape().clone()))
     }
 
     #[cfg(feature = "cuda")]
@@ -133,12 +131,10 @@ impl CustomOp2 for ReverseSubsequences {
         lengths: &CudaStorage,
         lengths_layout: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        let lengths = (lengths, lengths_layout);
-        let output = match self.lower((x, x_layout), lengths, false)? {
-            Some(reversal) => cuda::reverse(&reversal, (x, x_layout), lengths)?,
-            None => x.try_clone(x_layout)?,
-        };
-        Ok((output, x_layout.shape().clone()))
+        let (view, lengths) = ((x, x_layout), (lengths, lengths_layout));
+        let reversal = self.lower(view, lengths, false)?;
+        let output = reversal.map_or_else(|| x.try_clone(x_layout), |of| cuda::reverse(&of, view, lengths));
+        Ok((output?, x_layout.shape().clone()))
     }
 
     /// A reversal is its own transpose.
@@ -166,10 +162,8 @@ impl InplaceOp2 for ReverseSubsequences {
         lengths_layout: &Layout,
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
-        match self.lower((&*x, x_layout), lengths, true)? {
-            Some(reversal) => cpu::reverse_in_place(&reversal, (x, x_layout), lengths),
-            None => Ok(()),
-        }
+        let reversal = self.lower((&*x, x_layout), lengths, true)?;
+        reversal.map_or(Ok(()), |of| cpu::reverse_in_place(&of, (x, x_layout), lengths))
     }
 
     #[cfg(feature = "cuda")]
@@ -181,9 +175,7 @@ impl InplaceOp2 for ReverseSubsequences {
         lengths_layout: &Layout,
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
-        match self.lower((&*x, x_layout), lengths, true)? {
-            Some(reversal) => cuda::reverse_in_place(&reversal, (x, x_layout), lengths),
-            None => Ok(()),
-        }
+        let reversal = self.lower((&*x, x_layout), lengths, true)?;
+        reversal.map_or(Ok(()), |of| cuda::reverse_in_place(&of, (x, x_layout), lengths))
     }
 }

@@ -61,7 +61,6 @@ fn lengths(shape: &[usize], most: usize, device: &Device) -> Tensor {
 
 #[test]
 fn every_type_axis_and_layout_is_reversed() {
-    let mut cases = 0;
     for device in devices() {
         for dtype in TYPES {
             for axis in 0..3 {
@@ -78,18 +77,15 @@ fn every_type_axis_and_layout_is_reversed() {
                         let lengths = lengths(&of_lengths, shape[axis], &device);
                         for lengths in [lengths.clone(), lengths.to_dtype(DType::I64).expect("cast")] {
                             let reversed = reverse_subsequences(&x, &lengths, axis).expect("right");
-                            assert_eq!(reversed.dtype(), dtype);
-                            assert!(reversed.is_contiguous());
+                            assert!(reversed.dtype() == dtype && reversed.is_contiguous());
                             let required = plain(&x, &lengths, axis).expect("plain");
                             assert_eq!(values(&reversed), required, "{device:?} {dtype:?} {axis} {of_lengths:?}");
-                            cases += 1;
                         }
                     }
                 }
             }
         }
     }
-    assert_eq!(cases, devices().len() * TYPES.len() * 3 * 4 * 3 * 2);
 }
 
 #[test]
@@ -187,7 +183,6 @@ fn wrong_arguments_are_said_and_change_nothing() {
         refused(&tensor(&[2], DType::U32), 1, "lengths has shape [2], must broadcast to [2, 1], x's with 1 at axis");
         refused(&tensor(&[2, 3], DType::U32), 1, "lengths has shape [2, 3], must broadcast to [2, 1]");
         refused(&tensor(&[2, 1], DType::F32), 1, "lengths are F32, must be U32 or I64");
-        refused(&tensor(&[2, 1], DType::U8), 1, "lengths are U8, must be U32 or I64");
         if device.is_cpu() {
             refused(&Tensor::new(&[[1i64], [-4]], &device).expect("lengths"), 1, "a length is -4, must be 0 or more");
         } else {

@@ -42,9 +42,7 @@ pub unsafe extern "C" fn dml_cuda_validate_as(
 ) -> DML_CUDA_STATUS {
     let body = || {
         // SAFETY: the header's contract.
-        let desc = unsafe { input::operator(desc) }?;
-        // SAFETY: the header's contract.
-        let version = unsafe { string(directml_version, "directml_version") }?;
+        let (desc, version) = unsafe { (input::operator(desc)?, string(directml_version, "directml_version")?) };
         let version: dml::DirectMlVersion = version.parse().map_err(Failure::argument)?;
         dml::validate_as(&desc, &version)?;
         Ok(())

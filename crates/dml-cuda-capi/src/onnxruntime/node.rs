@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use dml::lowering::Lowered;
-use dml::{BindingError, BufferTensorDesc, Device, DispatchError, Error};
+use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, Error, RawStream};
 use ort_sys::OrtKernelContext;
 
 use super::ort::{Ort, Result};
-use crate::frameworks::{self, Address};
+use crate::frameworks;
 use crate::library::{IN_PLACE_RUNS, NODES};
 
 /// The part of a node that does not depend on its operator. ONNX Runtime runs it from several threads at once.
@@ -40,7 +40,7 @@ impl Kernel {
         output: Address,
         context: *mut OrtKernelContext,
     ) -> Result<()> {
-        let stream = if self.is_on_host() { std::ptr::null_mut() } else { self.ort.stream(context)? };
+        let stream = if self.is_on_host() { RawStream::NULL } else { self.ort.stream(context)? };
         // SAFETY: the caller's promise; the stream is the run's; `op` opens GPUs with `device::cuda_device`.
         match unsafe { frameworks::dispatch(&self.device, lowered, inputs, output, stream) } {
             Ok(()) => {
@@ -75,16 +75,16 @@ impl Kernel {
         for (tensor, &from) in desc.input_tensors().into_iter().zip(inputs) {
             let mut copy = aligned(span(tensor));
             // SAFETY: the caller's promise, and the copy's size.
-            unsafe { std::ptr::copy_nonoverlapping(from as *const u8, copy.as_mut_ptr().cast(), span(tensor)) };
+            unsafe { std::ptr::copy_nonoverlapping(from.0 as *const u8, copy.as_mut_ptr().cast(), span(tensor)) };
             copies.push(copy);
         }
         let bytes = span(desc.output_tensor());
         let mut to = aligned(bytes);
-        let addresses: Vec<Address> = copies.iter().map(|copy| copy.as_ptr() as Address).collect();
+        let addresses: Vec<Address> = copies.iter().map(|copy| copy.as_ptr().into()).collect();
         // SAFETY: the copies are tensors of the same sizes, which only this call uses.
-        unsafe { self.dispatch(lowered, &addresses, to.as_mut_ptr() as Address, context) }?;
+        unsafe { self.dispatch(lowered, &addresses, to.as_mut_ptr().into(), context) }?;
         // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output as *mut u8, bytes) };
+        unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output.0 as *mut u8, bytes) };
         Ok(())
     }
 }

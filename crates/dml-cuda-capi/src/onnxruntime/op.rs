@@ -14,6 +14,7 @@ use ort_sys::{
 use super::node::Kernel;
 use super::onnx_reversal::Reverse;
 use super::ort::{Ort, Result, VERSION};
+use crate::device::cuda_device;
 use crate::library::RUNS;
 use crate::status::caught;
 
@@ -51,32 +52,25 @@ pub const CPU: &CStr = c"CPUExecutionProvider";
 /// An operator for one provider, with its types. ONNX Runtime passes the address of the first field to every callback.
 #[repr(C)]
 pub struct Op {
-    callbacks: OrtCustomOp,
-    ort: Ort,
-    kind: Kind,
-    provider: &'static CStr,
+    pub callbacks: OrtCustomOp,
+    pub ort: Ort,
+    pub kind: Kind,
+    pub provider: &'static CStr,
     /// Who asks for this replacement of an ONNX operator. `None` for an operator of this library's domain.
-    source: Option<&'static str>,
-    inputs: Vec<Type>,
-    output: Type,
+    pub source: Option<&'static str>,
+    pub inputs: Vec<Type>,
+    pub output: Type,
 }
 
 // SAFETY: nothing in it changes.
 unsafe impl Sync for Op {}
 
 impl Op {
-    /// Leaks the operator, because ONNX Runtime keeps its address.
-    pub fn leak(
-        ort: Ort,
-        kind: Kind,
-        provider: &'static CStr,
-        source: Option<&'static str>,
-        inputs: Vec<Type>,
-        output: Type,
-    ) -> &'static OrtCustomOp {
+    /// The callbacks of an operator that is never freed.
+    pub fn callbacks(kind: Kind) -> OrtCustomOp {
         // SAFETY: a number and optional functions, which may be zero.
         let unused: OrtCustomOp = unsafe { std::mem::zeroed() };
-        let callbacks = OrtCustomOp {
+        OrtCustomOp {
             version: VERSION,
             GetName: Some(name_of),
             GetExecutionProviderType: Some(provider_of),
@@ -95,16 +89,14 @@ impl Op {
             GetMayInplace: kind.reverses().then_some(may_in_place),
             ReleaseMayInplace: kind.reverses().then_some(release_in_place),
             ..unused
-        };
-        let op: &'static Op = Box::leak(Box::new(Op { callbacks, ort, kind, provider, source, inputs, output }));
-        &op.callbacks
+        }
     }
 
     /// The operator of a callback's first argument.
     ///
     /// # Safety
     ///
-    /// `op` is an address that `leak` returned.
+    /// `op` is the address of an operator that is never freed.
     unsafe fn of<'a>(op: *const OrtCustomOp) -> &'a Op {
         // SAFETY: the caller's promise; `callbacks` is the first field of a `repr(C)` structure that is never freed.
         unsafe { &*op.cast::<Op>() }
@@ -112,10 +104,7 @@ impl Op {
 
     fn node(&self, info: *const OrtKernelInfo) -> Result<Node> {
         let ort = self.ort;
-        let device = match self.provider == CPU {
-            true => Device::cpu(),
-            false => crate::device::cuda_device(ort.device_ordinal(info)?)?,
-        };
+        let device = if self.provider == CPU { Device::cpu() } else { cuda_device(ort.device_ordinal(info)?)? };
         let reverse = match self.kind {
             Kind::Range | Kind::FillValueSequence => None,
             Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis")? }),
@@ -124,10 +113,8 @@ impl Op {
                     (ort.attribute_or(info, c"batch_axis", 1)?, ort.attribute_or(info, c"time_axis", 0)?);
                 // ONNX Runtime reads axes in the same way: a time axis of 0 or not 0, both axes below 2.
                 if batch > 1 || time > 1 || batch == time {
-                    return Err(format!(
-                        "batch_axis and time_axis are {batch} and {time}, must be 0 and 1, or 1 and 0"
-                    )
-                    .into());
+                    let found = format!("batch_axis and time_axis are {batch} and {time}");
+                    return Err(format!("{found}, must be 0 and 1, or 1 and 0").into());
                 }
                 let time = usize::from(time != 0);
                 Some(Reverse::Sequence { batch: 1 - time, time })

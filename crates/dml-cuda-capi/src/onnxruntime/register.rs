@@ -25,6 +25,9 @@ const REGISTERED: &CStr = c"dml_cuda.registered";
 
 const PROVIDERS: [&CStr; 3] = [CPU, c"CUDAExecutionProvider", c"CudaPluginExecutionProvider"];
 
+/// The operators of the domain `dml_cuda`.
+const OWN: [Kind; 2] = [Kind::ReverseSubsequences, Kind::FillValueSequence];
+
 /// The ONNX operators that a session can replace.
 const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
 
@@ -47,8 +50,8 @@ fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
 }
 
 /// The value that `parse` reads.
-fn unparse(replaced: &[Kind]) -> String {
-    let names: Vec<_> = replaced.iter().map(|kind| kind.text()).collect();
+fn unparse(kinds: &[Kind]) -> String {
+    let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
     if names.is_empty() {
         "0".to_owned()
     } else {
@@ -56,32 +59,24 @@ fn unparse(replaced: &[Kind]) -> String {
     }
 }
 
-/// The ONNX operators to replace, and who asks for it, as messages name it.
-#[derive(Clone, PartialEq, Eq)]
-struct Request {
-    replaced: Vec<Kind>,
-    source: &'static str,
-}
-
-impl Request {
-    /// Reads the options' entry, else the environment.
-    fn read(options: *const OrtSessionOptions, ort: Ort) -> Result<Self> {
-        let (value, source) = match ort.config_entry(options, REPLACE)? {
-            Some(value) => (Some(value), "dml_cuda.replace_onnx"),
-            None => {
-                let value = std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned());
-                (value, "the environment variable DML_CUDA_REPLACE_ONNX")
-            }
-        };
-        Ok(Self { replaced: parse(value.as_deref().unwrap_or("0"), source)?, source })
-    }
+/// The ONNX operators to replace, and who asks for it: the options' entry, else the environment.
+fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
+    let (value, source) = match ort.config_entry(options, REPLACE)? {
+        Some(value) => (value, "dml_cuda.replace_onnx"),
+        None => {
+            let value = std::env::var_os(VARIABLE).unwrap_or_else(|| "0".into());
+            (value.to_string_lossy().into_owned(), "the environment variable DML_CUDA_REPLACE_ONNX")
+        }
+    };
+    Ok((parse(&value, source)?, source))
 }
 
 /// A domain of one ONNX Runtime. Like its operators, it exists until the process ends.
 struct Domain {
     base: *const OrtApiBase,
-    /// `None` for the domain `dml_cuda`.
-    request: Option<Request>,
+    kinds: Vec<Kind>,
+    /// Who asks to replace these ONNX operators, as messages name it. `None` for the domain `dml_cuda`.
+    source: Option<&'static str>,
     domain: *mut OrtCustomOpDomain,
 }
 
@@ -92,51 +87,57 @@ unsafe impl Send for Domain {}
 static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
 
 /// The domain with these operators. The first call creates it.
-fn domain(base: *const OrtApiBase, ort: Ort, request: Option<&Request>) -> Result<*mut OrtCustomOpDomain> {
+fn domain(
+    base: *const OrtApiBase,
+    ort: Ort,
+    kinds: Vec<Kind>,
+    source: Option<&'static str>,
+) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known.iter().find(|known| known.base == base && known.request.as_ref() == request) {
+    let same = |known: &&Domain| known.base == base && known.kinds == kinds && known.source == source;
+    if let Some(found) = known.iter().find(same) {
         return Ok(found.domain);
     }
-    let domain = ort.create_domain(if request.is_some() { c"" } else { c"dml_cuda" })?;
-    let source = request.map(|request| request.source);
+    let domain = ort.create_domain(if source.is_some() { c"" } else { c"dml_cuda" })?;
     for provider in PROVIDERS {
-        for (kind, inputs, output) in operators(request.map(|request| &*request.replaced), provider) {
-            ort.add_op(domain, Op::leak(ort, kind, provider, source, inputs, output))?;
+        for &kind in &kinds {
+            for (inputs, output) in types(kind, provider) {
+                let op = Op { callbacks: Op::callbacks(kind), ort, kind, provider, source, inputs, output };
+                ort.add_op(domain, &Box::leak(Box::new(op)).callbacks)?;
+            }
         }
     }
-    known.push(Domain { base, request: request.cloned(), domain });
+    known.push(Domain { base, kinds, source, domain });
     Ok(domain)
 }
 
-/// The operators of the domain `dml_cuda`, or replacements of ONNX's: their kinds, the types of their inputs and of their output.
-fn operators(replaced: Option<&[Kind]>, provider: &CStr) -> Vec<(Kind, Vec<Type>, Type)> {
+/// The types of an operator's inputs and of its output: each combination is an operator of its own.
+fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
     use Type::*;
     let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
     let on_cpu = |data_type| (provider == CPU).then_some(data_type);
     let moved = || ELEMENTS.into_iter().map(|(moved, ..)| moved).chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING));
-    let mut operators = Vec::new();
-    let Some(replaced) = replaced else {
-        for of_lengths in [ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, int64] {
-            operators.extend(moved().map(|moved| (Kind::ReverseSubsequences, vec![moved, of_lengths], moved)));
+    match kind {
+        Kind::ReverseSequence => moved().map(|moved| (vec![moved, int64], moved)).collect(),
+        Kind::ReverseSubsequences => {
+            let lengths = [ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, int64];
+            lengths.iter().flat_map(|&lengths| moved().map(move |moved| (vec![moved, lengths], moved))).collect()
         }
-        // DirectML fills no FLOAT64.
-        let filled = ELEMENTS.into_iter().filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
-        operators.extend(filled.map(|(filled, ..)| (Kind::FillValueSequence, vec![int64, filled, filled], filled)));
-        return operators;
-    };
-    if replaced.contains(&Kind::ReverseSequence) {
-        operators.extend(moved().map(|moved| (Kind::ReverseSequence, vec![moved, int64], moved)));
+        Kind::Range => {
+            let ranged = ELEMENTS.into_iter().filter_map(|(ranged, _, data_type)| match data_type? {
+                Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
+                _ => None,
+            });
+            // No GPU kernel writes bfloat16, so such nodes stay on the CPU.
+            let ranged = ranged.chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
+            ranged.map(|ranged| (vec![ranged; 3], ranged)).collect()
+        }
+        Kind::FillValueSequence => {
+            // DirectML fills no FLOAT64.
+            let filled = ELEMENTS.into_iter().filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
+            filled.map(|(filled, ..)| (vec![int64, filled, filled], filled)).collect()
+        }
     }
-    if replaced.contains(&Kind::Range) {
-        let ranged = ELEMENTS.into_iter().filter_map(|(ranged, _, data_type)| match data_type? {
-            Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
-            _ => None,
-        });
-        // No GPU kernel writes bfloat16, so such nodes stay on the CPU.
-        let ranged = ranged.chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
-        operators.extend(ranged.map(|ranged| (Kind::Range, vec![ranged; 3], ranged)));
-    }
-    operators
 }
 
 /// Adds the domains that the options ask for. A second registration adds only what the first did not.
@@ -148,10 +149,10 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
             return Err(format!("the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`").into());
         }
     }
-    let request = Request::read(options, ort)?;
-    let (wanted, source) = (unparse(&request.replaced), request.source);
+    let (kinds, source) = wanted(options, ort)?;
+    let wanted = unparse(&kinds);
     match ort.config_entry(options, REGISTERED)? {
-        None => ort.add_domain(options, domain(base, ort, None)?)?,
+        None => ort.add_domain(options, domain(base, ort, OWN.into(), None)?)?,
         Some(before) if before == wanted => return Ok(()),
         Some(before) if before == "0" => {}
         Some(before) => {
@@ -162,8 +163,8 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
             .into());
         }
     }
-    if !request.replaced.is_empty() {
-        ort.add_domain(options, domain(base, ort, Some(&request))?)?;
+    if !kinds.is_empty() {
+        ort.add_domain(options, domain(base, ort, kinds, Some(source))?)?;
     }
     ort.add_config_entry(options, REGISTERED, &text(&wanted))
 }

@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{built, compile, installed, library, printed, root, run, CPP};
+use common::{built, compile, has, installed, library, printed, root, run, CPP};
 
 const C: [&str; 8] =
     ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
@@ -66,24 +66,6 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
 }
 
 #[test]
-fn the_example_of_the_readme_runs() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("reverse");
-    if compile("CC", &C, "examples/reverse.c", LINK, &program) {
-        assert_eq!(printed(&mut run(&program)), EXAMPLE_PRINTS);
-    }
-}
-
-/// Whether a tool is installed. Prints that a test is skipped if not.
-fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        eprintln!("SKIPPED: there is no {tool}");
-    }
-    found
-}
-
-#[test]
 fn the_file_name_says_which_programs_can_use_the_library() {
     let lib = library();
     let version = env!("CARGO_PKG_VERSION");
@@ -123,7 +105,7 @@ fn the_library_exports_its_own_functions_only() {
 }
 
 #[test]
-fn pkg_config_names_what_a_program_needs() {
+fn pkg_config_names_what_the_example_of_the_readme_needs() {
     if !has("pkg-config") || !has("cc") {
         return;
     }
@@ -134,7 +116,7 @@ fn pkg_config_names_what_a_program_needs() {
     assert_eq!(ask("--modversion").trim(), env!("CARGO_PKG_VERSION"));
     let (flags, libraries) = (ask("--cflags"), ask("--libs"));
     let mut compiler = Command::new("cc");
-    compiler.args(flags.split_whitespace()).arg(root().join("examples/reverse.c")).arg("-o").arg(&program);
+    compiler.args(C).args(flags.split_whitespace()).arg(root().join("examples/reverse.c")).arg("-o").arg(&program);
     printed(compiler.args(libraries.split_whitespace()));
     assert_eq!(printed(&mut run(&program)), EXAMPLE_PRINTS);
 }

@@ -46,12 +46,20 @@ pub fn library() -> PathBuf {
 
 pub const CPP: [&str; 7] = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O1"];
 
+/// Whether a tool is installed. Prints that a test is skipped if not.
+pub fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("SKIPPED: there is no {tool}");
+    }
+    found
+}
+
 /// Compiles a source file of the crate to a program. Returns false if there is no compiler.
 pub fn compile(compiler: &str, arguments: &[&str], source: &str, more: &[&str], to: &Path) -> bool {
     let fallback = if compiler == "CC" { "cc" } else { "c++" };
     let program = std::env::var(compiler).unwrap_or_else(|_| fallback.to_owned());
-    if Command::new(&program).arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no {program} to compile {source} with");
+    if !has(&program) {
         return false;
     }
     let mut command = Command::new(&program);

@@ -132,7 +132,7 @@ __device__ __forceinline__ void scatter(const Clusters& p, const Position& at_ou
                 loaded[i] = *reinterpret_cast<const uint4*>(from);
                 continue;
             }
-            shift[i] = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+            shift[i] = lead_of(from);
             const u8* const first_vector = from - shift[i];
             loaded[i] = inside ? reinterpret_cast<const uint4*>(first_vector)[0] : load_vec16(first_vector, bounds);
             high[i] = inside ? reinterpret_cast<const uint4*>(first_vector)[1] : load_vec16(first_vector + 16, bounds);

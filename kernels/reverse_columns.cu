@@ -67,7 +67,7 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
     if (IN_PLACE) __syncthreads();
 
     const u8* const in = static_cast<const u8*>(p.r.in) + offset;
-    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(in) & 15);
+    const u32 lead = lead_of(in);
     const u32 span = groups * p.group_bytes.divisor;
     // In place, reads a vector if it contains something below its group's end or belongs to the next group too.
     const auto wanted = [&](u32 vector) {

@@ -18,9 +18,6 @@ struct Lanes {
 };
 static_assert(sizeof(Lanes) == 344, "the host's Lanes");
 
-// Bytes from the begin of the aligned vector that contains a run's first byte to that byte.
-__device__ __forceinline__ u32 lead_of(const void* run) { return static_cast<u32>(reinterpret_cast<u64>(run) & 15); }
-
 // ---- Whole lanes ------------------------------------------------------------------------------------------
 // A thread group stages a whole lane, so that each thread has a few vectors of it.
 //
@@ -135,8 +132,8 @@ __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
                        within(length - cut, BYTES),
                        within(static_cast<i64>(p.r.axis_size) * W - cut, BYTES)};
     const Bounds bounds = input_bounds(p.r);
-    const u32 back_shift = static_cast<u32>(reinterpret_cast<u64>(tile.back) & 15);
-    const u32 same_shift = static_cast<u32>(reinterpret_cast<u64>(tile.same) & 15);
+    const u32 back_shift = lead_of(tile.back);
+    const u32 same_shift = lead_of(tile.same);
 
     uint4 value[VECTORS_PER_THREAD];
 #pragma unroll
@@ -214,7 +211,7 @@ __device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
             end[k] = clamp_to_vec16((in_front ? front_end : back_end) - at_vector);
             out[k] = run + at_vector;
             const u8* const from = run + (length - at_vector - 16);
-            shift[k] = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+            shift[k] = lead_of(from);
             if (end[k] == 0) continue;
             const u8* const first = from - shift[k];
             if (first >= bounds.begin && first + 32 <= bounds.end) {

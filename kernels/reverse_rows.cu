@@ -116,7 +116,7 @@ __device__ __forceinline__ bool joins_rows(const FastDiv& row_bytes) {
 // Writes a run with its rows in reverse order. `begin` is the byte of shared memory where the run begins.
 __device__ __forceinline__ void write_joined_rows(u8* out, u32 begin, int length, const FastDiv& row_bytes, u32 thread,
                                                   u32 threads) {
-    const int row = static_cast<int>(row_bytes.divisor), lead = static_cast<int>(reinterpret_cast<u64>(out) & 15);
+    const int row = static_cast<int>(row_bytes.divisor), lead = static_cast<int>(lead_of(out));
     if (length == 0) return;
 #pragma unroll 2
     for (int y = static_cast<int>(thread * 16) - lead; y < length; y += static_cast<int>(threads * 16)) {
@@ -146,7 +146,7 @@ __device__ __forceinline__ void reverse_packed_rows(const Segments& p) {
     const u32 at_vector = RUN_SLACK_BEFORE + group.in_block * (p.vectors_per_segment + RUN_SLACK_BEHIND);
     uint4* const vectors = smem + at_vector;
     u8* const block = static_cast<u8*>(p.r.out) + static_cast<u64>(n) * p.segment_bytes.divisor;
-    const int lead = static_cast<int>(reinterpret_cast<u64>(block) & 15);
+    const int lead = static_cast<int>(lead_of(block));
     int length = 0;
     if (n < p.r.items) {
         const u32 rows = lane_length(locate(n, p.r).length, p.r);
@@ -207,7 +207,7 @@ __device__ __forceinline__ RowTile this_tile(const RowTiles& p) {
 // Writes a run of bytes from shared memory, where the run begins at byte `from`.
 template <u32 W>
 __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thread, u32 threads) {
-    const int lead = static_cast<int>(reinterpret_cast<u64>(out) & 15);
+    const int lead = static_cast<int>(lead_of(out));
     for (int x = static_cast<int>(thread * 16) - lead; x < bytes; x += static_cast<int>(threads * 16)) {
         store_partial<W>(out + x, smem_unaligned(from + x), -x, bytes - x);
     }
@@ -223,7 +223,7 @@ __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
     const int bytes = static_cast<int>(rows) * tile.bytes;
     const u8* const from = static_cast<const u8*>(p.r.in) + static_cast<u64>(tile.block.in) * p.element_bytes +
                            static_cast<u64>(tile.row) * p.r.axis_in_stride * p.element_bytes + tile.column;
-    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15), begin = RUN_SLACK_BEFORE * 16 + lead;
+    const u32 lead = lead_of(from), begin = RUN_SLACK_BEFORE * 16 + lead;
     stage_run(smem + RUN_SLACK_BEFORE, from - lead, (lead + bytes + 15) / 16, whole_block(), input_bounds(p.r));
     const u32 length = clamp_length(loaded, p.r);
     const u32 reversed = length > tile.row ? min(rows, length - tile.row) : 0;
@@ -265,7 +265,7 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     const u64 stride = static_cast<u64>(p.r.axis_out_stride) * p.element_bytes;
     const u8* const from = block + (in_front ? tile.row : mirror) * stride;
     u8* const to = block + (in_front ? mirror : tile.row) * stride;
-    const u32 lead = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+    const u32 lead = lead_of(from);
     const u32 vectors = p.rows_per_tile * p.tile_row_bytes / 16 + 2;  // the most of a run
     const u32 at_vector = RUN_SLACK_BEFORE + (in_front ? 0 : vectors + RUN_SLACK_BEHIND);
     stage_run(smem + at_vector, from - lead, (lead + bytes + 15) / 16, ThreadGroup{HALF, thread, 0, 0}, input_bounds(p.r));

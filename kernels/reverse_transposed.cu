@@ -180,7 +180,7 @@ struct NarrowTile {
             from = bytes_at(row.in + t * p.r.axis_in_stride + i + x);
         }
         const Bounds bounds = input_bounds(p.r);
-        const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+        const u32 shift = lead_of(from);
         if (from - shift < bounds.begin || from - shift + 32 > bounds.end) return false;
         v = load_unaligned_inside(from, shift);
         if (left) v = reverse_elements<W>(v);
@@ -264,7 +264,7 @@ __device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
         int size = static_cast<int>(reversed * W);
         u32 from = (1 + c * (TILE_OUT * W / 16 + 1)) * 16;  // of shared memory
         int x = static_cast<int>(n % SLOTS) * 16;
-        const int lead = static_cast<int>(reinterpret_cast<u64>(run) & 15);
+        const int lead = static_cast<int>(lead_of(run));
         const int vectors = size == 0 ? 0 : (lead + size + 15) / 16 * 16;
         if (x < vectors) {
             x -= lead;
@@ -275,7 +275,7 @@ __device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
         run = tile.column(c) + reversed * W;
         from += size;
         size = static_cast<int>((tile.rows - reversed) * W);
-        x -= vectors + static_cast<int>(reinterpret_cast<u64>(run) & 15);
+        x -= vectors + static_cast<int>(lead_of(run));
         if (x < size) store_partial<W>(run + x, smem_unaligned(from + x), -x, size - x);
     }
 }

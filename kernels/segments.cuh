@@ -100,7 +100,7 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
     s.lengths = reinterpret_cast<int*>(smem);
     s.segments = min(p.segments_per_block, p.r.items - first);
     s.span = static_cast<int>(s.segments * p.segment_bytes.divisor);
-    s.lead = static_cast<u32>(reinterpret_cast<u64>(s.in) & 15);
+    s.lead = lead_of(s.in);
     const u32 vectors_at = (p.segments_per_block + 1 + 3) / 4 + 1;
     s.begin = vectors_at * 16 + s.lead;
 

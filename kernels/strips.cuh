@@ -253,7 +253,7 @@ __device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& st
             for (u32 k = 0; k < LOADS_IN_FLIGHT_UNALIGNED; ++k) {
                 if (t + k * rows_at_once >= rows) continue;
                 const u8* const from = in + (t + k * rows_at_once) * stride;
-                shift[k] = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+                shift[k] = lead_of(from);
                 low[k] = reinterpret_cast<const uint4*>(from - shift[k])[0];
                 high[k] = reinterpret_cast<const uint4*>(from - shift[k])[1];
             }

@@ -3,6 +3,9 @@
 
 #include "common.cuh"
 
+// Bytes from the aligned vector that contains an address to that address.
+__device__ __forceinline__ u32 lead_of(const void* address) { return static_cast<u32>(reinterpret_cast<u64>(address) & 15); }
+
 // ---- Stores -------------------------------------------------------------------------------------------------
 
 // One 16-byte store. Inline assembly, because the compiler splits a vector that it knows to be made of wider elements.
@@ -93,7 +96,7 @@ __device__ __forceinline__ uint4 shift_pair(uint4 low, uint4 high, u32 shift) {
 
 // 16 bytes at any address, read as the two aligned vectors that contain them. Some bytes may be out of bounds.
 __device__ __forceinline__ uint4 load_unaligned_at_edge(const u8* from, const Bounds& bounds) {
-    const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+    const u32 shift = lead_of(from);
     return shift_pair(load_vec16(from - shift, bounds), load_vec16(from - shift + 16, bounds), shift);
 }
 
@@ -105,7 +108,7 @@ __device__ __forceinline__ uint4 load_unaligned_inside(const u8* from, u32 shift
 }
 
 __device__ __forceinline__ uint4 load_unaligned(const u8* from, const Bounds& bounds) {
-    const u32 shift = static_cast<u32>(reinterpret_cast<u64>(from) & 15);
+    const u32 shift = lead_of(from);
     const u8* first = from - shift;
     if (first >= bounds.begin && first + 32 <= bounds.end) return load_unaligned_inside(from, shift);
     return load_unaligned_at_edge(from, bounds);

@@ -124,10 +124,7 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
     let scratch = tempfile::tempdir().expect("a folder");
     let limited = |kibibytes: u32, text: &str| {
         fs::write(scratch.path().join("model.json"), text).expect("written");
-        let line = format!("ulimit -v {kibibytes}; \"$0\" model.json -a cpu");
-        let mut shell = std::process::Command::new("sh");
-        shell.current_dir(scratch.path()).args(["-c", &line]).arg(runner().get_program());
-        shell.output().expect("sh starts")
+        crate::streams::shell(scratch.path(), &format!("ulimit -v {kibibytes}; \"$0\" model.json -a cpu"))
     };
     let of = |names: u32, count: u32, values: &str| {
         let resource = |n| format!(r#""R{n}": {{ "initialValuesDataType": "UINT8", "initialValues": {values} }}"#);

@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::{recorded, repository};
 use serde_json::{json, Value};
 
-use crate::{fill, run, run_model, set, stderr, stdout};
+use crate::{fill, run, run_model, set, small, stderr, stdout};
 
 /// The dispatchable of a record. Its scalars are the union's bytes.
 fn dispatchable(record: &recorded::Record) -> Value {
@@ -159,16 +159,11 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         let said = stderr(&output);
         assert_eq!(said.contains("DirectML accepts one but returns wrong data"), in_place, "{said}");
     }
-    let fill = |start: Value, delta: Value| {
-        let desc = json!({
-            "OutputTensor": { "DataType": "UINT8", "Sizes": [4] },
-            "ValueDataType": "UINT8", "ValueStart": start, "ValueDelta": delta,
-        });
-        json!({
-            "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": { "valueCount": 4, "value": 0 } } },
-            "dispatchables": { "fill": { "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE", "desc": desc } },
-            "commands": [{ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": "Out" } }],
-        })
+    let of_type = |name: &str, start: Value, delta: Value| {
+        let mut model = small();
+        set(&mut model, "dispatchables/fill", fill(name, json!([4]), start, delta));
+        set(&mut model, "resources/Out/initialValuesDataType", json!(name));
+        model
     };
     let refused = |model: &Value, words: &str| {
         let scratch = tempfile::tempdir().expect("a folder");
@@ -177,7 +172,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         assert!(!strict && before_anything && said.contains(words), "{words}: {said}");
         assert!(run_model(scratch.path(), model).status.success(), "it runs here");
     };
-    refused(&fill(json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
+    refused(&of_type("UINT8", json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
     let values = "resources/Out/initialValues";
     for (path, value, words) in [
         ("dispatchables/fill/bindings", json!({ "OutputTensor": "Out" }), "fill.bindings is given, must be left out"),
@@ -186,7 +181,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         (values, json!([1, 2.0, 3, 4]), "[1] is 2.0, must be an integer without a fraction or an exponent"),
         ("dispatchables/fill/desc/OutputTensor/Strides", json!(null), "Strides is null, must be an array of integers"),
     ] {
-        let mut model = fill(json!(10), json!(1));
+        let mut model = of_type("UINT8", json!(10), json!(1));
         set(&mut model, path, value);
         refused(&model, words);
     }
@@ -195,18 +190,12 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
     long["resources"][&lengths]["initialValues"][0] = json!(99);
     refused(&long, "SequenceLengthsTensor is with a length of 99, must be of lengths up to 4, the size of the axis");
-    let half = json!({
-        "OutputTensor": { "DataType": "FLOAT16", "Sizes": [4] }, "ValueDataType": "FLOAT16", "ValueStart": 2048, "ValueDelta": 3,
-    });
-    let mut model = fill(json!(10), json!(1));
-    model["dispatchables"]["fill"]["desc"] = half;
-    model["resources"]["Out"] =
-        json!({ "initialValuesDataType": "FLOAT16", "initialValues": { "valueCount": 4, "value": 0 } });
+    let mut model = of_type("FLOAT16", json!(2048), json!(3));
+    refused(&model, "OutputTensor is a fill with the element 2051, must be of elements that FLOAT16 holds");
     // Unless something reads the fill, its values do not matter.
+    model["commands"].as_array_mut().expect("a list").truncate(1);
     let (strict, said) = run_strictly(&model);
     assert!(strict, "{said}");
-    model["commands"].as_array_mut().expect("a list").push(json!({ "type": "print", "resource": "Out" }));
-    refused(&model, "OutputTensor is a fill with the element 2051, must be of elements that FLOAT16 holds");
 }
 
 /// Whether `--strict` runs a model, and what it says.
@@ -231,10 +220,7 @@ fn strict_checks_the_lengths_that_a_dispatch_reads() {
     let (strict, said) = run_strictly(&model);
     assert!(strict, "{said}");
     // Written by an earlier dispatch.
-    model["dispatchables"]["fill"] = json!({ "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE", "desc": {
-        "OutputTensor": { "DataType": "UINT32", "Sizes": [4 + lengths.len()] },
-        "ValueDataType": "UINT32", "ValueStart": 50, "ValueDelta": 1,
-    } });
+    model["dispatchables"]["fill"] = fill("UINT32", json!([4 + lengths.len()]), json!(50), json!(1));
     let fill = json!({ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": bound } });
     model["commands"].as_array_mut().expect("a list").insert(0, fill);
     let (strict, said) = run_strictly(&model);

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{json, Value};
 
-use crate::{fill, run, run_model, runner, set, small, stderr, stdout};
+use crate::{fill, run, run_model, runner, set, small, stderr};
 
 #[test]
 fn bad_input_gets_one_clear_message() {

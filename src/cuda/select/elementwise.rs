@@ -97,7 +97,7 @@ pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     let mut params = parameters(layout, UNIT)?;
     let most = match UNIT {
         VEC16 => SMALL_VECTORS,
-        _ if layout.row().is_some() => SMALL_UNITS_SIDE_BY_SIDE,
+        _ if layout.row().is_some() || !in_place && lengths_vary_along_the_output(layout) => SMALL_UNITS_SIDE_BY_SIDE,
         8 if !in_place && lanes::contiguous(layout).is_ok() => SMALL_LANES_OF_8_BYTES,
         _ if UNIT > layout.width && in_place => SMALL_VECTORS,
         _ if UNIT > layout.width => SMALL_WIDE_UNITS,

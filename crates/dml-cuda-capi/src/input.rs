@@ -138,11 +138,6 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
     })
 }
 
-fn scalar(union: DML_CUDA_SCALAR_UNION) -> ScalarUnion {
-    // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
-    ScalarUnion::Bytes(unsafe { union.Bytes })
-}
-
 /// # Safety
 ///
 /// As for [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of ValueDataType.
@@ -155,6 +150,8 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
             let place = "FillValueSequenceDesc";
             // SAFETY: as above.
             let desc: &DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
+            // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
+            let scalar = |union: DML_CUDA_SCALAR_UNION| ScalarUnion::Bytes(unsafe { union.Bytes });
             FillValueSequenceDesc {
                 // SAFETY: as above.
                 output_tensor: unsafe { tensor(desc.OutputTensor, &format!("{place}.OutputTensor")) }?,

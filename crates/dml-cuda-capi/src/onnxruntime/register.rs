@@ -52,10 +52,9 @@ fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
 /// The value that `parse` reads.
 fn unparse(kinds: &[Kind]) -> String {
     let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
-    if names.is_empty() {
-        "0".to_owned()
-    } else {
-        names.join(",")
+    match &names[..] {
+        [] => "0".to_owned(),
+        names => names.join(","),
     }
 }
 

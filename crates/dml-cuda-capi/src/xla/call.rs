@@ -42,13 +42,8 @@ pub fn wrong<T>(message: String) -> Result<T> {
 pub struct Buffer<'a> {
     pub dtype: c_int,
     pub address: Address,
-    pub sizes: &'a [i64],
-}
-
-impl<'a> Buffer<'a> {
-    pub fn packed(&self) -> ForeignTensor<'a> {
-        ForeignTensor { sizes: self.sizes, strides_in_bytes: None }
-    }
+    /// Packed.
+    pub tensor: ForeignTensor<'a>,
 }
 
 /// A call of a handler.
@@ -70,7 +65,8 @@ impl<'a> Call<'a> {
                 found.0, found.1, required.0, required.1
             ));
         }
-        let mut buffers = [Buffer { dtype: 0, address: Address(0), sizes: &[] }; COUNT];
+        let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
+        let mut buffers = [Buffer { dtype: 0, address: Address(0), tensor: packed(&[]) }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
             let (types, pointers, at) =
                 if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, n - arguments) };
@@ -83,7 +79,7 @@ impl<'a> Call<'a> {
             let found = unsafe { &*pointer.cast::<XLA_FFI_Buffer>() };
             // SAFETY: a buffer has as many sizes as its rank.
             let sizes = unsafe { list(found.dims, found.rank as usize) };
-            *buffer = Buffer { dtype: found.dtype, address: found.data.into(), sizes };
+            *buffer = Buffer { dtype: found.dtype, address: found.data.into(), tensor: packed(sizes) };
         }
         Ok(buffers)
     }

@@ -25,24 +25,24 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
     let Some((width, _)) = element(x.dtype) else {
         return wrong(format!("x has XLA's type {}, must have elements of 1, 2, 4, 8 or 16 bytes", x.dtype));
     };
-    if (output.dtype, output.sizes) != (x.dtype, x.sizes) {
+    if (output.dtype, output.tensor.sizes) != (x.dtype, x.tensor.sizes) {
         return wrong(format!(
             "the result has XLA's type {} and shape {:?}, must have x's, {} and {:?}",
-            output.dtype, output.sizes, x.dtype, x.sizes
+            output.dtype, output.tensor.sizes, x.dtype, x.tensor.sizes
         ));
     }
     let of_lengths = element(lengths.dtype).and_then(|(_, data_type)| data_type);
-    let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.packed(), lengths.address, of)) else {
+    let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.tensor, lengths.address, of)) else {
         return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
     };
     let (length_type, addresses) = (lengths.passed_as(), x.address.0 | output.address.0);
-    let reversal = LoweredReversal::new(x.packed(), lengths.tensor, None, axis, width, length_type, addresses)
+    let reversal = LoweredReversal::new(x.tensor, lengths.tensor, None, axis, width, length_type, addresses)
         .map_err(|error| Failure::argument(error.message(&NAMES)))?;
     if call.place == Place::Host {
         // SAFETY: XLA's buffer on the host has integers of this type, and nobody writes it now.
         unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
     }
-    if x.sizes.contains(&0) {
+    if x.tensor.sizes.contains(&0) {
         return Ok(());
     }
     // SAFETY: these are the call's buffers, packed, with the sizes that were lowered.
@@ -59,10 +59,10 @@ pub fn fill_value_sequence(call: &Call<'_>) -> Result<()> {
             output.dtype
         ));
     };
-    if output.sizes.contains(&0) {
+    if output.tensor.sizes.contains(&0) {
         return Ok(());
     }
-    let count = element_count(output.sizes).map_err(Failure::argument)?;
+    let count = element_count(output.tensor.sizes).map_err(Failure::argument)?;
     let sequence = LoweredSequence::packed(data_type, count, start, delta);
     // SAFETY: this is the call's buffer, packed, with so many elements.
     unsafe { call.dispatch(&Lowered::Sequence(sequence), &[], output.address) }

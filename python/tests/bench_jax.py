@@ -94,7 +94,9 @@ class Own:
             y = memory[1 + k % 2]
             compiled.dispatch(lib.Addresses(x.value, of_lengths.value), 2, y.value, stream.value)
             x = y
-        graph = self.made_from_capture(stream)
+        captured = ctypes.c_void_p()
+        self.call("cuStreamEndCapture", stream, ctypes.byref(captured))
+        graph = self.made("cuGraphInstantiateWithFlags", captured, ctypes.c_uint64(0))
         times = []
         for _ in range(9):
             self.call("cuEventRecord", events[0], stream)
@@ -107,11 +109,6 @@ class Own:
         for address in (*memory, of_lengths):
             self.call("cuMemFree_v2", address)
         return statistics.median(times[1:])
-
-    def made_from_capture(self, stream):
-        graph = ctypes.c_void_p()
-        self.call("cuStreamEndCapture", stream, ctypes.byref(graph))
-        return self.made("cuGraphInstantiateWithFlags", graph, ctypes.c_uint64(0))
 
 
 class Goals:

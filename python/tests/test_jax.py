@@ -396,7 +396,3 @@ class Errors(unittest.TestCase):
         ]:  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex((ValueError, RuntimeError), words):
                 jax.block_until_ready(jax.jit(lambda *arguments, name=name, result=result, attributes=attributes: jax.ffi.ffi_call(name, result)(*arguments, **attributes))(*arguments))
-
-
-if __name__ == "__main__":
-    unittest.main()

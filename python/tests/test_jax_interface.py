@@ -71,7 +71,3 @@ class Interface(unittest.TestCase):
             dj._check_versions((0, 5, 3), "#define XLA_FFI_API_MAJOR 0")
         with self.assertRaisesRegex(ImportError, "jaxlib has version 1 of XLA's foreign function interface, must have 0"):
             dj._check_versions((0, 99, 0), "#define XLA_FFI_API_MAJOR 1")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -366,7 +366,3 @@ class Docs(unittest.TestCase):
         for module in (_ops, _descriptors):
             result = doctest.testmod(module)
             self.assertEqual((result.failed, result.attempted > 5), (0, True))
-
-
-if __name__ == "__main__":
-    unittest.main()

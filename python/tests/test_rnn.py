@@ -486,7 +486,3 @@ class OnAGpu(unittest.TestCase):
                 output.float().sum().backward()
             self.assertEqual((output.dtype, h_n.dtype), (required, required))
             self.assertTrue(all(weight.grad.isfinite().all() for weight in module.parameters()))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -438,7 +438,3 @@ class Gpu(unittest.TestCase):
         self.assertEqual(dml_cuda.fill_value_sequence((2, 3), 1, 2, "int32", device="cuda").get().tolist(), [[1, 3, 5], [7, 9, 11]])
         with self.assertRaisesRegex(ValueError, "lengths is on the host, must be on GPU 0, as x is"):
             dml_cuda.reverse_subsequences(x, np.array([1]), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -17,7 +17,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use dml_cuda_testing::recorded;
 use serde_json::{json, Value};
 
 /// The runner: this build's, or `DML_CUDA_BIN` where the tests run elsewhere.
@@ -48,17 +47,6 @@ fn run_model(directory: &Path, model: &Value) -> Output {
 /// The printed lines that do not depend on the machine.
 fn resources(output: &Output) -> Vec<String> {
     stdout(output).lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
-}
-
-/// The dispatchable of a record. Its scalars are the union's bytes.
-fn dispatchable(record: &recorded::Record) -> Value {
-    let mut desc = record.json["desc"].clone();
-    for (field, bytes) in [("ValueStart", "start_bytes"), ("ValueDelta", "delta_bytes")] {
-        if let Some(bytes) = record.bytes(bytes) {
-            desc[field] = json!({ "Bytes": bytes });
-        }
-    }
-    json!({ "type": record.json["type"], "desc": desc })
 }
 
 fn fill(data_type: &str, sizes: Value, start: Value, delta: Value) -> Value {

@@ -46,7 +46,7 @@ fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
         )
         .into());
     }
-    Ok(REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.text())).collect())
+    Ok(REPLACEABLE.into_iter().filter(|kind| names.iter().any(|name| kind.text() == *name)).collect())
 }
 
 /// The value that `parse` reads.

@@ -7,10 +7,10 @@ use std::ffi::c_int;
 use dml::lowering::{Lowered, LoweredReversal, LoweredSequence, Names};
 use dml::TensorDataType;
 
-use super::call::{wrong, Call, Place, Result};
+use super::call::{Buffer, Call, Place, Result};
 use super::ffi::DATA_TYPES;
 use crate::frameworks::{element_count, Lengths};
-use crate::status::Failure;
+use crate::status::{wrong, Failure};
 
 const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
 
@@ -51,19 +51,17 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.
 pub fn fill_value_sequence(call: &Call<'_>) -> Result<()> {
-    let [output] = call.buffers(0)?;
+    let [Buffer { dtype, address, tensor }] = call.buffers(0)?;
     let (start, delta) = (call.attribute("start")? as u64, call.attribute("delta")? as u64);
-    let Some((_, Some(data_type))) = element(output.dtype) else {
-        return wrong(format!(
-            "the result has XLA's type {}, must have float32, float16, or integers of 8 to 64 bits",
-            output.dtype
-        ));
+    let Some((_, Some(data_type))) = element(dtype) else {
+        let required = "must have float32, float16, or integers of 8 to 64 bits";
+        return wrong(format!("the result has XLA's type {dtype}, {required}"));
     };
-    if output.tensor.sizes.contains(&0) {
+    if tensor.sizes.contains(&0) {
         return Ok(());
     }
-    let count = element_count(output.tensor.sizes).map_err(Failure::argument)?;
+    let count = element_count(tensor.sizes).map_err(Failure::argument)?;
     let sequence = LoweredSequence::packed(data_type, count, start, delta);
     // SAFETY: this is the call's buffer, packed, with so many elements.
-    unsafe { call.dispatch(&Lowered::Sequence(sequence), &[], output.address) }
+    unsafe { call.dispatch(&Lowered::Sequence(sequence), &[], address) }
 }

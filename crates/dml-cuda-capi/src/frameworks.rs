@@ -57,10 +57,9 @@ impl<'a> Lengths<'a> {
 
     /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
     pub fn passed_as(&self) -> TensorDataType {
-        if matches!(self.data_type, Int32 | UInt32) {
-            UInt32
-        } else {
-            UInt64
+        match self.data_type {
+            Int32 | UInt32 => UInt32,
+            _ => UInt64,
         }
     }
 

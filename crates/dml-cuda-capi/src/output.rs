@@ -1,11 +1,11 @@
 //! Writes results and errors through the pointers that callers pass.
 
-use crate::status::{caught, text, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
+use crate::status::{caught, text, wrong, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
 
 /// Checks that there is a place for a result.
 pub(crate) fn check<T>(to: *mut T, name: &str) -> Result<(), Failure> {
     if to.is_null() {
-        return Err(Failure::argument(format!("{name} is NULL, must be where the result goes")));
+        return wrong(format!("{name} is NULL, must be where the result goes"));
     }
     Ok(())
 }

@@ -97,9 +97,7 @@ impl Ort {
     }
 
     pub fn create_domain(self, name: &'static CStr) -> Result<*mut ort_sys::OrtCustomOpDomain> {
-        let mut domain = null_mut();
-        call!(self, CreateCustomOpDomain(name.as_ptr(), &mut domain))?;
-        Ok(domain)
+        read(null_mut(), |domain| call!(self, CreateCustomOpDomain(name.as_ptr(), domain)))
     }
 
     /// `'static`, because ONNX Runtime keeps the operator's address.
@@ -113,9 +111,7 @@ impl Ort {
 
     /// Reads an entry of a session's configuration.
     pub fn config_entry(self, options: *const OrtSessionOptions, key: &CStr) -> Result<Option<String>> {
-        let mut has = 0;
-        call!(self, HasSessionConfigEntry(options, key.as_ptr(), &mut has))?;
-        if has == 0 {
+        if read(0, |has| call!(self, HasSessionConfigEntry(options, key.as_ptr(), has)))? == 0 {
             return Ok(None);
         }
         read_text(|to, size| call!(self, GetSessionConfigEntry(options, key.as_ptr(), to, size))).map(Some)
@@ -142,9 +138,7 @@ impl Ort {
     }
 
     pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr) -> Result<i64> {
-        let mut value = 0;
-        call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), &mut value))?;
-        Ok(value)
+        read(0, |value| call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), value)))
     }
 
     /// Reads an attribute, or the default if the model does not have it.
@@ -173,8 +167,7 @@ impl Ort {
 
     /// Writes a line to the session's log, at level INFO.
     pub fn log(self, info: *const OrtKernelInfo, message: &str) -> Result<()> {
-        let mut logger = null();
-        call!(self, KernelInfo_GetLogger(info, &mut logger))?;
+        let logger = read(null(), |logger| call!(self, KernelInfo_GetLogger(info, logger)))?;
         let message = text(message);
         #[cfg(not(windows))]
         let file = c"dml_cuda".as_ptr();
@@ -185,28 +178,20 @@ impl Ort {
     }
 
     pub fn input(self, context: *const OrtKernelContext, index: usize) -> Result<*const OrtValue> {
-        let mut value = null();
-        call!(self, KernelContext_GetInput(context, index, &mut value))?;
-        Ok(value)
+        read(null(), |value| call!(self, KernelContext_GetInput(context, index, value)))
     }
 
     /// Allocates the output of a run with this shape.
     pub fn output(self, context: *mut OrtKernelContext, shape: &[i64]) -> Result<*mut OrtValue> {
-        let mut value = null_mut();
-        call!(self, KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), &mut value))?;
-        Ok(value)
+        read(null_mut(), |value| call!(self, KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), value)))
     }
 
     pub fn stream(self, context: *const OrtKernelContext) -> Result<RawStream> {
-        let mut stream = null_mut();
-        call!(self, KernelContext_GetGPUComputeStream(context, &mut stream))?;
-        Ok(RawStream(stream))
+        read(null_mut(), |stream| call!(self, KernelContext_GetGPUComputeStream(context, stream))).map(RawStream)
     }
 
     pub fn data(self, value: *const OrtValue) -> Result<*mut c_void> {
-        let mut data = null_mut();
-        call!(self, GetTensorMutableData(value.cast_mut(), &mut data))?;
-        Ok(data)
+        read(null_mut(), |data| call!(self, GetTensorMutableData(value.cast_mut(), data)))
     }
 
     /// Calls `look` with a tensor's element type, as a number of `ONNXTensorElementDataType`, and its shape.
@@ -220,8 +205,7 @@ impl Ort {
             // SAFETY: the numbers belong to the value, which is valid during the callback. For rank 0 the pointer may be null.
             return look(element_type, unsafe { list(dims, rank) });
         }
-        let mut info = null_mut();
-        call!(self, GetTensorTypeAndShape(value, &mut info))?;
+        let info = read(null_mut(), |info| call!(self, GetTensorTypeAndShape(value, info)))?;
         let (mut dims, mut rank) = ([0; MAX_RANK], 0);
         let asked = call!(self, GetTensorElementType(info, element_type_out))
             .and_then(|()| call!(self, GetDimensionsCount(info, &mut rank)))
@@ -237,8 +221,8 @@ impl Ort {
 
     /// Copies texts: element n of `to` becomes element `order[n]` of `from`.
     pub fn copy_strings(self, from: *const OrtValue, to: *mut OrtValue, order: &[u32]) -> Result<()> {
-        let (count, mut length) = (order.len(), 0);
-        call!(self, GetStringTensorDataLength(from, &mut length))?;
+        let count = order.len();
+        let length = read(0, |length| call!(self, GetStringTensorDataLength(from, length)))?;
         let (mut bytes, mut offsets) = (vec![0u8; length], vec![0usize; count]);
         call!(self, GetStringTensorContent(from, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
         offsets.push(length);
@@ -258,9 +242,8 @@ impl Ort {
     /// name, and later nodes still see the rank and the other sizes. A tensor of unknown rank looks like a scalar, which no reversal
     /// accepts. Then the output's shape stays unset.
     pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
-        let (mut info, mut rank) = (null_mut(), 0);
-        call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
-        call!(self, GetDimensionsCount(info, &mut rank))?;
+        let info = read(null_mut(), |info| call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info)))?;
+        let rank = read(0, |rank| call!(self, GetDimensionsCount(info, rank)))?;
         if rank == 0 {
             return Ok(());
         }
@@ -284,13 +267,19 @@ impl Ort {
 
     /// Gives the output the first input's type and one dimension. Only a run knows its size.
     pub fn one_unknown_dimension(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
-        let (mut info, size, name) = (null_mut(), [-1], name_of_unknown());
+        let (size, name) = ([-1], name_of_unknown());
         // The object belongs to this context alone. Writing to it changes no input.
-        call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
+        let info = read(null_mut(), |info| call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info)))?;
         call!(self, SetDimensions(info, size.as_ptr(), 1))?;
         call!(self, SetSymbolicDimensions(info, [name.as_ptr()].as_mut_ptr(), 1))?;
         call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
     }
+}
+
+/// Reads a value with a function that writes it.
+fn read<T>(mut value: T, write: impl FnOnce(&mut T) -> Result<()>) -> Result<T> {
+    write(&mut value)?;
+    Ok(value)
 }
 
 /// Reads a text with a function that tells the text's size if it gets no buffer.

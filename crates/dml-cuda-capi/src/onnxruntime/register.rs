@@ -46,16 +46,15 @@ fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
         )
         .into());
     }
-    Ok(REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.text())).collect())
+    Ok(REPLACEABLE.into_iter().filter(|kind| names.iter().any(|name| kind.text() == *name)).collect())
 }
 
 /// The value that `parse` reads.
 fn unparse(kinds: &[Kind]) -> String {
     let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
-    if names.is_empty() {
-        "0".to_owned()
-    } else {
-        names.join(",")
+    match &names[..] {
+        [] => "0".to_owned(),
+        names => names.join(","),
     }
 }
 

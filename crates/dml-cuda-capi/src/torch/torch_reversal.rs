@@ -8,7 +8,7 @@ use super::libtorch::{failure, Handle, Torch, Value};
 use super::tensor::{in_bytes, Description, Tensor};
 use crate::device::cuda_device;
 use crate::frameworks::{dispatch, rule_of_output, Lengths};
-use crate::status::Failure;
+use crate::status::{wrong, Failure};
 
 const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };
 
@@ -32,7 +32,7 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_pla
     if in_place {
         if x.has_gradient() {
             let words = "x requires a gradient, must not if it is reversed in place: use reverse_subsequences";
-            return Err(Failure::argument(words));
+            return wrong(words);
         }
         reversal.run([&x, &lengths, &x], of_x.strides, of_x.address)?;
         x.bump_version();
@@ -57,25 +57,21 @@ impl<'a> Reversal<'a> {
     fn new(torch: &'a Torch, x: &'a Description<'a>, lengths: &'a Description<'a>, dim: i64) -> Result<Self, Failure> {
         let (rank, of_lengths) = (x.sizes.len(), lengths.sizes.len());
         if rank == 0 || rank > MAX_RANK {
-            return Err(Failure::argument(format!("x has {rank} dimensions, must have from 1 to {MAX_RANK}")));
+            return wrong(format!("x has {rank} dimensions, must have from 1 to {MAX_RANK}"));
         }
         if of_lengths > MAX_RANK {
-            return Err(Failure::argument(format!(
-                "lengths has {of_lengths} dimensions, must have at most {MAX_RANK}"
-            )));
+            return wrong(format!("lengths has {of_lengths} dimensions, must have at most {MAX_RANK}"));
         }
         // A CPU has no index, or any.
         let same_index = x.device_index == lengths.device_index || x.device_type == torch.on_cpu;
         if x.device_type != lengths.device_type || !same_index {
             let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
-            return Err(Failure::argument(format!("lengths is on {found}, must be on {required}, as x")));
+            return wrong(format!("lengths is on {found}, must be on {required}, as x"));
         }
         let data_type = torch.length_type(lengths.dtype);
         let Some(lengths) = data_type.and_then(|of| Lengths::new(lengths.foreign(), lengths.address, of)) else {
-            let found = lengths.dtype;
-            return Err(Failure::argument(format!(
-                "lengths has PyTorch's dtype number {found}, must be int32, int64, uint32 or uint64"
-            )));
+            let required = "must be int32, int64, uint32 or uint64";
+            return wrong(format!("lengths has PyTorch's dtype number {}, {required}", lengths.dtype));
         };
         Ok(Self { torch, x, lengths, dim })
     }
@@ -89,7 +85,7 @@ impl<'a> Reversal<'a> {
         match LoweredReversal::new(input, lengths, of_output, self.dim, width, length_type, addresses) {
             Ok(lowered) => self.dispatch(lowered, to),
             Err(LoweringError::Fold { .. }) => self.run_on_copies(tensors),
-            Err(error) => Err(Failure::argument(error.message(&NAMES))),
+            Err(error) => wrong(error.message(&NAMES)),
         }
     }
 

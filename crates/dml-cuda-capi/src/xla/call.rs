@@ -10,7 +10,7 @@ use dml::{Address, Device, RawStream};
 use super::ffi::*;
 use crate::frameworks;
 use crate::input::list;
-use crate::status::{caught, text, Failure as Words};
+use crate::status::{caught, text, wrong, Failure as Words};
 
 /// Where the buffers are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,22 +33,13 @@ impl<T: Into<Words>> From<T> for Failure {
 
 pub type Result<T> = std::result::Result<T, Failure>;
 
-pub fn wrong<T>(message: String) -> Result<T> {
-    Err(Words::argument(message).into())
-}
-
 /// A buffer in the memory of the call's place.
 #[derive(Clone, Copy)]
 pub struct Buffer<'a> {
     pub dtype: c_int,
     pub address: Address,
-    pub sizes: &'a [i64],
-}
-
-impl<'a> Buffer<'a> {
-    pub fn packed(&self) -> ForeignTensor<'a> {
-        ForeignTensor { sizes: self.sizes, strides_in_bytes: None }
-    }
+    /// Packed.
+    pub tensor: ForeignTensor<'a>,
 }
 
 /// A call of a handler.
@@ -62,15 +53,13 @@ impl<'a> Call<'a> {
     /// Reads the buffers, of which there must be as many as asked for: arguments, then results.
     pub fn buffers<const COUNT: usize>(&self, arguments: usize) -> Result<[Buffer<'a>; COUNT]> {
         let (args, rets) = (&self.frame.args, &self.frame.rets);
-        let found = (args.size, rets.size);
-        let required = (arguments as i64, (COUNT - arguments) as i64);
-        if found != required {
-            return wrong(format!(
-                "the call has {} arguments and {} results, must have {} and {}",
-                found.0, found.1, required.0, required.1
-            ));
+        let (given, returned, results) = (args.size as usize, rets.size as usize, COUNT - arguments);
+        if (given, returned) != (arguments, results) {
+            let found = format!("the call has {given} arguments and {returned} results");
+            return wrong(format!("{found}, must have {arguments} and {results}"));
         }
-        let mut buffers = [Buffer { dtype: 0, address: Address(0), sizes: &[] }; COUNT];
+        let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
+        let mut buffers = [Buffer { dtype: 0, address: Address(0), tensor: packed(&[]) }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
             let (types, pointers, at) =
                 if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, n - arguments) };
@@ -83,7 +72,7 @@ impl<'a> Call<'a> {
             let found = unsafe { &*pointer.cast::<XLA_FFI_Buffer>() };
             // SAFETY: a buffer has as many sizes as its rank.
             let sizes = unsafe { list(found.dims, found.rank as usize) };
-            *buffer = Buffer { dtype: found.dtype, address: found.data.into(), sizes };
+            *buffer = Buffer { dtype: found.dtype, address: found.data.into(), tensor: packed(sizes) };
         }
         Ok(buffers)
     }

@@ -158,7 +158,6 @@ static void check_failures() {
     Tensor* negative = tensor({2, 1}, INT64);
     data<int64_t>(negative)[1] = -4;
     Tensor* bytes = tensor({2, 1}, UINT8);
-    Tensor* wide = tensor({3}, INT64);
     Tensor* scalar = tensor({}, INT64);
     Tensor* elsewhere = tensor({2, 1}, INT64, {1, 1}, CUDA);
     Tensor* expanded = tensor({2, 3}, FLOAT32, {0, 1});
@@ -172,7 +171,6 @@ static void check_failures() {
              Case{x, lengths, 2, "dim is 2, must be from -2 to 1, of an x of 2 dimensions"},
              Case{x, negative, 1, "lengths[1, 0] is -4, must be at least 0"},
              Case{x, bytes, 1, "lengths has PyTorch's dtype number 0, must be int32, int64, uint32 or uint64"},
-             Case{x, wide, 1, "lengths has shape [3], must broadcast to [2, 1], x's with 1 at dim"},
              Case{x, elsewhere, 1, "lengths is on cuda:0, must be on cpu, as x"},
              Case{scalar, scalar, 0, "x has 0 dimensions, must have from 1 to 64"},
              Case{many, scalar, 0, "x has 65 dimensions, must have from 1 to 64"},
@@ -194,7 +192,7 @@ static void check_failures() {
     CHECK(thrown("CUDA reverse_subsequences", gpu, elsewhere, 1).rfind("dml_cuda::reverse_subsequences: ", 0) == 0);
     CHECK(thrown("CUDA reverse_subsequences_", gpu, elsewhere, 1).rfind("dml_cuda::reverse_subsequences_: ", 0) == 0);
     for (int k = 0; k < 6; ++k) CHECK(data<float>(x)[k] == static_cast<float>(k));
-    for (Tensor* made : {x, lengths, negative, bytes, wide, scalar, elsewhere, expanded, many, gpu}) release(made);
+    for (Tensor* made : {x, lengths, negative, bytes, scalar, elsewhere, expanded, many, gpu}) release(made);
     CHECK(live() == 0);
 }
 
@@ -234,8 +232,6 @@ int main(int count, char** arguments) {
     }
     CHECK(kernel(COPIES[0]) != nullptr);
     CHECK(registered(DML_CUDA_STATUS_OK).empty());
-    auto schema = function<const char*(const char*)>("stand_in_schema");
-    CHECK(std::string(schema("reverse_subsequences_")) == "reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()");
     for (int k = 0; k < 1000; ++k) {
         check_calls();
         check_many_dimensions();

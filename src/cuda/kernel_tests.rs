@@ -51,8 +51,8 @@ impl Tally {
     /// Prints what was run, and checks that every entry point was among it.
     fn report(&self, machine: &str) {
         self.print(machine);
-        let all = FAMILIES.iter().flat_map(|family| family.names());
-        let missing: Vec<&str> = all.filter(|&name| !self.kernels.contains(name)).collect();
+        let all = FAMILIES.iter().flat_map(|family| family.entries);
+        let missing: Vec<&str> = all.copied().filter(|&name| !self.kernels.contains(name)).collect();
         assert!(missing.is_empty(), "kernels that no case launches: {missing:?}");
     }
 }
@@ -88,7 +88,7 @@ fn work<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], all: bool
         let output = case.desc.output_tensor();
         launches.retain(|launch| {
             let sizes = (launch.blocks * launch.threads <= SMALL).then_some(&output.sizes);
-            all || seen.insert((launch.entry.name(), sizes, output.strides.is_some(), case.inputs.len()))
+            all || seen.insert((launch.entry.name, sizes, output.strides.is_some(), case.inputs.len()))
         });
         (case, launches)
     };
@@ -101,7 +101,7 @@ fn check<'a>(work: impl Iterator<Item = &'a (&'a Case, Vec<Launch>)>, machine: &
     for (case, launches) in work {
         let expected = case.expected();
         for launch in launches {
-            let name = launch.entry.name().to_string_lossy().into_owned();
+            let name = launch.entry.name.to_owned();
             // First with the largest alignment that a kernel may need, then with exactly the one that this launch
             // needs.
             for past in [0, launch.alignment].into_iter().filter(|past| *past < 16) {

@@ -149,7 +149,7 @@ impl Tensor<'_> {
 
     /// The elements from the first to the last, in the rule set's arithmetic.
     fn span(&self) -> Option<u128> {
-        let span = layout::span(&self.desc.sizes, self.desc.strides.as_deref())?;
+        let span = self.desc.span()?;
         let wraps = self.rules.span != SpanArithmetic::Exact && self.desc.strides.is_some();
         Some(if wraps { span & MAX_ELEMENTS } else { span })
     }

@@ -8,7 +8,7 @@ use dml::{CompileOptions, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::frameworks::{element_count, rule_of_output};
-use crate::input::{self, compile_options, follow};
+use crate::input::{self, compile_options, follow, list};
 use crate::operator::DML_CUDA_COMPILED_OPERATOR;
 use crate::output::create;
 use crate::status::*;
@@ -165,11 +165,8 @@ unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTen
     if rank > 0 && array.Sizes.is_null() {
         return Err(Failure::argument(format!("{name}.Sizes is NULL, must have {rank} numbers")));
     }
-    let numbers = |from: *const i64| match from.is_null() || rank == 0 {
-        true => &[][..],
-        // SAFETY: the caller's promise.
-        false => unsafe { std::slice::from_raw_parts(from, rank) },
-    };
+    // SAFETY: the caller's promise.
+    let numbers = |from: *const i64| unsafe { list(from, rank) };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
     Ok(ForeignTensor { sizes: numbers(array.Sizes), strides_in_bytes })
 }

@@ -68,6 +68,19 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
     Ok(unsafe { &*pointer })
 }
 
+/// The values from a pointer on. It may be null if there are none.
+///
+/// # Safety
+///
+/// If `count` is not 0, `first` points to as many values, which do not change during `'a`.
+pub(crate) unsafe fn list<'a, T>(first: *const T, count: usize) -> &'a [T] {
+    match count {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::slice::from_raw_parts(first, count) },
+    }
+}
+
 /// # Safety
 ///
 /// `pointer` is null, or a text that ends in a NUL and does not change during `'a`.
@@ -98,21 +111,16 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        return Err(Failure::rule(
-            Rule::TensorDimensionCount,
-            &format!("{place}.DimensionCount"),
-            count,
-            "from 1 to 8",
-        ));
+        let place = format!("{place}.DimensionCount");
+        return Err(Failure::rule(Rule::TensorDimensionCount, &place, count, "from 1 to 8"));
     }
     let numbers = |pointer: *const u32, field: &str| -> Result<Vec<u32>, Failure> {
-        if count == 0 {
-            return Ok(Vec::new());
+        if count > 0 {
+            // SAFETY: the caller's promise: if not null, it points to `DimensionCount` numbers; here and below.
+            unsafe { follow(pointer, &format!("{place}.{field}")) }?;
         }
-        // SAFETY: the caller's promise: if not null, it points to `DimensionCount` numbers.
-        let first = unsafe { follow(pointer, &format!("{place}.{field}")) }?;
         // SAFETY: as above.
-        Ok(unsafe { std::slice::from_raw_parts(first, count as usize) }.to_vec())
+        Ok(unsafe { list(pointer, count as usize) }.to_vec())
     };
     Ok(BufferTensorDesc {
         data_type: data_type(desc.DataType, &format!("{place}.DataType"))?,
@@ -178,6 +186,3 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
 pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
     CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
 }
-
-#[cfg(test)]
-mod tests;

@@ -31,15 +31,11 @@ pub(crate) unsafe fn run(
     error: *mut *mut DML_CUDA_ERROR,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> DML_CUDA_STATUS {
-    let (status, object) = match caught(body) {
-        Ok(()) => (DML_CUDA_STATUS_OK, std::ptr::null_mut()),
-        Err(failure) if error.is_null() => (failure.status, std::ptr::null_mut()),
-        Err(failure) => {
-            let object = DML_CUDA_ERROR { message: text(&failure.message), failure };
-            (object.failure.status, Box::into_raw(Box::new(object)))
-        }
-    };
+    let failure = caught(body).err();
+    let status = failure.as_ref().map_or(DML_CUDA_STATUS_OK, |failure| failure.status);
     if !error.is_null() {
+        let object = |failure: Failure| DML_CUDA_ERROR { message: text(&failure.message), failure };
+        let object = failure.map_or(std::ptr::null_mut(), |failure| Box::into_raw(Box::new(object(failure))));
         // SAFETY: the caller's promise.
         unsafe { error.write(object) };
     }

@@ -61,7 +61,7 @@ impl Graph {
     /// the launch that will record it may not have started.
     pub fn milliseconds(&self) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
-        settle(self.context.ordinal())?;
+        settle(self.context.ordinal)?;
         self.last.milliseconds_since(&self.first)
     }
 }

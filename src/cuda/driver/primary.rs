@@ -9,7 +9,7 @@ use crate::error::CudaError;
 /// A GPU's primary context, retained.
 #[derive(Debug)]
 pub(crate) struct PrimaryContext {
-    device: sys::CUdevice,
+    pub(super) device: sys::CUdevice,
     raw: sys::CUcontext,
 }
 
@@ -24,10 +24,6 @@ impl PrimaryContext {
         // SAFETY: the device comes from cuDeviceGet; `drop` releases it once.
         let raw = unsafe { result::primary_ctx::retain(device) }?;
         Ok(Self { device, raw })
-    }
-
-    pub(super) fn device(&self) -> sys::CUdevice {
-        self.device
     }
 
     /// Makes it current on the calling thread until the returned guard is dropped.

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, reject, reject_at, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
+use super::{blocks, launch_of, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::{Launch, Parameters};
 use crate::cuda::target::GpuTarget;
@@ -62,12 +62,10 @@ pub(crate) struct Strided {
 const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 impl Parameters for Packed {
-    const INPUTS: &'static [usize] = &[];
     const OUTPUT: usize = offset_of!(Packed, out);
 }
 
 impl Parameters for Strided {
-    const INPUTS: &'static [usize] = &[];
     const OUTPUT: usize = offset_of!(Strided, out);
 }
 
@@ -97,44 +95,32 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     let count = match plan.dimensions[..] {
         [] => 1,
         [Dimension { size, stride: 1, .. }] => size,
-        _ => return reject("the output is not one contiguous run in the order of its index"),
+        _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
-    let launch = Launch {
-        entry: kernels::FILL_PACKED.entry(arithmetic as usize),
-        blocks: blocks(vectors_of_run(count, width, false).into(), 1),
-        threads: THREADS,
-        shared: 0,
-        alignment: width,
-        access: VEC16,
-        params: Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) },
-    };
-    Ok(launch.erase())
+    let entry = kernels::FILL_PACKED.entry(arithmetic as usize);
+    let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
+    let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) };
+    Ok(Launch { access: VEC16, ..launch_of(entry, blocks, width, params) }.erase())
 }
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<ALIGNED>(plan)? {
-        1 => Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1)),
-        _ => reject_at(
-            "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors",
-            LONG_ROW_BYTES,
-        ),
-    }
+    let text = "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors";
+    reject_if(run::<ALIGNED>(plan)? != 1, (text, LONG_ROW_BYTES))?;
+    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1))
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
 fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<false>(plan)? {
-        run @ 2.. => Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run)),
-        _ => reject_at("the innermost dimensions in memory leave gaps, or are shorter than {} bytes", MIN_ROW_BYTES),
-    }
+    let run = run::<false>(plan)?;
+    let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
+    reject_if(run < 2, (text, MIN_ROW_BYTES))?;
+    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run))
 }
 
 /// Anything: an element per thread.
 fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
-    if plan.arithmetic == Arithmetic::Float64 {
-        return reject(PACKED_ONLY);
-    }
+    reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(0), 0))
 }
 
@@ -186,7 +172,7 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    Launch { entry, blocks, threads: THREADS, shared, alignment, access, params }.erase()
+    Launch { shared, access, ..launch_of(entry, blocks, alignment, params) }.erase()
 }
 
 /// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.
@@ -235,28 +221,22 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
 /// long enough, or if its rows are whole vectors at aligned addresses. 0 if no run is long enough for a kernel. With
 /// `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
 fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
-    if *arithmetic == Arithmetic::Float64 {
-        return reject(PACKED_ONLY);
-    }
+    reject_if(*arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     let width = arithmetic.width();
     let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
-    if ALIGNED && !dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride))) {
-        return reject_at("rows do not all begin at multiples of {} bytes", SECTOR);
-    }
+    let are_aligned = dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
+    reject_if(ALIGNED && !are_aligned, ("rows do not all begin at multiples of {} bytes", SECTOR))?;
     let bytes = |run: usize| {
         let run = &dimensions[dimensions.len() - run..];
         run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
     };
-    let mut dense = 0;
     let mut stride = 1;
-    while dense < dimensions.len().min(3) {
-        let d = dimensions[dimensions.len() - dense - 1];
-        if u64::from(d.stride) != stride {
-            break;
-        }
+    let continues = |d: &&Dimension| {
+        let continues = u64::from(d.stride) == stride;
         stride *= u64::from(d.size);
-        dense += 1;
-    }
+        continues
+    };
+    let dense = dimensions.iter().rev().take(3).take_while(continues).count();
     Ok(match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
         1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(VEC16) == 0 => 1,

@@ -4,11 +4,13 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dml::RawStream;
 use ort_sys::{
     OrtApi, OrtApiBase, OrtErrorCode, OrtKernelContext, OrtKernelInfo, OrtLoggingLevel, OrtMemType, OrtSessionOptions,
     OrtStatusPtr, OrtValue,
 };
 
+use crate::input::list;
 use crate::status::text;
 
 /// The version of the interface that this library is written for, which is ONNX Runtime 1.18's.
@@ -23,15 +25,12 @@ const SHAPES_BY_REFERENCE: u32 = 24;
 /// The most dimensions of a tensor.
 const MAX_RANK: usize = 32;
 
-/// A failure of this library, or a status of ONNX Runtime.
-pub enum Failure {
-    Text(String),
-    Status(OrtStatusPtr),
-}
+/// The message of a failure, of this library or of ONNX Runtime.
+pub struct Failure(String);
 
 impl<T: std::fmt::Display> From<T> for Failure {
     fn from(message: T) -> Self {
-        Self::Text(message.to_string())
+        Self(message.to_string())
     }
 }
 
@@ -57,7 +56,7 @@ macro_rules! call {
         // SAFETY: the table is live (`Ort::new`), and of at least version 18, which has the function; the arguments are ONNX
         // Runtime's own objects, valid during the callback they came with, and live variables of this thread.
         let status = unsafe { ((*$ort.api).$function)($($argument),*) };
-        if status.0.is_null() { Ok(()) } else { Err(Failure::Status(status)) }
+        if status.0.is_null() { Ok(()) } else { Err(Failure($ort.message(status))) }
     }};
 }
 
@@ -81,11 +80,7 @@ impl Ort {
     }
 
     /// A failure as a status for ONNX Runtime. Its message begins with the name of what failed.
-    pub fn status(self, name: &str, failure: Failure) -> OrtStatusPtr {
-        let message = match failure {
-            Failure::Text(message) => message,
-            Failure::Status(status) => self.message(status),
-        };
+    pub fn status(self, name: &str, Failure(message): Failure) -> OrtStatusPtr {
         let message = text(&format!("{name}: {message}"));
         // SAFETY: as in `call`; the text is copied.
         unsafe { ((*self.api).CreateStatus)(OrtErrorCode::ORT_INVALID_ARGUMENT, message.as_ptr()) }
@@ -154,12 +149,9 @@ impl Ort {
 
     /// Reads an attribute, or the default if the model does not have it.
     pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> Result<i64> {
-        self.attribute(info, name).or_else(|failure| match failure {
-            Failure::Status(status) => match self.message(status) {
-                message if message.contains("No attribute") => Ok(default),
-                message => Err(format!("{}: {message}", name.to_string_lossy()).into()),
-            },
-            failure => Err(failure),
+        self.attribute(info, name).or_else(|Failure(message)| match message.contains("No attribute") {
+            true => Ok(default),
+            false => Err(format!("{}: {message}", name.to_string_lossy()).into()),
         })
     }
 
@@ -205,10 +197,10 @@ impl Ort {
         Ok(value)
     }
 
-    pub fn stream(self, context: *const OrtKernelContext) -> Result<*mut c_void> {
+    pub fn stream(self, context: *const OrtKernelContext) -> Result<RawStream> {
         let mut stream = null_mut();
         call!(self, KernelContext_GetGPUComputeStream(context, &mut stream))?;
-        Ok(stream)
+        Ok(RawStream(stream))
     }
 
     pub fn data(self, value: *const OrtValue) -> Result<*mut c_void> {
@@ -226,8 +218,7 @@ impl Ort {
             let (mut dims, mut rank) = (null(), 0);
             call!(self, GetTensorElementTypeAndShapeDataReference(value, element_type_out, &mut dims, &mut rank))?;
             // SAFETY: the numbers belong to the value, which is valid during the callback. For rank 0 the pointer may be null.
-            let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank) } };
-            return look(element_type, dims);
+            return look(element_type, unsafe { list(dims, rank) });
         }
         let mut info = null_mut();
         call!(self, GetTensorTypeAndShape(value, &mut info))?;
@@ -244,20 +235,20 @@ impl Ort {
         look(element_type, &dims[..rank])
     }
 
-    /// The texts of a tensor of strings, concatenated, and the offset of each.
-    pub fn strings(self, value: *const OrtValue, count: usize) -> Result<(Vec<u8>, Vec<usize>)> {
-        let mut length = 0;
-        call!(self, GetStringTensorDataLength(value, &mut length))?;
+    /// Copies texts: element n of `to` becomes element `order[n]` of `from`.
+    pub fn copy_strings(self, from: *const OrtValue, to: *mut OrtValue, order: &[u32]) -> Result<()> {
+        let (count, mut length) = (order.len(), 0);
+        call!(self, GetStringTensorDataLength(from, &mut length))?;
         let (mut bytes, mut offsets) = (vec![0u8; length], vec![0usize; count]);
-        call!(self, GetStringTensorContent(value, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
-        Ok((bytes, offsets))
-    }
-
-    pub fn set_string(self, value: *mut OrtValue, index: usize, bytes: &[u8]) -> Result<()> {
-        let mut buffer = null_mut();
-        call!(self, GetResizedStringTensorElementBuffer(value, index, bytes.len(), &mut buffer))?;
-        // SAFETY: the buffer is the element's and has that many bytes; `bytes` is this library's own copy.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len()) };
+        call!(self, GetStringTensorContent(from, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
+        offsets.push(length);
+        for (index, &from) in order.iter().enumerate() {
+            let text = &bytes[offsets[from as usize]..offsets[from as usize + 1]];
+            let mut buffer = null_mut();
+            call!(self, GetResizedStringTensorElementBuffer(to, index, text.len(), &mut buffer))?;
+            // SAFETY: the buffer is the element's and has that many bytes; `text` is in this function's own copy.
+            unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), text.len()) };
+        }
         Ok(())
     }
 

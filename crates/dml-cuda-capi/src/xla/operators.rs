@@ -19,7 +19,7 @@ fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {
     DATA_TYPES.iter().find(|(known, ..)| *known == dtype).map(|&(_, width, data_type)| (width, data_type))
 }
 
-pub fn reverse_subsequences(call: &Call<'_>, place: Place) -> Result<()> {
+pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
     let [x, lengths, output] = call.buffers(2)?;
     let axis = call.attribute("axis")?;
     let Some((width, _)) = element(x.dtype) else {
@@ -35,10 +35,10 @@ pub fn reverse_subsequences(call: &Call<'_>, place: Place) -> Result<()> {
     let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.packed(), lengths.address, of)) else {
         return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
     };
-    let (length_type, addresses) = (lengths.passed_as(), x.address | output.address);
+    let (length_type, addresses) = (lengths.passed_as(), x.address.0 | output.address.0);
     let reversal = LoweredReversal::new(x.packed(), lengths.tensor, None, axis, width, length_type, addresses)
         .map_err(|error| Failure::argument(error.message(&NAMES)))?;
-    if place == Place::Host {
+    if call.place == Place::Host {
         // SAFETY: XLA's buffer on the host has integers of this type, and nobody writes it now.
         unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
     }
@@ -46,11 +46,11 @@ pub fn reverse_subsequences(call: &Call<'_>, place: Place) -> Result<()> {
         return Ok(());
     }
     // SAFETY: these are the call's buffers, packed, with the sizes that were lowered.
-    unsafe { call.dispatch(place, &Lowered::Reversal(reversal), &[x.address, lengths.address], output.address) }
+    unsafe { call.dispatch(&Lowered::Reversal(reversal), &[x.address, lengths.address], output.address) }
 }
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.
-pub fn fill_value_sequence(call: &Call<'_>, place: Place) -> Result<()> {
+pub fn fill_value_sequence(call: &Call<'_>) -> Result<()> {
     let [output] = call.buffers(0)?;
     let (start, delta) = (call.attribute("start")? as u64, call.attribute("delta")? as u64);
     let Some((_, Some(data_type))) = element(output.dtype) else {
@@ -65,5 +65,5 @@ pub fn fill_value_sequence(call: &Call<'_>, place: Place) -> Result<()> {
     let count = element_count(output.sizes).map_err(Failure::argument)?;
     let sequence = LoweredSequence::packed(data_type, count, start, delta);
     // SAFETY: this is the call's buffer, packed, with so many elements.
-    unsafe { call.dispatch(place, &Lowered::Sequence(sequence), &[], output.address) }
+    unsafe { call.dispatch(&Lowered::Sequence(sequence), &[], output.address) }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{json, Value};
 
-use crate::{fill, run, run_model, runner, set, small, stderr};
+use crate::{fill, run, run_model, runner, set, small, stderr, write_model};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
@@ -100,7 +100,6 @@ fn bad_input_gets_one_clear_message() {
 #[test]
 fn a_member_that_nothing_reads_gets_a_warning() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
     let tensor = "dispatchables/fill/desc/OutputTensor/Stride";
     for (member, value, what) in [
         (tensor, json!([2]), "r.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\""),
@@ -108,9 +107,9 @@ fn a_member_that_nothing_reads_gets_a_warning() {
     ] {
         let mut model = small();
         set(&mut model, member, value);
-        fs::write(&path, model.to_string()).expect("written");
+        let path = write_model(scratch.path(), &model);
         for options in [&[][..], &["--strict"], &["--validate"], &["--explain", "--target", "t4"]] {
-            let output = run(&[options, &[path.to_str().expect("UTF-8")]].concat());
+            let output = run(&[options, &[&path]].concat());
             let said = stderr(&output);
             assert!(output.status.success() && said.matches(what).count() == 1, "{options:?}: {said}");
         }

@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{fill, resources, run, run_model, runner, small, stderr, stdout};
+use crate::{fill, resources, run, run_model, runner, small, stderr, stdout, write_model};
 
 #[test]
 fn the_models_print_what_they_document() {
@@ -169,13 +169,11 @@ fn the_time_of_dispatchables_grows_with_their_number() {
 #[cfg(unix)]
 fn very_many_dimensions_and_resources_take_no_time() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("many.json");
     let sizes: Vec<u32> = vec![2; 160_000];
     let mut model = json!({ "dispatchables": { "deep": fill("FLOAT32", json!(sizes), json!(0), json!(1)) } });
     let strides: Vec<u32> = (1..=160_000).collect();
     model["dispatchables"]["deep"]["desc"]["OutputTensor"]["Strides"] = json!(strides);
-    fs::write(&path, model.to_string()).expect("written");
-    let (printed, seconds) = processor_seconds(&["--validate", path.to_str().expect("UTF-8")]);
+    let (printed, seconds) = processor_seconds(&["--validate", &write_model(scratch.path(), &model)]);
     assert!(printed.contains("DimensionCount is 160000, must be from 1 to 8"), "{printed}");
     assert!(seconds < 3.0, "{seconds}");
 
@@ -185,8 +183,7 @@ fn very_many_dimensions_and_resources_take_no_time() {
     let commands: Vec<Value> =
         (0..40_000).rev().take(200).map(|n| json!({ "type": "print", "resource": n.to_string() })).collect();
     let model = json!({ "resources": resources, "dispatchables": {}, "commands": commands });
-    fs::write(&path, model.to_string()).expect("written");
-    let (printed, seconds) = processor_seconds(&["-a", "cpu", path.to_str().expect("UTF-8")]);
+    let (printed, seconds) = processor_seconds(&["-a", "cpu", &write_model(scratch.path(), &model)]);
     assert!(printed.ends_with("Resource '39800': 39800\n"), "{printed}");
     assert!(seconds < 3.0, "{seconds}");
 }

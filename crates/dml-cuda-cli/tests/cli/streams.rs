@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use dml_cuda_testing::repository;
 
-use crate::{runner, stderr};
+use crate::{runner, stderr, write_model};
 
 /// Runs a line of `sh` in a folder. `$0` is the runner.
 pub fn shell(folder: &Path, line: &str) -> Output {
@@ -46,7 +46,7 @@ fn a_model_runs_to_its_end_without_a_reader() {
         "dispatchables": {},
         "commands": [write("first.bin"), print, print, write("last.bin")],
     });
-    fs::write(folder.path().join("model.json"), model.to_string()).expect("written");
+    write_model(folder.path(), &model);
     let output = shell(folder.path(), "{ \"$0\" model.json -a cpu; echo $? > status; } | head -c 10");
     assert_eq!((stderr(&output).as_str(), output.stdout.len()), ("", 10));
     assert_eq!(fs::read_to_string(folder.path().join("status")).expect("a status").trim(), "0");

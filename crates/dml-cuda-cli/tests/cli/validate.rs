@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::{recorded, repository};
 use serde_json::{json, Value};
 
-use crate::{fill, run, run_model, set, small, stderr, stdout};
+use crate::{example, fill, run, run_model, set, small, stderr, stdout, write_model};
 
 /// The dispatchable of a record. Its scalars are the union's bytes.
 fn dispatchable(record: &recorded::Record) -> Value {
@@ -26,11 +26,10 @@ fn every_recorded_verdict_is_reproduced_in_the_files_order() {
     let dispatchables: serde_json::Map<String, Value> =
         records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("verdicts.json");
-    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
+    let path = write_model(scratch.path(), &json!({ "dispatchables": dispatchables }));
     for version in [None, Some("1.0.200610"), Some("1.8.0"), Some("1.15.4"), Some("all")] {
         let options = version.map_or(vec![], |version| vec!["--directml", version]);
-        let output = run(&[&["--validate", path.to_str().expect("UTF-8")], &options[..]].concat());
+        let output = run(&[&["--validate", path.as_str()], &options[..]].concat());
         assert_eq!(output.status.code(), Some(i32::from(version != Some("all"))));
         let text = stdout(&output);
         let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
@@ -53,7 +52,6 @@ fn every_recorded_verdict_is_reproduced_in_the_files_order() {
 #[test]
 fn a_version_of_directml_explains_its_verdict() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
     let model = json!({ "dispatchables": {
         "six": fill("FLOAT32", json!([1, 1, 1, 2, 2, 2]), json!(0), json!(1)),
         "lengths": {
@@ -66,8 +64,7 @@ fn a_version_of_directml_explains_its_verdict() {
             }
         }
     }});
-    fs::write(&path, model.to_string()).expect("written");
-    let path = path.to_str().expect("UTF-8");
+    let path = &*write_model(scratch.path(), &model);
     let answer = |version: &str| run(&["--validate", "--directml", version, path]);
     let output = answer("1.6.0");
     assert_eq!(output.status.code(), Some(1));
@@ -114,7 +111,6 @@ Dispatchable 'six': accepted by 1.7.0 to 1.15.4
 #[test]
 fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
     let model = json!({
         "resources": { "gone": { "initialValues": { "sourcePath": "absent.bin" } } },
         "dispatchables": {
@@ -125,8 +121,7 @@ fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
         },
         "commands": "ignored by --validate"
     });
-    fs::write(&path, model.to_string()).expect("written");
-    let output = run(&["--validate", "--feature-level", "4_0", path.to_str().expect("UTF-8")]);
+    let output = run(&["--validate", "--feature-level", "4_0", &write_model(scratch.path(), &model)]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
@@ -141,9 +136,8 @@ fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
     assert_eq!(lines[5], "Dispatchable 'd huge': rejected");
     assert!(lines[6..].iter().all(|line| line.starts_with("  FillValueSequenceDesc.OutputTensor.")), "{text}");
 
-    fs::write(&path, json!({ "dispatchables": { "c": fill("INT32", json!([4]), json!(0), json!(-1)) } }).to_string())
-        .expect("written");
-    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    let model = json!({ "dispatchables": { "c": fill("INT32", json!([4]), json!(0), json!(-1)) } });
+    let output = run(&["--validate", &write_model(scratch.path(), &model)]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Dispatchable 'c': accepted\n"));
 }
 
@@ -185,8 +179,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         set(&mut model, path, value);
         refused(&model, words);
     }
-    let text = fs::read_to_string(repository("models/reverse_subsequences.json")).expect("a model");
-    let mut long: Value = serde_json::from_str(&text).expect("JSON without comments");
+    let mut long = example("reverse_subsequences");
     let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
     long["resources"][&lengths]["initialValues"][0] = json!(99);
     refused(&long, "SequenceLengthsTensor is with a length of 99, must be of lengths up to 4, the size of the axis");
@@ -201,16 +194,13 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
 /// Whether `--strict` runs a model, and what it says.
 fn run_strictly(model: &Value) -> (bool, String) {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
-    fs::write(&path, model.to_string()).expect("written");
-    let output = run(&[path.to_str().expect("UTF-8"), "--strict", "-a", "cpu"]);
+    let output = run(&[&write_model(scratch.path(), model), "--strict", "-a", "cpu"]);
     (output.status.success(), stderr(&output))
 }
 
 #[test]
 fn strict_checks_the_lengths_that_a_dispatch_reads() {
-    let text = fs::read_to_string(repository("models/reverse_subsequences.json")).expect("a model");
-    let mut model: Value = serde_json::from_str(&text).expect("JSON without comments");
+    let mut model = example("reverse_subsequences");
     let bound = model["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
     let lengths = model["resources"][&bound]["initialValues"].as_array().expect("a list").clone();
     // Before the bound range.
@@ -227,8 +217,7 @@ fn strict_checks_the_lengths_that_a_dispatch_reads() {
     assert!(!strict && said.contains("with a length of 5") && said.contains("must be of lengths up to 4"), "{said}");
 
     // In place in two ranges of one resource, which do not overlap.
-    let text = fs::read_to_string(repository("models/reverse_subsequences_in_place.json")).expect("a model");
-    let mut model: Value = serde_json::from_str(&text).expect("JSON without comments");
+    let mut model = example("reverse_subsequences_in_place");
     let name = model["commands"][0]["bindings"]["InputTensor"].as_str().expect("a name").to_owned();
     assert!(run_strictly(&model).1.contains("DirectML accepts one but returns wrong data"));
     let width = if model["resources"][&name]["initialValuesDataType"] == "UINT8" { 1 } else { 4 };

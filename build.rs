@@ -131,18 +131,10 @@ fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {
     let source = format!("kernels/{kernel}.cu");
     let mut command = nvcc_command(nvcc, Path::new(&source), &out_dir.join(format!("{kernel}.ptx")));
     command.arg(format!("-arch={}", target(&source)));
-    match command.output() {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => panic!(
-            "{command:?} failed with {}\n{}{}\nset DML_CUDA_PREBUILT=1 to use the PTX in kernels/prebuilt",
-            output.status,
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        ),
-        Err(error) => panic!(
-            "{command:?} could not be started: {error}\nset DML_CUDA_PREBUILT=1 to use the PTX in kernels/prebuilt"
-        ),
-    }
+    let hint = "set DML_CUDA_PREBUILT=1 to use the PTX in kernels/prebuilt";
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} could not be started: {error}\n{hint}"));
+    let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{command:?} failed with {}\n{out}{errors}\n{hint}", output.status);
 }
 
 fn copy_prebuilt(kernel: &str, out_dir: &Path) {

@@ -18,8 +18,7 @@ fn fill() -> OperatorDesc {
 }
 
 fn create_and_compile(c: &mut Criterion) {
-    let devices = std::iter::once(Device::cpu()).chain(Device::cuda(0));
-    for device in devices {
+    for device in std::iter::once(Device::cpu()).chain(Device::cuda(0)) {
         for (operator, desc) in [("fill", fill as fn() -> OperatorDesc), ("reversal", reverse)] {
             c.bench_function(&format!("create and compile a {operator}, {device}"), |b| {
                 b.iter(|| device.compile_operator(&device.create_operator(black_box(desc())).expect("right")))

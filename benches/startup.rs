@@ -47,11 +47,8 @@ fn time(desc: OperatorDesc, options: CompileOptions) {
 
 fn main() {
     let argument = |name: &str| std::env::args().any(|argument| argument == name);
-    let options = if argument("--promised") {
-        CompileOptions { pointer_alignment: 16, in_place: Some(false) }
-    } else {
-        CompileOptions::default()
-    };
+    let promised = CompileOptions { pointer_alignment: 16, in_place: Some(false) };
+    let options = if argument("--promised") { promised } else { CompileOptions::default() };
     let kinds = ["--fill", "--reversal", "--large-reversal"];
     if let Some(kind) = kinds.into_iter().find(|kind| argument(kind)) {
         return time(desc(kind), options);

@@ -63,12 +63,9 @@ def layouts():
 
 
 def buffers(group, sizes, dim, width, of_lanes, count):
-    shape = list(sizes)
+    x = [torch.randint(0, 128, sizes, dtype=torch.uint8, device="cuda").to(TYPES[width]) for _ in range(count)]
     if group == "transposed input":
-        shape[1], shape[2] = shape[2], shape[1]
-    x = [torch.randint(0, 128, shape, dtype=torch.uint8, device="cuda").to(TYPES[width]) for _ in range(count)]
-    if group == "transposed input":
-        x = [one.transpose(1, 2) for one in x]
+        x = [one.transpose(1, 2).contiguous().transpose(1, 2) for one in x]
     of = [1 if d == dim or (d > dim and not of_lanes) else size for d, size in enumerate(sizes)]
     lengths = [torch.randint(0, sizes[dim] + 1, of, dtype=torch.int32, device="cuda") for _ in range(count)]
     lengths = [one.expand([1 if d == dim else size for d, size in enumerate(sizes)]) for one in lengths]

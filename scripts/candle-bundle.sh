@@ -24,13 +24,8 @@ out=gpu-bundle/candle
 rm -rf "$out" && mkdir -p "$out"
 collect() {
   (cd "$crate" && cargo rustc --locked --features cuda --message-format=json "$@" -- "${link[@]}") |
-    python3 -c '
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if message.get("executable"):
-        print(message["target"]["name"], message["executable"])' |
-    while read -r name path; do cp "$path" "$out/$name"; done
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' |
+    while read -r path; do cp "$path" "$out/$(basename "$path" | sed 's/-[0-9a-f]*$//')"; done
 }
 collect --test operators
 collect --example bidirectional_gru

@@ -6,23 +6,16 @@ cd "$(dirname "$0")/.."
 out=gpu-bundle
 rm -rf "$out" && mkdir -p "$out/tests" "$out/benches"
 
-# Prints the paths of the built files, from cargo's messages.
-executables() {
-  cargo "$@" --message-format=json 2>/dev/null |
-    python3 -c '
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if message.get("executable") and message["profile"]["test" if sys.argv[1] == "test" else "opt_level"]:
-        print(message["target"]["name"], message["executable"])' "$1"
+# Copies the tests or benches that cargo builds, without the hashes of their names, to a folder: collect FOLDER COMMAND...
+collect() {
+  cargo "${@:2}" --no-run --message-format=json 2> /dev/null | sed -n 's/.*"profile":{[^}]*"test":true.*"executable":"\([^"]*\)".*/\1/p' |
+    while read -r path; do cp "$path" "$out/$1/$(basename "$path" | sed 's/-[0-9a-f]*$//')"; done
 }
 
-executables test --no-run --tests --features cudarc-0_19 | while read -r name path; do cp "$path" "$out/tests/$name"; done
+collect tests test --tests --features cudarc-0_19
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo -dirty)
 export DML_CUDA_COMMIT
-executables bench --no-run --benches | while read -r name path; do
-  case "$name" in host | startup) cp "$path" "$out/benches/$name" ;; esac
-done
+collect benches bench --bench host --bench startup
 cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
 cargo build --release --quiet -p dml-cuda-capi -p dml-cuda-torch

@@ -58,13 +58,8 @@ def table(head, lines):
 
 def by_type(names, cell, modes=("fill", "copy", "in place")):
     """A line for each case, a column for each type; modes are apart by a slash."""
-
-    def line(name):
-        for data_type in TYPES:
-            found = [cell(name, data_type, mode) for mode in modes]
-            yield " / ".join(text for text in found if text is not None)
-
-    return table(["case", *TYPES], [[name, *line(name)] for name in names])
+    of_modes = lambda *key: " / ".join(text for mode in modes if (text := cell(*key, mode)) is not None)
+    return table(["case", *TYPES], [[name, *(of_modes(name, data_type) for data_type in TYPES)] for name in names])
 
 
 def cold_table(names, text):
@@ -79,12 +74,7 @@ def in_the_l2():
 
 def of_torch():
     ours, torch = read(*COLD), read(TORCH)
-
-    def cell(*key):
-        if key not in torch:
-            return None
-        return f"{ours[key][0]:.0f}, {torch[key][0]:.0f}"
-
+    cell = lambda *key: f"{ours[key][0]:.0f}, {torch[key][0]:.0f}" if key in torch else None
     return by_type([name for name in ODD if (name, "u8", "copy") in torch], cell, ["copy"])
 
 

@@ -11,6 +11,8 @@ pub(crate) mod cpu_reverse;
 mod line;
 mod tile;
 
+use crate::plan::Steps;
+
 /// The memory of an operator's tensors. Every slice begins at its tensor's first element and is aligned to it.
 pub(crate) struct Operands<'a> {
     /// The bytes of the inputs, in the order of the descriptor's fields, without the first one if the output is the
@@ -18,9 +20,6 @@ pub(crate) struct Operands<'a> {
     pub inputs: &'a [&'a [u8]],
     pub output: &'a mut [u8],
 }
-
-/// A dimension's size, and its strides in `N` tensors.
-type Steps<const N: usize> = (u32, [u32; N]);
 
 /// Visits every coordinate of the dimensions in row-major order, with its offsets in the tensors.
 fn for_each<const N: usize>(dimensions: &[Steps<N>], mut visit: impl FnMut([usize; N])) {

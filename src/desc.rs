@@ -81,13 +81,33 @@ impl BufferTensorDesc {
     ///
     /// It does not wrap in 32 bits, as `DMLCalcBufferTensorSize` does.
     pub fn minimum_size_in_bytes(&self) -> Option<u64> {
-        layout::minimum_size_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
+        let bytes = layout::bytes_of_span(self.data_type, self.span()?)?;
+        bytes.try_into().ok()
     }
 
     /// Bytes from the begin of the first element to the end of the last: what the operator reads or writes.
-    /// TotalTensorSizeInBytes rounds them up to a multiple of 4.
+    /// TotalTensorSizeInBytes rounds them up to a multiple of 4. Saturates at 2^64 − 1:
+    ///
+    /// ```
+    /// use dml_cuda::{BufferTensorDesc, TensorDataType};
+    /// assert_eq!(BufferTensorDesc::packed(TensorDataType::UInt64, &[u32::MAX; 4]).span_in_bytes(), u64::MAX);
+    /// ```
     pub fn span_in_bytes(&self) -> u64 {
-        layout::span_in_bytes(self.data_type, &self.sizes, self.strides.as_deref())
+        let bits = self.span().and_then(|span| span.checked_mul(self.data_type.size_in_bits().into()));
+        bits.and_then(|bits| (bits / 8).try_into().ok()).unwrap_or(u64::MAX)
+    }
+
+    /// Elements from the first to the last, both included: Πsizes if packed, else 1 + Σ(size − 1)·stride. `None` past
+    /// 2^128, or if there are not as many strides as sizes.
+    pub(crate) fn span(&self) -> Option<u128> {
+        let Some(strides) = &self.strides else {
+            return layout::element_count(&self.sizes);
+        };
+        if strides.len() != self.sizes.len() {
+            return None;
+        }
+        let distance = |(&size, &stride): (&u32, &u32)| u128::from(size.saturating_sub(1)) * u128::from(stride);
+        Some(1 + self.sizes.iter().zip(strides).map(distance).sum::<u128>())
     }
 }
 

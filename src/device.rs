@@ -141,7 +141,7 @@ impl Device {
     pub fn name(&self) -> &str {
         #[cfg(feature = "cuda")]
         if let Some(context) = &self.context {
-            return context.name();
+            return &context.name;
         }
         "CPU"
     }
@@ -149,7 +149,7 @@ impl Device {
     /// The GPU's ordinal; `None` for the CPU.
     pub fn ordinal(&self) -> Option<usize> {
         #[cfg(feature = "cuda")]
-        return self.context.as_ref().map(|context| context.ordinal());
+        return self.context.as_ref().map(|context| context.ordinal);
         #[cfg(not(feature = "cuda"))]
         None
     }
@@ -157,7 +157,7 @@ impl Device {
     /// The GPU's properties; `None` for the CPU.
     #[cfg(feature = "cuda")]
     pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
-        self.cuda_context().map(|context| context.properties())
+        self.cuda_context().map(|context| &context.properties)
     }
 
     /// Whether both are the same GPU, or both the CPU: memory and streams of one then work with the other.

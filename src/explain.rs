@@ -77,7 +77,7 @@ impl CompiledOperator {
     pub fn explain(&self) -> Explanation {
         #[cfg(feature = "cuda")]
         if let Some(context) = self.device().cuda_context() {
-            return on_gpu(self.plan(), &context.target());
+            return on_gpu(self.plan(), &context.target);
         }
         on_cpu(self.plan())
     }
@@ -115,7 +115,7 @@ fn on_gpu(plan: &Plan, target: &GpuTarget) -> Explanation {
 #[cfg(feature = "cuda")]
 fn explained(launch: &Launch) -> ExplainedLaunch {
     ExplainedLaunch {
-        kernel: launch.entry.name().to_string_lossy().into_owned(),
+        kernel: launch.entry.name.to_owned(),
         access_bytes: launch.access,
         blocks: launch.blocks,
         threads: launch.threads,

@@ -24,13 +24,12 @@ pub fn fill_value_sequence<T: Element>(
     delta: impl Delta<T>,
 ) -> Result<Vec<T>, Error> {
     let tensor = BufferTensorDesc::packed(T::DATA_TYPE, sizes);
-    let count = element_count(sizes);
     let desc = fill_desc(tensor, start, delta);
     // Validate before allocating.
     let operator = device.create_operator(desc.clone())?;
     let output = device.create_buffer(operator.desc().output_tensor().total_tensor_size_in_bytes)?;
     run(device, desc, &[], &output)?;
-    Ok(output.read_elements(count as usize)?)
+    Ok(output.read_elements(sizes.iter().map(|&size| size as usize).product())?)
 }
 
 /// Fills a packed tensor with those sizes in a buffer of the device.
@@ -106,18 +105,13 @@ fn reverse_desc<T: Element, L: Length>(sizes: &[u32], axis: u32) -> ReverseSubse
     }
 }
 
-/// Elements of a validated tensor.
-fn element_count(sizes: &[u32]) -> u64 {
-    sizes.iter().fold(1, |count: u64, &size| count.saturating_mul(size.into()))
-}
-
+/// `sizes` are those of a validated tensor.
 fn check_slice(tensor: TensorRole, found: usize, sizes: &[u32]) -> Result<(), Error> {
-    let required = element_count(sizes);
-    if found as u64 == required {
-        Ok(())
-    } else {
-        Err(Error::SliceLength { tensor, found, required })
+    let required = sizes.iter().map(|&size| u64::from(size)).product();
+    if found as u64 != required {
+        return Err(Error::SliceLength { tensor, found, required });
     }
+    Ok(())
 }
 
 fn run(device: &Device, desc: impl Into<OperatorDesc>, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {

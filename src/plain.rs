@@ -62,7 +62,6 @@ struct Params {
 
 #[cfg(feature = "cuda")]
 impl cuda::Parameters for Params {
-    const INPUTS: &'static [usize] = &[];
     const OUTPUT: usize = std::mem::offset_of!(Params, out);
 }
 

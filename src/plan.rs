@@ -15,6 +15,9 @@ pub(crate) struct Summary {
     pub bytes_in_place: Option<u64>,
 }
 
+/// A dimension: its size, and how far one step along it advances in each tensor.
+pub(crate) type Steps<const N: usize> = (u32, [u32; N]);
+
 /// A dimension of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,7 +31,42 @@ pub struct MergedDimension {
     pub strides: Vec<(&'static str, u32)>,
 }
 
-/// Whether a dimension with stride `outer` continues a dimension of `size` elements with stride `inner`.
-fn follows(outer: u32, inner: u32, size: u32) -> bool {
-    u64::from(outer) == u64::from(inner) * u64::from(size)
+/// Drops dimensions of size 1, sorts the rest by their first stride, and joins neighbours that are contiguous by all
+/// strides. Outermost first.
+pub(crate) fn merge<const N: usize>(mut dimensions: Vec<Steps<N>>) -> Vec<Steps<N>> {
+    dimensions.retain(|(size, _)| *size > 1);
+    dimensions.sort_by_key(|(_, strides)| std::cmp::Reverse(strides[0]));
+    let mut merged: Vec<Steps<N>> = Vec::with_capacity(dimensions.len());
+    for (size, strides) in dimensions {
+        let follows = |(&outer, &inner): (&u32, &u32)| u64::from(outer) == u64::from(inner) * u64::from(size);
+        match merged.last_mut() {
+            Some((joined, outer)) if outer.iter().zip(&strides).all(follows) => {
+                (*joined, *outer) = (*joined * size, strides);
+            }
+            _ => merged.push((size, strides)),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merge;
+
+    #[test]
+    fn neighbours_that_are_contiguous_by_all_strides_are_joined() {
+        for (dimensions, required) in [
+            // Packed: one run.
+            (vec![(2, [60, 60]), (1, [7, 60]), (3, [20, 20]), (20, [1, 1])], vec![(120, [1, 1])]),
+            // NHWC memory of an NCHW tensor [2, 3, 4, 5]: H and W are one, N and C stay.
+            (
+                vec![(2, [60, 60]), (3, [1, 20]), (4, [15, 5]), (5, [3, 1])],
+                vec![(2, [60, 60]), (20, [3, 1]), (3, [1, 20])],
+            ),
+            // Padded rows stay rows.
+            (vec![(4, [70, 50]), (5, [14, 10]), (10, [1, 1])], vec![(20, [14, 10]), (10, [1, 1])]),
+        ] {
+            assert_eq!(merge(dimensions), required);
+        }
+    }
 }

@@ -11,8 +11,6 @@ mod rules;
 mod tensor;
 mod version;
 
-use std::fmt;
-
 use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
 use crate::desc::OperatorDesc;
 use rule_set::RuleSet;
@@ -34,7 +32,8 @@ pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 /// assert_eq!((error.rule, error.rule.id()), (Rule::FillValueDataType, "fill.value_data_type"));
 /// assert_eq!(error.requirement, Requirement::MustBe("FLOAT32, the data type of OutputTensor".to_owned()));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))] // one line for each
 pub struct ValidationErrors(Vec<ValidationError>);
 
 impl ValidationErrors {
@@ -61,21 +60,6 @@ impl IntoIterator for ValidationErrors {
         self.0.into_iter()
     }
 }
-
-/// One line for each broken rule.
-impl fmt::Display for ValidationErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, error) in self.0.iter().enumerate() {
-            if n > 0 {
-                f.write_str("\n")?;
-            }
-            error.fmt(f)?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for ValidationErrors {}
 
 /// The rules that a descriptor breaks.
 fn check(desc: &OperatorDesc, rules: &RuleSet) -> Result<(), ValidationErrors> {

@@ -18,8 +18,7 @@ fn main() {
     };
     stand_in(&out, "dml_cuda", &format!("libdml_cuda.so.{compatible}"), &functions.concat());
     for argument in [
-        "-Wl,-soname,libdml_cuda_torch.so",
-        "-Wl,-rpath,$ORIGIN",
+        "-Wl,-soname,libdml_cuda_torch.so,-rpath,$ORIGIN",
         &format!("-L{out}"),
         "-Wl,--no-as-needed",
         "-ltorch_cpu",

@@ -114,14 +114,10 @@ def host():
         "torch.func.jvp of x.flip(1)": lambda: torch.func.jvp(lambda x: x.flip(1), (x,), (gradient,)),
         "torch.func.jvp of reverse_subsequences": lambda: torch.func.jvp(lambda x: dt.reverse_subsequences(x, lengths, 1), (x,), (gradient,)),
     }
-    # In turns, so that a change of the host's speed meets all of them.
-    times = {name: [] for name in calls}
-    for _ in range(9):
-        for name, call in calls.items():
-            times[name].append(host_time(call, n=1000, rounds=1))
+    times = in_turns(calls.values(), lambda call: host_time(call, n=1000, rounds=1), rounds=9)
     print("| host time of a call, [8, 64] float32 | µs |\n| --- | --- |")
-    for name, found in times.items():
-        print(f"| {name} | {statistics.median(found):.2f} |", flush=True)
+    for name, time_of_call in zip(calls, times):
+        print(f"| {name} | {time_of_call:.2f} |", flush=True)
 
 
 def main():

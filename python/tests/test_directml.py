@@ -120,7 +120,3 @@ class Exceptions(unittest.TestCase):
             with self.assertRaises(dml_cuda.ValidationError) as caught:
                 pool.submit(overlapping).result(timeout=120)
         self.assertEqual((str(caught.exception), caught.exception.violations), (str(required), required.violations))
-
-
-if __name__ == "__main__":
-    unittest.main()

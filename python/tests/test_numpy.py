@@ -1,6 +1,7 @@
 """dml_cuda on NumPy arrays: results compared with a slow reference, views, errors, docstrings."""
 
 import doctest
+import importlib.util
 import itertools
 import pathlib
 import re
@@ -11,14 +12,7 @@ import dml_cuda
 import numpy as np
 from dml_cuda import _descriptors, _ops
 
-try:
-    import ml_dtypes
-except ImportError:
-    ml_dtypes = None
-try:
-    import jax
-except ImportError:
-    jax = None
+ml_dtypes, jax = (importlib.util.find_spec(name) and importlib.import_module(name) for name in ("ml_dtypes", "jax"))
 
 
 def model(x, lengths, axis):
@@ -130,9 +124,6 @@ class Reverse(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, f"dtype is {name}, must be float32, float16"):
                 dml_cuda.fill_value_sequence(3, 0, 1, x.dtype)
 
-    def test_elements_of_no_bytes(self):
-        self.assertEqual(dml_cuda.reverse_subsequences(np.zeros(3, np.dtype([])), 2, 0).shape, (3,))
-
     def test_masked_arrays_are_refused(self):
         x = np.arange(12).reshape(3, 4)
         masked = np.ma.array(x.copy(), mask=x % 2 == 0)
@@ -143,7 +134,6 @@ class Reverse(unittest.TestCase):
 
         for words, call in [
             ("x is a MaskedArray, must be an array with no mask", lambda: reverse(masked, 3, 1)),
-            ("x is a MaskedArray", lambda: reverse(np.ma.array(x), 3, 1)),
             ("x is a MaskedArray", lambda: reverse(masked, 3, 1, out=masked)),
             ("x is a .*OfOurs, must be", lambda: reverse(masked.view(OfOurs), 3, 1)),
             ("out is a MaskedArray", lambda: reverse(x, 3, 1, out=masked)),
@@ -161,10 +151,10 @@ class Reverse(unittest.TestCase):
                 call()
         self.assertEqual((masked.data.tolist(), masked.mask.tolist()), (x.tolist(), (x % 2 == 0).tolist()))
 
-    def test_empty_arrays(self):
-        for shape, axis in [((0,), 0), ((0, 3), 1), ((3, 0), 1), ((2, 0, 3), 0)]:
-            found = dml_cuda.reverse_subsequences(np.zeros(shape, np.float32), 1, axis)
-            self.assertEqual((found.shape, found.dtype), (shape, np.float32))
+    def test_empty_arrays_and_elements_of_no_bytes(self):
+        for shape, axis, dtype in [((0,), 0, "f4"), ((0, 3), 1, "f4"), ((3, 0), 1, "f4"), ((2, 0, 3), 0, "f4"), ((3,), 0, [])]:
+            found = dml_cuda.reverse_subsequences(np.zeros(shape, dtype), 1, axis)
+            self.assertEqual((found.shape, found.dtype), (shape, np.dtype(dtype)))
 
     def test_errors_name_argument_found_and_required(self):
         x = np.arange(12).reshape(3, 4)
@@ -366,7 +356,3 @@ class Docs(unittest.TestCase):
         for module in (_ops, _descriptors):
             result = doctest.testmod(module)
             self.assertEqual((result.failed, result.attempted > 5), (0, True))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -198,11 +198,6 @@ class Torch(unittest.TestCase):
                     same(found, model(x, lengths, dim))
                     dt.reverse_subsequences_(x, lengths, dim)
                     same(x, found)
-            x = torch.zeros((2,) * 10, device=device)
-            striped = torch.full((2, 1) * 5, -1, device=device)
-            if device == "cpu":
-                with self.assertRaisesRegex(ValueError, "is -1, must be at least 0"):
-                    dt.reverse_subsequences(x, striped, 9)
 
     def test_lengths_and_fills_as_pytorchs_own_functions_take_them(self):
         for device in DEVICES:
@@ -281,20 +276,16 @@ class Torch(unittest.TestCase):
                 (TypeError, "delta is 'a', must be a number", lambda: fill(3, 1, "a")),
                 (ValueError, "start is 300, must be from -128 to 255", lambda: fill(3, 300, 1, torch.uint8, device)),
                 (ValueError, "start is 18446744073709551616", lambda: fill(2, 2**64, 1, torch.int64)),
+                (ValueError, r"lengths\[1, 0\] is -3, must be at least 0", lambda: dt.reverse_subsequences(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
+                (ValueError, "lengths is -3, must be at least 0", lambda: dt.reverse_subsequences(x.cpu(), torch.tensor(-3), 1)),
+                (ValueError, "is -1, must be at least 0", lambda: dt.reverse_subsequences(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
+                (ValueError, r"x has sizes \[3, 4\] and strides \[0, 1\], must place no two elements in the same memory", lambda: dt.reverse_subsequences_(x[0].expand(3, 4), length, 1)),
             ]:  # fmt: skip
                 with self.subTest(words), self.assertRaisesRegex(error, words):
                     call()
-        with self.assertRaisesRegex(ValueError, r"lengths\[1, 0\] is -3, must be at least 0"):
-            dt.reverse_subsequences(torch.zeros(3, 4), torch.tensor([[1], [-3], [2]]), 1)
-        with self.assertRaisesRegex(ValueError, "lengths is -3, must be at least 0"):
-            dt.reverse_subsequences(torch.zeros(3, 4), torch.tensor(-3), 1)
-        for device in DEVICES:
-            memory, length = torch.zeros(20, device=device), torch.tensor(1, device=device)
-            memory.copy_(torch.arange(20))
+            memory = torch.arange(20, device=device)
             dml_cuda.reverse_subsequences(memory[:10], 3, 0, out=memory[5:15])  # memory of both
             self.assertEqual(memory[5:15].tolist(), [2, 1, 0, 3, 4, 5, 6, 7, 8, 9])
-            with self.assertRaisesRegex(ValueError, r"x has sizes \[3, 20\] and strides \[0, 1\], must place no two elements in the same memory"):
-                dt.reverse_subsequences_(memory.expand(3, 20), length, 1)
         if CUDA:
             with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x"):
                 dt.reverse_subsequences(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
@@ -438,7 +429,3 @@ class Gpu(unittest.TestCase):
         self.assertEqual(dml_cuda.fill_value_sequence((2, 3), 1, 2, "int32", device="cuda").get().tolist(), [[1, 3, 5], [7, 9, 11]])
         with self.assertRaisesRegex(ValueError, "lengths is on the host, must be on GPU 0, as x is"):
             dml_cuda.reverse_subsequences(x, np.array([1]), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -124,7 +124,3 @@ class Library(unittest.TestCase):
                 except AssertionError:
                     self.skipTest("this PyTorch loads no package of AOTInductor, not even of a plain flip")
                 raise
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -38,7 +38,3 @@ class Sharding(unittest.TestCase):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         with tempfile.TemporaryDirectory() as folder:
             torch.multiprocessing.spawn(process, (folder,), nprocs=2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -256,7 +256,3 @@ class Transforms(unittest.TestCase):
 
     def test_programs_as_a_gather(self):
         self.check(programs(), PLAIN, [[1], [3], [4]], 500)
-
-
-if __name__ == "__main__":
-    unittest.main()

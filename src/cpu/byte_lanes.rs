@@ -23,7 +23,7 @@ const MAX_ROWS: usize = 16384;
 /// A vector register as words, for bitwise operations.
 type Bits = [u64; GROUP / 8];
 
-/// Memory that reversing a strip needs besides the strip.
+/// Memory that reversing a strip of bytes needs besides the strip. All strips of a tile share it.
 #[derive(Default)]
 pub(super) struct Workspace {
     /// The transposed lanes of a group.

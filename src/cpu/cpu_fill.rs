@@ -5,8 +5,9 @@ use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
 
-use super::{for_each, Operands, Steps};
+use super::{for_each, Operands};
 use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
+use crate::plan::Steps;
 
 /// FLOAT16 elements that are computed in FLOAT32 at a time.
 const WIDENED: usize = 1024;

@@ -4,8 +4,9 @@ use bytemuck::Pod;
 
 use super::cpu_fill::typed;
 use super::tile::{Element, Tile};
-use super::{for_each, Operands, Steps};
-use crate::plan::reverse_plan::{Axis, Dimension, Plan};
+use super::{for_each, Operands};
+use crate::plan::reverse_plan::{Dimension, Plan};
+use crate::plan::{merge, Steps};
 
 /// Bytes of the widest element.
 const MAX_WIDTH: u32 = 8;
@@ -18,35 +19,24 @@ const MIN_COPIED_BYTES: usize = 64;
 /// predict wrongly (benches/TUNING.md).
 const MAX_SELECTED: usize = 8;
 
-struct Tensors<'a> {
-    /// `None` in place.
-    input: Option<&'a [u8]>,
-    lengths: &'a [u8],
-    output: &'a mut [u8],
-}
-
 /// Reverses into the output tensor.
-pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
-    let (input, lengths) = match *operands.inputs {
-        [lengths] => (None, lengths),
-        [input, lengths] => (Some(input), lengths),
-        _ => return, // the lengths are always bound
-    };
-    let operands = Tensors { input, lengths, output: operands.output };
+pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
+    let Some((&lengths, input)) = inputs.split_last() else { return };
+    let input = input.first().copied(); // in place, the output is the input
     let of_blocks = of_blocks(plan).filter(|plan| {
         let aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
-        !plan.width.is_power_of_two() || operands.input.is_none_or(aligned) && aligned(operands.output)
+        !plan.width.is_power_of_two() || input.is_none_or(aligned) && aligned(output)
     });
     let plan = of_blocks.as_ref().unwrap_or(plan);
     match plan.width {
-        1 => run_typed::<u8, 64>(plan, operands),
-        2 => run_typed::<u16, 32>(plan, operands),
-        3 => run_typed::<[u8; 3], 21>(plan, operands),
-        4 => run_typed::<u32, 16>(plan, operands),
-        5 => run_typed::<[u8; 5], 12>(plan, operands),
-        6 => run_typed::<[u8; 6], 10>(plan, operands),
-        7 => run_typed::<[u8; 7], 9>(plan, operands),
-        _ => run_typed::<u64, 8>(plan, operands),
+        1 => run_typed::<u8, 64>(plan, input, lengths, output),
+        2 => run_typed::<u16, 32>(plan, input, lengths, output),
+        3 => run_typed::<[u8; 3], 21>(plan, input, lengths, output),
+        4 => run_typed::<u32, 16>(plan, input, lengths, output),
+        5 => run_typed::<[u8; 5], 12>(plan, input, lengths, output),
+        6 => run_typed::<[u8; 6], 10>(plan, input, lengths, output),
+        7 => run_typed::<[u8; 7], 9>(plan, input, lengths, output),
+        _ => run_typed::<u64, 8>(plan, input, lengths, output),
     }
 }
 
@@ -57,18 +47,16 @@ fn of_blocks(plan: &Plan) -> Option<Plan> {
     let moved_whole = (block.in_stride, block.out_stride, block.length_stride) == (1, 1, 0);
     let strides = dimensions.iter().flat_map(|d| [d.in_stride, d.out_stride]);
     let apart = strides.chain([axis.in_stride, axis.out_stride]).all(|stride| stride % size == 0);
+    let of_block = |d: &Dimension| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d };
     (moved_whole && apart && size.saturating_mul(plan.width) <= MAX_WIDTH).then(|| Plan {
         width: plan.width * size,
-        axis: Axis { in_stride: axis.in_stride / size, out_stride: axis.out_stride / size, ..*axis },
-        dimensions: dimensions
-            .iter()
-            .map(|d| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d })
-            .collect(),
+        axis: of_block(axis),
+        dimensions: dimensions.iter().map(of_block).collect(),
         ..*plan
     })
 }
 
-fn run_typed<T: Element, const LANES: usize>(plan: &Plan, Tensors { input, lengths, output }: Tensors<'_>) {
+fn run_typed<T: Element, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {
     let lengths = &if plan.wide_lengths { Lengths::Wide(whole(lengths)) } else { Lengths::Narrow(whole(lengths)) };
     match input {
         Some(input) => copy::<T, LANES>(plan, whole(&input[..plan.input_bytes as usize]), lengths, typed(output)),
@@ -100,14 +88,13 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
+    let contiguous = in_step == 1 && out_step == 1;
     let inner = inner(plan);
     // Pieces too short to move one by one: it is faster to copy the whole tensor, and to reverse the copy in place.
     let short = match inner {
         Inner::Block(..) => false,
         Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
-        Inner::Lane(_) => {
-            in_step == 1 && out_step == 1 && size > MAX_SELECTED && size * size_of::<T>() < MIN_COPIED_BYTES
-        }
+        Inner::Lane(_) => contiguous && size > MAX_SELECTED && size * size_of::<T>() < MIN_COPIED_BYTES,
     };
     if short {
         copy_as_it_is(plan, input, out);
@@ -121,14 +108,12 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
                 out[to..to + block].copy_from_slice(&input[from..from + block]);
             }
         }),
-        Inner::Lane(outer) if in_step == 1 && out_step == 1 && size <= MAX_SELECTED => {
-            for_each(&outer, |[at_in, at_out, at_length]| {
-                let length = length(plan, lengths, at_length);
-                let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
-                out.iter_mut().enumerate().for_each(|(t, out)| *out = lane[source(t, length)]);
-            })
-        }
-        Inner::Lane(outer) if in_step == 1 && out_step == 1 => for_each(&outer, |[at_in, at_out, at_length]| {
+        Inner::Lane(outer) if contiguous && size <= MAX_SELECTED => for_each(&outer, |[at_in, at_out, at_length]| {
+            let length = length(plan, lengths, at_length);
+            let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
+            out.iter_mut().enumerate().for_each(|(t, out)| *out = lane[source(t, length)]);
+        }),
+        Inner::Lane(outer) if contiguous => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             let out = &mut out[at_out..at_out + size];
             out.copy_from_slice(&input[at_in..at_in + size]);
@@ -207,15 +192,11 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer:
 
 /// Copies the input without reversing it, in the largest possible pieces.
 fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
-    let axis = (plan.axis.size, [plan.axis.in_stride, plan.axis.out_stride]);
-    let others = plan.dimensions.iter().map(|d| (d.size, [d.in_stride, d.out_stride]));
-    let mut outer: Vec<_> = others.chain([axis]).filter(|(size, _)| *size > 1).collect();
-    outer.sort_by_key(|(_, [_, out_stride])| std::cmp::Reverse(*out_stride));
-    let mut piece = 1;
-    while let Some((size, _)) = outer.pop_if(|(_, strides)| strides.iter().all(|stride| *stride as usize == piece)) {
-        piece *= size as usize;
-    }
-    for_each(&outer, |[from, to]| out[to..to + piece].copy_from_slice(&input[from..from + piece]));
+    let axis = (plan.axis.size, [plan.axis.out_stride, plan.axis.in_stride]);
+    let others = plan.dimensions.iter().map(|d| (d.size, [d.out_stride, d.in_stride]));
+    let mut outer = merge(others.chain([axis]).collect());
+    let piece = outer.pop_if(|(_, strides)| *strides == [1, 1]).map_or(1, |(size, _)| size as usize);
+    for_each(&outer, |[to, from]| out[to..to + piece].copy_from_slice(&input[from..from + piece]));
 }
 
 /// The outer dimensions, each with its strides in the input, the output and the lengths.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use super::byte_lanes;
+use super::byte_lanes::{self, Workspace};
 use super::line::{swap, Line};
 
 /// The most and the fewest bytes of each row that are in a tile, and the target size of a tile in between. Wide rows
@@ -22,46 +22,28 @@ const MIN_LANE: usize = 8;
 
 /// An element of a lane, and how a strip of lanes is reversed.
 pub(super) trait Element: Pod {
-    /// Memory that reversing a strip needs besides the strip; all strips of a tile share it.
-    type Workspace: Default;
-
     /// Reverses the first `lengths[j]` elements of each lane j of a strip.
-    fn reverse<const LANES: usize>(strip: &mut [Line<Self, LANES>], lengths: &[usize; LANES], _: &mut Self::Workspace) {
+    fn reverse<const LANES: usize>(strip: &mut [Line<Self, LANES>], lengths: &[usize; LANES], _: &mut Workspace) {
         swap(strip, lengths);
     }
 }
 
 impl Element for u8 {
-    type Workspace = byte_lanes::Workspace;
-
     fn reverse<const LANES: usize>(
         strip: &mut [Line<Self, LANES>],
         lengths: &[usize; LANES],
-        workspace: &mut Self::Workspace,
+        workspace: &mut Workspace,
     ) {
         byte_lanes::reverse(strip, lengths, workspace);
     }
 }
 
-impl Element for u16 {
-    type Workspace = ();
-}
-
-impl Element for u32 {
-    type Workspace = ();
-}
-
-impl Element for u64 {
-    type Workspace = ();
-}
+impl Element for u16 {}
+impl Element for u32 {}
+impl Element for u64 {}
 
 /// Blocks of bytes.
-impl<const N: usize> Element for [u8; N]
-where
-    Self: Pod,
-{
-    type Workspace = ();
-}
+impl<const N: usize> Element for [u8; N] where Self: Pod {}
 
 /// Neighbouring lanes, strip by strip: a strip is one cache line of every row, one after another. A lane is reversed
 /// within its strip, which fits in the nearest caches. In the tensor itself, rows are often a power of two apart, and
@@ -70,7 +52,7 @@ pub(super) struct Tile<T: Element, const LANES: usize> {
     /// Rows of a strip: the size of a lane, rounded up to a whole block.
     size: usize,
     lines: Vec<Line<T, LANES>>,
-    workspace: T::Workspace,
+    workspace: Workspace,
 }
 
 impl<T: Element, const LANES: usize> Tile<T, LANES> {
@@ -86,7 +68,7 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
         let line = size_of::<Line<T, LANES>>();
         let strips = (TILE_BYTES / size).clamp(LEAST_ROW_BYTES, MOST_ROW_BYTES) / line;
         let strips = row.div_ceil(LANES).min(strips).min(MAX_TILE_BYTES / (size * line)).max(1);
-        Self { size, lines: vec![Line([T::zeroed(); LANES]); size * strips], workspace: T::Workspace::default() }
+        Self { size, lines: vec![Line([T::zeroed(); LANES]); size * strips], workspace: Workspace::default() }
     }
 
     /// Cuts a row of lanes into pieces that fit in the tile.

@@ -1,77 +1,45 @@
 //! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
 //! exactly the entry points of this table.
 
-use std::ffi::CStr;
-
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
 /// The kernels of `PlainWork`, which belong to no operator. plain.ptx is written by hand.
-pub(crate) static PLAIN: Family = Family { file: "plain", entries: &[c"store", c"swap", c"empty"] };
+pub(crate) static PLAIN: Family = Family { file: "plain", entries: &["store", "swap", "empty"] };
 static PLAIN_PTX: (&str, &str) = (PLAIN.file, include_str!("../plain.ptx"));
 
 /// Entry points of one kernel file that differ only in a template argument, such as the width of an element.
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
-    entries: &'static [&'static CStr],
+    pub entries: &'static [&'static str],
 }
 
 impl Family {
     /// The n-th entry point.
-    pub const fn entry(&'static self, n: usize) -> Entry {
-        assert!(n < self.entries.len());
-        Entry { family: self, n }
-    }
-
-    /// The names of its entry points.
-    #[cfg(test)]
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.entries.iter().map(|name| name.to_str().expect("ASCII"))
+    pub fn entry(&self, n: usize) -> Entry {
+        Entry { file: self.file, name: self.entries[n] }
     }
 }
 
 /// An entry point of a kernel file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
-    family: &'static Family,
-    n: usize,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.family, other.family) && self.n == other.n
-    }
+    file: &'static str,
+    pub name: &'static str,
 }
 
 impl Entry {
-    /// Its name in the kernel file.
-    pub fn name(self) -> &'static CStr {
-        self.family.entries[self.n]
-    }
-
     /// The PTX of its kernel file.
     pub fn ptx(self) -> &'static str {
-        let found = PTX.iter().chain([&PLAIN_PTX]).find(|(file, _)| *file == self.family.file);
+        let found = PTX.iter().chain([&PLAIN_PTX]).find(|(file, _)| *file == self.file);
         found.map_or("", |(_, ptx)| ptx) // a test checks that every file is in the table
-    }
-
-    /// Whether it belongs to a family.
-    #[cfg(test)]
-    pub fn is_of(self, family: &'static Family) -> bool {
-        std::ptr::eq(self.family, family)
     }
 }
 
 macro_rules! kernels {
     ($($file:literal { $($family:ident: $prefix:literal $($suffix:literal)*;)* })*) => {
-        $($(pub(crate) static $family: Family = Family {
-            file: $file,
-            entries: &[$(match CStr::from_bytes_with_nul(concat!($prefix, $suffix, "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("a name has no NUL"),
-            }),*],
-        };)*)*
+        $($(pub(crate) static $family: Family = Family { file: $file, entries: &[$(concat!($prefix, $suffix)),*] };)*)*
 
         /// Every family.
         #[cfg(test)]
@@ -145,7 +113,7 @@ mod tests {
             .map(|(file, entry)| (file, entry.split('(').next().expect("a name")))
             .collect();
         let in_table: BTreeSet<(&str, &str)> =
-            FAMILIES.iter().flat_map(|family| family.names().map(|name| (family.file, name))).collect();
+            FAMILIES.iter().flat_map(|family| family.entries.iter().map(|name| (family.file, *name))).collect();
         assert_eq!(in_table, in_ptx);
     }
 }

@@ -7,7 +7,7 @@ use super::kernels::Entry;
 /// The parameter structure of a kernel: the `repr(C)` twin of a structure of its kernel file.
 pub(crate) trait Parameters: Pod {
     /// Offsets in bytes of the pointers to the inputs, in the order of the signature.
-    const INPUTS: &'static [usize];
+    const INPUTS: &'static [usize] = &[];
     /// Offset of the pointer to the output.
     const OUTPUT: usize;
 }
@@ -33,11 +33,11 @@ pub(crate) struct Launch<P = Erased> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Erased {
     /// The structure, without its pointers.
-    words: Box<[u64]>,
+    pub words: Box<[u64]>,
     /// The offsets in it of the pointers to the inputs.
-    inputs: &'static [usize],
+    pub inputs: &'static [usize],
     /// The offset in it of the pointer to the output.
-    output: usize,
+    pub output: usize,
 }
 
 /// Addresses of the tensors of one dispatch.
@@ -63,33 +63,20 @@ impl<P: Parameters> Launch<P> {
 }
 
 impl Launch {
-    /// Calls `launch` with the parameters, after filling in the pointers. Does not allocate.
-    pub fn with_parameters<R>(&self, addresses: &Addresses<'_>, launch: impl FnOnce(&[u64]) -> R) -> R {
+    /// The parameters with these pointers. Does not allocate.
+    pub fn parameters(&self, addresses: &Addresses<'_>) -> [u64; MAX_WORDS] {
         let mut words = [0; MAX_WORDS];
-        let words = &mut words[..self.params.words.len()];
-        words.copy_from_slice(&self.params.words);
+        words[..self.params.words.len()].copy_from_slice(&self.params.words);
         for (offset, &address) in self.params.inputs.iter().zip(addresses.inputs) {
             words[offset / 8] = address;
         }
         words[self.params.output / 8] = addresses.output;
-        launch(words)
+        words
     }
 
     /// Whether these pointers are aligned enough for it.
     pub fn takes(&self, addresses: &Addresses<'_>) -> bool {
         let first = addresses.inputs.first().copied().unwrap_or_default();
         (first | addresses.output).is_multiple_of(u64::from(self.alignment))
-    }
-
-    /// The parameter structure, without its pointers.
-    #[cfg(test)]
-    pub fn parameters(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.params.words)
-    }
-
-    /// The offsets in it of the pointers to the inputs and to the output, in bytes.
-    #[cfg(test)]
-    pub fn pointers(&self) -> (&'static [usize], usize) {
-        (self.params.inputs, self.params.output)
     }
 }

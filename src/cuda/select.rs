@@ -21,6 +21,7 @@ mod golden_tests;
 
 use std::fmt;
 
+use super::kernels::Entry;
 use super::launch::Launch;
 use super::tuning::{THREADS, VEC16};
 
@@ -37,6 +38,13 @@ impl From<&'static str> for RejectReason {
     }
 }
 
+/// A text with the number that replaces its `{}`.
+impl<N: Into<u64>> From<(&'static str, N)> for RejectReason {
+    fn from((text, number): (&'static str, N)) -> Self {
+        Self { text, number: number.into() }
+    }
+}
+
 impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.text.split_once("{}") {
@@ -46,13 +54,12 @@ impl fmt::Display for RejectReason {
     }
 }
 
-fn reject<T>(reason: impl Into<RejectReason>) -> Result<T, RejectReason> {
-    Err(reason.into())
-}
-
-/// The same with the number that replaces the `{}` of the text.
-fn reject_at<T>(text: &'static str, number: impl Into<u64>) -> Result<T, RejectReason> {
-    Err(RejectReason { text, number: number.into() })
+/// Rejects a candidate for a reason that holds for the layout.
+fn reject_if(holds: bool, reason: impl Into<RejectReason>) -> Result<(), RejectReason> {
+    if holds {
+        return Err(reason.into());
+    }
+    Ok(())
 }
 
 /// An entry of an operator's `CANDIDATES`: a kernel and one way to launch it. `F` is a function that returns the launch
@@ -112,12 +119,7 @@ impl Launches {
         launch: impl Fn(F) -> Result<Launch, RejectReason>,
     ) -> Self {
         // Enough for most layouts.
-        let mut found = Self {
-            launches: Vec::with_capacity(4),
-            rejected: Vec::with_capacity(8),
-            #[cfg(test)]
-            candidates: Vec::new(),
-        };
+        let mut found = Self::default();
         for candidate in candidates {
             let Some(name) = candidate.names[usize::from(in_place)] else { continue };
             match launch(candidate.launch) {
@@ -171,6 +173,11 @@ impl Selection {
         }
         self
     }
+}
+
+/// A launch without shared memory that moves units of `unit` bytes at multiples of as many.
+fn launch_of<P>(entry: Entry, blocks: u32, unit: u32, params: P) -> Launch<P> {
+    Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params }
 }
 
 /// Thread blocks for `items` items, `items_per_thread` of them per thread.

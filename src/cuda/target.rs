@@ -1,6 +1,7 @@
 //! The limits of a GPU that selection depends on, as plain data.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// The limits of a GPU that the choice of a kernel depends on. [`Operator::explain`](crate::Operator::explain) takes
@@ -59,25 +60,20 @@ impl FromStr for GpuTarget {
         if let Some((_, target)) = Self::NAMED.iter().find(|(known, _)| *known == name) {
             return Ok(*target);
         }
+        let failed = || ParseGpuTargetError(text.to_owned());
+        let number = |text: &str, range: RangeInclusive<u32>| {
+            text.parse().ok().filter(|number| range.contains(number)).ok_or_else(failed)
+        };
         let (mut shared, mut multiprocessors, mut clusters) = (None, None, false);
-        let right = name.split(',').all(|part| match part.split_once('=') {
-            Some(("shared", kib)) => {
-                shared = kib.parse::<u32>().ok().filter(|kib| (48..=1024).contains(kib));
-                shared.is_some()
+        for part in name.split(',') {
+            match part.split_once('=') {
+                Some(("shared", kib)) => shared = Some(number(kib, 48..=1024)?),
+                Some(("sm", count)) => multiprocessors = Some(number(count, 1..=65536)?),
+                None if part == "clusters" => clusters = true,
+                _ => return Err(failed()),
             }
-            Some(("sm", count)) => {
-                multiprocessors = count.parse::<u32>().ok().filter(|count| (1..=65536).contains(count));
-                multiprocessors.is_some()
-            }
-            _ => {
-                clusters = true;
-                part == "clusters"
-            }
-        });
-        match (right, shared, multiprocessors) {
-            (true, Some(shared), Some(multiprocessors)) => Ok(Self::new(shared, multiprocessors, clusters)),
-            _ => Err(ParseGpuTargetError(text.to_owned())),
         }
+        shared.zip(multiprocessors).map(|(shared, count)| Self::new(shared, count, clusters)).ok_or_else(failed)
     }
 }
 

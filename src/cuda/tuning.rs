@@ -38,7 +38,8 @@ pub mod elementwise {
     pub const SMALL_WIDE_UNITS: u64 = 1 << 19;
     pub const SMALL_UNITS: u64 = 3 << 17;
     pub const SMALL_UNITS_IN_PLACE: u64 = 1 << 18;
-    /// The same for lanes side by side, and for contiguous lanes of 8-byte elements that are copied.
+    /// The same for lanes side by side and, copying, where lengths vary along the output; and for contiguous lanes of 8-byte elements that
+    /// are copied.
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
     pub const SMALL_LANES_OF_8_BYTES: u64 = 15 << 16;
     /// Middle-sized work: at most this many elements of blocks, and of lanes, are gathered into vectors.

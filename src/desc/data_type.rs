@@ -43,21 +43,12 @@ impl TensorDataType {
 
     /// The suffix of DirectML's name, such as `FLOAT32` of `DML_TENSOR_DATA_TYPE_FLOAT32`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Float32 => "FLOAT32",
-            Float16 => "FLOAT16",
-            UInt32 => "UINT32",
-            UInt16 => "UINT16",
-            UInt8 => "UINT8",
-            Int32 => "INT32",
-            Int16 => "INT16",
-            Int8 => "INT8",
-            Float64 => "FLOAT64",
-            UInt64 => "UINT64",
-            Int64 => "INT64",
-            UInt4 => "UINT4",
-            Int4 => "INT4",
-        }
+        // In the order of the variants.
+        const NAMES: [&str; 13] = [
+            "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "FLOAT64", "UINT64", "INT64",
+            "UINT4", "INT4",
+        ];
+        NAMES[self as usize]
     }
 
     /// Bits of one element: 4, 8, 16, 32 or 64.
@@ -94,10 +85,8 @@ impl FromStr for TensorDataType {
     /// Reads DirectML's name, with or without `DML_TENSOR_DATA_TYPE_`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_TENSOR_DATA_TYPE_").unwrap_or(text);
-        Self::ALL
-            .into_iter()
-            .find(|data_type| data_type.name() == name)
-            .ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
+        let found = Self::ALL.into_iter().find(|data_type| data_type.name() == name);
+        found.ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
     }
 }
 

@@ -8,7 +8,8 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::desc::data_type::TensorDataType::{self, *};
-use crate::desc::{OperatorType, TensorRole};
+use crate::desc::OperatorType::{self, FillValueSequence, ReverseSubsequences};
+use crate::desc::TensorRole::{self, Input, Output, SequenceLengths};
 
 /// `DML_FEATURE_LEVEL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,23 +46,10 @@ impl FeatureLevel {
 
     /// Major and minor number, joined as DirectML does: `5_0`.
     pub const fn name(self) -> &'static str {
-        match self {
-            V1_0 => "1_0",
-            V2_0 => "2_0",
-            V2_1 => "2_1",
-            V3_0 => "3_0",
-            V3_1 => "3_1",
-            V4_0 => "4_0",
-            V4_1 => "4_1",
-            V5_0 => "5_0",
-            V5_1 => "5_1",
-            V5_2 => "5_2",
-            V6_0 => "6_0",
-            V6_1 => "6_1",
-            V6_2 => "6_2",
-            V6_3 => "6_3",
-            V6_4 => "6_4",
-        }
+        // In the order of the variants.
+        const NAMES: [&str; 15] =
+            ["1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1", "6_2", "6_3", "6_4"];
+        NAMES[self as usize]
     }
 }
 
@@ -105,56 +93,29 @@ const AND_ALL_64_BITS: &[TensorDataType] =
 const LENGTHS_32: &[TensorDataType] = &[UInt32];
 const LENGTHS_32_64: &[TensorDataType] = &[UInt64, UInt32];
 
-/// From `level` on, `operator` takes `role` with these dimension counts and data types.
-struct Row {
-    operator: OperatorType,
-    role: TensorRole,
-    level: FeatureLevel,
-    dimension_counts: RangeInclusive<usize>,
-    data_types: &'static [TensorDataType],
-}
-
-const fn fill(
-    level: FeatureLevel,
-    dimension_counts: RangeInclusive<usize>,
-    data_types: &'static [TensorDataType],
-) -> Row {
-    Row { operator: OperatorType::FillValueSequence, role: TensorRole::Output, level, dimension_counts, data_types }
-}
-
-const fn reverse(
-    role: TensorRole,
-    level: FeatureLevel,
-    dimension_counts: RangeInclusive<usize>,
-    data_types: &'static [TensorDataType],
-) -> Row {
-    Row { operator: OperatorType::ReverseSubsequences, role, level, dimension_counts, data_types }
-}
+/// The operator takes these tensors from the level on, with these dimension counts and data types.
+type Row = (OperatorType, &'static [TensorRole], FeatureLevel, RangeInclusive<usize>, &'static [TensorDataType]);
 
 /// The tables of the two pages, with one exception: a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0,
 /// although the page says from 3_0 on. Of a tensor's rows, the last one whose level is reached applies.
 const TABLE: &[Row] = &[
-    fill(V2_1, 4..=4, UP_TO_32_BITS),
-    fill(V4_0, 1..=8, UP_TO_32_BITS),
-    fill(V5_0, 1..=8, AND_64_BIT_INTEGERS),
-    reverse(TensorRole::Input, V2_1, 4..=5, UP_TO_32_BITS),
-    reverse(TensorRole::Input, V4_0, 1..=8, UP_TO_32_BITS),
-    reverse(TensorRole::Input, V5_0, 1..=8, AND_ALL_64_BITS),
-    reverse(TensorRole::SequenceLengths, V2_1, 4..=5, LENGTHS_32),
-    reverse(TensorRole::SequenceLengths, V4_0, 1..=8, LENGTHS_32),
-    reverse(TensorRole::SequenceLengths, V5_0, 1..=8, LENGTHS_32_64),
-    reverse(TensorRole::Output, V2_1, 4..=5, UP_TO_32_BITS),
-    reverse(TensorRole::Output, V4_0, 1..=8, UP_TO_32_BITS),
-    reverse(TensorRole::Output, V5_0, 1..=8, AND_ALL_64_BITS),
+    (FillValueSequence, &[Output], V2_1, 4..=4, UP_TO_32_BITS),
+    (FillValueSequence, &[Output], V4_0, 1..=8, UP_TO_32_BITS),
+    (FillValueSequence, &[Output], V5_0, 1..=8, AND_64_BIT_INTEGERS),
+    (ReverseSubsequences, &[Input, Output], V2_1, 4..=5, UP_TO_32_BITS),
+    (ReverseSubsequences, &[Input, Output], V4_0, 1..=8, UP_TO_32_BITS),
+    (ReverseSubsequences, &[Input, Output], V5_0, 1..=8, AND_ALL_64_BITS),
+    (ReverseSubsequences, &[SequenceLengths], V2_1, 4..=5, LENGTHS_32),
+    (ReverseSubsequences, &[SequenceLengths], V4_0, 1..=8, LENGTHS_32),
+    (ReverseSubsequences, &[SequenceLengths], V5_0, 1..=8, LENGTHS_32_64),
 ];
 
 /// What `level` supports for the tensor `role` of `operator`. `None` if the operator does not exist at that level, or
 /// has no such tensor.
 pub fn tensor_support(operator: OperatorType, role: TensorRole, level: FeatureLevel) -> Option<TensorSupport> {
-    TABLE
-        .iter()
-        .rfind(|row| row.operator == operator && row.role == role && row.level <= level)
-        .map(|row| TensorSupport { dimension_counts: row.dimension_counts.clone(), data_types: row.data_types })
+    let applies = |(of, roles, from, ..): &&Row| *of == operator && roles.contains(&role) && *from <= level;
+    let (.., dimension_counts, data_types) = TABLE.iter().rfind(applies)?;
+    Some(TensorSupport { dimension_counts: dimension_counts.clone(), data_types })
 }
 
 /// The lowest level whose support for the tensor `role` of `operator` satisfies `accepts`.
@@ -163,9 +124,8 @@ pub(crate) fn lowest_level(
     role: TensorRole,
     accepts: impl Fn(&TensorSupport) -> bool,
 ) -> Option<FeatureLevel> {
-    FeatureLevel::ALL
-        .into_iter()
-        .find(|&level| tensor_support(operator, role, level).is_some_and(|support| accepts(&support)))
+    let accepted = |&level: &FeatureLevel| tensor_support(operator, role, level).as_ref().is_some_and(&accepts);
+    FeatureLevel::ALL.into_iter().find(accepted)
 }
 
 /// The lowest level at which `operator` exists.

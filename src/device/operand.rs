@@ -38,8 +38,10 @@ impl CompiledOperator {
             return Err(BindingError::Count { found, required });
         }
         for (n, (tensor, operand)) in signature.tensors().zip(inputs.clone().chain([output])).enumerate() {
-            let alignment = self.options().alignment_of(n, tensor.0).max(least_alignment(tensor.1));
-            self.check(tensor, operand, alignment)?;
+            // Only the first input and the output have a promised alignment.
+            let is_promised = n == 0 || tensor.0 == TensorRole::Output;
+            let promised = if is_promised { self.options().pointer_alignment } else { 1 };
+            self.check(tensor, operand, promised.max(least_alignment(tensor.1)))?;
         }
 
         let mut in_place = false;
@@ -72,14 +74,9 @@ impl CompiledOperator {
     /// Checks an operand apart from the others.
     fn check(&self, (tensor, desc): Tensor<'_>, operand: Operand<'_>, alignment: u32) -> Result<(), BindingError> {
         let Operand { buffer, address, bytes } = operand;
-        let aligned = |what, alignment: u32| {
-            let (found, required) = (address, u64::from(alignment));
-            found.is_multiple_of(required).then_some(()).ok_or(BindingError::Alignment {
-                tensor,
-                what,
-                found,
-                required,
-            })
+        let aligned = |what, alignment: u32| match u64::from(alignment) {
+            required if address.is_multiple_of(required) => Ok(()),
+            required => Err(BindingError::Alignment { tensor, what, found: address, required }),
         };
         let Some(buffer) = buffer else {
             let required = desc.span_in_bytes();

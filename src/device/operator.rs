@@ -65,17 +65,6 @@ pub struct CompileOptions {
     pub in_place: Option<bool>,
 }
 
-impl CompileOptions {
-    /// The guaranteed alignment of the n-th tensor. Only the first input and the output have one.
-    pub(crate) fn alignment_of(&self, n: usize, tensor: TensorRole) -> u32 {
-        if n == 0 || tensor == TensorRole::Output {
-            self.pointer_alignment.max(1)
-        } else {
-            1
-        }
-    }
-}
-
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -108,7 +97,7 @@ impl CompiledOperator {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
         let launcher = |context: &Arc<Context>| {
-            let selection = plan.select(&context.target());
+            let selection = plan.select(&context.target);
             Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))
         };
         Ok(Self {
@@ -138,10 +127,6 @@ impl CompiledOperator {
         BindingProperties::default()
     }
 
-    pub(crate) fn desc(&self) -> &OperatorDesc {
-        &self.inner.operator.desc
-    }
-
     pub(crate) fn plan(&self) -> &Plan {
         &self.inner.plan
     }
@@ -158,16 +143,11 @@ impl CompiledOperator {
 
     /// The tensors to bind.
     pub(crate) fn signature(&self) -> Signature<'_> {
-        self.desc().signature()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+        self.operator().desc.signature()
     }
 
     /// Which operator this is.
     pub fn operator_type(&self) -> OperatorType {
-        self.desc().operator_type()
+        self.operator().desc.operator_type()
     }
 }

@@ -57,7 +57,7 @@ impl Stream {
     /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     #[cfg(feature = "cuda")]
     pub fn raw(&self) -> Option<RawStream> {
-        self.cuda().map(|stream| RawStream(stream.raw().cast()))
+        self.cuda().map(|stream| RawStream(stream.handle().raw().cast()))
     }
 
     /// The stream of a GPU; `None` on the CPU.

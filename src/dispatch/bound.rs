@@ -23,13 +23,9 @@ impl BindingTable {
     /// stream into your own CUDA graph, keep the table, or its operator and buffers, until the last replay is done. A
     /// [`Graph`](crate::Graph) keeps them itself.
     pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
-        let device = self.operator().device();
-        span!(
-            "dispatch",
-            operator = self.operator().operator_type().name(),
-            device = device,
-            in_place = self.in_place()
-        );
+        let operator = self.operator();
+        let device = operator.device();
+        span!("dispatch", operator = operator.operator_type().name(), device = device, in_place = self.in_place());
         if !stream.device().same_as(device) {
             return Err(DispatchError::Device { found: stream.device().to_string(), required: device.to_string() });
         }

@@ -35,7 +35,8 @@ impl Names {
 }
 
 /// Why tensors cannot be described.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.message(&Names::DIRECTML))]
 #[non_exhaustive]
 pub enum LoweringError {
     /// The axis is not one of the input's dimensions.
@@ -120,11 +121,3 @@ impl LoweringError {
         }
     }
 }
-
-impl std::fmt::Display for LoweringError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message(&Names::DIRECTML))
-    }
-}
-
-impl std::error::Error for LoweringError {}

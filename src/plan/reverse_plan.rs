@@ -1,11 +1,11 @@
 //! The plan of REVERSE_SUBSEQUENCES: the axis and the other dimensions.
 
-use super::{follows, MergedDimension, Summary};
+use super::{merge, MergedDimension, Steps, Summary};
 use crate::desc::data_type::TensorDataType;
 use crate::desc::layout;
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
 
-/// A dimension other than the axis. Strides are in elements.
+/// A dimension. Strides are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
     pub size: u32,
@@ -14,21 +14,14 @@ pub(crate) struct Dimension {
     pub length_stride: u32,
 }
 
-/// The axis: the dimension along which lanes run. Strides are in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Axis {
-    pub size: u32,
-    pub in_stride: u32,
-    pub out_stride: u32,
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// Bytes of an element.
     pub width: u32,
     /// Whether lengths are UINT64 (else UINT32).
     pub wide_lengths: bool,
-    pub axis: Axis,
+    /// The dimension along which lanes run. Its length stride is 0.
+    pub axis: Dimension,
     /// The other dimensions of size above 1, merged, outermost in the output's memory first.
     pub dimensions: Vec<Dimension>,
     /// Whether the output may be the input: both tensors have the same strides.
@@ -43,15 +36,14 @@ impl Plan {
         let (input, lengths, output) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
         let (in_strides, length_strides, out_strides) = (strides(input), strides(lengths), strides(output));
         let a = desc.axis as usize;
-        let axis =
-            Axis { size: *input.sizes.get(a)?, in_stride: *in_strides.get(a)?, out_stride: *out_strides.get(a)? };
-        let others = (0..input.sizes.len()).filter(|&d| d != a).map(|d| Dimension {
-            size: input.sizes[d],
-            in_stride: in_strides[d],
-            out_stride: out_strides[d],
-            length_stride: length_strides[d],
-        });
-        let dimensions = merge(others.collect());
+        let dimension = |(size, strides): Steps<3>| {
+            let [out_stride, in_stride, length_stride] = strides;
+            Dimension { size, in_stride, out_stride, length_stride }
+        };
+        let axis = dimension((*input.sizes.get(a)?, [*out_strides.get(a)?, *in_strides.get(a)?, 0]));
+        let others = (0..input.sizes.len()).filter(|&d| d != a);
+        let others = others.map(|d| (input.sizes[d], [out_strides[d], in_strides[d], length_strides[d]]));
+        let dimensions: Vec<Dimension> = merge(others.collect()).into_iter().map(dimension).collect();
         let same_axis = axis.size == 1 || axis.in_stride == axis.out_stride;
         Some(Self {
             width: input.data_type.size_in_bits() / 8,
@@ -90,27 +82,6 @@ impl Plan {
 
 fn strides(tensor: &BufferTensorDesc) -> Vec<u32> {
     tensor.strides.clone().unwrap_or_else(|| layout::packed_strides(&tensor.sizes))
-}
-
-/// Drops dimensions of size 1, sorts the rest by output stride, and joins neighbours that are contiguous in all three
-/// tensors.
-fn merge(mut dimensions: Vec<Dimension>) -> Vec<Dimension> {
-    dimensions.retain(|d| d.size > 1);
-    dimensions.sort_by_key(|d| std::cmp::Reverse(d.out_stride));
-    let mut merged: Vec<Dimension> = Vec::with_capacity(dimensions.len());
-    for inner in dimensions {
-        match merged.last_mut() {
-            Some(outer)
-                if follows(outer.out_stride, inner.out_stride, inner.size)
-                    && follows(outer.in_stride, inner.in_stride, inner.size)
-                    && follows(outer.length_stride, inner.length_stride, inner.size) =>
-            {
-                *outer = Dimension { size: outer.size * inner.size, ..inner };
-            }
-            _ => merged.push(inner),
-        }
-    }
-    merged
 }
 
 #[cfg(test)]

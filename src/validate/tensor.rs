@@ -149,7 +149,7 @@ impl Tensor<'_> {
 
     /// The elements from the first to the last, in the rule set's arithmetic.
     fn span(&self) -> Option<u128> {
-        let span = layout::span(&self.desc.sizes, self.desc.strides.as_deref())?;
+        let span = self.desc.span()?;
         let wraps = self.rules.span != SpanArithmetic::Exact && self.desc.strides.is_some();
         Some(if wraps { span & MAX_ELEMENTS } else { span })
     }
@@ -204,8 +204,7 @@ impl fmt::Display for Count {
 fn list<T: fmt::Display>(values: &[T]) -> String {
     let values: Vec<String> = values.iter().map(ToString::to_string).collect();
     match values.as_slice() {
-        [] => "nothing".to_owned(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => values.concat(),
     }
 }

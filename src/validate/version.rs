@@ -110,8 +110,7 @@ impl DirectMlVersion {
             caveats.push(Caveat::SpanWraps);
         }
         let output = signature.output;
-        let span = layout::span(&output.sizes, output.strides.as_deref());
-        let bounded = span.is_some_and(|span| span <= u128::from(u32::MAX));
+        let bounded = output.span().is_some_and(|span| span <= u128::from(u32::MAX));
         if bounded && output.strides.as_ref().is_some_and(|strides| layout::has_overlap(&output.sizes, strides)) {
             caveats.push(Caveat::OutputOverlaps);
         }

@@ -33,10 +33,8 @@ fn direction(name: &str, device: &Device) -> Result<GRU> {
 /// The states of both directions, [batch, steps, 2 × state].
 fn bidirectional(x: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let run = |gru: GRU, x: &Tensor| -> Result<Tensor> {
-        {
-            let states: Vec<Tensor> = gru.seq(x)?.iter().map(|state| state.h().clone()).collect();
-            Tensor::stack(&states, 1)
-        }
+        let states: Vec<Tensor> = gru.seq(x)?.iter().map(|state| state.h().clone()).collect();
+        Tensor::stack(&states, 1)
     };
     let forward = run(direction("forward", x.device())?, x)?;
     let backward = run(direction("backward", x.device())?, &reverse_subsequences(x, lengths, 1)?)?;

@@ -6,6 +6,8 @@ use candle_core::{bail, CpuStorage, DType, Error, Layout, Result, Shape};
 use dml::lowering::Lowered;
 use dml::CompiledOperator;
 
+use crate::View;
+
 /// Binds the elements of a storage.
 macro_rules! by_type {
     ($storage:expr, $elements:ident => $then:expr) => {
@@ -25,8 +27,8 @@ macro_rules! by_type {
     };
 }
 
-/// The bytes from the first element of a layout on.
-fn bytes<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [u8]> {
+/// The bytes from the first element of a view on.
+fn bytes((storage, layout): View<'_, CpuStorage>) -> Result<&[u8]> {
     by_type!(storage, elements => Ok(bytemuck::cast_slice(&elements[layout.start_offset()..])))
 }
 
@@ -39,43 +41,36 @@ fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
 }
 
 /// The lengths, none of which may be negative.
-fn checked<'a>(lengths: &'a CpuStorage, layout: &Layout) -> Result<&'a [u8]> {
-    if lengths.dtype() == DType::I64 {
-        let packed = lengths.to_dtype(layout, DType::I64)?;
+fn checked(lengths: View<'_, CpuStorage>) -> Result<&[u8]> {
+    if lengths.0.dtype() == DType::I64 {
+        let packed = lengths.0.to_dtype(lengths.1, DType::I64)?;
         if let Some(length) = packed.as_slice::<i64>()?.iter().find(|&&length| length < 0) {
             bail!("a length is {length}, must be 0 or more");
         }
     }
-    bytes(lengths, layout)
+    bytes(lengths)
 }
 
-/// The reversed elements, contiguous.
-pub fn reverse(
-    reversal: &Lowered,
-    (x, x_layout): (&CpuStorage, &Layout),
-    (lengths, lengths_layout): (&CpuStorage, &Layout),
-) -> Result<CpuStorage> {
-    let mut output = CpuDevice.zeros_impl(x_layout.shape(), x.dtype())?;
-    let to = bytes_mut(&mut output, &Layout::contiguous(x_layout.shape()))?;
-    let operator = compile(reversal)?;
-    operator.dispatch_on_host(&[bytes(x, x_layout)?, checked(lengths, lengths_layout)?], to).map_err(Error::wrap)?;
+/// A new contiguous storage, which `lowered` fills from the inputs.
+fn computed(lowered: &Lowered, inputs: &[&[u8]], shape: &Shape, dtype: DType) -> Result<CpuStorage> {
+    let mut output = CpuDevice.zeros_impl(shape, dtype)?;
+    let to = bytes_mut(&mut output, &Layout::contiguous(shape))?;
+    compile(lowered)?.dispatch_on_host(inputs, to).map_err(Error::wrap)?;
     Ok(output)
 }
 
+/// The reversed elements, contiguous.
+pub fn reverse(reversal: &Lowered, x: View<CpuStorage>, lengths: View<CpuStorage>) -> Result<CpuStorage> {
+    computed(reversal, &[bytes(x)?, checked(lengths)?], x.1.shape(), x.0.dtype())
+}
+
 /// Reverses in place.
-pub fn reverse_in_place(
-    reversal: &Lowered,
-    (x, x_layout): (&mut CpuStorage, &Layout),
-    (lengths, lengths_layout): (&CpuStorage, &Layout),
-) -> Result<()> {
-    let operator = compile(reversal)?;
-    operator.dispatch_in_place_on_host(checked(lengths, lengths_layout)?, bytes_mut(x, x_layout)?).map_err(Error::wrap)
+pub fn reverse_in_place(reversal: &Lowered, x: (&mut CpuStorage, &Layout), lengths: View<CpuStorage>) -> Result<()> {
+    let (operator, lengths) = (compile(reversal)?, checked(lengths)?);
+    operator.dispatch_in_place_on_host(lengths, bytes_mut(x.0, x.1)?).map_err(Error::wrap)
 }
 
 /// A new storage with the sequence's elements.
 pub fn fill(sequence: &Lowered, shape: &Shape, dtype: DType) -> Result<CpuStorage> {
-    let mut output = CpuDevice.zeros_impl(shape, dtype)?;
-    let operator = compile(sequence)?;
-    operator.dispatch_on_host(&[], bytes_mut(&mut output, &Layout::contiguous(shape))?).map_err(Error::wrap)?;
-    Ok(output)
+    computed(sequence, &[], shape, dtype)
 }

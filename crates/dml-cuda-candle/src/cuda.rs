@@ -8,6 +8,8 @@ use cudarc::driver::CudaStream;
 use dml::lowering::Lowered;
 use dml::{CompiledOperator, CudaBytes, CudaBytesMut};
 
+use crate::View;
+
 /// Binds a slice of a storage.
 macro_rules! by_type {
     ($storage:expr, $slice:ident => $then:expr) => {
@@ -27,8 +29,8 @@ macro_rules! by_type {
     };
 }
 
-/// The memory from the first element of a layout on.
-fn bytes<'a>(storage: &'a CudaStorage, layout: &Layout) -> Result<Box<dyn CudaBytes + 'a>> {
+/// The memory from the first element of a view on.
+fn bytes<'a>((storage, layout): View<'a, CudaStorage>) -> Result<Box<dyn CudaBytes + 'a>> {
     by_type!(&storage.slice, slice => Ok(Box::new(slice.slice(layout.start_offset()..))))
 }
 
@@ -41,40 +43,37 @@ fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
     device.compile_lowered(lowered, dml::CompileOptions::default()).map_err(Error::wrap)
 }
 
-/// The reversed elements, contiguous, queued on the device's stream.
-pub fn reverse(
-    reversal: &Lowered,
-    (x, x_layout): (&CudaStorage, &Layout),
-    (lengths, lengths_layout): (&CudaStorage, &Layout),
+/// A new contiguous storage, which `lowered` fills from the inputs, queued on the device's stream.
+fn computed(
+    lowered: &Lowered,
+    inputs: &[&dyn CudaBytes],
+    device: &CudaDevice,
+    shape: &Shape,
+    dtype: DType,
 ) -> Result<CudaStorage> {
-    let (device, stream) = (x.device(), x.device().cuda_stream());
-    let operator = compile(reversal, &stream)?;
+    let stream = device.cuda_stream();
+    let operator = compile(lowered, &stream)?;
     // SAFETY: the kernel writes every element before work that is queued later reads any.
-    let mut output = unsafe { device.alloc_uninit(x_layout.shape(), x.dtype()) }?;
-    let inputs = [&*bytes(x, x_layout)?, &*bytes(lengths, lengths_layout)?];
-    let layout = Layout::contiguous(x_layout.shape());
-    operator.dispatch_on(&stream, &inputs, &mut *bytes_mut(&mut output, &layout)?).map_err(Error::wrap)?;
+    let mut output = unsafe { device.alloc_uninit(shape, dtype) }?;
+    let layout = Layout::contiguous(shape);
+    operator.dispatch_on(&stream, inputs, &mut *bytes_mut(&mut output, &layout)?).map_err(Error::wrap)?;
     Ok(output)
 }
 
+/// The reversed elements, contiguous, queued on the device's stream.
+pub fn reverse(reversal: &Lowered, x: View<CudaStorage>, lengths: View<CudaStorage>) -> Result<CudaStorage> {
+    computed(reversal, &[&*bytes(x)?, &*bytes(lengths)?], x.0.device(), x.1.shape(), x.0.dtype())
+}
+
 /// Reverses in place, queued on the device's stream.
-pub fn reverse_in_place(
-    reversal: &Lowered,
-    (x, x_layout): (&mut CudaStorage, &Layout),
-    (lengths, lengths_layout): (&CudaStorage, &Layout),
-) -> Result<()> {
-    let stream = x.device().cuda_stream();
+pub fn reverse_in_place(reversal: &Lowered, x: (&mut CudaStorage, &Layout), lengths: View<CudaStorage>) -> Result<()> {
+    let stream = x.0.device().cuda_stream();
     let operator = compile(reversal, &stream)?;
-    let (lengths, x) = (bytes(lengths, lengths_layout)?, &mut *bytes_mut(x, x_layout)?);
+    let (lengths, x) = (bytes(lengths)?, &mut *bytes_mut(x.0, x.1)?);
     operator.dispatch_in_place_on(&stream, &*lengths, x).map_err(Error::wrap)
 }
 
 /// A new storage with the sequence's elements, queued on the device's stream.
 pub fn fill(sequence: &Lowered, device: &CudaDevice, shape: &Shape, dtype: DType) -> Result<CudaStorage> {
-    let (stream, layout) = (device.cuda_stream(), Layout::contiguous(shape));
-    let operator = compile(sequence, &stream)?;
-    // SAFETY: the kernel writes every element before work that is queued later reads any.
-    let mut output = unsafe { device.alloc_uninit(shape, dtype) }?;
-    operator.dispatch_on(&stream, &[], &mut *bytes_mut(&mut output, &layout)?).map_err(Error::wrap)?;
-    Ok(output)
+    computed(sequence, &[], device, shape, dtype)
 }

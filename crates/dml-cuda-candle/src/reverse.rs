@@ -8,9 +8,9 @@ use candle_core::{bail, CpuStorage, CustomOp2, DType, Error, InplaceOp2, Layout,
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
 use dml::TensorDataType;
 
-use crate::cpu;
 #[cfg(feature = "cuda")]
 use crate::cuda;
+use crate::{cpu, View};
 
 const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
 
@@ -76,31 +76,26 @@ pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim
 
 impl ReverseSubsequences {
     /// In place, or into a contiguous tensor. `None` if x has no elements.
-    fn lower<S: BackendStorage>(
-        &self,
-        (x, x_layout): (&S, &Layout),
-        (lengths, lengths_layout): (&S, &Layout),
-        in_place: bool,
-    ) -> Result<Option<Lowered>> {
-        let width = x.dtype().size_in_bytes();
+    fn lower<S: BackendStorage>(&self, x: View<S>, lengths: View<S>, in_place: bool) -> Result<Option<Lowered>> {
+        let width = x.0.dtype().size_in_bytes();
         if width == 0 {
-            bail!("x is {:?}, must have elements of whole bytes", x.dtype());
+            bail!("x is {:?}, must have elements of whole bytes", x.0.dtype());
         }
         // Lengths of I64 are not below 0.
-        let length_type = match lengths.dtype() {
+        let length_type = match lengths.0.dtype() {
             DType::U32 => TensorDataType::UInt32,
             DType::I64 => TensorDataType::UInt64,
             dtype => bail!("lengths are {dtype:?}, must be U32 or I64"),
         };
-        let (sizes, strides) = in_bytes(x_layout, width);
-        let (length_sizes, length_strides) = in_bytes(lengths_layout, lengths.dtype().size_in_bytes());
+        let (sizes, strides) = in_bytes(x.1, width);
+        let (length_sizes, length_strides) = in_bytes(lengths.1, lengths.0.dtype().size_in_bytes());
         let input = ForeignTensor { sizes: &sizes, strides_in_bytes: Some(&strides) };
         let lengths = ForeignTensor { sizes: &length_sizes, strides_in_bytes: Some(&length_strides) };
         let (output_strides, axis) = (in_place.then_some(&*strides), i64::try_from(self.axis).unwrap_or(i64::MAX));
         // candle's memory is aligned to its elements.
         let reversal = LoweredReversal::new(input, lengths, output_strides, axis, width, length_type, 0)
             .map_err(|error| Error::msg(error.message(&NAMES)))?;
-        Ok((x_layout.shape().elem_count() > 0).then_some(Lowered::Reversal(reversal)))
+        Ok((x.1.shape().elem_count() > 0).then_some(Lowered::Reversal(reversal)))
     }
 }
 
@@ -122,12 +117,10 @@ impl CustomOp2 for ReverseSubsequences {
         lengths: &CpuStorage,
         lengths_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let lengths = (lengths, lengths_layout);
-        let output = match self.lower((x, x_layout), lengths, false)? {
-            Some(reversal) => cpu::reverse(&reversal, (x, x_layout), lengths)?,
-            None => x.try_clone(x_layout)?,
-        };
-        Ok((output, x_layout.shape().clone()))
+        let (view, lengths) = ((x, x_layout), (lengths, lengths_layout));
+        let reversal = self.lower(view, lengths, false)?;
+        let output = reversal.map_or_else(|| x.try_clone(x_layout), |of| cpu::reverse(&of, view, lengths));
+        Ok((output?, x_layout.shape().clone()))
     }
 
     #[cfg(feature = "cuda")]
@@ -138,12 +131,10 @@ impl CustomOp2 for ReverseSubsequences {
         lengths: &CudaStorage,
         lengths_layout: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        let lengths = (lengths, lengths_layout);
-        let output = match self.lower((x, x_layout), lengths, false)? {
-            Some(reversal) => cuda::reverse(&reversal, (x, x_layout), lengths)?,
-            None => x.try_clone(x_layout)?,
-        };
-        Ok((output, x_layout.shape().clone()))
+        let (view, lengths) = ((x, x_layout), (lengths, lengths_layout));
+        let reversal = self.lower(view, lengths, false)?;
+        let output = reversal.map_or_else(|| x.try_clone(x_layout), |of| cuda::reverse(&of, view, lengths));
+        Ok((output?, x_layout.shape().clone()))
     }
 
     /// A reversal is its own transpose.
@@ -171,10 +162,8 @@ impl InplaceOp2 for ReverseSubsequences {
         lengths_layout: &Layout,
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
-        match self.lower((&*x, x_layout), lengths, true)? {
-            Some(reversal) => cpu::reverse_in_place(&reversal, (x, x_layout), lengths),
-            None => Ok(()),
-        }
+        let reversal = self.lower((&*x, x_layout), lengths, true)?;
+        reversal.map_or(Ok(()), |of| cpu::reverse_in_place(&of, (x, x_layout), lengths))
     }
 
     #[cfg(feature = "cuda")]
@@ -186,9 +175,7 @@ impl InplaceOp2 for ReverseSubsequences {
         lengths_layout: &Layout,
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
-        match self.lower((&*x, x_layout), lengths, true)? {
-            Some(reversal) => cuda::reverse_in_place(&reversal, (x, x_layout), lengths),
-            None => Ok(()),
-        }
+        let reversal = self.lower((&*x, x_layout), lengths, true)?;
+        reversal.map_or(Ok(()), |of| cuda::reverse_in_place(&of, (x, x_layout), lengths))
     }
 }

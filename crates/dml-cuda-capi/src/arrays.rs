@@ -8,7 +8,7 @@ use dml::{CompileOptions, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::frameworks::{element_count, rule_of_output};
-use crate::input::{self, compile_options, follow};
+use crate::input::{self, compile_options, follow, list};
 use crate::operator::DML_CUDA_COMPILED_OPERATOR;
 use crate::output::create;
 use crate::status::*;
@@ -58,20 +58,20 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
         let length_type = match lengths.ElementSizeInBytes {
             4 => TensorDataType::UInt32,
             8 => TensorDataType::UInt64,
-            found => return Err(Failure::argument(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8"))),
+            found => return wrong(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8")),
         };
         let size = input.ElementSizeInBytes;
         if size == 0 {
-            return Err(Failure::argument("input.ElementSizeInBytes is 0, must be at least 1"));
+            return wrong("input.ElementSizeInBytes is 0, must be at least 1");
         }
         // SAFETY: as above.
         let (of_input, of_lengths, of_output) =
             unsafe { (tensor(input, "input")?, tensor(lengths, "lengths")?, tensor(output, "output")?) };
         if of_output.sizes != of_input.sizes || output.ElementSizeInBytes != size {
-            return Err(Failure::argument(format!(
+            return wrong(format!(
                 "output has Sizes {:?} and elements of {} bytes, must have the input's {:?} and {size}",
                 of_output.sizes, output.ElementSizeInBytes, of_input.sizes
-            )));
+            ));
         }
         let addresses = input.Data as u64 | output.Data as u64;
         // Without strides the output is packed.
@@ -104,9 +104,7 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
         let data_type = input::data_type(data_type, "data_type")?;
         let (found, required) = (output.ElementSizeInBytes, data_type.size_in_bits() / 8);
         if found != required {
-            return Err(Failure::argument(format!(
-                "output.ElementSizeInBytes is {found}, must be {required}, that of {data_type}"
-            )));
+            return wrong(format!("output.ElementSizeInBytes is {found}, must be {required}, that of {data_type}"));
         }
         // SAFETY: as above; every bit pattern is a value of the union's integers.
         let (tensor, start, delta) =
@@ -119,9 +117,9 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
             }
             Err(LoweringError::Fold { shape }) => {
                 let most = if data_type == TensorDataType::Float64 { "" } else { ", or have at most 8 dimensions" };
-                return Err(Failure::argument(format!("output has Sizes {shape:?}, must be packed{most}")));
+                return wrong(format!("output has Sizes {shape:?}, must be packed{most}"));
             }
-            Err(error) => return Err(Failure::argument(error)),
+            Err(error) => return wrong(error),
         };
         compile(device, &Lowered::Sequence(lowered), compile_options(output.Data as u64, None), &tensor)
     };
@@ -163,13 +161,10 @@ fn is_packed(tensor: &ForeignTensor<'_>, width: i64) -> bool {
 unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTensor<'a>, Failure> {
     let rank = array.Rank as usize;
     if rank > 0 && array.Sizes.is_null() {
-        return Err(Failure::argument(format!("{name}.Sizes is NULL, must have {rank} numbers")));
+        return wrong(format!("{name}.Sizes is NULL, must have {rank} numbers"));
     }
-    let numbers = |from: *const i64| match from.is_null() || rank == 0 {
-        true => &[][..],
-        // SAFETY: the caller's promise.
-        false => unsafe { std::slice::from_raw_parts(from, rank) },
-    };
+    // SAFETY: the caller's promise.
+    let numbers = |from: *const i64| unsafe { list(from, rank) };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
     Ok(ForeignTensor { sizes: numbers(array.Sizes), strides_in_bytes })
 }

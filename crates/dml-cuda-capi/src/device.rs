@@ -1,7 +1,7 @@
 //! Devices.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)] // the contract is in the doc comments and in the header's preamble
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::ffi::{c_char, CString};
 use std::sync::{Mutex, PoisonError};
 
@@ -22,12 +22,10 @@ pub struct DML_CUDA_DEVICE {
 pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::DeviceError> {
     static OPENED: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(device) = opened.get(&ordinal) {
-        return Ok(device.clone());
+    match opened.entry(ordinal) {
+        Entry::Occupied(device) => Ok(device.get().clone()),
+        Entry::Vacant(place) => Ok(place.insert(Device::cuda(ordinal)?).clone()),
     }
-    let device = Device::cuda(ordinal)?;
-    opened.insert(ordinal, device.clone());
-    Ok(device)
 }
 
 /// Counts the GPUs. On a machine without NVIDIA's driver this fails, and the message names what is missing.

@@ -1,19 +1,12 @@
 //! What the operators for ONNX Runtime, PyTorch and JAX share.
 
-use std::ffi::c_void;
-
 use dml::lowering::{ForeignTensor, Lowered};
 use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
-use dml::{Device, Error, ValidationError};
+use dml::{Address, Device, Error, RawStream, ValidationError};
 
 use crate::input::compile_options;
 
-/// An address as the frameworks have it.
-pub type Address = u64;
-/// A stream as the frameworks have it.
-pub type RawStream = *mut c_void;
-
-/// Compiles an operator, or finds it in the cache, and dispatches it on a stream, which is null on the host.
+/// Compiles an operator, or finds it in the cache, and dispatches it on a stream, `RawStream::NULL` on the host.
 ///
 /// # Safety
 ///
@@ -28,14 +21,10 @@ pub unsafe fn dispatch(
 ) -> Result<(), Error> {
     // No kernel depends on the alignment of the lengths.
     let input = inputs.first().copied();
-    let options = compile_options(input.unwrap_or(0) | output, Some(input == Some(output)));
+    let options = compile_options(input.unwrap_or_default().0 | output.0, Some(input == Some(output)));
     let operator = device.compile_lowered(lowered, options)?;
-    // Both operators have at most two inputs.
-    let mut addresses = [dml::Address(0); 2];
-    addresses.iter_mut().zip(inputs).for_each(|(address, input)| *address = dml::Address(*input));
-    let addresses = &addresses[..inputs.len()];
     // SAFETY: the caller's promise. Kernels stay loaded, because a device of `cuda_device` is never closed.
-    Ok(unsafe { operator.dispatch_raw(addresses, dml::Address(output), dml::RawStream(stream)) }?)
+    Ok(unsafe { operator.dispatch_raw(inputs, output, stream) }?)
 }
 
 /// The number of elements of a shape, below 2³².
@@ -68,10 +57,9 @@ impl<'a> Lengths<'a> {
 
     /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
     pub fn passed_as(&self) -> TensorDataType {
-        if matches!(self.data_type, Int32 | UInt32) {
-            UInt32
-        } else {
-            UInt64
+        match self.data_type {
+            Int32 | UInt32 => UInt32,
+            _ => UInt64,
         }
     }
 
@@ -82,7 +70,7 @@ impl<'a> Lengths<'a> {
     ///
     /// The tensor is on the host and initialized, aligned or not. Nobody writes it now.
     pub unsafe fn check(&self, name: &str, most: Option<u32>) -> Result<(), String> {
-        let read = |at: Address| match self.data_type {
+        let read = |at: u64| match self.data_type {
             // SAFETY: the caller's promise, here and below.
             Int32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
             // SAFETY: as above.
@@ -99,7 +87,7 @@ impl<'a> Lengths<'a> {
             packed = packed.wrapping_mul(sizes[d]);
         }
         // Counts the indices up, as an odometer.
-        let (mut indices, mut address) = (vec![0; sizes.len()], self.address);
+        let (mut indices, mut address) = (vec![0; sizes.len()], self.address.0);
         loop {
             let found = read(address);
             if found < 0 || most.is_some_and(|most| found > i64::from(most)) {
@@ -129,7 +117,7 @@ mod tests {
         let lengths = [4i32, 1, 0, -2, 5, -7];
         let check = |most, sizes: &[i64], strides_in_bytes| {
             let tensor = ForeignTensor { sizes, strides_in_bytes };
-            let lengths = Lengths::new(tensor, lengths.as_ptr() as Address, Int32).expect("a type of lengths");
+            let lengths = Lengths::new(tensor, lengths.as_ptr().into(), Int32).expect("a type of lengths");
             // SAFETY: every tensor below is in this array.
             unsafe { lengths.check("l", most) }.err().unwrap_or_default()
         };
@@ -142,7 +130,7 @@ mod tests {
             assert_eq!(check(Some(4), right, None), "");
         }
         let (wide, tensor) = ([1i64, i64::MIN], ForeignTensor { sizes: &[2], strides_in_bytes: None });
-        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr() as Address, data_type);
+        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr().into(), data_type);
         // SAFETY: the tensor is this array.
         let found = [Int64, UInt64].map(|data_type| unsafe { lengths(data_type)?.check("l", None).err() });
         assert_eq!(found, [Some(format!("l[1] is {}, must be at least 0", i64::MIN)), None]);

@@ -7,7 +7,7 @@ use dml::{
     ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
 };
 
-use crate::status::{level_value, Failure};
+use crate::status::{level_value, wrong, Failure};
 use crate::types::*;
 
 /// The most dimensions that are read. The rules allow fewer.
@@ -27,9 +27,9 @@ pub(crate) fn operator_type(value: DML_CUDA_OPERATOR_TYPE) -> Result<OperatorTyp
     match value {
         DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE => Ok(OperatorType::FillValueSequence),
         DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES => Ok(OperatorType::ReverseSubsequences),
-        _ => Err(Failure::argument(format!(
+        _ => wrong(format!(
             "the operator type is {value}, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)"
-        ))),
+        )),
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Fai
         DML_CUDA_TENSOR_ROLE_INPUT => Ok(TensorRole::Input),
         DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS => Ok(TensorRole::SequenceLengths),
         DML_CUDA_TENSOR_ROLE_OUTPUT => Ok(TensorRole::Output),
-        _ => Err(Failure::argument(format!("the tensor role is {value}, must be one of DML_CUDA_TENSOR_ROLE_*"))),
+        _ => wrong(format!("the tensor role is {value}, must be one of DML_CUDA_TENSOR_ROLE_*")),
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn in_place(value: DML_CUDA_IN_PLACE) -> Result<Option<bool>, Failure
         DML_CUDA_IN_PLACE_EITHER => Ok(None),
         DML_CUDA_IN_PLACE_NEVER => Ok(Some(false)),
         DML_CUDA_IN_PLACE_ALWAYS => Ok(Some(true)),
-        _ => Err(Failure::argument(format!("CompileOptions.InPlace is {value}, must be one of DML_CUDA_IN_PLACE_*"))),
+        _ => wrong(format!("CompileOptions.InPlace is {value}, must be one of DML_CUDA_IN_PLACE_*")),
     }
 }
 
@@ -58,14 +58,27 @@ pub(crate) fn in_place(value: DML_CUDA_IN_PLACE) -> Result<Option<bool>, Failure
 /// `pointer` is null, or points to a `T` that does not change during `'a`.
 pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a T, Failure> {
     if pointer.is_null() {
-        return Err(Failure::argument(format!("{place} is NULL, must be a pointer")));
+        return wrong(format!("{place} is NULL, must be a pointer"));
     }
     if !pointer.is_aligned() {
         let required = align_of::<T>();
-        return Err(Failure::argument(format!("{place} is {pointer:p}, must be a multiple of {required}")));
+        return wrong(format!("{place} is {pointer:p}, must be a multiple of {required}"));
     }
     // SAFETY: the caller's promise, and aligned.
     Ok(unsafe { &*pointer })
+}
+
+/// The values from a pointer on. It may be null if there are none.
+///
+/// # Safety
+///
+/// If `count` is not 0, `first` points to as many values, which do not change during `'a`.
+pub(crate) unsafe fn list<'a, T>(first: *const T, count: usize) -> &'a [T] {
+    match count {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::slice::from_raw_parts(first, count) },
+    }
 }
 
 /// # Safety
@@ -73,7 +86,7 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
 /// `pointer` is null, or a text that ends in a NUL and does not change during `'a`.
 pub(crate) unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Failure> {
     if pointer.is_null() {
-        return Err(Failure::argument(format!("{name} is NULL, must be a text")));
+        return wrong(format!("{name} is NULL, must be a text"));
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(pointer) };
@@ -92,47 +105,35 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
     // SAFETY: the caller's promise.
     let desc = unsafe { follow(pointer, place) }?;
     if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
-        return Err(Failure::argument(format!("{place}.Type is {}, must be 1 (BUFFER)", desc.Type)));
+        return wrong(format!("{place}.Type is {}, must be 1 (BUFFER)", desc.Type));
     }
     // SAFETY: the caller's promise: with this type, `Desc` points to a buffer tensor's descriptor.
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        return Err(Failure::rule(
-            Rule::TensorDimensionCount,
-            &format!("{place}.DimensionCount"),
-            count,
-            "from 1 to 8",
-        ));
+        let place = format!("{place}.DimensionCount");
+        return Err(Failure::rule(Rule::TensorDimensionCount, &place, count, "from 1 to 8"));
     }
     let numbers = |pointer: *const u32, field: &str| -> Result<Vec<u32>, Failure> {
-        if count == 0 {
-            return Ok(Vec::new());
+        if count > 0 {
+            // SAFETY: the caller's promise: if not null, it points to `DimensionCount` numbers; here and below.
+            unsafe { follow(pointer, &format!("{place}.{field}")) }?;
         }
-        // SAFETY: the caller's promise: if not null, it points to `DimensionCount` numbers.
-        let first = unsafe { follow(pointer, &format!("{place}.{field}")) }?;
         // SAFETY: as above.
-        Ok(unsafe { std::slice::from_raw_parts(first, count as usize) }.to_vec())
+        Ok(unsafe { list(pointer, count as usize) }.to_vec())
     };
     Ok(BufferTensorDesc {
         data_type: data_type(desc.DataType, &format!("{place}.DataType"))?,
         flags: match desc.Flags {
             DML_CUDA_TENSOR_FLAG_NONE => TensorFlags::None,
             DML_CUDA_TENSOR_FLAG_OWNED_BY_DML => TensorFlags::OwnedByDml,
-            flags => {
-                return Err(Failure::argument(format!("{place}.Flags is {flags:#x}, must be 0 or 1 (OWNED_BY_DML)")))
-            }
+            flags => return wrong(format!("{place}.Flags is {flags:#x}, must be 0 or 1 (OWNED_BY_DML)")),
         },
         sizes: numbers(desc.Sizes, "Sizes")?,
         strides: if desc.Strides.is_null() { None } else { Some(numbers(desc.Strides, "Strides")?) },
         total_tensor_size_in_bytes: desc.TotalTensorSizeInBytes,
         guaranteed_base_offset_alignment: desc.GuaranteedBaseOffsetAlignment,
     })
-}
-
-fn scalar(union: DML_CUDA_SCALAR_UNION) -> ScalarUnion {
-    // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
-    ScalarUnion::Bytes(unsafe { union.Bytes })
 }
 
 /// # Safety
@@ -147,6 +148,8 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
             let place = "FillValueSequenceDesc";
             // SAFETY: as above.
             let desc: &DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
+            // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
+            let scalar = |union: DML_CUDA_SCALAR_UNION| ScalarUnion::Bytes(unsafe { union.Bytes });
             FillValueSequenceDesc {
                 // SAFETY: as above.
                 output_tensor: unsafe { tensor(desc.OutputTensor, &format!("{place}.OutputTensor")) }?,
@@ -178,6 +181,3 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
 pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
     CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
 }
-
-#[cfg(test)]
-mod tests;

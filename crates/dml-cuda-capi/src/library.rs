@@ -1,20 +1,22 @@
 //! The version and the counters of the library.
 #![allow(clippy::missing_safety_doc)] // as in `device`
 
-use std::ffi::{c_char, CStr};
+use std::ffi::c_char;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::output::{run, write};
 use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 use crate::types::DML_CUDA_ONNXRUNTIME_COUNTERS;
 
+/// The nodes that ONNX Runtime's sessions of this process created, their runs, and the runs in place.
+pub(crate) static NODES: AtomicU64 = AtomicU64::new(0);
+pub(crate) static RUNS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static IN_PLACE_RUNS: AtomicU64 = AtomicU64::new(0);
+
 /// The library's version, such as `0.2.0`. The text is valid until the process ends.
 #[no_mangle]
 pub extern "C" fn dml_cuda_version() -> *const c_char {
-    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => panic!("a version has no NUL"),
-    };
-    VERSION.as_ptr()
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
 /// Counts what this library did for the ONNX Runtime sessions of this process. Shows whether it is in use.
@@ -23,14 +25,7 @@ pub unsafe extern "C" fn dml_cuda_onnxruntime_counters(
     counters: *mut DML_CUDA_ONNXRUNTIME_COUNTERS,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    #[cfg(feature = "onnxruntime")]
-    let counts = {
-        use crate::onnxruntime::{IN_PLACE_RUNS, KERNELS, RUNS};
-        [&KERNELS, &RUNS, &IN_PLACE_RUNS].map(|count| count.load(std::sync::atomic::Ordering::Relaxed))
-    };
-    #[cfg(not(feature = "onnxruntime"))]
-    let counts = [0; 3];
-    let [nodes, runs, in_place_runs] = counts;
+    let [nodes, runs, in_place_runs] = [&NODES, &RUNS, &IN_PLACE_RUNS].map(|count| count.load(Ordering::Relaxed));
     let counts = DML_CUDA_ONNXRUNTIME_COUNTERS { Nodes: nodes, Runs: runs, InPlaceRuns: in_place_runs };
     // SAFETY: the header's contract.
     unsafe { run(error, || write(counters, "counters", counts)) }

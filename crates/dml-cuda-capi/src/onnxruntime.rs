@@ -16,5 +16,3 @@ mod onnx_sequence;
 mod op;
 mod ort;
 mod register;
-
-pub(crate) use node::{IN_PLACE_RUNS, KERNELS, RUNS};

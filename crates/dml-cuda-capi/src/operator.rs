@@ -42,9 +42,7 @@ pub unsafe extern "C" fn dml_cuda_validate_as(
 ) -> DML_CUDA_STATUS {
     let body = || {
         // SAFETY: the header's contract.
-        let desc = unsafe { input::operator(desc) }?;
-        // SAFETY: the header's contract.
-        let version = unsafe { string(directml_version, "directml_version") }?;
+        let (desc, version) = unsafe { (input::operator(desc)?, string(directml_version, "directml_version")?) };
         let version: dml::DirectMlVersion = version.parse().map_err(Failure::argument)?;
         dml::validate_as(&desc, &version)?;
         Ok(())
@@ -91,18 +89,14 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
     let make = || {
         // SAFETY: the header's contract.
         let (device, operator) = unsafe { (follow(device, "device")?, follow(operator, "operator")?) };
-        let options = match options.is_null() {
-            true => CompileOptions::default(),
-            false => {
-                // SAFETY: the header's contract.
-                let options = unsafe { follow(options, "options") }?;
-                CompileOptions {
-                    pointer_alignment: options.PointerAlignment,
-                    in_place: input::in_place(options.InPlace)?,
-                }
-            }
-        };
-        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, options)?))
+        let mut chosen = CompileOptions::default();
+        if !options.is_null() {
+            // SAFETY: the header's contract.
+            let options = unsafe { follow(options, "options") }?;
+            chosen.pointer_alignment = options.PointerAlignment;
+            chosen.in_place = input::in_place(options.InPlace)?;
+        }
+        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, chosen)?))
     };
     // SAFETY: the header's contract.
     unsafe { create(compiled, "compiled", error, make) }

@@ -1,11 +1,11 @@
 //! Writes results and errors through the pointers that callers pass.
 
-use crate::status::{caught, text, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
+use crate::status::{caught, text, wrong, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
 
 /// Checks that there is a place for a result.
 pub(crate) fn check<T>(to: *mut T, name: &str) -> Result<(), Failure> {
     if to.is_null() {
-        return Err(Failure::argument(format!("{name} is NULL, must be where the result goes")));
+        return wrong(format!("{name} is NULL, must be where the result goes"));
     }
     Ok(())
 }
@@ -31,15 +31,11 @@ pub(crate) unsafe fn run(
     error: *mut *mut DML_CUDA_ERROR,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> DML_CUDA_STATUS {
-    let (status, object) = match caught(body) {
-        Ok(()) => (DML_CUDA_STATUS_OK, std::ptr::null_mut()),
-        Err(failure) if error.is_null() => (failure.status, std::ptr::null_mut()),
-        Err(failure) => {
-            let object = DML_CUDA_ERROR { message: text(&failure.message), failure };
-            (object.failure.status, Box::into_raw(Box::new(object)))
-        }
-    };
+    let failure = caught(body).err();
+    let status = failure.as_ref().map_or(DML_CUDA_STATUS_OK, |failure| failure.status);
     if !error.is_null() {
+        let object = |failure: Failure| DML_CUDA_ERROR { message: text(&failure.message), failure };
+        let object = failure.map_or(std::ptr::null_mut(), |failure| Box::into_raw(Box::new(object(failure))));
         // SAFETY: the caller's promise.
         unsafe { error.write(object) };
     }

@@ -101,6 +101,11 @@ impl Failure {
     }
 }
 
+/// A failure for which the caller's arguments are at fault.
+pub(crate) fn wrong<T, E: From<Failure>>(message: impl ToString) -> Result<T, E> {
+    Err(Failure::argument(message).into())
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)

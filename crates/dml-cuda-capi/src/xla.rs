@@ -15,23 +15,22 @@ mod operators;
 mod tests;
 
 use call::Place;
-use ffi::{XLA_FFI_CallFrame, XLA_FFI_Error, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE};
+use ffi::{XLA_FFI_CallFrame, XLA_FFI_Error};
 
-/// Defines a handler for each platform. A CUDA call queues the same kernel on every run, so XLA may record it in a CUDA graph.
 macro_rules! handlers {
-    ($($name:ident, $place:expr, $traits:expr, $work:path;)*) => {$(
+    ($($name:ident: $work:path, $place:expr;)*) => {$(
         #[no_mangle]
         #[doc = concat!("XLA's handler `", stringify!($work), "`.")]
         pub unsafe extern "C" fn $name(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
             // SAFETY: XLA passes a call frame, which it keeps during the call, with buffers as its program describes them.
-            unsafe { call::handle(frame, $traits, |call| $work(call, $place)) }
+            unsafe { call::handle(frame, $place, $work) }
         }
     )*};
 }
 
 handlers! {
-    dml_cuda_xla_reverse_subsequences_cpu, Place::Host, 0, operators::reverse_subsequences;
-    dml_cuda_xla_reverse_subsequences_cuda, Place::Gpu, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, operators::reverse_subsequences;
-    dml_cuda_xla_fill_value_sequence_cpu, Place::Host, 0, operators::fill_value_sequence;
-    dml_cuda_xla_fill_value_sequence_cuda, Place::Gpu, XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, operators::fill_value_sequence;
+    dml_cuda_xla_reverse_subsequences_cpu: operators::reverse_subsequences, Place::Host;
+    dml_cuda_xla_reverse_subsequences_cuda: operators::reverse_subsequences, Place::Gpu;
+    dml_cuda_xla_fill_value_sequence_cpu: operators::fill_value_sequence, Place::Host;
+    dml_cuda_xla_fill_value_sequence_cuda: operators::fill_value_sequence, Place::Gpu;
 }

@@ -46,14 +46,11 @@ class _ReverseDesc(ctypes.Structure):
 
 
 class _OperatorDesc(ctypes.Structure):
-    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.c_void_p)]
-    kept: ctypes.Structure
+    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.POINTER(ctypes.c_byte))]
 
 
 def _operator(operator_type: int, desc: ctypes.Structure) -> _OperatorDesc:
-    made = _OperatorDesc(operator_type, ctypes.addressof(desc))
-    made.kept = desc  # a ctypes.c_void_p keeps nothing
-    return made
+    return _OperatorDesc(operator_type, ctypes.cast(ctypes.pointer(desc), ctypes.POINTER(ctypes.c_byte)))
 
 
 def _field(desc: Mapping[str, Any], name: str, place: str, default: Any = ...) -> Any:

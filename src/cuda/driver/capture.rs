@@ -6,20 +6,17 @@ use cudarc::driver::sys;
 /// While this guard lives, the calling thread may create a stream and load a kernel although it captures another
 /// library's stream, as XLA does when it first runs a program. These calls queue nothing, so the capture stays valid.
 #[must_use]
-pub(super) struct Unrestricted {
-    before: sys::CUstreamCaptureMode,
-}
+pub(super) struct Unrestricted(sys::CUstreamCaptureMode);
 
 impl Unrestricted {
     pub fn enter() -> Result<Self, DriverError> {
-        let before = exchange(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
-        Ok(Self { before })
+        exchange(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).map(Self)
     }
 }
 
 impl Drop for Unrestricted {
     fn drop(&mut self) {
-        let _ = exchange(self.before);
+        let _ = exchange(self.0);
     }
 }
 

@@ -26,10 +26,10 @@ static CONTEXTS: Mutex<Vec<(usize, Weak<Context>)>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub(crate) struct Context {
     primary: Arc<PrimaryContext>,
-    ordinal: usize,
-    name: String,
-    properties: Properties,
-    target: GpuTarget,
+    pub ordinal: usize,
+    pub name: String,
+    pub properties: Properties,
+    pub target: GpuTarget,
     /// The stream for copying and setting memory.
     pub(super) copies: StreamHandle,
     kernels: Mutex<Vec<(Entry, Arc<Kernel>)>>,
@@ -56,7 +56,7 @@ impl Context {
         let _unrestricted = Unrestricted::enter().map_err(explain("allowing calls during a capture"))?;
         let primary = PrimaryContext::retain(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
         let _current = primary.enter()?;
-        let read = |which| attribute(primary.device(), which).map_err(explain("reading the limits of thread blocks"));
+        let read = |which| attribute(primary.device, which).map_err(explain("reading the limits of thread blocks"));
         let target = GpuTarget {
             shared_memory: read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             multiprocessors: properties.multiprocessors,
@@ -84,22 +84,6 @@ impl Context {
         if !self.kept.swap(true, Ordering::Relaxed) {
             KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(self.clone());
         }
-    }
-
-    pub fn ordinal(&self) -> usize {
-        self.ordinal
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub fn properties(&self) -> &Properties {
-        &self.properties
-    }
-
-    pub fn target(&self) -> GpuTarget {
-        self.target
     }
 
     /// A kernel, loaded on first use.
@@ -141,22 +125,12 @@ pub(crate) fn launch(
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
     let _current = context.enter()?;
-    let Launch { blocks, threads, shared, .. } = *launch;
-    launch.with_parameters(addresses, |words| {
-        let mut arguments = [words.as_ptr().cast_mut().cast::<c_void>()];
-        // SAFETY: the kernel was loaded into this context and takes one parameter: `words` are the bytes of the
-        // `repr(C)` twin of its structure (tests run every entry point). The driver copies them before it returns. The
-        // comment above and the kernel file explain why the memory that the kernel accesses is valid.
-        unsafe {
-            result::launch_kernel(
-                kernel.function,
-                (blocks, 1, 1),
-                (threads, 1, 1),
-                shared,
-                stream.raw(),
-                &mut arguments,
-            )
-        }
+    let mut words = launch.parameters(addresses);
+    let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
+    let (blocks, threads) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));
+    // SAFETY: the kernel was loaded into this context and takes one parameter: `words` are the bytes of the `repr(C)`
+    // twin of its structure (tests run every entry point). The driver copies them before it returns. The comment above
+    // and the kernel file explain why the memory that the kernel accesses is valid.
+    unsafe { result::launch_kernel(kernel.function, blocks, threads, launch.shared, stream.raw(), &mut arguments) }
         .map_err(explain("launching a kernel"))
-    })
 }

@@ -1,36 +1,23 @@
 //! Errors of the driver in words.
 
 use cudarc::driver::result::DriverError;
-use cudarc::driver::sys::CUresult;
+use cudarc::driver::sys::CUresult::{self, *};
 
 use crate::error::CudaError;
 
 /// Advice for errors of the driver.
 const ADVICE: &[(&[CUresult], &str)] = &[
     (
-        &[CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION],
+        &[CUDA_ERROR_UNSUPPORTED_PTX_VERSION],
         "the PTX is newer than the driver: update the driver, or build with an older nvcc or with DML_CUDA_PREBUILT=1",
     ),
+    (&[CUDA_ERROR_INVALID_PTX, CUDA_ERROR_NO_BINARY_FOR_GPU], "the GPU must be of compute capability 7.5 or higher"),
+    (&[CUDA_ERROR_OUT_OF_MEMORY], "free GPU memory"),
+    (&[CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE], "check that nvidia-smi shows the GPU"),
+    (&[CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_NOT_READY], "reinstall or restart NVIDIA's driver"),
+    (&[CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT], "end the stream's capture first"),
     (
-        &[CUresult::CUDA_ERROR_INVALID_PTX, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU],
-        "the GPU must be of compute capability 7.5 or higher",
-    ),
-    (&[CUresult::CUDA_ERROR_OUT_OF_MEMORY], "free GPU memory"),
-    (&[CUresult::CUDA_ERROR_NO_DEVICE, CUresult::CUDA_ERROR_INVALID_DEVICE], "check that nvidia-smi shows the GPU"),
-    (
-        &[CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, CUresult::CUDA_ERROR_SYSTEM_NOT_READY],
-        "reinstall or restart NVIDIA's driver",
-    ),
-    (
-        &[CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT],
-        "end the stream's capture first",
-    ),
-    (
-        &[
-            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
-            CUresult::CUDA_ERROR_LAUNCH_FAILED,
-            CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        ],
+        &[CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_MISALIGNED_ADDRESS],
         "an earlier kernel of this process touched memory it must not; the process must end",
     ),
 ];

@@ -36,11 +36,16 @@ impl Graph {
         let _current = context.enter()?;
         let (first, last) = (Event::new(context)?, Event::new(context)?);
         let stream = OwnStream(new_stream()?);
-        let captured = stream.capture(|handle| {
-            first.record_in_graph(handle)?;
-            work(handle)?;
-            last.record_in_graph(handle)
-        })?;
+        let failed = explain("capturing a graph");
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is live, and nothing else uses it.
+        unsafe { result::stream::begin_capture(stream.0.raw(), mode) }.map_err(&failed)?;
+        let queued = first.record_in_graph(stream.0).and_then(|()| work(stream.0));
+        let queued = queued.and_then(|()| last.record_in_graph(stream.0));
+        // SAFETY: as above; the capture was begun by this thread.
+        let ended = unsafe { result::stream::end_capture(stream.0.raw()) }.map(Captured);
+        queued?;
+        let captured = ended.map_err(failed)?;
         let mut executable = std::ptr::null_mut();
         // SAFETY: the graph is live, and the driver writes one handle to a live variable.
         unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, captured.0, 0) }
@@ -61,7 +66,7 @@ impl Graph {
     /// the launch that will record it may not have started.
     pub fn milliseconds(&self) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
-        settle(self.context.ordinal())?;
+        settle(self.context.ordinal)?;
         self.last.milliseconds_since(&self.first)
     }
 }
@@ -78,20 +83,6 @@ impl Drop for Graph {
 
 /// A stream for one capture.
 struct OwnStream(StreamHandle);
-
-impl OwnStream {
-    fn capture(&self, work: impl FnOnce(StreamHandle) -> Result<(), CudaError>) -> Result<Captured, CudaError> {
-        let failed = explain("capturing a graph");
-        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream is live, and nothing else uses it.
-        unsafe { result::stream::begin_capture(self.0.raw(), mode) }.map_err(&failed)?;
-        let queued = work(self.0);
-        // SAFETY: as above; the capture was begun by this thread.
-        let ended = unsafe { result::stream::end_capture(self.0.raw()) }.map(Captured);
-        queued?;
-        ended.map_err(failed)
-    }
-}
 
 impl Drop for OwnStream {
     fn drop(&mut self) {

@@ -1,6 +1,6 @@
 //! Stream handles of the driver, and the calls that need nothing else.
 
-use cudarc::driver::result;
+use cudarc::driver::result::stream::{self, StreamKind};
 use cudarc::driver::sys;
 
 use super::failure::explain;
@@ -32,12 +32,10 @@ impl StreamHandle {
 pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
     // SAFETY: the stream is live: `STREAMS` lists streams that are not dropped yet, and is locked while one of them is
     // used.
-    unsafe { result::stream::synchronize(stream.0) }.map_err(explain("waiting for a stream"))
+    unsafe { stream::synchronize(stream.0) }.map_err(explain("waiting for a stream"))
 }
 
 /// A new stream of the current context. It does not synchronize with the default stream.
 pub(super) fn new_stream() -> Result<StreamHandle, CudaError> {
-    result::stream::create(result::stream::StreamKind::NonBlocking)
-        .map(StreamHandle)
-        .map_err(explain("creating a stream"))
+    stream::create(StreamKind::NonBlocking).map(StreamHandle).map_err(explain("creating a stream"))
 }

@@ -31,28 +31,23 @@ impl Kernel {
     /// it, and the other entry points of the file are not needed.
     pub(super) fn new(context: &Arc<PrimaryContext>, entry: Entry, shared_memory: u32) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let name = entry.name().to_string_lossy();
-        let verb = format!("loading {name}");
+        let verb = format!("loading {}", entry.name);
         let failed = explain(&verb);
         let _unrestricted = Unrestricted::enter().map_err(&failed)?;
-        let image = CString::new(only(entry.ptx(), &name))
-            .map_err(|_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX)))?;
+        let invalid = |_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX));
+        let name = CString::new(entry.name).map_err(invalid)?;
+        let image = CString::new(only(entry.ptx(), entry.name)).map_err(invalid)?;
         // SAFETY: the image is PTX text that ends in a NUL and outlives the call.
         let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
         let mut kernel = Self { context: context.clone(), module, function: std::ptr::null_mut() };
         // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
-        kernel.function = unsafe { result::module::get_function(module, entry.name().to_owned()) }.map_err(&failed)?;
+        kernel.function = unsafe { result::module::get_function(module, name) }.map_err(&failed)?;
         // Without this, a thread block gets at most 48 KiB of shared memory. Selection may give it all that the GPU
         // has.
+        let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was looked up above.
-        unsafe {
-            result::function::set_function_attribute(
-                kernel.function,
-                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                shared_memory as i32,
-            )
-        }
-        .map_err(&failed)?;
+        unsafe { result::function::set_function_attribute(kernel.function, limit, shared_memory as i32) }
+            .map_err(&failed)?;
         Ok(kernel)
     }
 }

@@ -21,19 +21,20 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub fn new(context: &Arc<Context>, size_in_bytes: u64) -> Result<Self, BufferError> {
-        let failed = |reason: String| BufferError::OutOfMemory { backend: "cuda", size_in_bytes, reason };
         let _current = context.enter()?;
         let (free, total) = result::mem_get_info().map_err(explain("asking for free memory"))?;
+        let out_of_memory = || {
+            let reason = format!("the GPU has {total} bytes, of which {free} are free");
+            BufferError::OutOfMemory { backend: "cuda", size_in_bytes, reason }
+        };
         if size_in_bytes > total as u64 {
-            return Err(failed(format!("the GPU has {total} bytes, of which {free} are free")));
+            return Err(out_of_memory());
         }
         // The driver rejects an allocation of 0 bytes.
         let bytes = (size_in_bytes as usize).max(1);
         // SAFETY: the context is current.
         let address = unsafe { result::malloc_sync(bytes) }.map_err(|error| match error {
-            DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
-                failed(format!("the GPU has {total} bytes, of which {free} are free"))
-            }
+            DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) => out_of_memory(),
             error => explain(&format!("allocating {size_in_bytes} bytes"))(error).into(),
         })?;
         let memory = Self { context: context.clone(), address };
@@ -90,7 +91,7 @@ impl Memory {
     /// Makes the context current and waits for all work queued on this crate's streams.
     fn settle(&self) -> Result<Entered, CudaError> {
         let current = self.context.enter()?;
-        settle(self.context.ordinal())?;
+        settle(self.context.ordinal)?;
         Ok(current)
     }
 }

@@ -9,7 +9,7 @@ use crate::error::CudaError;
 /// A GPU's primary context, retained.
 #[derive(Debug)]
 pub(crate) struct PrimaryContext {
-    device: sys::CUdevice,
+    pub(super) device: sys::CUdevice,
     raw: sys::CUcontext,
 }
 
@@ -26,20 +26,16 @@ impl PrimaryContext {
         Ok(Self { device, raw })
     }
 
-    pub(super) fn device(&self) -> sys::CUdevice {
-        self.device
-    }
-
     /// Makes it current on the calling thread until the returned guard is dropped.
     pub(super) fn enter(&self) -> Result<Entered, CudaError> {
         let enter = || {
             let before = result::ctx::get_current()?.unwrap_or(std::ptr::null_mut());
             if before == self.raw {
-                return Ok(Entered { before: None });
+                return Ok(Entered(None));
             }
             // SAFETY: the context is retained as long as `self`.
             unsafe { result::ctx::set_current(self.raw) }?;
-            Ok(Entered { before: Some(before) })
+            Ok(Entered(Some(before)))
         };
         enter().map_err(explain("making the device current"))
     }
@@ -53,17 +49,14 @@ impl Drop for PrimaryContext {
 }
 
 /// While this guard lives, a primary context is current on this thread. Dropping it makes the caller's previous context
-/// (or none) current again.
+/// (or none) current again. It has that context if it was a different one.
 #[must_use]
 #[derive(Debug)]
-pub(super) struct Entered {
-    /// The previous context, if it was a different one.
-    before: Option<sys::CUcontext>,
-}
+pub(super) struct Entered(Option<sys::CUcontext>);
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if let Some(before) = self.before {
+        if let Some(before) = self.0 {
             // SAFETY: it was current on this thread a moment ago, so it is a live context of the caller, or null.
             let _ = unsafe { result::ctx::set_current(before) };
         }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cudarc::driver::result;
-use cudarc::driver::sys;
 
 use super::context::Context;
 use super::event::Event;
@@ -33,12 +32,8 @@ impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
         let handle = new_stream()?;
-        STREAMS.write().unwrap_or_else(PoisonError::into_inner).push((context.ordinal(), handle));
+        STREAMS.write().unwrap_or_else(PoisonError::into_inner).push((context.ordinal, handle));
         Ok(Self { context: context.clone(), handle })
-    }
-
-    pub fn raw(&self) -> sys::CUstream {
-        self.handle.raw()
     }
 
     pub fn handle(&self) -> StreamHandle {

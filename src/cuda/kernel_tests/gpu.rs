@@ -1,9 +1,8 @@
 //! Runs kernels on the GPU, with guard bytes around every tensor.
 
-use super::{check, work, Machine, Wanted};
+use super::{check, report, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
-use crate::cuda::select::{Launches, Selection};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device};
@@ -51,9 +50,7 @@ struct Gpu {
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.cuda_context().expect("a CUDA device");
-        let alone = Launches { launches: vec![launch.clone()], ..Launches::default() };
-        let selection = Selection { out_of_place: alone, in_place: None };
-        let launcher = Launcher::new(context, selection).map_err(|error| error.to_string())?;
+        let launcher = Launcher::of(context, launch.clone()).map_err(|error| error.to_string())?;
         let [of_output, of_inputs @ ..] = &self.buffers;
         let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
             Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)
@@ -87,18 +84,14 @@ fn every_launch_is_right_on_the_gpu() {
     let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));
     // Selects for this GPU; for a GPU so small that its thread blocks get as much work as possible; and for a GPU with
     // so little shared memory that clusters get most of the strips.
-    let small = GpuTarget { multiprocessors: 1, ..context.target() };
+    let small = GpuTarget { multiprocessors: 1, ..context.target };
     let little_shared_memory = GpuTarget { shared_memory: 12 << 10, ..small };
-    let targets: [Wanted; 3] = [(context.target(), |_| true), (small, |_| true), (little_shared_memory, |_| true)];
+    let targets: [Wanted; 3] = [(context.target, |_| true), (small, |_| true), (little_shared_memory, |_| true)];
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);
-    let tally = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers });
-    if parts == 1 {
-        tally.report(&name);
-    } else {
-        tally.print(&format!("{name}, part {part} of {parts} of the cases"));
-    }
+    let run = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers });
+    report(&run, &format!("{name}, part {part} of {parts} of the cases"), parts == 1);
 }
 
 /// `KERNEL_CASES=part/parts` runs every `parts`-th case from case `part` on, because sanitizers take long for all of

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, reject, reject_at, strips, RejectReason};
+use super::{grid, launch_of, reject_if, strips, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
@@ -26,27 +26,22 @@ reverse_parameters!(Clusters, 352);
 /// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
-    if strips::fit_a_block(layout) {
-        return reject("one thread block can hold a strip of whole sectors, so that no cluster is needed");
-    }
-    if !layout.target.clusters {
-        return reject("the device has no thread block clusters");
-    }
-    if layout.axis.size < CLUSTER * DEAL {
-        return reject("there are too few rows to give every thread block of a cluster work");
-    }
-    if layout.row_bytes(row) < u64::from(SECTOR) {
-        return reject_at("rows of lanes are shorter than {} bytes", SECTOR);
-    }
-    if !layout.in_place && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16) {
-        return reject("elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows");
-    }
+    let no_need = "one thread block can hold a strip of whole sectors, so that no cluster is needed";
+    reject_if(strips::fit_a_block(layout), no_need)?;
+    reject_if(!layout.target.clusters, "the device has no thread block clusters")?;
+    let is_short = layout.axis.size < CLUSTER * DEAL;
+    reject_if(is_short, "there are too few rows to give every thread block of a cluster work")?;
+    reject_if(layout.bytes(row.size) < u64::from(SECTOR), ("rows of lanes are shorter than {} bytes", SECTOR))?;
+    reject_if(
+        !layout.in_place && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16),
+        "elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows",
+    )?;
     let rows = layout.axis.size.div_ceil(CLUSTER * DEAL) * DEAL;
     // Four elements more than a multiple of eight, so that neighbouring rows and lanes are in different banks.
     let pitch = u64::from(layout.width) * u64::from(rows + 4);
     let shared = |strip: u32| pitch * u64::from(strip / layout.width);
     let outer = layout.outside_count();
-    let strips_of = |strip: u32| layout.row_bytes(row).div_ceil(u64::from(strip));
+    let strips_of = |strip: u32| layout.bytes(row.size).div_ceil(u64::from(strip));
     let fits = |strip: u32| {
         let blocks = outer * strips_of(strip) * u64::from(CLUSTER);
         let is_wide = strip > SECTOR;
@@ -58,27 +53,21 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         .into_iter()
         .find(|&strip| fits(strip))
         .ok_or("no strip of that many rows fits the shared memory of a cluster")?;
-    if strip == VEC16 && layout.width > if layout.in_place { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH } {
-        return reject_at("elements of that width are reversed faster one by one than in strips of {} bytes", strip);
-    }
+    let most = if layout.in_place { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH };
+    let slow = ("elements of that width are reversed faster one by one than in strips of {} bytes", strip);
+    reject_if(strip == VEC16 && layout.width > most, slow)?;
     let strips = strips_of(strip);
     let blocks = grid(outer * strips * u64::from(CLUSTER))?;
     let kernel = if layout.in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        blocks,
-        threads: CLUSTER_THREADS,
-        shared: shared(strip) as u32,
-        alignment: layout.width,
-        access: if layout.in_place { layout.width } else { layout.width.max(4) },
-        params: Clusters {
-            r: layout.parameters(outer * strips, layout.outside().map(dim)),
-            strips_per_row: FastDiv::new(strips as u32),
-            row_lanes: row.size,
-            strip_bytes: strip,
-            length_stride: row.length_stride,
-            lane_pitch: pitch as u32,
-        },
+    let params = Clusters {
+        r: layout.parameters(outer * strips, layout.outside().map(dim)),
+        strips_per_row: FastDiv::new(strips as u32),
+        row_lanes: row.size,
+        strip_bytes: strip,
+        length_stride: row.length_stride,
+        lane_pitch: pitch as u32,
     };
-    Ok(launch.erase())
+    let launch = launch_of(kernel.entry(layout.width_index()), blocks, layout.width, params);
+    let access = if layout.in_place { layout.width } else { layout.width.max(4) };
+    Ok(Launch { threads: CLUSTER_THREADS, shared: shared(strip) as u32, access, ..launch }.erase())
 }

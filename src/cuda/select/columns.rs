@@ -3,9 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
+use super::layout::{are_adjacent, dim, reverse_parameters, Layout, Reverse, NO_ROW};
 use super::segments::per_block;
-use super::{reject, reject_at, RejectReason};
+use super::{launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
@@ -28,59 +28,36 @@ reverse_parameters!(Columns, 376);
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
-    if layout.row_bytes(row).is_multiple_of(WHOLE_STRIP_BYTES) {
-        return reject_at("rows of lanes divide into whole strips of {} bytes", WHOLE_STRIP_BYTES);
-    }
-    if !layout.in_place && layout.width == 8 {
-        return reject("elements of 8 bytes are copied as fast one by one");
-    }
+    let divides = layout.bytes(row.size).is_multiple_of(WHOLE_STRIP_BYTES);
+    reject_if(divides, ("rows of lanes divide into whole strips of {} bytes", WHOLE_STRIP_BYTES))?;
+    reject_if(!layout.in_place && layout.width == 8, "elements of 8 bytes are copied as fast one by one")?;
     let axis = &layout.axis;
-    let mut next = u64::from(axis.size) * u64::from(row.size);
-    let bytes = next * u64::from(layout.width);
-    if bytes > MAX_GROUP_BYTES {
-        return reject("a group of lanes side by side is too large to be staged whole");
-    }
-    if row.size > THREADS {
-        return reject("there are more lanes side by side than threads in a block");
-    }
-    if axis.in_stride != row.size || axis.out_stride != row.size {
-        return reject("rows of lanes are not adjacent in memory");
-    }
-    for d in layout.outside().rev() {
-        if u64::from(d.in_stride) != next || u64::from(d.out_stride) != next {
-            return reject("groups are not adjacent in memory");
-        }
-        next *= u64::from(d.size);
-    }
+    let elements = u64::from(axis.size) * u64::from(row.size);
+    let bytes = elements * u64::from(layout.width);
+    reject_if(bytes > MAX_GROUP_BYTES, "a group of lanes side by side is too large to be staged whole")?;
+    reject_if(row.size > THREADS, "there are more lanes side by side than threads in a block")?;
+    reject_if(axis.in_stride != row.size || axis.out_stride != row.size, "rows of lanes are not adjacent in memory")?;
+    reject_if(!are_adjacent(layout.outside(), elements), "groups are not adjacent in memory")?;
     let groups = layout.outside_count();
     let few = BLOCKS_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors);
-    if !layout.in_place && bytes > STAGED_BYTES && groups < few {
-        return reject("there are too few large groups of lanes side by side");
-    }
+    let are_few = !layout.in_place && bytes > STAGED_BYTES && groups < few;
+    reject_if(are_few, "there are too few large groups of lanes side by side")?;
     let together = per_block(layout, groups, STAGED_BYTES / bytes);
     // The lengths, the ends, the groups, and one more vector because the groups may begin inside one.
     let vectors = |bytes: u64| bytes.div_ceil(VEC16.into());
     let shared = u64::from(VEC16)
         * (vectors(together * u64::from(row.size) * 4) + vectors(together * 4) + vectors(together * bytes) + 1);
-    if shared > u64::from(layout.target.shared_memory) {
-        return reject("a group does not fit shared memory");
-    }
+    reject_if(shared > u64::from(layout.target.shared_memory), "a group does not fit shared memory")?;
     let kernel = if layout.in_place { &kernels::COLUMNS_IN_PLACE } else { &kernels::COLUMNS };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        blocks: groups.div_ceil(together) as u32,
-        threads: THREADS,
-        shared: shared as u32,
-        alignment: layout.width,
-        access: layout.width,
-        params: Columns {
-            r: layout.parameters(groups, layout.outside().map(dim)),
-            axis: FastDiv::new(axis.size),
-            columns: FastDiv::new(row.size),
-            group_bytes: FastDiv::new(bytes as u32),
-            groups_per_block: together as u32,
-            length_stride: row.length_stride,
-        },
+    let params = Columns {
+        r: layout.parameters(groups, layout.outside().map(dim)),
+        axis: FastDiv::new(axis.size),
+        columns: FastDiv::new(row.size),
+        group_bytes: FastDiv::new(bytes as u32),
+        groups_per_block: together as u32,
+        length_stride: row.length_stride,
     };
-    Ok(launch.erase())
+    let blocks = groups.div_ceil(together) as u32;
+    let launch = launch_of(kernel.entry(layout.width_index()), blocks, layout.width, params);
+    Ok(Launch { shared: shared as u32, ..launch }.erase())
 }

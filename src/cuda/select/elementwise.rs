@@ -6,13 +6,12 @@ use super::layout::{
 };
 use super::packed_lanes::in_registers;
 use super::rows::rows;
-use super::{blocks, lanes, reject, strips, transposed, RejectReason};
+use super::{blocks, lanes, launch_of, reject_if, strips, transposed, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::lanes::LONG_LANE_BYTES;
-use crate::cuda::tuning::{THREADS, VEC16};
-use crate::desc::layout::MAX_DIMENSIONS;
+use crate::cuda::tuning::VEC16;
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -26,7 +25,7 @@ pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     };
     let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), per_thread);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
+    Ok(launch_of(entry, blocks, UNIT, params).erase())
 }
 
 /// The same for blocks only.
@@ -43,16 +42,17 @@ pub(super) fn vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let steps = |size: u32, stride: u32| u64::from(size - 1) * u64::from(stride);
     let others = layout.dimensions.iter().map(|d| steps(d.size, d.out_stride));
     let span = 1 + steps(axis.size, axis.out_stride) + others.sum::<u64>();
-    if params.rank > UNROLLED_DIMENSIONS || items != span || items > most_in_vectors(layout, items) {
-        return reject("there is too much work, or there are too many dimensions, or the output is not packed");
-    }
+    reject_if(
+        params.rank > UNROLLED_DIMENSIONS || items != span || items > most_in_vectors(layout, items),
+        "there is too much work, or there are too many dimensions, or the output is not packed",
+    )?;
     let whole = VEC16.min(8 * layout.width);
     let is_half = items <= FEW_UNITS && layout.width < 8 && lanes::contiguous(layout).is_err();
     let (form, access) = if is_half { (GATHERED_HALF_VECTORS, whole / 2) } else { (GATHERED_VECTORS, whole) };
     params.form = form;
     let entry = kernels::ELEMENTWISE.entry(layout.width_index());
     let blocks = blocks(items, access / layout.width);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: access, access, params }.erase())
+    Ok(launch_of(entry, blocks, access, params).erase())
 }
 
 /// The most elements for which `vectors` is faster than the candidates after it.
@@ -75,7 +75,7 @@ fn most_in_vectors(layout: &Layout<'_>, items: u64) -> u64 {
             Err(_) => MIDDLE_UNITS_OF_LANES,
         };
     }
-    let lane = u64::from(layout.axis.size) * u64::from(layout.width);
+    let lane = layout.bytes(layout.axis.size);
     let is_whole = layout.divides(layout.axis.size, VEC16) || in_registers(layout).is_ok();
     match lane {
         _ if is_whole && lane <= LONG_LANE_BYTES => 0,
@@ -97,22 +97,22 @@ pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     let mut params = parameters(layout, UNIT)?;
     let most = match UNIT {
         VEC16 => SMALL_VECTORS,
-        _ if layout.row().is_some() => SMALL_UNITS_SIDE_BY_SIDE,
+        _ if layout.row().is_some() || !in_place && lengths_vary_along_the_output(layout) => SMALL_UNITS_SIDE_BY_SIDE,
         8 if !in_place && lanes::contiguous(layout).is_ok() => SMALL_LANES_OF_8_BYTES,
         _ if UNIT > layout.width && in_place => SMALL_VECTORS,
         _ if UNIT > layout.width => SMALL_WIDE_UNITS,
         _ if in_place => SMALL_UNITS_IN_PLACE,
         _ => SMALL_UNITS,
     };
-    if params.rank > UNROLLED_DIMENSIONS || u64::from(params.items) * if in_place { 2 } else { 1 } > most {
-        return reject("there is too much work, or there are too many dimensions");
-    }
+    let units = u64::from(params.items) * if in_place { 2 } else { 1 };
+    let is_too_much = params.rank > UNROLLED_DIMENSIONS || units > most;
+    reject_if(is_too_much, "there is too much work, or there are too many dimensions")?;
     // If scattered, neighbouring lanes would be written far apart.
     params.form = if lengths_vary_along_the_output(layout) && !in_place { GATHERED } else { SCATTERED };
     let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
     let entry = kernel.entry(UNIT.trailing_zeros() as usize);
     let blocks = blocks(params.items.into(), 1);
-    Ok(Launch { entry, blocks, threads: THREADS, shared: 0, alignment: UNIT, access: UNIT, params }.erase())
+    Ok(launch_of(entry, blocks, UNIT, params).erase())
 }
 
 /// The parameters for units of `unit` bytes. An item is a unit or, in place, a pair of units; the axis is among the
@@ -120,22 +120,14 @@ pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
 fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Reverse, RejectReason> {
     let axis = &layout.axis;
     let elements = unit / layout.width;
-    let divides = |value: u32| value.is_multiple_of(elements);
-    let strides_divide = |size: u32, a: u32, b: u32| size == 1 || (divides(a) && divides(b));
-    let fits = elements == 1
-        || (elements > 1
-            && divides(layout.block().ok_or(NO_BLOCK)?.size)
-            && strides_divide(axis.size, axis.in_stride, axis.out_stride)
-            && layout.outside().all(|d| strides_divide(d.size, d.in_stride, d.out_stride)));
-    if !fits {
-        return reject(NOT_DIVIDED);
-    }
-    let mut dims: Vec<ReverseDim> = Vec::with_capacity(MAX_DIMENSIONS);
-    for d in layout.dimensions {
+    let fits = elements == 1 || (elements > 1 && layout.rows_divide(layout.block().ok_or(NO_BLOCK)?, unit, unit));
+    reject_if(!fits, NOT_DIVIDED)?;
+    let dims = layout.dimensions.iter().map(|d| {
         let inside = elements > 1 && d.in_stride == 1 && d.out_stride == 1;
         let (size, divisor) = if inside { (d.size / elements, 1) } else { (d.size, elements) };
-        dims.push(dim_in_units(d, size, divisor));
-    }
+        dim_in_units(d, size, divisor)
+    });
+    let mut dims: Vec<ReverseDim> = dims.collect();
     let steps = if layout.in_place { axis.size / 2 } else { axis.size };
     layout.insert_axis(&mut dims, steps, axis.out_stride / elements);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();

@@ -20,18 +20,17 @@ impl FastDiv {
         let multiplier = ((1u64 << 32) * ((1u64 << log) - u64::from(divisor)) / u64::from(divisor) + 1) as u32;
         Self { divisor, multiplier, shift1: log.min(1), shift2: log.saturating_sub(1) }
     }
-
-    /// What the kernels compute.
-    #[cfg(test)]
-    fn divide(self, n: u32) -> u32 {
-        let t = ((u64::from(self.multiplier) * u64::from(n)) >> 32) as u32;
-        (t + ((n - t) >> self.shift1)) >> self.shift2
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::FastDiv;
+
+    /// As in kernels/common.cuh.
+    fn divide(by: FastDiv, n: u32) -> u32 {
+        let t = ((u64::from(by.multiplier) * u64::from(n)) >> 32) as u32;
+        (t + ((n - t) >> by.shift1)) >> by.shift2
+    }
 
     #[test]
     fn fast_division_is_division() {
@@ -45,12 +44,12 @@ mod tests {
                 for n in
                     [edge, edge.wrapping_sub(1), edge.wrapping_mul(divisor), edge.wrapping_mul(divisor).wrapping_sub(1)]
                 {
-                    assert_eq!(fast.divide(n), n / divisor, "{n} / {divisor}");
+                    assert_eq!(divide(fast, n), n / divisor, "{n} / {divisor}");
                 }
             }
             for _ in 0..100 {
                 n = n.wrapping_mul(1664525).wrapping_add(1013904223);
-                assert_eq!(fast.divide(n), n / divisor, "{n} / {divisor}");
+                assert_eq!(divide(fast, n), n / divisor, "{n} / {divisor}");
             }
         }
     }

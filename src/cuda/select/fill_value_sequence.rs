@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, reject, reject_at, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
+use super::{blocks, launch_of, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::{Launch, Parameters};
 use crate::cuda::target::GpuTarget;
@@ -62,12 +62,10 @@ pub(crate) struct Strided {
 const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 impl Parameters for Packed {
-    const INPUTS: &'static [usize] = &[];
     const OUTPUT: usize = offset_of!(Packed, out);
 }
 
 impl Parameters for Strided {
-    const INPUTS: &'static [usize] = &[];
     const OUTPUT: usize = offset_of!(Strided, out);
 }
 
@@ -86,62 +84,48 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
 
 /// The launches of a sequence.
 pub(crate) fn select(plan: &Plan, _: &GpuTarget, until: Until) -> Selection {
-    let launches = Launches::find(CANDIDATES, false, plan.arithmetic.width(), until, |launch| launch(plan));
+    let launches = Launches::find(CANDIDATES, false, plan.width, until, |launch| launch(plan));
     Selection { out_of_place: launches, in_place: None }
 }
 
 /// The whole tensor as one run: a 16-byte store per thread.
 fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
-    let &Plan { arithmetic, start, delta, .. } = plan;
-    let width = arithmetic.width();
+    let &Plan { arithmetic, width, start, delta, .. } = plan;
     let count = match plan.dimensions[..] {
         [] => 1,
         [Dimension { size, stride: 1, .. }] => size,
-        _ => return reject("the output is not one contiguous run in the order of its index"),
+        _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
-    let launch = Launch {
-        entry: kernels::FILL_PACKED.entry(arithmetic as usize),
-        blocks: blocks(vectors_of_run(count, width, false).into(), 1),
-        threads: THREADS,
-        shared: 0,
-        alignment: width,
-        access: VEC16,
-        params: Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(arithmetic, delta, 1) },
-    };
-    Ok(launch.erase())
+    let entry = kernels::FILL_PACKED.entry(arithmetic as usize);
+    let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
+    let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(plan, 1) };
+    Ok(Launch { access: VEC16, ..launch_of(entry, blocks, width, params) }.erase())
 }
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<ALIGNED>(plan)? {
-        1 => Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1)),
-        _ => reject_at(
-            "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors",
-            LONG_ROW_BYTES,
-        ),
-    }
+    let text = "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors";
+    reject_if(run::<ALIGNED>(plan)? != 1, (text, LONG_ROW_BYTES))?;
+    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1))
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
 fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
-    match run::<false>(plan)? {
-        run @ 2.. => Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run)),
-        _ => reject_at("the innermost dimensions in memory leave gaps, or are shorter than {} bytes", MIN_ROW_BYTES),
-    }
+    let run = run::<false>(plan)?;
+    let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
+    reject_if(run < 2, (text, MIN_ROW_BYTES))?;
+    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run))
 }
 
 /// Anything: an element per thread.
 fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
-    if plan.arithmetic == Arithmetic::Float64 {
-        return reject(PACKED_ONLY);
-    }
+    reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(0), 0))
 }
 
 /// A launch that writes the innermost `run` dimensions as one run.
 fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch {
-    let &Plan { arithmetic, start, delta, ref dimensions } = plan;
-    let width = arithmetic.width();
+    let &Plan { arithmetic, width, start, delta, ref dimensions } = plan;
     let (outer, run) = dimensions.split_at(dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
     let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
@@ -161,7 +145,7 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
         *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
     }
     let (tables, shared) = match run.len() {
-        2.. if size(0) < VEC16 / width => tables(arithmetic, delta, size(0), step(0), step(1)),
+        2.. if size(0) < VEC16 / width => tables(plan, size(0), step(0), step(1)),
         _ => Default::default(),
     };
     let params = Strided {
@@ -180,40 +164,40 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
         group_size_log2: threads.trailing_zeros(),
         whole: (ALIGNED && u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0).into(),
         arithmetic: arithmetic as u32,
-        pattern: pattern(arithmetic, delta, step(0)),
+        pattern: pattern(plan, step(0)),
         tables,
         dims,
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    Launch { entry, blocks, threads: THREADS, shared, alignment, access, params }.erase()
+    Launch { shared, access, ..launch_of(entry, blocks, alignment, params) }.erase()
 }
 
 /// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.
-fn pattern(arithmetic: Arithmetic, delta: u64, step: u32) -> [u32; 4] {
-    if matches!(arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
+fn pattern(plan: &Plan, step: u32) -> [u32; 4] {
+    if matches!(plan.arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
         return [0; 4]; // floats are computed from the index
     }
-    distances(arithmetic, delta, |k| k.wrapping_mul(step))
+    distances(plan, |k| k.wrapping_mul(step))
 }
 
 /// For an innermost dimension shorter than a vector: for every coordinate c that a vector may begin with, the distances
 /// of its elements from the one with coordinate 0. Also returns the bytes of shared memory that the tables take.
-fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
+fn tables(plan: &Plan, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15], u32) {
     let mut tables = [[0; 4]; 15];
     let mut rows = tables.iter_mut();
     for c in 0..size {
         let distance =
             |k: u32| ((c + k) % size).wrapping_mul(step).wrapping_add(((c + k) / size).wrapping_mul(next_step));
-        if arithmetic == Arithmetic::Float16 {
+        if plan.arithmetic == Arithmetic::Float16 {
             // 8 indices, in two rows.
             for (row, k) in rows.by_ref().take(2).zip([0, 4]) {
                 *row = std::array::from_fn(|n| distance(k + n as u32));
             }
         } else if let Some(row) = rows.next() {
-            *row = match arithmetic {
+            *row = match plan.arithmetic {
                 Arithmetic::Float32 => std::array::from_fn(|n| distance(n as u32)),
-                _ => distances(arithmetic, delta, distance),
+                _ => distances(plan, distance),
             };
         }
     }
@@ -222,11 +206,11 @@ fn tables(arithmetic: Arithmetic, delta: u64, size: u32, step: u32, next_step: u
 }
 
 /// The products of the first indices and delta, packed into 16 bytes.
-fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> [u32; 4] {
-    let width = arithmetic.width() as usize;
+fn distances(plan: &Plan, index: impl Fn(u32) -> u32) -> [u32; 4] {
+    let width = plan.width as usize;
     let mut bytes = [0; VEC16 as usize];
     for (k, element) in bytes.chunks_mut(width).enumerate() {
-        element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(delta).to_le_bytes()[..width]);
+        element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(plan.delta).to_le_bytes()[..width]);
     }
     bytemuck::cast(bytes)
 }
@@ -234,29 +218,22 @@ fn distances(arithmetic: Arithmetic, delta: u64, index: impl Fn(u32) -> u32) -> 
 /// How many of the innermost dimensions one run covers: at most three that leave no gaps in memory. Only one if it is
 /// long enough, or if its rows are whole vectors at aligned addresses. 0 if no run is long enough for a kernel. With
 /// `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
-fn run<const ALIGNED: bool>(Plan { arithmetic, dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
-    if *arithmetic == Arithmetic::Float64 {
-        return reject(PACKED_ONLY);
-    }
-    let width = arithmetic.width();
+fn run<const ALIGNED: bool>(&Plan { arithmetic, width, ref dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
+    reject_if(arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
-    if ALIGNED && !dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride))) {
-        return reject_at("rows do not all begin at multiples of {} bytes", SECTOR);
-    }
+    let are_aligned = dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
+    reject_if(ALIGNED && !are_aligned, ("rows do not all begin at multiples of {} bytes", SECTOR))?;
     let bytes = |run: usize| {
         let run = &dimensions[dimensions.len() - run..];
         run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
     };
-    let mut dense = 0;
     let mut stride = 1;
-    while dense < dimensions.len().min(3) {
-        let d = dimensions[dimensions.len() - dense - 1];
-        if u64::from(d.stride) != stride {
-            break;
-        }
+    let continues = |d: &&Dimension| {
+        let continues = u64::from(d.stride) == stride;
         stride *= u64::from(d.size);
-        dense += 1;
-    }
+        continues
+    };
+    let dense = dimensions.iter().rev().take(3).take_while(continues).count();
     Ok(match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
         1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(VEC16) == 0 => 1,

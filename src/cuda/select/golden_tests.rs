@@ -1,205 +1,61 @@
 //! tests/golden/selection.txt: which kernels are selected for chosen layouts on five GPUs, and why no faster ones. A
 //! change of that file changes what users run.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --lib golden` rewrites it. `SELECTION_DUMP=FILE cargo test --lib golden` writes every
-//! launch for these layouts and for the case table, with its parameters: compare two such files to see whether a change
-//! of the code changed any launch.
+//! That file also has the layouts. `UPDATE_GOLDEN=1 cargo test --lib golden` rewrites what is below each.
+//! `SELECTION_DUMP=FILE cargo test --lib golden` writes every launch for these layouts and for the case table, with its
+//! parameters: compare two such files to see whether a change of the code changed any launch.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::{fill_value_sequence, reverse_subsequences, Launches};
-use crate::common::{self, cases, repository, reversal as lanes};
+use crate::common::{self, cases, repository};
 use crate::cuda::{GpuTarget, Launch};
-use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc};
+use crate::desc::data_type::ScalarUnion;
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc};
 use crate::registry::Plan;
-use crate::ScalarUnion;
-use crate::TensorDataType::{self, Float16, Float32, Int64, Int8, UInt64, UInt8};
 
-fn tensor(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> BufferTensorDesc {
-    match strides {
-        [] => BufferTensorDesc::packed(data_type, sizes),
-        strides => BufferTensorDesc::strided(data_type, sizes, strides),
+/// The layouts of the golden file: they cover every candidate, every reason for a rejection, and both sides of the
+/// thresholds that users meet. Each is a line such as `fill FLOAT32 [6, 100] strides [128, 1]`.
+fn chosen() -> Vec<(String, OperatorDesc)> {
+    let text = std::fs::read_to_string(golden_file()).expect("the golden file has the layouts");
+    text.lines().filter(|line| !line.starts_with(' ')).map(|title| (title.to_owned(), layout(title))).collect()
+}
+
+fn golden_file() -> std::path::PathBuf {
+    repository("tests/golden/selection.txt")
+}
+
+fn layout(title: &str) -> OperatorDesc {
+    if let Some(output) = title.strip_prefix("fill ") {
+        let output_tensor = tensor(output);
+        let (start, delta) = (ScalarUnion::UInt64(1), ScalarUnion::UInt64(3));
+        let packed = common::fill(output_tensor.data_type, &output_tensor.sizes, start, delta);
+        return FillValueSequenceDesc { output_tensor, ..packed }.into();
     }
-}
-
-/// A fill, packed if `strides` is empty.
-fn fill(data_type: TensorDataType, sizes: &[u32], strides: &[u32]) -> OperatorDesc {
-    let mut desc = common::fill(data_type, sizes, ScalarUnion::UInt64(1), ScalarUnion::UInt64(3));
-    desc.output_tensor = tensor(data_type, sizes, strides);
-    desc.into()
-}
-
-/// A packed reversal with one length for everything behind the axis.
-fn blocks(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
-    let mut desc = lanes(data_type, sizes, axis);
-    let (mut strides, mut stride) = (vec![0; sizes.len()], 1);
-    for d in (0..axis as usize).rev() {
-        strides[d] = stride;
-        stride *= sizes[d];
+    let reversal = title.strip_prefix("reverse ").expect("a fill or a reversal");
+    let (input, rest) = reversal.split_once(" axis ").expect("an axis");
+    let (axis, rest) = rest.split_once(" lengths ").expect("lengths");
+    let (lengths, output) = rest.split_once(" output ").expect("an output");
+    ReverseSubsequencesDesc {
+        input_tensor: tensor(input),
+        sequence_lengths_tensor: tensor(lengths),
+        output_tensor: tensor(if output == "the same" { input } else { output }),
+        axis: axis.parse().expect("a number"),
     }
-    desc.sequence_lengths_tensor.strides = Some(strides);
-    desc
+    .into()
 }
 
-fn input_strides(mut desc: ReverseSubsequencesDesc, strides: &[u32]) -> ReverseSubsequencesDesc {
-    desc.input_tensor = tensor(desc.input_tensor.data_type, &desc.input_tensor.sizes, strides);
-    desc
-}
-
-fn output_strides(mut desc: ReverseSubsequencesDesc, strides: &[u32]) -> ReverseSubsequencesDesc {
-    desc.output_tensor = tensor(desc.output_tensor.data_type, &desc.output_tensor.sizes, strides);
-    desc
-}
-
-/// The same strides for input and output: a layout that can run in place.
-fn strides(desc: ReverseSubsequencesDesc, strides: &[u32]) -> ReverseSubsequencesDesc {
-    output_strides(input_strides(desc, strides), strides)
-}
-
-fn wide_lengths(mut desc: ReverseSubsequencesDesc) -> ReverseSubsequencesDesc {
-    desc.sequence_lengths_tensor = tensor(UInt64, &desc.sequence_lengths_tensor.sizes, &[]);
-    desc
-}
-
-/// Layouts that cover every candidate, every reason for a rejection, and both sides of the thresholds that users meet.
-fn chosen() -> Vec<OperatorDesc> {
-    let fills = [
-        fill(UInt8, &[1], &[]),
-        fill(Float16, &[2, 3, 4, 5], &[]),
-        fill(Int64, &[1 << 25], &[]),
-        fill(Float32, &[6, 1024], &[2048, 1]),
-        fill(Float32, &[6, 100], &[128, 1]),
-        fill(Float32, &[6, 100], &[101, 1]),
-        fill(Float32, &[7, 1000], &[1003, 1]),
-        fill(Int8, &[7, 1000], &[1003, 1]),
-        fill(UInt8, &[64, 3, 512, 512], &[786432, 1, 1536, 3]),
-        fill(Float32, &[64, 64, 128, 128], &[1 << 20, 1, 8192, 64]),
-        fill(Float16, &[30, 40], &[82, 2]),
-        fill(Float32, &[2, 2, 2], &[3, 5, 7]),
-        fill(Float32, &[64, 64], &[64, 3]),
-    ];
-    let small = [
-        lanes(Float32, &[1], 0),
-        lanes(Float32, &[16, 256], 1),
-        wide_lengths(lanes(Float32, &[16, 256], 1)),
-        lanes(UInt8, &[1, 256, 768], 1),
-        lanes(Int64, &[1, 256, 768], 1),
-        blocks(Float16, &[16, 64, 8], 1),
-        strides(lanes(Float32, &[3, 4, 8, 5, 6], 2), &[1157, 289, 36, 7, 1]),
-        lanes(Float32, &[512, 512], 1),
-        lanes(Float32, &[513, 512], 1),
-        blocks(Float16, &[30, 200, 100], 1),
-        blocks(Float32, &[64, 500, 29], 1),
-        input_strides(lanes(UInt8, &[2, 512, 512], 1), &[1 << 18, 1, 512]),
-    ];
-    let of_blocks = [
-        blocks(UInt8, &[64, 2048, 1024], 1),
-        blocks(Int64, &[64, 2048, 33], 1),
-        blocks(Float16, &[64, 2048, 1025], 1),
-        blocks(Float16, &[64, 2048, 257], 1),
-        blocks(Float32, &[64, 2048, 257], 1),
-        strides(blocks(Float32, &[64, 2048, 257], 1), &[2048 * 260, 260, 1]),
-        strides(blocks(Float32, &[64, 2048, 257], 1), &[2048 * 259, 259, 1]),
-        strides(blocks(Float32, &[64, 2048, 1001], 1), &[2048 * 1003, 1003, 1]),
-        blocks(UInt8, &[8192, 512, 5], 1),
-        blocks(UInt8, &[8192, 512, 6], 1),
-        blocks(Float16, &[8192, 512, 3], 1),
-        blocks(Float32, &[8192, 512, 5], 1),
-        blocks(UInt8, &[1024, 16384, 3], 1),
-        blocks(UInt8, &[64, 16384, 33], 1),
-        blocks(UInt8, &[64, 16384, 34], 1),
-        blocks(Float32, &[64, 16384, 33], 1),
-        blocks(Float32, &[1, 2, (1 << 30) + 1], 1),
-        input_strides(blocks(Float32, &[64, 64, 40], 1), &[64 * 41, 41, 1]),
-    ];
-    let of_lanes = [
-        lanes(UInt8, &[1 << 26, 4], 1),
-        lanes(Float16, &[1 << 26, 4], 1),
-        lanes(Float32, &[1 << 26, 4], 1),
-        lanes(Int64, &[1 << 26, 4], 1),
-        strides(lanes(UInt8, &[1000, 1000, 4], 1), &[4096, 4, 1]),
-        strides(lanes(UInt8, &[1000, 1000, 4], 2), &[4096, 4, 1]),
-        strides(lanes(UInt8, &[1 << 20, 7], 1), &[9, 1]),
-        lanes(UInt8, &[1 << 20, 100], 1),
-        lanes(UInt8, &[1 << 17, 511], 1),
-        lanes(UInt8, &[1 << 17, 512], 1),
-        lanes(Float32, &[1 << 18, 100], 1),
-        lanes(Int64, &[1 << 17, 100], 1),
-        lanes(Int64, &[1 << 13, 1000], 1),
-        lanes(UInt8, &[16384, 4096], 1),
-        lanes(UInt8, &[16384, 4097], 1),
-        lanes(UInt8, &[16384, 8192], 1),
-        lanes(Float32, &[16384, 8192], 1),
-        lanes(Int64, &[16384, 8192], 1),
-        lanes(Float32, &[1, 1 << 19], 1),
-        lanes(UInt8, &[1 << 28], 0),
-        lanes(Float32, &[7, 1 << 20], 1),
-    ];
-    let side_by_side = [
-        lanes(UInt8, &[64, 512, 4096], 1),
-        lanes(Float32, &[64, 512, 4096], 1),
-        lanes(Int64, &[64, 512, 4096], 1),
-        lanes(UInt8, &[1, 512, 768], 1),
-        lanes(Float16, &[8, 512, 768], 1),
-        lanes(UInt8, &[128, 512, 1023], 1),
-        lanes(Float16, &[128, 512, 1023], 1),
-        lanes(Float32, &[128, 512, 1023], 1),
-        lanes(Int64, &[128, 512, 1023], 1),
-        lanes(UInt8, &[32768, 512, 3], 1),
-        lanes(Float32, &[32768, 512, 3], 1),
-        lanes(Int64, &[32768, 512, 3], 1),
-        lanes(UInt8, &[4096, 64, 333], 1),
-        lanes(UInt8, &[1024, 2731, 33], 1),
-        strides(lanes(UInt8, &[4096, 512, 33], 1), &[512 * 40, 40, 1]),
-        strides(lanes(UInt8, &[4096, 512, 33], 1), &[512 * 33 + 5, 33, 1]),
-        lanes(UInt8, &[8, 512, 768], 1),
-        lanes(Int64, &[1, 512, 768], 1),
-        lanes(UInt8, &[64, 512, 768], 1),
-        lanes(Float32, &[8, 5216, 64], 1),
-        lanes(Float32, &[8, 5217, 64], 1),
-        lanes(Float32, &[8, 7264, 64], 1),
-        lanes(Float32, &[8, 7265, 64], 1),
-        lanes(Float32, &[8, 7265, 63], 1),
-        lanes(Float16, &[8, 7265, 63], 1),
-        lanes(Float32, &[8, 7265, 7], 1),
-        lanes(UInt8, &[4, 16384, 512], 1),
-        lanes(Float16, &[4, 16384, 510], 1),
-        lanes(Float32, &[4, 16384, 510], 1),
-        lanes(Int64, &[4, 16384, 512], 1),
-        lanes(UInt8, &[16, 65536, 64], 1),
-        lanes(Float32, &[16, 65536, 64], 1),
-        lanes(UInt8, &[2, 1 << 20, 16], 1),
-        lanes(UInt8, &[2, 1 << 20, 64], 1),
-    ];
-    let apart = [
-        input_strides(lanes(UInt8, &[4096, 4096], 1), &[1, 4096]),
-        output_strides(lanes(Float32, &[4096, 4096], 1), &[1, 4096]),
-        output_strides(blocks(Float16, &[64, 512, 1024], 1), &[512 * 1024, 1, 512]),
-        output_strides(lanes(Int64, &[64, 512, 15], 1), &[512 * 15, 1, 512]),
-        strides(lanes(Float16, &[1 << 10, 1 << 10], 1), &[1 << 11, 2]),
-    ];
-    let reversals = small.into_iter().chain(of_blocks).chain(of_lanes).chain(side_by_side).chain(apart);
-    fills.into_iter().chain(reversals.map(OperatorDesc::from)).collect()
-}
-
-fn words(tensor: &BufferTensorDesc) -> String {
-    match &tensor.strides {
-        Some(strides) => format!("{} {:?} strides {strides:?}", tensor.data_type, tensor.sizes),
-        None => format!("{} {:?}", tensor.data_type, tensor.sizes),
-    }
-}
-
-fn title(desc: &OperatorDesc) -> String {
-    match desc {
-        OperatorDesc::FillValueSequence(desc) => format!("fill {}", words(&desc.output_tensor)),
-        OperatorDesc::ReverseSubsequences(desc) => format!(
-            "reverse {} axis {} lengths {} output {}",
-            words(&desc.input_tensor),
-            desc.axis,
-            words(&desc.sequence_lengths_tensor),
-            if desc.output_tensor == desc.input_tensor { "the same".to_owned() } else { words(&desc.output_tensor) }
-        ),
+/// Reads `FLOAT32 [6, 100]` or `FLOAT32 [6, 100] strides [128, 1]`.
+fn tensor(text: &str) -> BufferTensorDesc {
+    let (data_type, sizes) = text.split_once(' ').expect("a type and sizes");
+    let data_type = data_type.parse().expect("a type");
+    let list = |text: &str| -> Vec<u32> {
+        text.trim_matches(['[', ']']).split(", ").map(|number| number.parse().expect("a number")).collect()
+    };
+    match sizes.split_once(" strides ") {
+        Some((sizes, strides)) => BufferTensorDesc::strided(data_type, &list(sizes), &list(strides)),
+        None => BufferTensorDesc::packed(data_type, &list(sizes)),
     }
 }
 
@@ -215,14 +71,14 @@ fn selected(desc: &OperatorDesc) -> impl Iterator<Item = (&'static str, &'static
 
 fn line(launch: &Launch) -> String {
     let Launch { entry, blocks, threads, shared, alignment, .. } = launch;
-    format!("{} {blocks}x{threads} {shared} B, aligned to {alignment}", entry.name().to_string_lossy())
+    format!("{} {blocks}x{threads} {shared} B, aligned to {alignment}", entry.name)
 }
 
 /// The golden text: a title for each layout, then for each mode the launches and the rejected kernels. GPUs with the
 /// same result share a line.
 fn golden() -> String {
     let mut text = String::new();
-    for desc in chosen() {
+    for (title, desc) in chosen() {
         let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
         for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
             let launches: Vec<String> = launches.iter().map(line).collect();
@@ -236,7 +92,7 @@ fn golden() -> String {
                 None => groups.push((found, vec![name])),
             }
         }
-        let _ = writeln!(text, "{}", title(&desc));
+        let _ = writeln!(text, "{title}");
         for (found, names) in groups {
             let all = names.len() == GpuTarget::NAMED.len();
             let _ = writeln!(text, "  {}{found}", if all { String::new() } else { format!("[{}] ", names.join(" ")) });
@@ -248,11 +104,12 @@ fn golden() -> String {
 /// Everything that is selected for the chosen layouts and the case table.
 fn dump() -> String {
     let mut text = String::new();
-    for desc in chosen().into_iter().chain(cases::all().into_iter().map(|case| case.desc)) {
+    for desc in chosen().into_iter().map(|(_, desc)| desc).chain(cases::all().into_iter().map(|case| case.desc)) {
         let _ = writeln!(text, "{desc:?}");
         for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
             for launch in &launches {
-                let parameters: String = launch.parameters().iter().map(|byte| format!("{byte:02x}")).collect();
+                let parameters: &[u8] = bytemuck::cast_slice(&launch.params.words);
+                let parameters: String = parameters.iter().map(|byte| format!("{byte:02x}")).collect();
                 let _ = writeln!(text, "  {name} {mode}: {}, parameters {parameters}", line(launch));
             }
             for (kernel, why) in &rejected {
@@ -269,7 +126,7 @@ fn the_kernels_selected_are_those_in_the_golden_file() {
         std::fs::write(path, dump()).expect("the dump can be written");
     }
     let found = golden();
-    let path = repository("tests/golden/selection.txt");
+    let path = golden_file();
     if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
         std::fs::write(&path, &found).expect("the golden file can be written");
     }
@@ -288,7 +145,7 @@ fn the_kernels_selected_are_those_in_the_golden_file() {
 #[test]
 fn every_candidate_is_selected_in_the_golden_file() {
     let mut found = BTreeSet::new();
-    for desc in chosen() {
+    for (_, desc) in chosen() {
         for (_, mode, launches) in selected(&desc) {
             let mode = usize::from(mode == "in place");
             found.extend(launches.candidates.into_iter().map(|n| (desc.operator_type().name(), n, mode)));

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse};
 use super::segments::{block_of_groups, less_rounding};
-use super::{grid, reject, reject_at, vectors_of_run, RejectReason};
+use super::{grid, launch_of, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::lanes::*;
@@ -23,54 +23,34 @@ struct Lanes {
 }
 reverse_parameters!(Lanes, 344);
 
-fn lane_bytes(layout: &Layout<'_>) -> u64 {
-    u64::from(layout.axis.size) * u64::from(layout.width)
-}
-
 /// What every kernel for contiguous lanes requires.
 pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    if layout.block().is_some() || layout.axis.out_stride != 1 || layout.axis.in_stride != 1 {
-        return reject("the axis is not contiguous");
-    }
-    if layout.in_place && layout.width == 8 && layout.axis.size < MIN_WIDE_LANE_IN_PLACE {
-        let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
-        return reject_at(text, MIN_WIDE_LANE_IN_PLACE);
-    }
-    Ok(())
+    let is_contiguous = layout.block().is_none() && [layout.axis.in_stride, layout.axis.out_stride] == [1; 2];
+    reject_if(!is_contiguous, "the axis is not contiguous")?;
+    let is_slow = layout.in_place && layout.width == 8 && layout.axis.size < MIN_WIDE_LANE_IN_PLACE;
+    let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
+    reject_if(is_slow, (text, MIN_WIDE_LANE_IN_PLACE))
 }
 
-/// Requires that all lanes begin at multiples of 16 bytes if the tensors do. Such lanes touch fewer vectors.
-fn whole_vectors_apart(layout: &Layout<'_>) -> Result<(), RejectReason> {
+/// Whether lanes are contiguous, long enough and, if they must be, aligned.
+fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
+    contiguous(layout)?;
     let whole = |stride: u32| layout.divides(stride, VEC16);
-    if layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride)) {
-        Ok(())
-    } else {
-        reject_at("lanes do not all begin at multiples of {} bytes", VEC16)
-    }
-}
-
-fn long_enough(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    if lane_bytes(layout) < MIN_LANE_BYTES {
-        return reject_at("a lane is shorter than {} bytes", MIN_LANE_BYTES);
-    }
-    Ok(())
+    let are_aligned = layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride));
+    reject_if(ALIGNED && !are_aligned, ("lanes do not all begin at multiples of {} bytes", VEC16))?;
+    reject_if(layout.bytes(layout.axis.size) < MIN_LANE_BYTES, ("a lane is shorter than {} bytes", MIN_LANE_BYTES))
 }
 
 /// Lanes staged whole, several per thread block if they are short. With `ALIGNED`, all begin at multiples of 16 bytes.
 pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    contiguous(layout)?;
-    if ALIGNED {
-        whole_vectors_apart(layout)?;
-    }
-    long_enough(layout)?;
-    let (in_place, bytes) = (layout.in_place, lane_bytes(layout));
+    check::<ALIGNED>(layout)?;
+    let (in_place, bytes) = (layout.in_place, layout.bytes(layout.axis.size));
     let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
     // One before the lane and two after it, which unaligned reads may reach.
     let vectors_per_lane = vectors + 3;
     let most = if in_place { SHARED_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * VEC16) };
-    if u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into()) {
-        return reject("a lane is too long for shared memory");
-    }
+    let is_long = u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into());
+    reject_if(is_long, "a lane is too long for shared memory")?;
     let per_thread = match layout.lane_count() * u64::from(vectors) {
         0..=FEW_VECTORS => 1,
         ..=FEW_VECTORS_IN_PLACE if in_place => 1,
@@ -83,56 +63,42 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
     let (threads, together) = block_of_groups(group);
     let kernel = if in_place { &kernels::LANES_IN_PLACE } else { &kernels::LANES };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        blocks: layout.lane_count().div_ceil(together.into()) as u32,
-        threads,
-        shared: together * vectors_per_lane * VEC16,
-        alignment: if ALIGNED { VEC16 } else { layout.width },
-        access: VEC16,
-        params: Lanes {
-            r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
-            tiles_per_lane: FastDiv::new(1),
-            vectors_per_lane,
-            group_size_log2: group.trailing_zeros(),
-        },
+    let params = Lanes {
+        r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
+        tiles_per_lane: FastDiv::new(1),
+        vectors_per_lane,
+        group_size_log2: group.trailing_zeros(),
     };
-    Ok(launch.erase())
+    let blocks = layout.lane_count().div_ceil(together.into()) as u32;
+    let shared = together * vectors_per_lane * VEC16;
+    let unit = if ALIGNED { VEC16 } else { layout.width };
+    let launch = launch_of(kernel.entry(layout.width_index()), blocks, unit, params);
+    Ok(Launch { threads, shared, access: VEC16, ..launch }.erase())
 }
 
 /// Long lanes in tiles. A thread block copies one tile, or reverses several in place. With `ALIGNED`, all lanes begin
 /// at multiples of 16 bytes.
 pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    contiguous(layout)?;
-    if ALIGNED {
-        whole_vectors_apart(layout)?;
-    }
-    long_enough(layout)?;
+    check::<ALIGNED>(layout)?;
     let tiles = if layout.in_place {
         // A tile has two vectors per thread. Half of them are in front, less one: the back may begin inside a vector
         // and then touches one more.
         let front = u64::from(THREADS - 1) * u64::from(VEC16);
-        let half = u64::from(layout.axis.size / 2) * u64::from(layout.width);
+        let half = layout.bytes(layout.axis.size / 2);
         (half + u64::from(VEC16)).div_ceil(front).div_ceil(TILES_PER_BLOCK)
     } else {
         vectors_of_run(layout.axis.size, layout.width, ALIGNED).div_ceil(THREADS * VECTORS_PER_THREAD).into()
     };
     let items = layout.lane_count() * tiles;
     let kernel = if layout.in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
-    let launch = Launch {
-        entry: kernel.entry(layout.width_index()),
-        // If shared memory cannot hold whole lanes, short lanes come here, too, and may be too many.
-        blocks: grid(items)?,
-        threads: THREADS,
-        shared: 0,
-        alignment: if ALIGNED { VEC16 } else { layout.width },
-        access: VEC16,
-        params: Lanes {
-            r: layout.parameters(items, layout.dimensions.iter().map(dim)),
-            tiles_per_lane: FastDiv::new(tiles as u32),
-            vectors_per_lane: 0,
-            group_size_log2: 0,
-        },
+    // If shared memory cannot hold whole lanes, short lanes come here, too, and may be too many.
+    let blocks = grid(items)?;
+    let params = Lanes {
+        r: layout.parameters(items, layout.dimensions.iter().map(dim)),
+        tiles_per_lane: FastDiv::new(tiles as u32),
+        vectors_per_lane: 0,
+        group_size_log2: 0,
     };
-    Ok(launch.erase())
+    let unit = if ALIGNED { VEC16 } else { layout.width };
+    Ok(Launch { access: VEC16, ..launch_of(kernel.entry(layout.width_index()), blocks, unit, params) }.erase())
 }

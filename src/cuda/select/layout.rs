@@ -8,7 +8,7 @@ use super::fast_div::FastDiv;
 use crate::cuda::launch::Parameters;
 use crate::cuda::target::GpuTarget;
 use crate::desc::layout::MAX_DIMENSIONS;
-use crate::plan::reverse_plan::{Axis, Dimension, Plan};
+use crate::plan::reverse_plan::{Dimension, Plan};
 
 /// `ReverseDim` of kernels/reverse.cuh.
 #[repr(C)]
@@ -75,7 +75,7 @@ pub(super) struct Layout<'a> {
     /// Bytes of an element.
     pub width: u32,
     pub wide_lengths: bool,
-    pub axis: Axis,
+    pub axis: Dimension,
     /// All but the axis, outermost in the output's memory first.
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,
@@ -105,9 +105,9 @@ impl<'a> Layout<'a> {
         self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride != 0)
     }
 
-    /// Bytes of a row of lanes.
-    pub fn row_bytes(&self, row: &Dimension) -> u64 {
-        u64::from(row.size) * u64::from(self.width)
+    /// The bytes of that many elements.
+    pub fn bytes(&self, elements: u32) -> u64 {
+        u64::from(elements) * u64::from(self.width)
     }
 
     /// The dimensions without the one of a block or a row.
@@ -127,10 +127,10 @@ impl<'a> Layout<'a> {
 
     /// Whether the bytes of that many elements are a multiple of `bytes`.
     pub fn divides(&self, elements: u32, bytes: u32) -> bool {
-        (u64::from(elements) * u64::from(self.width)) % u64::from(bytes) == 0
+        self.bytes(elements).is_multiple_of(bytes.into())
     }
 
-    /// Whether rows of lanes are multiples of `long` bytes long, and multiples of `apart` bytes apart.
+    /// Whether rows are multiples of `long` bytes long, and multiples of `apart` bytes apart.
     pub fn rows_divide(&self, row: &Dimension, long: u32, apart: u32) -> bool {
         let strides = |size: u32, a: u32, b: u32| size == 1 || (self.divides(a, apart) && self.divides(b, apart));
         self.divides(row.size, long)
@@ -188,6 +188,16 @@ fn is_contiguous(d: &Dimension) -> bool {
 
 pub(super) fn dim(d: &Dimension) -> ReverseDim {
     dim_in_units(d, d.size, 1)
+}
+
+/// Whether pieces of `size` elements follow each other without gaps in both tensors, in the order of the dimensions.
+pub(super) fn are_adjacent<'a>(dimensions: impl DoubleEndedIterator<Item = &'a Dimension>, size: u64) -> bool {
+    let mut next = size;
+    dimensions.rev().all(|d| {
+        let follows = [d.in_stride, d.out_stride].map(u64::from) == [next; 2];
+        next *= u64::from(d.size);
+        follows
+    })
 }
 
 /// A dimension of `size` steps. Its strides are counted in units of `elements`.

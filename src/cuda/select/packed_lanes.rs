@@ -3,11 +3,11 @@
 use super::lanes::contiguous;
 use super::layout::{dim, Layout};
 use super::segments::staged;
-use super::{blocks, reject, reject_at, RejectReason};
+use super::{blocks, launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::{PACKED_LANE, PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::tuning::VEC16;
 
 /// Threads of a warp.
 const WARP: u32 = 32;
@@ -15,28 +15,18 @@ const WARP: u32 = 32;
 /// Lanes of 2, 4 or 8 bytes, a vector of them per thread; not in place.
 pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     contiguous(layout)?;
-    let bytes = u64::from(layout.axis.size) * u64::from(layout.width);
-    if layout.axis.size < 2 || ![2, 4, 8].contains(&bytes) {
-        return reject("lanes are not of 2, 4 or 8 bytes");
-    }
+    let bytes = layout.bytes(layout.axis.size);
+    reject_if(layout.axis.size < 2 || ![2, 4, 8].contains(&bytes), "lanes are not of 2, 4 or 8 bytes")?;
     let [lanes] = layout.dimensions else {
-        return reject("lanes are not one dimension after merging");
+        return Err("lanes are not one dimension after merging".into());
     };
-    if lanes.in_stride != layout.axis.size || lanes.out_stride != layout.axis.size {
-        return reject("lanes are not adjacent in memory");
-    }
+    let are_adjacent = [lanes.in_stride, lanes.out_stride] == [layout.axis.size; 2];
+    reject_if(!are_adjacent, "lanes are not adjacent in memory")?;
     let items = u64::from(lanes.size);
     let lanes_per_vector = u64::from(VEC16) / bytes;
-    let launch = Launch {
-        entry: kernels::PACKED_LANES_IN_REGISTERS.entry(layout.width_index()),
-        blocks: blocks(items.div_ceil(lanes_per_vector), 1),
-        threads: THREADS,
-        shared: 0,
-        alignment: VEC16,
-        access: VEC16,
-        params: layout.parameters(items, std::iter::once(dim(lanes))),
-    };
-    Ok(launch.erase())
+    let entry = kernels::PACKED_LANES_IN_REGISTERS.entry(layout.width_index());
+    let params = layout.parameters(items, std::iter::once(dim(lanes)));
+    Ok(launch_of(entry, blocks(items.div_ceil(lanes_per_vector), 1), VEC16, params).erase())
 }
 
 /// Other short lanes, staged.
@@ -47,9 +37,7 @@ pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReas
     } else {
         (&kernels::PACKED_LANES, PACKED_LANE_BYTES)
     };
-    if !layout.in_place && layout.axis.size >= PACKED_LANE {
-        return reject_at("lanes have {} elements or more", PACKED_LANE);
-    }
+    reject_if(!layout.in_place && layout.axis.size >= PACKED_LANE, ("lanes have {} elements or more", PACKED_LANE))?;
     let mut launch = staged(layout, family, most - 1)?;
     launch.entry = family.entry(layout.width_index());
     if layout.in_place {

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, staged, TOO_LARGE};
-use super::{blocks, grid, reject, reject_at, vectors_of_run, RejectReason};
+use super::{blocks, grid, launch_of, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::rows::*;
@@ -41,43 +41,30 @@ reverse_parameters!(RowTiles, 384);
 /// Rows at any alignment, a vector at a time; in place only if all rows begin at the same alignment.
 pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
-    let bytes = u64::from(block.size) * u64::from(layout.width);
-    if bytes < MIN_ROW_BYTES {
-        return reject_at("a row is shorter than {} bytes: mostly its two ends", MIN_ROW_BYTES);
-    }
-    if bytes > u64::from(u32::MAX) {
-        return reject("a row has 4 GiB or more");
-    }
+    let bytes = layout.bytes(block.size);
+    reject_if(bytes < MIN_ROW_BYTES, ("a row is shorter than {} bytes: mostly its two ends", MIN_ROW_BYTES))?;
+    reject_if(bytes > u64::from(u32::MAX), "a row has 4 GiB or more")?;
     let axis = &layout.axis;
     let whole = |stride: u32| layout.divides(stride, VEC16);
     let in_whole = whole(axis.in_stride) && layout.outside().all(|d| whole(d.in_stride));
     let alike = in_whole && whole(axis.out_stride) && layout.outside().all(|d| whole(d.out_stride));
-    if !alike && layout.in_place {
-        return reject("rows that change places begin at different alignments");
-    }
-    if !alike && bytes < MIN_UNALIKE_ROW_BYTES && layout.rows_are_a_run() {
-        let text = "rows of less than {} bytes at different alignments are copied in tiles";
-        return reject_at(text, MIN_UNALIKE_ROW_BYTES);
-    }
+    reject_if(!alike && layout.in_place, "rows that change places begin at different alignments")?;
+    let are_tiles = !alike && bytes < MIN_UNALIKE_ROW_BYTES && layout.rows_are_a_run();
+    let text = "rows of less than {} bytes at different alignments are copied in tiles";
+    reject_if(are_tiles, (text, MIN_UNALIKE_ROW_BYTES))?;
     let vectors = vectors_of_run(block.size, layout.width, false);
     let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
     layout.insert_axis(&mut dims, if layout.in_place { axis.size / 2 } else { axis.size }, axis.out_stride);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>() * u64::from(vectors);
-    let launch = Launch {
-        entry: if layout.in_place { kernels::ROWS_IN_PLACE.entry(0) } else { kernels::ROWS.entry(0) },
-        blocks: blocks(items, VECTORS_PER_THREAD),
-        threads: THREADS,
-        shared: 0,
-        alignment: layout.width,
-        access: VEC16,
-        params: Rows {
-            r: layout.parameters(items, dims.into_iter()),
-            vectors_per_row: FastDiv::new(vectors),
-            row_bytes: bytes as u32,
-            element_bytes: layout.width,
-        },
+    let params = Rows {
+        r: layout.parameters(items, dims.into_iter()),
+        vectors_per_row: FastDiv::new(vectors),
+        row_bytes: bytes as u32,
+        element_bytes: layout.width,
     };
-    Ok(launch.erase())
+    let entry = if layout.in_place { kernels::ROWS_IN_PLACE.entry(0) } else { kernels::ROWS.entry(0) };
+    let blocks = blocks(items, VECTORS_PER_THREAD);
+    Ok(Launch { access: VEC16, ..launch_of(entry, blocks, layout.width, params) }.erase())
 }
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
@@ -101,20 +88,16 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch
         launch.threads = threads;
         launch.shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
         launch.blocks = launch.params.r.items.div_ceil(together);
-        if launch.shared > layout.target.shared_memory {
-            return reject(TOO_LARGE);
-        }
+        reject_if(launch.shared > layout.target.shared_memory, TOO_LARGE)?;
     }
-    if UNIT < layout.width || !layout.divides(block.size, UNIT) {
-        return reject(NOT_DIVIDED);
-    }
+    reject_if(UNIT < layout.width || !layout.divides(block.size, UNIT), NOT_DIVIDED)?;
     Ok(Launch { entry: family.entry(UNIT.trailing_zeros() as usize), alignment: UNIT, ..launch }.erase())
 }
 
 /// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
 pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
-    let row = u64::from(block.size) * u64::from(layout.width);
+    let row = layout.bytes(block.size);
     let row = u32::try_from(row).map_err(|_| "a row has 4 GiB or more")?;
     let bytes = layout.outside_count() * u64::from(layout.axis.size) * u64::from(row);
     let least = TILES_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors) * u64::from(WIDE_TILE_BYTES);
@@ -123,9 +106,8 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
         rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
         _ => (1, row.div_ceil(tile_bytes)),
     };
-    if rows_per_tile == 1 && block.size < MIN_LONE_ROW {
-        return reject_at("rows that are not adjacent have fewer than {} elements", MIN_LONE_ROW);
-    }
+    let is_short = rows_per_tile == 1 && block.size < MIN_LONE_ROW;
+    reject_if(is_short, ("rows that are not adjacent have fewer than {} elements", MIN_LONE_ROW))?;
     let tile_row_bytes = if parts_per_row == 1 { row } else { row.div_ceil(parts_per_row).next_multiple_of(VEC16) };
     let axis = &layout.axis;
     let steps = if layout.in_place { axis.size / 2 } else { axis.size };
@@ -152,9 +134,7 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
         && divides(axis.in_stride)
         && divides(axis.out_stride)
         && layout.outside().all(|d| divides(d.in_stride) && divides(d.out_stride));
-    if UNIT < layout.width || !all_divide {
-        return reject(NOT_DIVIDED);
-    }
+    reject_if(UNIT < layout.width || !all_divide, NOT_DIVIDED)?;
     let entry = family.entry(UNIT.trailing_zeros() as usize);
-    Ok(Launch { entry, blocks, threads: THREADS, shared, alignment: UNIT, access: VEC16, params }.erase())
+    Ok(Launch { shared, access: VEC16, ..launch_of(entry, blocks, UNIT, params) }.erase())
 }

@@ -3,9 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, reverse_parameters, Layout, Reverse};
-use super::{reject, RejectReason};
-use crate::cuda::kernels::{self, Family};
+use super::layout::{are_adjacent, dim, reverse_parameters, Layout, Reverse};
+use super::{launch_of, reject_if, RejectReason};
+use crate::cuda::kernels::Family;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::{THREADS, VEC16};
@@ -55,19 +55,11 @@ pub(super) fn staged(
     most: u64,
 ) -> Result<Launch<Segments>, RejectReason> {
     let block = layout.block().map_or(1, |block| block.size);
-    if layout.axis.in_stride != block || layout.axis.out_stride != block {
-        return reject(APART);
-    }
+    reject_if(layout.axis.in_stride != block || layout.axis.out_stride != block, APART)?;
     let segment = u64::from(layout.axis.size) * u64::from(block);
-    let mut next = segment;
     // Lanes side by side are not a block, so they count as outside.
     let outside = || layout.dimensions.iter().filter(|d| block == 1 || d.in_stride != 1 || d.out_stride != 1);
-    for d in outside().rev() {
-        if u64::from(d.in_stride) != next || u64::from(d.out_stride) != next {
-            return reject(APART);
-        }
-        next *= u64::from(d.size);
-    }
+    reject_if(!are_adjacent(outside(), segment), APART)?;
     let bytes = segment * u64::from(layout.width);
     let segments: u64 = outside().map(|d| u64::from(d.size)).product();
     let together = match per_block(layout, segments, (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS)) {
@@ -79,12 +71,8 @@ pub(super) fn staged(
     let vec16 = u64::from(VEC16);
     let shared =
         ((together + 1) * 4).next_multiple_of(vec16) + vec16 + (together * bytes).next_multiple_of(vec16) + 3 * vec16;
-    if bytes > most {
-        return reject(LARGE);
-    }
-    if shared > u64::from(layout.target.shared_memory) {
-        return reject(TOO_LARGE);
-    }
+    reject_if(bytes > most, LARGE)?;
+    reject_if(shared > u64::from(layout.target.shared_memory), TOO_LARGE)?;
     let params = Segments {
         r: layout.parameters(segments, outside().map(dim)),
         segment_bytes: FastDiv::new(bytes as u32),
@@ -95,13 +83,6 @@ pub(super) fn staged(
         group_size_log2: u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros(),
         reserved: 0,
     };
-    Ok(Launch {
-        entry: kernels::Family::entry(family, 0),
-        blocks: segments.div_ceil(together) as u32,
-        threads: THREADS,
-        shared: shared as u32,
-        alignment: layout.width,
-        access: VEC16,
-        params,
-    })
+    let launch = launch_of(family.entry(0), segments.div_ceil(together) as u32, layout.width, params);
+    Ok(Launch { shared: shared as u32, access: VEC16, ..launch })
 }

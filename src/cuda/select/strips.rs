@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, reject, reject_at, RejectReason};
+use super::{grid, launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::strips::*;
@@ -31,10 +31,10 @@ pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
 
 /// Whether lanes side by side are in short rows, in rows that are not whole words (or vectors, of 4-byte elements), or in few strips.
 pub(super) fn are_slow(layout: &Layout<'_>, row: &Dimension) -> bool {
-    let strips = layout.outside_count() * layout.row_bytes(row).div_ceil(MIN_STRIP_BYTES.into());
+    let strips = layout.outside_count() * layout.bytes(row.size).div_ceil(MIN_STRIP_BYTES.into());
     let whole = if layout.width == 4 { VEC16 } else { 4 };
     strips < u64::from(layout.target.multiprocessors) / STRIPS_ARE_FEW
-        || layout.row_bytes(row) < SHORT_ROW_BYTES
+        || layout.bytes(row.size) < SHORT_ROW_BYTES
         || !layout.rows_divide(row, whole, whole)
 }
 
@@ -44,39 +44,31 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let word = layout.width.max(4);
     // In place, rows of words that are not whole vectors are staged faster unaligned.
     let apart = if (layout.in_place && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
-    if !layout.rows_divide(row, word, apart) {
-        return reject(
-            "rows of lanes are not multiples of 4 bytes (of 16 for elements of 4 bytes in place, and of 8 bytes)",
-        );
-    }
-    if layout.row_bytes(row) < MIN_ROW_BYTES {
-        return reject_at("rows of lanes are shorter than {} bytes", MIN_ROW_BYTES);
-    }
+    let text = "rows of lanes are not multiples of 4 bytes (of 16 for elements of 4 bytes in place, and of 8 bytes)";
+    reject_if(!layout.rows_divide(row, word, apart), text)?;
+    reject_if(layout.bytes(row.size) < MIN_ROW_BYTES, ("rows of lanes are shorter than {} bytes", MIN_ROW_BYTES))?;
     let shared = if layout.in_place { SHARED_IN_PLACE } else { u32::MAX };
-    let (strip, blocks, params) = cut(layout, shared, row, layout.row_bytes(row))?;
-    if strip < VEC16 {
-        return reject_at("strips of that many rows are narrower than {} bytes", VEC16);
-    }
+    let (strip, blocks, params) = cut(layout, shared, row, layout.bytes(row.size))?;
+    reject_if(strip < VEC16, ("strips of that many rows are narrower than {} bytes", VEC16))?;
     let kernel = if layout.in_place { &kernels::STRIPS_IN_PLACE } else { &kernels::STRIPS };
     let entry = kernel.entry(layout.width_index());
     let shared = layout.axis.size * strip;
     let threads = threads(layout, shared, blocks, THREADS_WANTED);
-    Ok(Launch { entry, blocks, threads, shared, alignment: word, access: word, params }.erase())
+    Ok(Launch { threads, shared, ..launch_of(entry, blocks, word, params) }.erase())
 }
 
 /// Strips of rows of any size at any alignment.
 pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
-    if !layout.in_place && layout.width == 8 {
-        return reject("elements of 8 bytes are copied faster one by one than in strips of unaligned rows");
-    }
+    let text = "elements of 8 bytes are copied faster one by one than in strips of unaligned rows";
+    reject_if(!layout.in_place && layout.width == 8, text)?;
     let shared = match layout.in_place {
         true if layout.width < 4 => SHARED_NARROW_IN_PLACE,
         true => SHARED_IN_PLACE,
         false => u32::MAX,
     };
     // Prefers one partly empty strip to two strips, one of them partly empty.
-    let (strip, blocks, mut params) = cut(layout, shared, row, layout.row_bytes(row) * 2 - 1)?;
+    let (strip, blocks, mut params) = cut(layout, shared, row, layout.bytes(row.size) * 2 - 1)?;
     params.unaligned = 1;
     let entry = match (layout.in_place, layout.width) {
         (true, _) => kernels::UNALIGNED_STRIPS_IN_PLACE.entry(layout.width_index()),
@@ -84,16 +76,9 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         (false, _) => kernels::STRIPS.entry(layout.width_index()),
     };
     let shared = layout.axis.size * strip;
-    let launch = Launch {
-        entry,
-        blocks,
-        threads: threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED),
-        shared,
-        alignment: layout.width,
-        access: if layout.in_place { layout.width } else { layout.width.max(4) },
-        params,
-    };
-    Ok(launch.erase())
+    let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
+    let access = if layout.in_place { layout.width } else { layout.width.max(4) };
+    Ok(Launch { threads, shared, access, ..launch_of(entry, blocks, layout.width, params) }.erase())
 }
 
 /// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.
@@ -122,7 +107,7 @@ fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Resul
         .or_else(|| widest(layout.target.shared_memory))
         .ok_or("no strip of that many rows fits shared memory")?;
     let outer = layout.outside_count();
-    let strips_of = |strip: u32| layout.row_bytes(row).div_ceil(u64::from(strip));
+    let strips_of = |strip: u32| layout.bytes(row.size).div_ceil(u64::from(strip));
     let few =
         if layout.in_place { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
     while strip > MIN_STRIP_BYTES && outer * strips_of(strip) < few {

@@ -4,12 +4,11 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim};
-use super::{grid, reject, reject_at, RejectReason};
+use super::{grid, launch_of, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
-use crate::cuda::tuning::{THREADS, VEC16};
-use crate::plan::reverse_plan::Dimension;
+use crate::cuda::tuning::VEC16;
 
 /// `Transposed` of the kernel file.
 #[repr(C)]
@@ -40,25 +39,17 @@ pub(super) fn room(layout: &Layout<'_>) -> Result<u64, RejectReason> {
 /// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements of 1 and 2
 /// bytes, whose rows of the output are stored as vectors.
 pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let axis = Dimension {
-        size: layout.axis.size,
-        in_stride: layout.axis.in_stride,
-        out_stride: layout.axis.out_stride,
-        length_stride: 0,
-    };
-    let all = || layout.dimensions.iter().chain([&axis]);
+    let all = || layout.dimensions.iter().chain([&layout.axis]);
     let [Some(place_in), Some(place_out)] = [
         all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
         all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
     ] else {
-        return reject_at("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION);
+        return Err(("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION).into());
     };
-    if place_in == place_out {
-        return reject("both tensors are contiguous along one dimension");
-    }
+    reject_if(place_in == place_out, "both tensors are contiguous along one dimension")?;
     let dim = |n: usize| match layout.dimensions.get(n) {
         Some(d) => dim(d),
-        None => layout.axis_dim(axis.size),
+        None => layout.axis_dim(layout.axis.size),
     };
     let others = (0..=layout.dimensions.len()).filter(|&n| n != place_in && n != place_out).map(dim);
     let outer: u64 = others.clone().map(|dim| u64::from(dim.size.divisor)).product();
@@ -66,9 +57,8 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
     let scattered = along_out.axis == 1 && along_in.length_stride != 0;
     let is_narrow = layout.width < 4;
     let mut rows = all().enumerate().filter(|&(n, d)| n != place_out && d.size > 1);
-    if VECTORS && (!is_narrow || scattered || !rows.all(|(_, d)| layout.divides(d.out_stride, VEC16))) {
-        return reject("rows of the output are not vectors of elements of 1 or 2 bytes");
-    }
+    let in_vectors = is_narrow && !scattered && rows.all(|(_, d)| layout.divides(d.out_stride, VEC16));
+    reject_if(VECTORS && !in_vectors, "rows of the output are not vectors of elements of 1 or 2 bytes")?;
     let tile = tile(layout);
     let [down, across] = [along_in.size.divisor.div_ceil(tile[0]), along_out.size.divisor.div_ceil(tile[1])];
     let tiles = u64::from(down) * u64::from(across);
@@ -81,20 +71,13 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
         (false, _) => (&kernels::TRANSPOSED, TILE * (TILE + 1) * layout.width),
     };
     let unit = if VECTORS { VEC16 } else { layout.width };
-    let launch = Launch {
-        entry: family.entry(layout.width_index()),
-        blocks,
-        threads: THREADS,
-        shared,
-        alignment: unit,
-        access: unit,
-        params: Transposed {
-            r: layout.parameters(outer * tiles, others),
-            along_in,
-            along_out,
-            tiles: FastDiv::new(tiles as u32),
-            tiles_along_out: FastDiv::new(across),
-        },
+    let params = Transposed {
+        r: layout.parameters(outer * tiles, others),
+        along_in,
+        along_out,
+        tiles: FastDiv::new(tiles as u32),
+        tiles_along_out: FastDiv::new(across),
     };
-    Ok(launch.erase())
+    let launch = launch_of(family.entry(layout.width_index()), blocks, unit, params);
+    Ok(Launch { shared, ..launch }.erase())
 }

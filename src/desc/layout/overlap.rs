@@ -111,27 +111,23 @@ fn meets_by_division(group: &[Dimension], divided: usize) -> bool {
 fn meets_by_halves(group: &[Dimension], mask: usize) -> bool {
     let mut halves = [without(group, mask), without(group, !mask)];
     halves.sort_by_key(|half| sums(half));
-    halves_meet(&halves[0], &halves[1])
-}
-
-/// The dimensions whose bit in `mask` is 0.
-fn without(group: &[Dimension], mask: usize) -> Vec<Dimension> {
-    let kept = group.iter().enumerate().filter(|(d, _)| mask >> d & 1 == 0);
-    kept.map(|(_, &dimension)| dimension).collect()
-}
-
-/// Whether a sum of `small` and a sum of `large` cancel, not counting the one where all differences are zero.
-fn halves_meet(small: &[Dimension], large: &[Dimension]) -> bool {
+    let [small, large] = halves;
     // Half of the sums suffice: d and −d cancel together.
     let mut sums = Vec::new();
-    if any_positive_sum(small, &mut |sum| {
+    if any_positive_sum(&small, &mut |sum| {
         sums.push(sum.abs());
         sum == 0
     }) {
         return true;
     }
     sums.sort_unstable();
-    any_positive_sum(large, &mut |sum| sum == 0 || sums.binary_search(&sum.abs()).is_ok())
+    any_positive_sum(&large, &mut |sum| sum == 0 || sums.binary_search(&sum.abs()).is_ok())
+}
+
+/// The dimensions whose bit in `mask` is 0.
+fn without(group: &[Dimension], mask: usize) -> Vec<Dimension> {
+    let kept = group.iter().enumerate().filter(|(d, _)| mask >> d & 1 == 0);
+    kept.map(|(_, &dimension)| dimension).collect()
 }
 
 /// Calls `found` with the sum of every combination of differences whose first nonzero component is positive, until it

@@ -1,18 +1,14 @@
 //! What all nodes share: a device, and a dispatch on the run's stream.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use dml::lowering::Lowered;
-use dml::{BindingError, BufferTensorDesc, Device, DispatchError, Error};
+use dml::{Address, BindingError, BufferTensorDesc, Device, DispatchError, Error, RawStream};
 use ort_sys::OrtKernelContext;
 
 use super::ort::{Ort, Result};
-use crate::frameworks::{self, Address};
-
-/// Counters of this process: kernels that sessions created, their runs, and the runs in place.
-pub(crate) static KERNELS: AtomicU64 = AtomicU64::new(0);
-pub(crate) static RUNS: AtomicU64 = AtomicU64::new(0);
-pub(crate) static IN_PLACE_RUNS: AtomicU64 = AtomicU64::new(0);
+use crate::frameworks;
+use crate::library::{IN_PLACE_RUNS, NODES};
 
 /// The part of a node that does not depend on its operator. ONNX Runtime runs it from several threads at once.
 pub struct Kernel {
@@ -22,7 +18,7 @@ pub struct Kernel {
 
 impl Kernel {
     pub fn new(ort: Ort, device: Device) -> Self {
-        KERNELS.fetch_add(1, Ordering::Relaxed);
+        NODES.fetch_add(1, Ordering::Relaxed);
         Self { ort, device }
     }
 
@@ -44,7 +40,7 @@ impl Kernel {
         output: Address,
         context: *mut OrtKernelContext,
     ) -> Result<()> {
-        let stream = if self.is_on_host() { std::ptr::null_mut() } else { self.ort.stream(context)? };
+        let stream = if self.is_on_host() { RawStream::NULL } else { self.ort.stream(context)? };
         // SAFETY: the caller's promise; the stream is the run's; `op` opens GPUs with `device::cuda_device`.
         match unsafe { frameworks::dispatch(&self.device, lowered, inputs, output, stream) } {
             Ok(()) => {
@@ -79,16 +75,16 @@ impl Kernel {
         for (tensor, &from) in desc.input_tensors().into_iter().zip(inputs) {
             let mut copy = aligned(span(tensor));
             // SAFETY: the caller's promise, and the copy's size.
-            unsafe { std::ptr::copy_nonoverlapping(from as *const u8, copy.as_mut_ptr().cast(), span(tensor)) };
+            unsafe { std::ptr::copy_nonoverlapping(from.0 as *const u8, copy.as_mut_ptr().cast(), span(tensor)) };
             copies.push(copy);
         }
         let bytes = span(desc.output_tensor());
         let mut to = aligned(bytes);
-        let addresses: Vec<Address> = copies.iter().map(|copy| copy.as_ptr() as Address).collect();
+        let addresses: Vec<Address> = copies.iter().map(|copy| copy.as_ptr().into()).collect();
         // SAFETY: the copies are tensors of the same sizes, which only this call uses.
-        unsafe { self.dispatch(lowered, &addresses, to.as_mut_ptr() as Address, context) }?;
+        unsafe { self.dispatch(lowered, &addresses, to.as_mut_ptr().into(), context) }?;
         // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output as *mut u8, bytes) };
+        unsafe { std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), output.0 as *mut u8, bytes) };
         Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
-use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
+use dml::Address;
+use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
 use super::element::{data_type, element};
 use super::node::Kernel;
 use super::ort::Result;
-use crate::frameworks::{element_count, Address, Lengths};
+use crate::frameworks::{element_count, Lengths};
 
 const NAMES: Names = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
 
@@ -26,9 +27,8 @@ impl Reverse {
     pub fn run(&self, kernel: &Kernel, context: *mut OrtKernelContext) -> Result<()> {
         let ort = kernel.ort;
         let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
-        let of_lengths = ort.data(lengths)? as Address;
+        let of_lengths = Address::from(ort.data(lengths)?);
         ort.shape(input, |element_type, shape| {
-            // For strings, indices are reversed.
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
             let width = if strings { Some(4) } else { element(element_type).map(|(_, width, _)| width) };
             let width = width.ok_or_else(|| {
@@ -52,12 +52,21 @@ impl Reverse {
             if shape.contains(&0) {
                 return Ok(());
             }
+            // The indices of strings are reversed. Then the texts are copied in that order.
+            let indices: Vec<u32> = if strings { (0..element_count(shape)?).collect() } else { Vec::new() };
+            let mut order = indices.clone();
+            let (from, to) = match strings {
+                true if !kernel.is_on_host() => return Err("strings are reversed on the CPU only".into()),
+                true => (indices.as_ptr().into(), order.as_mut_ptr().into()),
+                false => (ort.data(input)?.into(), ort.data(output)?.into()),
+            };
+            // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's device, or vectors of as
+            // many numbers on the host.
+            unsafe { kernel.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }?;
             if strings {
-                return reverse_strings(kernel, context, input, output, of_lengths, &reversal, shape);
+                ort.copy_strings(input, output, &order)?;
             }
-            let (from, to) = (ort.data(input)? as Address, ort.data(output)? as Address);
-            // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's device.
-            unsafe { kernel.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }
+            Ok(())
         })
     }
 
@@ -83,34 +92,4 @@ impl Reverse {
         LoweredReversal::new(input, packed(of_lanes), None, axis, width, length_type, 0)
             .map_err(|error| error.message(&NAMES).into())
     }
-}
-
-/// Reverses strings on the CPU: reverses their indices as numbers, then copies the texts in that order.
-fn reverse_strings(
-    kernel: &Kernel,
-    context: *mut OrtKernelContext,
-    input: *const OrtValue,
-    output: *mut OrtValue,
-    lengths: Address,
-    reversal: &LoweredReversal,
-    shape: &[i64],
-) -> Result<()> {
-    if !kernel.is_on_host() {
-        return Err("strings are reversed on the CPU only".into());
-    }
-    let count = element_count(shape)?;
-    let (bytes, offsets) = kernel.ort.strings(input, count as usize)?;
-    let places: Vec<u32> = (0..count).collect();
-    let mut reversed = vec![0u32; count as usize];
-    let lowered = Lowered::Reversal(*reversal);
-    // SAFETY: both vectors have as many numbers as the shape has elements. The lengths are ONNX Runtime's, on the host.
-    unsafe {
-        kernel.dispatch(&lowered, &[places.as_ptr() as Address, lengths], reversed.as_mut_ptr() as Address, context)
-    }?;
-    for (at, &from) in reversed.iter().enumerate() {
-        let from = from as usize;
-        let end = offsets.get(from + 1).copied().unwrap_or(bytes.len());
-        kernel.ort.set_string(output, at, &bytes[offsets[from]..end])?;
-    }
-    Ok(())
 }

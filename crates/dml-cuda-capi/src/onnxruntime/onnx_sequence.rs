@@ -1,7 +1,7 @@
 //! Sequences: ONNX's Range, and `dml_cuda.FillValueSequence`. Their scalars are on the host.
 
 use dml::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
-use dml::TensorDataType;
+use dml::TensorDataType::{self, Float16, Float32, Float64};
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
@@ -38,41 +38,35 @@ impl Kernel {
         let ort = self.ort;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
         let ((element_type, start), (_, limit), (_, delta)) = (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
-        if element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 as i32 {
-            // A bfloat16 is the upper half of a float.
-            return self.bfloat16_range(context, [start, limit, delta].map(|bits| f32::from_bits((bits as u32) << 16)));
-        }
-        let data_type = sequence_type(element_type)?;
+        let scalars = [start, limit, delta];
+        // A bfloat16 is the upper half of a float.
+        let bfloat16 = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 as i32;
+        let (data_type, scalars) = match bfloat16 {
+            true => (Float32, scalars.map(|bits| bits << 16)),
+            false => (sequence_type(element_type)?, scalars),
+        };
+        let float = |bits: u64| match data_type {
+            Float16 => f16::from_bits(bits as u16).into(),
+            Float32 => f32::from_bits(bits as u32).into(),
+            _ => f64::from_bits(bits),
+        };
         let count = match data_type {
-            TensorDataType::Float16 => {
-                range_count([start, limit, delta].map(|bits| f16::from_bits(bits as u16).into()))?
-            }
-            TensorDataType::Float32 => {
-                range_count([start, limit, delta].map(|bits| f32::from_bits(bits as u32).into()))?
-            }
-            TensorDataType::Float64 => range_count([start, limit, delta].map(f64::from_bits))?,
+            Float16 | Float32 | Float64 => range_count(scalars.map(float))?,
             _ => {
                 let unused = 64 - data_type.size_in_bits();
-                integer_range_count([start, limit, delta].map(|bits| ((bits << unused) as i64) >> unused))?
+                integer_range_count(scalars.map(|bits| ((bits << unused) as i64) >> unused))?
             }
         };
-        self.sequence(context, LoweredSequence::packed(data_type, count, start, delta), &[count.into()])
-    }
-
-    /// On the host: computes a sequence of floats, then rounds it.
-    fn bfloat16_range(&self, context: *mut OrtKernelContext, scalars: [f32; 3]) -> Result<()> {
-        let (count, [start, _, delta]) =
-            (range_count(scalars.map(f64::from))?, scalars.map(|x| u64::from(x.to_bits())));
-        let output = self.ort.output(context, &[count.into()])?;
-        if count == 0 {
-            return Ok(());
+        let [start, _, delta] = scalars;
+        let sequence = LoweredSequence::packed(data_type, count, start, delta);
+        if !bfloat16 || count == 0 {
+            return self.sequence(context, sequence, &[count.into()]);
         }
+        // On the host: rounds floats.
         let mut floats = vec![0f32; count as usize];
-        let sequence = LoweredSequence::packed(TensorDataType::Float32, count, start, delta);
-        let address = floats.as_mut_ptr() as u64;
         // SAFETY: `floats` has that many elements.
-        unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }?;
-        let to = self.ort.data(output)?.cast::<bf16>();
+        unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], floats.as_mut_ptr().into(), context) }?;
+        let to = ort.data(ort.output(context, &[count.into()])?)?.cast::<bf16>();
         for (k, &float) in floats.iter().enumerate() {
             // SAFETY: ONNX Runtime's tensor of `count` elements, on the host, aligned or not.
             unsafe { to.add(k).write_unaligned(bf16::from_f32(float)) };
@@ -105,7 +99,7 @@ impl Kernel {
         if shape.contains(&0) {
             return Ok(());
         }
-        let address = self.ort.data(output)? as u64;
+        let address = self.ort.data(output)?.into();
         // SAFETY: ONNX Runtime's tensor of that many elements, in memory of the node's device.
         unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }
     }

@@ -1,5 +1,6 @@
 //! The callbacks that describe an operator to ONNX Runtime, and its nodes.
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
@@ -10,9 +11,11 @@ use ort_sys::{
     OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
 };
 
-use super::node::{Kernel, RUNS};
+use super::node::Kernel;
 use super::onnx_reversal::Reverse;
 use super::ort::{Ort, Result, VERSION};
+use crate::device::cuda_device;
+use crate::library::RUNS;
 use crate::status::caught;
 
 /// The kinds of operators.
@@ -34,6 +37,10 @@ impl Kind {
         }
     }
 
+    pub fn text(self) -> Cow<'static, str> {
+        self.name().to_string_lossy()
+    }
+
     fn reverses(self) -> bool {
         matches!(self, Self::ReverseSequence | Self::ReverseSubsequences)
     }
@@ -45,66 +52,51 @@ pub const CPU: &CStr = c"CPUExecutionProvider";
 /// An operator for one provider, with its types. ONNX Runtime passes the address of the first field to every callback.
 #[repr(C)]
 pub struct Op {
-    callbacks: OrtCustomOp,
-    ort: Ort,
-    kind: Kind,
-    provider: &'static CStr,
+    pub callbacks: OrtCustomOp,
+    pub ort: Ort,
+    pub kind: Kind,
+    pub provider: &'static CStr,
     /// Who asks for this replacement of an ONNX operator. `None` for an operator of this library's domain.
-    source: Option<&'static str>,
-    inputs: Vec<Type>,
-    output: Type,
+    pub source: Option<&'static str>,
+    pub inputs: Vec<Type>,
+    pub output: Type,
 }
 
 // SAFETY: nothing in it changes.
 unsafe impl Sync for Op {}
 
 impl Op {
-    /// Leaks the operator, because ONNX Runtime keeps its address.
-    pub fn leak(
-        ort: Ort,
-        kind: Kind,
-        provider: &'static CStr,
-        source: Option<&'static str>,
-        inputs: Vec<Type>,
-        output: Type,
-    ) -> &'static OrtCustomOp {
-        let callbacks = OrtCustomOp {
+    /// The callbacks of an operator that is never freed.
+    pub fn callbacks(kind: Kind) -> OrtCustomOp {
+        // SAFETY: a number and optional functions, which may be zero.
+        let unused: OrtCustomOp = unsafe { std::mem::zeroed() };
+        OrtCustomOp {
             version: VERSION,
-            CreateKernel: None,
             GetName: Some(name_of),
             GetExecutionProviderType: Some(provider_of),
             GetInputType: Some(input_type),
             GetInputTypeCount: Some(input_count),
             GetOutputType: Some(output_type),
             GetOutputTypeCount: Some(output_count),
-            KernelCompute: None,
             KernelDestroy: Some(destroy),
             GetInputCharacteristic: Some(required),
             GetOutputCharacteristic: Some(required),
             GetInputMemoryType: Some(memory_type),
-            GetVariadicInputMinArity: Some(none),
-            GetVariadicInputHomogeneity: Some(none),
-            GetVariadicOutputMinArity: Some(none),
-            GetVariadicOutputHomogeneity: Some(none),
             CreateKernelV2: Some(create),
             KernelComputeV2: Some(compute),
-            InferOutputShapeFn: if kind == Kind::FillValueSequence { None } else { Some(infer) },
+            InferOutputShapeFn: (kind != Kind::FillValueSequence).then_some(infer),
             GetStartVersion: Some(start_version),
-            GetEndVersion: Some(end_version),
-            GetMayInplace: if kind.reverses() { Some(may_in_place) } else { None },
-            ReleaseMayInplace: if kind.reverses() { Some(release_in_place) } else { None },
-            GetAliasMap: None,
-            ReleaseAliasMap: None,
-        };
-        let op: &'static Op = Box::leak(Box::new(Op { callbacks, ort, kind, provider, source, inputs, output }));
-        &op.callbacks
+            GetMayInplace: kind.reverses().then_some(may_in_place),
+            ReleaseMayInplace: kind.reverses().then_some(release_in_place),
+            ..unused
+        }
     }
 
     /// The operator of a callback's first argument.
     ///
     /// # Safety
     ///
-    /// `op` is an address that `leak` returned.
+    /// `op` is the address of an operator that is never freed.
     unsafe fn of<'a>(op: *const OrtCustomOp) -> &'a Op {
         // SAFETY: the caller's promise; `callbacks` is the first field of a `repr(C)` structure that is never freed.
         unsafe { &*op.cast::<Op>() }
@@ -112,10 +104,7 @@ impl Op {
 
     fn node(&self, info: *const OrtKernelInfo) -> Result<Node> {
         let ort = self.ort;
-        let device = match self.provider == CPU {
-            true => Device::cpu(),
-            false => crate::device::cuda_device(ort.device_ordinal(info)?)?,
-        };
+        let device = if self.provider == CPU { Device::cpu() } else { cuda_device(ort.device_ordinal(info)?)? };
         let reverse = match self.kind {
             Kind::Range | Kind::FillValueSequence => None,
             Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis")? }),
@@ -124,16 +113,14 @@ impl Op {
                     (ort.attribute_or(info, c"batch_axis", 1)?, ort.attribute_or(info, c"time_axis", 0)?);
                 // ONNX Runtime reads axes in the same way: a time axis of 0 or not 0, both axes below 2.
                 if batch > 1 || time > 1 || batch == time {
-                    return Err(format!(
-                        "batch_axis and time_axis are {batch} and {time}, must be 0 and 1, or 1 and 0"
-                    )
-                    .into());
+                    let found = format!("batch_axis and time_axis are {batch} and {time}");
+                    return Err(format!("{found}, must be 0 and 1, or 1 and 0").into());
                 }
                 let time = usize::from(time != 0);
                 Some(Reverse::Sequence { batch: 1 - time, time })
             }
         };
-        let (name, node) = (self.kind.name().to_string_lossy(), ort.node_name(info)?);
+        let (name, node) = (self.kind.text(), ort.node_name(info)?);
         let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
         Ok(Node { kernel: Kernel::new(ort, device), kind: self.kind, reverse })
@@ -149,7 +136,7 @@ pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> R
 }
 
 fn operator(kind: Kind) -> String {
-    format!("dml_cuda {}", kind.name().to_string_lossy())
+    format!("dml_cuda {}", kind.text())
 }
 
 unsafe extern "system" fn create(
@@ -249,10 +236,6 @@ unsafe extern "system" fn memory_type(op: *const OrtCustomOp, _: usize) -> OrtMe
     }
 }
 
-unsafe extern "system" fn none(_: *const OrtCustomOp) -> c_int {
-    0
-}
-
 /// The opset before the one in which ONNX has the operator. With the operator's own opset, ONNX Runtime up to 1.31 would fold constants
 /// with its own kernel, whose type names a custom operator cannot have, and would fail to load the model. ONNX Runtime still refuses
 /// older opsets.
@@ -265,39 +248,25 @@ unsafe extern "system" fn start_version(op: *const OrtCustomOp) -> c_int {
     }
 }
 
-unsafe extern "system" fn end_version(_: *const OrtCustomOp) -> c_int {
-    c_int::MAX
-}
-
 unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeInferContext) -> OrtStatusPtr {
     // SAFETY: as in `create`.
     let op = unsafe { Op::of(op) };
-    guarded(
-        op.ort,
-        || operator(op.kind),
-        || match op.kind {
-            Kind::Range => op.ort.one_unknown_dimension(context),
-            _ => op.ort.same_shape(context),
-        },
-    )
+    let body = || match op.kind {
+        Kind::Range => op.ort.one_unknown_dimension(context),
+        _ => op.ort.same_shape(context),
+    };
+    guarded(op.ort, || operator(op.kind), body)
 }
 
 /// The output may be the first input.
 unsafe extern "system" fn may_in_place(inputs: *mut *mut c_int, outputs: *mut *mut c_int) -> usize {
-    let first = || Box::into_raw(Box::new(0));
-    // SAFETY: ONNX Runtime passes the addresses of two live pointers.
-    unsafe {
-        inputs.write(first());
-        outputs.write(first());
+    static FIRST: c_int = 0;
+    for indices in [inputs, outputs] {
+        // SAFETY: ONNX Runtime passes the addresses of live pointers, and only reads what they point to then.
+        unsafe { indices.write((&raw const FIRST).cast_mut()) };
     }
     1
 }
 
-unsafe extern "system" fn release_in_place(inputs: *mut c_int, outputs: *mut c_int) {
-    for index in [inputs, outputs] {
-        if !index.is_null() {
-            // SAFETY: `may_in_place` made it, and ONNX Runtime gives it back once.
-            drop(unsafe { Box::from_raw(index) });
-        }
-    }
-}
+/// Nothing was allocated.
+unsafe extern "system" fn release_in_place(_: *mut c_int, _: *mut c_int) {}

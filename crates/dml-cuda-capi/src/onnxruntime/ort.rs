@@ -4,11 +4,13 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dml::RawStream;
 use ort_sys::{
     OrtApi, OrtApiBase, OrtErrorCode, OrtKernelContext, OrtKernelInfo, OrtLoggingLevel, OrtMemType, OrtSessionOptions,
     OrtStatusPtr, OrtValue,
 };
 
+use crate::input::list;
 use crate::status::text;
 
 /// The version of the interface that this library is written for, which is ONNX Runtime 1.18's.
@@ -23,15 +25,12 @@ const SHAPES_BY_REFERENCE: u32 = 24;
 /// The most dimensions of a tensor.
 const MAX_RANK: usize = 32;
 
-/// A failure of this library, or a status of ONNX Runtime.
-pub enum Failure {
-    Text(String),
-    Status(OrtStatusPtr),
-}
+/// The message of a failure, of this library or of ONNX Runtime.
+pub struct Failure(String);
 
 impl<T: std::fmt::Display> From<T> for Failure {
     fn from(message: T) -> Self {
-        Self::Text(message.to_string())
+        Self(message.to_string())
     }
 }
 
@@ -57,7 +56,7 @@ macro_rules! call {
         // SAFETY: the table is live (`Ort::new`), and of at least version 18, which has the function; the arguments are ONNX
         // Runtime's own objects, valid during the callback they came with, and live variables of this thread.
         let status = unsafe { ((*$ort.api).$function)($($argument),*) };
-        if status.0.is_null() { Ok(()) } else { Err(Failure::Status(status)) }
+        if status.0.is_null() { Ok(()) } else { Err(Failure($ort.message(status))) }
     }};
 }
 
@@ -81,11 +80,7 @@ impl Ort {
     }
 
     /// A failure as a status for ONNX Runtime. Its message begins with the name of what failed.
-    pub fn status(self, name: &str, failure: Failure) -> OrtStatusPtr {
-        let message = match failure {
-            Failure::Text(message) => message,
-            Failure::Status(status) => self.message(status),
-        };
+    pub fn status(self, name: &str, Failure(message): Failure) -> OrtStatusPtr {
         let message = text(&format!("{name}: {message}"));
         // SAFETY: as in `call`; the text is copied.
         unsafe { ((*self.api).CreateStatus)(OrtErrorCode::ORT_INVALID_ARGUMENT, message.as_ptr()) }
@@ -102,9 +97,7 @@ impl Ort {
     }
 
     pub fn create_domain(self, name: &'static CStr) -> Result<*mut ort_sys::OrtCustomOpDomain> {
-        let mut domain = null_mut();
-        call!(self, CreateCustomOpDomain(name.as_ptr(), &mut domain))?;
-        Ok(domain)
+        read(null_mut(), |domain| call!(self, CreateCustomOpDomain(name.as_ptr(), domain)))
     }
 
     /// `'static`, because ONNX Runtime keeps the operator's address.
@@ -118,9 +111,7 @@ impl Ort {
 
     /// Reads an entry of a session's configuration.
     pub fn config_entry(self, options: *const OrtSessionOptions, key: &CStr) -> Result<Option<String>> {
-        let mut has = 0;
-        call!(self, HasSessionConfigEntry(options, key.as_ptr(), &mut has))?;
-        if has == 0 {
+        if read(0, |has| call!(self, HasSessionConfigEntry(options, key.as_ptr(), has)))? == 0 {
             return Ok(None);
         }
         read_text(|to, size| call!(self, GetSessionConfigEntry(options, key.as_ptr(), to, size))).map(Some)
@@ -147,19 +138,14 @@ impl Ort {
     }
 
     pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr) -> Result<i64> {
-        let mut value = 0;
-        call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), &mut value))?;
-        Ok(value)
+        read(0, |value| call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), value)))
     }
 
     /// Reads an attribute, or the default if the model does not have it.
     pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> Result<i64> {
-        self.attribute(info, name).or_else(|failure| match failure {
-            Failure::Status(status) => match self.message(status) {
-                message if message.contains("No attribute") => Ok(default),
-                message => Err(format!("{}: {message}", name.to_string_lossy()).into()),
-            },
-            failure => Err(failure),
+        self.attribute(info, name).or_else(|Failure(message)| match message.contains("No attribute") {
+            true => Ok(default),
+            false => Err(format!("{}: {message}", name.to_string_lossy()).into()),
         })
     }
 
@@ -181,8 +167,7 @@ impl Ort {
 
     /// Writes a line to the session's log, at level INFO.
     pub fn log(self, info: *const OrtKernelInfo, message: &str) -> Result<()> {
-        let mut logger = null();
-        call!(self, KernelInfo_GetLogger(info, &mut logger))?;
+        let logger = read(null(), |logger| call!(self, KernelInfo_GetLogger(info, logger)))?;
         let message = text(message);
         #[cfg(not(windows))]
         let file = c"dml_cuda".as_ptr();
@@ -193,28 +178,20 @@ impl Ort {
     }
 
     pub fn input(self, context: *const OrtKernelContext, index: usize) -> Result<*const OrtValue> {
-        let mut value = null();
-        call!(self, KernelContext_GetInput(context, index, &mut value))?;
-        Ok(value)
+        read(null(), |value| call!(self, KernelContext_GetInput(context, index, value)))
     }
 
     /// Allocates the output of a run with this shape.
     pub fn output(self, context: *mut OrtKernelContext, shape: &[i64]) -> Result<*mut OrtValue> {
-        let mut value = null_mut();
-        call!(self, KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), &mut value))?;
-        Ok(value)
+        read(null_mut(), |value| call!(self, KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), value)))
     }
 
-    pub fn stream(self, context: *const OrtKernelContext) -> Result<*mut c_void> {
-        let mut stream = null_mut();
-        call!(self, KernelContext_GetGPUComputeStream(context, &mut stream))?;
-        Ok(stream)
+    pub fn stream(self, context: *const OrtKernelContext) -> Result<RawStream> {
+        read(null_mut(), |stream| call!(self, KernelContext_GetGPUComputeStream(context, stream))).map(RawStream)
     }
 
     pub fn data(self, value: *const OrtValue) -> Result<*mut c_void> {
-        let mut data = null_mut();
-        call!(self, GetTensorMutableData(value.cast_mut(), &mut data))?;
-        Ok(data)
+        read(null_mut(), |data| call!(self, GetTensorMutableData(value.cast_mut(), data)))
     }
 
     /// Calls `look` with a tensor's element type, as a number of `ONNXTensorElementDataType`, and its shape.
@@ -226,11 +203,9 @@ impl Ort {
             let (mut dims, mut rank) = (null(), 0);
             call!(self, GetTensorElementTypeAndShapeDataReference(value, element_type_out, &mut dims, &mut rank))?;
             // SAFETY: the numbers belong to the value, which is valid during the callback. For rank 0 the pointer may be null.
-            let dims = if rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(dims, rank) } };
-            return look(element_type, dims);
+            return look(element_type, unsafe { list(dims, rank) });
         }
-        let mut info = null_mut();
-        call!(self, GetTensorTypeAndShape(value, &mut info))?;
+        let info = read(null_mut(), |info| call!(self, GetTensorTypeAndShape(value, info)))?;
         let (mut dims, mut rank) = ([0; MAX_RANK], 0);
         let asked = call!(self, GetTensorElementType(info, element_type_out))
             .and_then(|()| call!(self, GetDimensionsCount(info, &mut rank)))
@@ -244,20 +219,20 @@ impl Ort {
         look(element_type, &dims[..rank])
     }
 
-    /// The texts of a tensor of strings, concatenated, and the offset of each.
-    pub fn strings(self, value: *const OrtValue, count: usize) -> Result<(Vec<u8>, Vec<usize>)> {
-        let mut length = 0;
-        call!(self, GetStringTensorDataLength(value, &mut length))?;
+    /// Copies texts: element n of `to` becomes element `order[n]` of `from`.
+    pub fn copy_strings(self, from: *const OrtValue, to: *mut OrtValue, order: &[u32]) -> Result<()> {
+        let count = order.len();
+        let length = read(0, |length| call!(self, GetStringTensorDataLength(from, length)))?;
         let (mut bytes, mut offsets) = (vec![0u8; length], vec![0usize; count]);
-        call!(self, GetStringTensorContent(value, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
-        Ok((bytes, offsets))
-    }
-
-    pub fn set_string(self, value: *mut OrtValue, index: usize, bytes: &[u8]) -> Result<()> {
-        let mut buffer = null_mut();
-        call!(self, GetResizedStringTensorElementBuffer(value, index, bytes.len(), &mut buffer))?;
-        // SAFETY: the buffer is the element's and has that many bytes; `bytes` is this library's own copy.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len()) };
+        call!(self, GetStringTensorContent(from, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
+        offsets.push(length);
+        for (index, &from) in order.iter().enumerate() {
+            let text = &bytes[offsets[from as usize]..offsets[from as usize + 1]];
+            let mut buffer = null_mut();
+            call!(self, GetResizedStringTensorElementBuffer(to, index, text.len(), &mut buffer))?;
+            // SAFETY: the buffer is the element's and has that many bytes; `text` is in this function's own copy.
+            unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), text.len()) };
+        }
         Ok(())
     }
 
@@ -267,9 +242,8 @@ impl Ort {
     /// name, and later nodes still see the rank and the other sizes. A tensor of unknown rank looks like a scalar, which no reversal
     /// accepts. Then the output's shape stays unset.
     pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
-        let (mut info, mut rank) = (null_mut(), 0);
-        call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
-        call!(self, GetDimensionsCount(info, &mut rank))?;
+        let info = read(null_mut(), |info| call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info)))?;
+        let rank = read(0, |rank| call!(self, GetDimensionsCount(info, rank)))?;
         if rank == 0 {
             return Ok(());
         }
@@ -293,13 +267,19 @@ impl Ort {
 
     /// Gives the output the first input's type and one dimension. Only a run knows its size.
     pub fn one_unknown_dimension(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
-        let (mut info, size, name) = (null_mut(), [-1], name_of_unknown());
+        let (size, name) = ([-1], name_of_unknown());
         // The object belongs to this context alone. Writing to it changes no input.
-        call!(self, ShapeInferContext_GetInputTypeShape(context, 0, &mut info))?;
+        let info = read(null_mut(), |info| call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info)))?;
         call!(self, SetDimensions(info, size.as_ptr(), 1))?;
         call!(self, SetSymbolicDimensions(info, [name.as_ptr()].as_mut_ptr(), 1))?;
         call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
     }
+}
+
+/// Reads a value with a function that writes it.
+fn read<T>(mut value: T, write: impl FnOnce(&mut T) -> Result<()>) -> Result<T> {
+    write(&mut value)?;
+    Ok(value)
 }
 
 /// Reads a text with a function that tells the text's size if it gets no buffer.

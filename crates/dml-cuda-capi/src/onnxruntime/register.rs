@@ -12,6 +12,7 @@ use ort_sys::{
 use super::element::ELEMENTS;
 use super::op::{guarded, Kind, Op, CPU};
 use super::ort::{Ort, Result, VERSION};
+use crate::status::text;
 
 /// The session's configuration entry that names the ONNX operators to replace.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
@@ -24,74 +25,57 @@ const REGISTERED: &CStr = c"dml_cuda.registered";
 
 const PROVIDERS: [&CStr; 3] = [CPU, c"CUDAExecutionProvider", c"CudaPluginExecutionProvider"];
 
-/// The ONNX operators that a session replaces.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Replaced {
-    reverse_sequence: bool,
-    range: bool,
+/// The operators of the domain `dml_cuda`.
+const OWN: [Kind; 2] = [Kind::ReverseSubsequences, Kind::FillValueSequence];
+
+/// The ONNX operators that a session can replace.
+const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
+
+/// The kinds of a configuration entry's value, in the order of `REPLACEABLE`. `source` is where the value comes from.
+fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
+    let value = match value {
+        "0" => return Ok(Vec::new()),
+        "1" => "ReverseSequence",
+        names => names,
+    };
+    let names: Vec<&str> = value.split(',').map(str::trim).collect();
+    if !names.iter().all(|name| REPLACEABLE.iter().any(|kind| kind.text() == *name)) {
+        return Err(format!(
+            "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
+             `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
+        )
+        .into());
+    }
+    Ok(REPLACEABLE.into_iter().filter(|kind| names.iter().any(|name| kind.text() == *name)).collect())
 }
 
-impl Replaced {
-    /// `source` is where the value comes from.
-    fn parse(value: &str, source: &str) -> Result<Self> {
-        let mut replaced = Self::default();
-        if value == "0" {
-            return Ok(replaced);
-        }
-        for name in (if value == "1" { "ReverseSequence" } else { value }).split(',') {
-            match name.trim() {
-                "ReverseSequence" => replaced.reverse_sequence = true,
-                "Range" => replaced.range = true,
-                _ => {
-                    return Err(format!(
-                        "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
-                         `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
-                    )
-                    .into())
-                }
-            }
-        }
-        Ok(replaced)
-    }
-
-    /// The value that `parse` reads.
-    fn text(self) -> &'static CStr {
-        match (self.reverse_sequence, self.range) {
-            (false, false) => c"0",
-            (true, false) => c"ReverseSequence",
-            (false, true) => c"Range",
-            (true, true) => c"ReverseSequence,Range",
-        }
+/// The value that `parse` reads.
+fn unparse(kinds: &[Kind]) -> String {
+    let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
+    match &names[..] {
+        [] => "0".to_owned(),
+        names => names.join(","),
     }
 }
 
-/// The ONNX operators to replace, and who asks for it, as messages name it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Request {
-    replaced: Replaced,
-    source: &'static str,
-}
-
-impl Request {
-    /// Reads the options' entry, else the environment.
-    fn read(options: *const OrtSessionOptions, ort: Ort) -> Result<Self> {
-        let (value, source) = match ort.config_entry(options, REPLACE)? {
-            Some(value) => (Some(value), "dml_cuda.replace_onnx"),
-            None => {
-                let value = std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned());
-                (value, "the environment variable DML_CUDA_REPLACE_ONNX")
-            }
-        };
-        let replaced = value.map_or(Ok(Replaced::default()), |value| Replaced::parse(&value, source))?;
-        Ok(Self { replaced, source })
-    }
+/// The ONNX operators to replace, and who asks for it: the options' entry, else the environment.
+fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
+    let (value, source) = match ort.config_entry(options, REPLACE)? {
+        Some(value) => (value, "dml_cuda.replace_onnx"),
+        None => {
+            let value = std::env::var_os(VARIABLE).unwrap_or_else(|| "0".into());
+            (value.to_string_lossy().into_owned(), "the environment variable DML_CUDA_REPLACE_ONNX")
+        }
+    };
+    Ok((parse(&value, source)?, source))
 }
 
 /// A domain of one ONNX Runtime. Like its operators, it exists until the process ends.
 struct Domain {
     base: *const OrtApiBase,
-    /// `None` for the domain `dml_cuda`.
-    request: Option<Request>,
+    kinds: Vec<Kind>,
+    /// Who asks to replace these ONNX operators, as messages name it. `None` for the domain `dml_cuda`.
+    source: Option<&'static str>,
     domain: *mut OrtCustomOpDomain,
 }
 
@@ -102,51 +86,57 @@ unsafe impl Send for Domain {}
 static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
 
 /// The domain with these operators. The first call creates it.
-fn domain(base: *const OrtApiBase, ort: Ort, request: Option<Request>) -> Result<*mut OrtCustomOpDomain> {
+fn domain(
+    base: *const OrtApiBase,
+    ort: Ort,
+    kinds: Vec<Kind>,
+    source: Option<&'static str>,
+) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known.iter().find(|known| known.base == base && known.request == request) {
+    let same = |known: &&Domain| known.base == base && known.kinds == kinds && known.source == source;
+    if let Some(found) = known.iter().find(same) {
         return Ok(found.domain);
     }
-    let domain = ort.create_domain(if request.is_some() { c"" } else { c"dml_cuda" })?;
-    let source = request.map(|request| request.source);
+    let domain = ort.create_domain(if source.is_some() { c"" } else { c"dml_cuda" })?;
     for provider in PROVIDERS {
-        for (kind, inputs, output) in operators(request.map(|request| request.replaced), provider) {
-            ort.add_op(domain, Op::leak(ort, kind, provider, source, inputs, output))?;
+        for &kind in &kinds {
+            for (inputs, output) in types(kind, provider) {
+                let op = Op { callbacks: Op::callbacks(kind), ort, kind, provider, source, inputs, output };
+                ort.add_op(domain, &Box::leak(Box::new(op)).callbacks)?;
+            }
         }
     }
-    known.push(Domain { base, request, domain });
+    known.push(Domain { base, kinds, source, domain });
     Ok(domain)
 }
 
-/// The operators of the domain `dml_cuda`, or replacements of ONNX's: their kinds, the types of their inputs and of their output.
-fn operators(replaced: Option<Replaced>, provider: &CStr) -> Vec<(Kind, Vec<Type>, Type)> {
+/// The types of an operator's inputs and of its output: each combination is an operator of its own.
+fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
     use Type::*;
     let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
     let on_cpu = |data_type| (provider == CPU).then_some(data_type);
     let moved = || ELEMENTS.into_iter().map(|(moved, ..)| moved).chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING));
-    let mut operators = Vec::new();
-    let Some(replaced) = replaced else {
-        for of_lengths in [ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, int64] {
-            operators.extend(moved().map(|moved| (Kind::ReverseSubsequences, vec![moved, of_lengths], moved)));
+    match kind {
+        Kind::ReverseSequence => moved().map(|moved| (vec![moved, int64], moved)).collect(),
+        Kind::ReverseSubsequences => {
+            let lengths = [ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, int64];
+            lengths.iter().flat_map(|&lengths| moved().map(move |moved| (vec![moved, lengths], moved))).collect()
         }
-        // DirectML fills no FLOAT64.
-        let filled = ELEMENTS.into_iter().filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
-        operators.extend(filled.map(|(filled, ..)| (Kind::FillValueSequence, vec![int64, filled, filled], filled)));
-        return operators;
-    };
-    if replaced.reverse_sequence {
-        operators.extend(moved().map(|moved| (Kind::ReverseSequence, vec![moved, int64], moved)));
+        Kind::Range => {
+            let ranged = ELEMENTS.into_iter().filter_map(|(ranged, _, data_type)| match data_type? {
+                Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
+                _ => None,
+            });
+            // No GPU kernel writes bfloat16, so such nodes stay on the CPU.
+            let ranged = ranged.chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
+            ranged.map(|ranged| (vec![ranged; 3], ranged)).collect()
+        }
+        Kind::FillValueSequence => {
+            // DirectML fills no FLOAT64.
+            let filled = ELEMENTS.into_iter().filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
+            filled.map(|(filled, ..)| (vec![int64, filled, filled], filled)).collect()
+        }
     }
-    if replaced.range {
-        let ranged = ELEMENTS.into_iter().filter_map(|(ranged, _, data_type)| match data_type? {
-            Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
-            _ => None,
-        });
-        // No GPU kernel writes bfloat16, so such nodes stay on the CPU.
-        let ranged = ranged.chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
-        operators.extend(ranged.map(|ranged| (Kind::Range, vec![ranged; 3], ranged)));
-    }
-    operators
 }
 
 /// Adds the domains that the options ask for. A second registration adds only what the first did not.
@@ -158,18 +148,13 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
             return Err(format!("the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`").into());
         }
     }
-    let request = Request::read(options, ort)?;
-    let Request { replaced: wanted, source } = request;
-    let before = ort.config_entry(options, REGISTERED)?.map(|value| Replaced::parse(&value, "dml_cuda.registered"));
-    let before = before.transpose()?;
-    if before == Some(wanted) {
-        return Ok(());
-    }
-    match before {
-        None => ort.add_domain(options, domain(base, ort, None)?)?,
-        Some(before) if before == Replaced::default() => {}
+    let (kinds, source) = wanted(options, ort)?;
+    let wanted = unparse(&kinds);
+    match ort.config_entry(options, REGISTERED)? {
+        None => ort.add_domain(options, domain(base, ort, OWN.into(), None)?)?,
+        Some(before) if before == wanted => return Ok(()),
+        Some(before) if before == "0" => {}
         Some(before) => {
-            let (before, wanted) = (before.text().to_string_lossy(), wanted.text().to_string_lossy());
             return Err(format!(
                 "these options replace `{before}` since the library was first registered with them, and now {source} \
                  asks for `{wanted}`: set it once, before the library is registered"
@@ -177,10 +162,10 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
             .into());
         }
     }
-    if wanted != Replaced::default() {
-        ort.add_domain(options, domain(base, ort, Some(request))?)?;
+    if !kinds.is_empty() {
+        ort.add_domain(options, domain(base, ort, kinds, Some(source))?)?;
     }
-    ort.add_config_entry(options, REGISTERED, wanted.text())
+    ort.add_config_entry(options, REGISTERED, &text(&wanted))
 }
 
 /// ONNX Runtime calls this when a session's options load the library. It adds the domain `dml_cuda`, and this library's versions of

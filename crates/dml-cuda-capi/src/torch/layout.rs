@@ -1,5 +1,7 @@
 //! The strides of `torch.empty_like`: `at::empty_like` and `at::infer_dense_strides` in ATen.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
+
 /// The most dimensions of a tensor: those of PyTorch's own operators.
 pub const MAX_RANK: usize = 64;
 
@@ -11,20 +13,28 @@ pub fn empty_like(sizes: &[i64], strides: &[i64]) -> [i64; MAX_RANK] {
         output[..rank].copy_from_slice(strides);
         return output;
     }
-    let mut order = [0; MAX_RANK];
-    let order = &mut order[..rank];
-    sort(order, |outer, inner| {
-        // Broadcast dimensions stay where they are.
-        if strides[outer] == 0 || strides[inner] == 0 {
-            return None;
+    // Dimensions that are equal are not comparable: the search goes on with the next one. Broadcast dimensions stay where they are.
+    let compare = |outer: usize, inner: usize| match strides[outer].min(strides[inner]) {
+        0 => Equal,
+        _ => strides[outer].cmp(&strides[inner]).then(sizes[outer].cmp(&sizes[inner]).max(Equal)),
+    };
+    // An insertion sort, from the innermost dimension on.
+    let mut order: Vec<usize> = (0..rank).rev().collect();
+    for start in 1..rank {
+        let mut moving = start;
+        for other in (0..start).rev() {
+            match compare(order[other], order[moving]) {
+                Less => break,
+                Equal => {}
+                Greater => {
+                    order.swap(other, moving);
+                    moving = other;
+                }
+            }
         }
-        match strides[outer].cmp(&strides[inner]) {
-            std::cmp::Ordering::Equal => (sizes[outer] > sizes[inner]).then_some(true),
-            order => Some(order.is_gt()),
-        }
-    });
+    }
     let mut packed = 1i64;
-    for &dimension in order.iter() {
+    for dimension in order {
         output[dimension] = packed;
         packed = packed.saturating_mul(sizes[dimension].max(1));
     }
@@ -33,36 +43,13 @@ pub fn empty_like(sizes: &[i64], strides: &[i64]) -> [i64; MAX_RANK] {
 
 /// Whether the elements fill a range of memory, each place once. Dimensions may be in any order. PyTorch counts every empty tensor.
 fn is_dense(sizes: &[i64], strides: &[i64]) -> bool {
-    if sizes.contains(&0) {
-        return true;
-    }
-    let mut order: [usize; MAX_RANK] = std::array::from_fn(|dimension| dimension);
-    let order = &mut order[..sizes.len()];
-    order.sort_by_key(|&dimension| (sizes[dimension] < 2, strides[dimension]));
+    let moving = || sizes.iter().zip(strides).filter(|(&size, _)| size > 1);
     let mut packed = 1i64;
-    order.iter().take_while(|&&dimension| sizes[dimension] >= 2).all(|&dimension| {
-        let fits = strides[dimension] == packed;
-        packed = packed.saturating_mul(sizes[dimension]);
-        fits
-    })
-}
-
-/// Insertion sort of the dimensions, from the innermost on. `swaps` says whether two dimensions must change places. `None` is "they are not
-/// comparable": the search goes on with the next dimension.
-fn sort(order: &mut [usize], swaps: impl Fn(usize, usize) -> Option<bool>) {
-    let rank = order.len();
-    order.iter_mut().enumerate().for_each(|(at, dimension)| *dimension = rank - 1 - at);
-    for start in 1..rank {
-        let mut moving = start;
-        for other in (0..start).rev() {
-            match swaps(order[other], order[moving]) {
-                Some(true) => {
-                    order.swap(other, moving);
-                    moving = other;
-                }
-                Some(false) => break,
-                None => {}
-            }
+    for _ in moving() {
+        match moving().find(|(_, &stride)| stride == packed) {
+            Some((&size, _)) => packed = packed.saturating_mul(size),
+            None => return sizes.contains(&0),
         }
     }
+    true
 }

@@ -2,13 +2,13 @@
 //! version (`torch/csrc/inductor/aoti_torch/c/shim.h`).
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use dml::TensorDataType;
+use dml::{RawStream, TensorDataType};
 use libloading::os::unix::{Library, RTLD_NOW};
 
-use crate::frameworks::RawStream;
 use crate::status::{Failure, DML_CUDA_STATUS_TORCH};
 
 /// `at::Tensor *`.
@@ -103,12 +103,12 @@ functions! {
     }
 }
 
-/// A library of this process.
-fn loaded(name: &str) -> Option<Library> {
+/// A library of this process, which stays.
+fn loaded(name: &str) -> Option<ManuallyDrop<Library>> {
     /// The value in glibc and in musl.
     const RTLD_NOLOAD: c_int = 4;
     // SAFETY: a library that is already loaded runs no code when it is opened again.
-    unsafe { Library::open(Some(name), RTLD_NOW | RTLD_NOLOAD) }.ok()
+    unsafe { Library::open(Some(name), RTLD_NOW | RTLD_NOLOAD) }.ok().map(ManuallyDrop::new)
 }
 
 /// The PyTorch of this process.
@@ -140,7 +140,6 @@ impl Torch {
         let cpp = unsafe { Cpp::find(&library) };
         let cpp =
             cpp.map_err(|symbol| failure(format!("this PyTorch has no {symbol}, which must be in libtorch_cpu.so")))?;
-        std::mem::forget(library);
         use TensorDataType::{Int32, Int64, UInt32, UInt64};
         // SAFETY: these functions return constants.
         let (on_cpu, on_cuda, lengths) = unsafe {
@@ -165,7 +164,6 @@ impl Torch {
                     .ok_or_else(|| failure("libtorch_cuda.so is not in the process, must be, for tensors on a GPU"))?;
                 // SAFETY: as in `find`.
                 let found = unsafe { Cuda::find(&library) };
-                std::mem::forget(library);
                 let found = found.map_err(|symbol| failure(format!("libtorch_cuda.so has no {symbol}")))?;
                 self.cuda.get_or_init(|| found)
             }
@@ -173,7 +171,7 @@ impl Torch {
         let mut stream = null_mut();
         // SAFETY: the function writes the stream.
         check(unsafe { (cuda.current_stream)(device_index, &mut stream) }, "aoti_torch_get_current_cuda_stream")?;
-        Ok(stream.cast())
+        Ok(RawStream(stream))
     }
 }
 

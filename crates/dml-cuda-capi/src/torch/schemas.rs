@@ -29,14 +29,8 @@ pub fn register() -> Result<(), Failure> {
     static REGISTERED: Mutex<Option<Libraries>> = Mutex::new(None);
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     if registered.is_none() {
-        let torch = match TORCH.get() {
-            Some(torch) => torch,
-            None => {
-                let found = Torch::find()?;
-                TORCH.get_or_init(|| found)
-            }
-        };
-        *registered = Some(Libraries::new(torch)?);
+        let found = Torch::find()?;
+        *registered = Some(Libraries::new(TORCH.get_or_init(|| found))?);
     }
     Ok(())
 }

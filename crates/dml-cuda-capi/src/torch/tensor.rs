@@ -3,10 +3,11 @@
 use std::ptr::null_mut;
 
 use dml::lowering::ForeignTensor;
+use dml::Address;
 
 use super::layout::{empty_like, MAX_RANK};
 use super::libtorch::{check, Handle, Torch};
-use crate::frameworks::Address;
+use crate::input::list;
 use crate::status::Failure;
 
 /// A tensor of PyTorch. Dropping it gives PyTorch's reference back.
@@ -92,17 +93,14 @@ impl<'a> Tensor<'a> {
     }
 
     pub fn address(&self) -> Result<Address, Failure> {
-        Ok(self.get(self.torch.cpu.data, "aoti_torch_get_data_ptr", null_mut())? as Address)
+        Ok(self.get(self.torch.cpu.data, "aoti_torch_get_data_ptr", null_mut())?.into())
     }
 
     pub fn describe(&self) -> Result<Description<'_>, Failure> {
         let cpu = &self.torch.cpu;
         let rank = self.get(cpu.dim, "aoti_torch_get_dim", 0)? as usize;
-        let numbers = |from: *const i64| match rank {
-            0 => &[][..],
-            // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel changes them.
-            _ => unsafe { std::slice::from_raw_parts(from, rank) },
-        };
+        // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel changes them.
+        let numbers = |from: *const i64| unsafe { list(from, rank) };
         let dtype = self.get(cpu.dtype, "aoti_torch_get_dtype", 0)?;
         // SAFETY: the dtype is a tensor's.
         let width = unsafe { (cpu.element_size)(dtype) };

@@ -1,14 +1,14 @@
 //! A reversal of tensors.
 
 use dml::lowering::{Lowered, LoweredReversal, LoweringError, Names};
-use dml::{Device, Error};
+use dml::{Address, Device, Error, RawStream};
 
 use super::layout::MAX_RANK;
 use super::libtorch::{failure, Handle, Torch, Value};
 use super::tensor::{in_bytes, Description, Tensor};
 use crate::device::cuda_device;
-use crate::frameworks::{dispatch, rule_of_output, Address, Lengths};
-use crate::status::Failure;
+use crate::frameworks::{dispatch, rule_of_output, Lengths};
+use crate::status::{wrong, Failure};
 
 const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };
 
@@ -32,21 +32,14 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_pla
     if in_place {
         if x.has_gradient() {
             let words = "x requires a gradient, must not if it is reversed in place: use reverse_subsequences";
-            return Err(Failure::argument(words));
+            return wrong(words);
         }
-        match reversal.lower(of_x.strides, of_x.address)? {
-            Some(lowered) => reversal.run(lowered, of_x.address)?,
-            None => reversal.run_on_a_copy(&x, &lengths, &x)?,
-        }
+        reversal.run([&x, &lengths, &x], of_x.strides, of_x.address)?;
         x.bump_version();
         return Ok(());
     }
     let (output, strides) = Tensor::empty_like(torch, &of_x)?;
-    let to = output.address()?;
-    match reversal.lower(&strides[..of_x.sizes.len()], to)? {
-        Some(lowered) => reversal.run(lowered, to)?,
-        None => reversal.run_on_a_copy(&x, &lengths, &output)?,
-    }
+    reversal.run([&x, &lengths, &output], &strides[..of_x.sizes.len()], output.address()?)?;
     // SAFETY: the caller's promise: there is place for a value, and PyTorch owns it.
     unsafe { stack.write(output.into_handle() as Value) };
     Ok(())
@@ -64,43 +57,39 @@ impl<'a> Reversal<'a> {
     fn new(torch: &'a Torch, x: &'a Description<'a>, lengths: &'a Description<'a>, dim: i64) -> Result<Self, Failure> {
         let (rank, of_lengths) = (x.sizes.len(), lengths.sizes.len());
         if rank == 0 || rank > MAX_RANK {
-            return Err(Failure::argument(format!("x has {rank} dimensions, must have from 1 to {MAX_RANK}")));
+            return wrong(format!("x has {rank} dimensions, must have from 1 to {MAX_RANK}"));
         }
         if of_lengths > MAX_RANK {
-            return Err(Failure::argument(format!(
-                "lengths has {of_lengths} dimensions, must have at most {MAX_RANK}"
-            )));
+            return wrong(format!("lengths has {of_lengths} dimensions, must have at most {MAX_RANK}"));
         }
         // A CPU has no index, or any.
         let same_index = x.device_index == lengths.device_index || x.device_type == torch.on_cpu;
         if x.device_type != lengths.device_type || !same_index {
             let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
-            return Err(Failure::argument(format!("lengths is on {found}, must be on {required}, as x")));
+            return wrong(format!("lengths is on {found}, must be on {required}, as x"));
         }
         let data_type = torch.length_type(lengths.dtype);
         let Some(lengths) = data_type.and_then(|of| Lengths::new(lengths.foreign(), lengths.address, of)) else {
-            let found = lengths.dtype;
-            return Err(Failure::argument(format!(
-                "lengths has PyTorch's dtype number {found}, must be int32, int64, uint32 or uint64"
-            )));
+            let required = "must be int32, int64, uint32 or uint64";
+            return wrong(format!("lengths has PyTorch's dtype number {}, {required}", lengths.dtype));
         };
         Ok(Self { torch, x, lengths, dim })
     }
 
-    /// Describes a reversal into the tensor at an address, whose strides are in elements. `None` if the dimensions do not fold into those of
-    /// a descriptor.
-    fn lower(&self, strides: &[i64], to: Address) -> Result<Option<LoweredReversal>, Failure> {
+    /// Reverses x into the output, which is at an address and has these strides in elements. Dimensions that do not fold into those of a
+    /// descriptor are reversed on copies.
+    fn run(&self, tensors: [&Tensor<'_>; 3], strides: &[i64], to: Address) -> Result<(), Failure> {
         let (input, lengths, width) = (self.x.foreign(), self.lengths.tensor, self.x.width);
-        let (of_output, addresses) = (in_bytes(strides, width), self.x.address | to);
+        let (of_output, addresses) = (in_bytes(strides, width), self.x.address.0 | to.0);
         let (of_output, length_type) = (Some(&of_output[..strides.len()]), self.lengths.passed_as());
         match LoweredReversal::new(input, lengths, of_output, self.dim, width, length_type, addresses) {
-            Ok(lowered) => Ok(Some(lowered)),
-            Err(LoweringError::Fold { .. }) => Ok(None),
-            Err(error) => Err(Failure::argument(error.message(&NAMES))),
+            Ok(lowered) => self.dispatch(lowered, to),
+            Err(LoweringError::Fold { .. }) => self.run_on_copies(tensors),
+            Err(error) => wrong(error.message(&NAMES)),
         }
     }
 
-    fn run(&self, lowered: LoweredReversal, to: Address) -> Result<(), Failure> {
+    fn dispatch(&self, lowered: LoweredReversal, to: Address) -> Result<(), Failure> {
         let (x, lengths) = (self.x, &self.lengths);
         if x.sizes.contains(&0) {
             return Ok(());
@@ -108,7 +97,7 @@ impl<'a> Reversal<'a> {
         let (device, stream) = if x.device_type == self.torch.on_cpu {
             // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them now.
             unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
-            (Device::cpu(), std::ptr::null_mut())
+            (Device::cpu(), RawStream::NULL)
         } else {
             (cuda_device(x.device_index as usize)?, self.torch.current_stream(x.device_index)?)
         };
@@ -118,18 +107,17 @@ impl<'a> Reversal<'a> {
             .map_err(|error| self.words(error))
     }
 
-    /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to `output`. Packed tensors fold into
+    /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to the output. Packed tensors fold into
     /// three dimensions.
-    fn run_on_a_copy(&self, x: &Tensor<'_>, lengths: &Tensor<'_>, output: &Tensor<'_>) -> Result<(), Failure> {
+    fn run_on_copies(&self, [x, lengths, output]: [&Tensor<'_>; 3]) -> Result<(), Failure> {
         let mut lanes = self.x.sizes.to_vec();
         let rank = lanes.len() as i64;
-        lanes[(if self.dim < 0 { self.dim + rank } else { self.dim }) as usize] = 1; // `lower` has checked it
-        let (packed_x, packed_lengths) = (x.packed(self.x.sizes)?, lengths.packed(&lanes)?);
-        let (of_x, of_lengths) = (packed_x.describe()?, packed_lengths.describe()?);
+        lanes[(if self.dim < 0 { self.dim + rank } else { self.dim }) as usize] = 1; // lowering has checked it
+        let (x, lengths) = (x.packed(self.x.sizes)?, lengths.packed(&lanes)?);
+        let (of_x, of_lengths) = (x.describe()?, lengths.describe()?);
         let packed = Reversal::new(self.torch, &of_x, &of_lengths, self.dim)?;
-        let lowered = packed.lower(of_x.strides, of_x.address)?;
-        packed.run(lowered.ok_or_else(|| failure("packed tensors do not fold"))?, of_x.address)?;
-        output.copy(&packed_x)
+        packed.run([&x, &lengths, &x], of_x.strides, of_x.address)?;
+        output.copy(&x)
     }
 
     /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.

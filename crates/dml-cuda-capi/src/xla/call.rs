@@ -5,11 +5,12 @@ use std::mem::size_of;
 use std::ptr::{null_mut, NonNull};
 
 use dml::lowering::{ForeignTensor, Lowered};
-use dml::Device;
+use dml::{Address, Device, RawStream};
 
 use super::ffi::*;
-use crate::frameworks::{self, Address, RawStream};
-use crate::status::{caught, text, Failure as Words};
+use crate::frameworks;
+use crate::input::list;
+use crate::status::{caught, text, wrong, Failure as Words};
 
 /// Where the buffers are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,43 +33,33 @@ impl<T: Into<Words>> From<T> for Failure {
 
 pub type Result<T> = std::result::Result<T, Failure>;
 
-pub fn wrong<T>(message: String) -> Result<T> {
-    Err(Words::argument(message).into())
-}
-
 /// A buffer in the memory of the call's place.
 #[derive(Clone, Copy)]
 pub struct Buffer<'a> {
     pub dtype: c_int,
     pub address: Address,
-    pub sizes: &'a [i64],
-}
-
-impl<'a> Buffer<'a> {
-    pub fn packed(&self) -> ForeignTensor<'a> {
-        ForeignTensor { sizes: self.sizes, strides_in_bytes: None }
-    }
+    /// Packed.
+    pub tensor: ForeignTensor<'a>,
 }
 
 /// A call of a handler.
 pub struct Call<'a> {
     frame: &'a XLA_FFI_CallFrame,
     api: &'a XLA_FFI_Api,
+    pub place: Place,
 }
 
 impl<'a> Call<'a> {
     /// Reads the buffers, of which there must be as many as asked for: arguments, then results.
     pub fn buffers<const COUNT: usize>(&self, arguments: usize) -> Result<[Buffer<'a>; COUNT]> {
         let (args, rets) = (&self.frame.args, &self.frame.rets);
-        let found = (args.size, rets.size);
-        let required = (arguments as i64, (COUNT - arguments) as i64);
-        if found != required {
-            return wrong(format!(
-                "the call has {} arguments and {} results, must have {} and {}",
-                found.0, found.1, required.0, required.1
-            ));
+        let (given, returned, results) = (args.size as usize, rets.size as usize, COUNT - arguments);
+        if (given, returned) != (arguments, results) {
+            let found = format!("the call has {given} arguments and {returned} results");
+            return wrong(format!("{found}, must have {arguments} and {results}"));
         }
-        let mut buffers = [Buffer { dtype: 0, address: 0, sizes: &[] }; COUNT];
+        let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
+        let mut buffers = [Buffer { dtype: 0, address: Address(0), tensor: packed(&[]) }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
             let (types, pointers, at) =
                 if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, n - arguments) };
@@ -79,12 +70,9 @@ impl<'a> Call<'a> {
             }
             // SAFETY: with this type, the pointer is that of a buffer of XLA's, which lives as long as the frame.
             let found = unsafe { &*pointer.cast::<XLA_FFI_Buffer>() };
-            let sizes = match found.rank {
-                0 => &[][..],
-                // SAFETY: a buffer has as many sizes as its rank.
-                rank => unsafe { std::slice::from_raw_parts(found.dims, rank as usize) },
-            };
-            *buffer = Buffer { dtype: found.dtype, address: found.data as Address, sizes };
+            // SAFETY: a buffer has as many sizes as its rank.
+            let sizes = unsafe { list(found.dims, found.rank as usize) };
+            *buffer = Buffer { dtype: found.dtype, address: found.data.into(), tensor: packed(sizes) };
         }
         Ok(buffers)
     }
@@ -121,7 +109,7 @@ impl<'a> Call<'a> {
         };
         // SAFETY: XLA's own function and context, and arguments as its header has them.
         match NonNull::new(unsafe { (self.api.XLA_FFI_Stream_Get)(&mut args) }) {
-            None => Ok(args.stream),
+            None => Ok(RawStream(args.stream)),
             Some(error) => Err(Failure::Xla(error)),
         }
     }
@@ -131,9 +119,9 @@ impl<'a> Call<'a> {
     /// # Safety
     ///
     /// The addresses are those of the call's buffers, which are tensors as `lowered` describes them.
-    pub unsafe fn dispatch(&self, place: Place, lowered: &Lowered, inputs: &[Address], output: Address) -> Result<()> {
-        let (device, stream) = match place {
-            Place::Host => (Device::cpu(), null_mut()),
+    pub unsafe fn dispatch(&self, lowered: &Lowered, inputs: &[Address], output: Address) -> Result<()> {
+        let (device, stream) = match self.place {
+            Place::Host => (Device::cpu(), RawStream::NULL),
             // XLA makes the context of the call's GPU current. With another one, the driver refuses the stream.
             Place::Gpu => (crate::device::cuda_device(Device::current_cuda_ordinal()?)?, self.stream()?),
         };
@@ -150,7 +138,7 @@ impl<'a> Call<'a> {
 /// `frame` is the argument that XLA passed to a handler.
 pub unsafe fn handle(
     frame: *mut XLA_FFI_CallFrame,
-    traits: u32,
+    place: Place,
     work: impl FnOnce(&Call<'_>) -> Result<()>,
 ) -> *mut XLA_FFI_Error {
     // SAFETY: the caller's promise: XLA's frame lives during the call, and its fields have the places that `ffi` lists.
@@ -161,12 +149,12 @@ pub unsafe fn handle(
     if let Some(extension) = unsafe { frame.extension_start.as_ref() } {
         if extension.r#type == XLA_FFI_EXTENSION_METADATA {
             // SAFETY: an extension of this type is the base of this structure, whose `metadata` XLA gives to be written.
-            unsafe { describe((*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata, api, traits) };
+            unsafe { describe((*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata, api, place) };
             return null_mut();
         }
     }
     let Some(api) = api.filter(|_| frame.stage == XLA_FFI_EXECUTION_STAGE_EXECUTE) else { return null_mut() };
-    match caught(|| work(&Call { frame, api })) {
+    match caught(|| work(&Call { frame, api, place })) {
         Ok(()) => null_mut(),
         Err(Failure::Xla(error)) => error.as_ptr(),
         Err(Failure::Words(words)) => {
@@ -185,12 +173,13 @@ pub unsafe fn handle(
     }
 }
 
-/// Answers with XLA's own minor version, because within a major version XLA only adds to what is used here.
+/// Answers with XLA's own minor version, because within a major version XLA only adds to what is used here. A call on a GPU queues the same
+/// kernel on every run, so XLA may record it in a CUDA graph.
 ///
 /// # Safety
 ///
 /// `metadata` can be written.
-unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, traits: u32) {
+unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, place: Place) {
     let minor = match api.map(|api| &api.api_version) {
         Some(found) if found.major_version == XLA_FFI_API_MAJOR => found.minor_version,
         _ => XLA_FFI_API_MINOR,
@@ -203,6 +192,6 @@ unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, t
             major_version: XLA_FFI_API_MAJOR,
             minor_version: minor,
         };
-        (*metadata).traits = traits;
+        (*metadata).traits = if place == Place::Gpu { XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE } else { 0 };
     }
 }

@@ -48,10 +48,8 @@ pub const DATA_TYPES: [(c_int, usize, Option<TensorDataType>); 23] = [
     (33, 1, None),          // F8E8M0FNU
 ];
 
-#[repr(C)]
-pub struct XLA_FFI_Error {
-    _opaque: [u8; 0],
-}
+/// Opaque.
+pub enum XLA_FFI_Error {}
 
 /// Defines structures whose sizes and whose fields' offsets are checked. `python/tests/test_jax_interface.py` reads this list, and
 /// compares it with XLA's header.

@@ -7,10 +7,10 @@ use std::ffi::c_int;
 use dml::lowering::{Lowered, LoweredReversal, LoweredSequence, Names};
 use dml::TensorDataType;
 
-use super::call::{wrong, Call, Place, Result};
+use super::call::{Buffer, Call, Place, Result};
 use super::ffi::DATA_TYPES;
 use crate::frameworks::{element_count, Lengths};
-use crate::status::Failure;
+use crate::status::{wrong, Failure};
 
 const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
 
@@ -19,51 +19,49 @@ fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {
     DATA_TYPES.iter().find(|(known, ..)| *known == dtype).map(|&(_, width, data_type)| (width, data_type))
 }
 
-pub fn reverse_subsequences(call: &Call<'_>, place: Place) -> Result<()> {
+pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
     let [x, lengths, output] = call.buffers(2)?;
     let axis = call.attribute("axis")?;
     let Some((width, _)) = element(x.dtype) else {
         return wrong(format!("x has XLA's type {}, must have elements of 1, 2, 4, 8 or 16 bytes", x.dtype));
     };
-    if (output.dtype, output.sizes) != (x.dtype, x.sizes) {
+    if (output.dtype, output.tensor.sizes) != (x.dtype, x.tensor.sizes) {
         return wrong(format!(
             "the result has XLA's type {} and shape {:?}, must have x's, {} and {:?}",
-            output.dtype, output.sizes, x.dtype, x.sizes
+            output.dtype, output.tensor.sizes, x.dtype, x.tensor.sizes
         ));
     }
     let of_lengths = element(lengths.dtype).and_then(|(_, data_type)| data_type);
-    let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.packed(), lengths.address, of)) else {
+    let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.tensor, lengths.address, of)) else {
         return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
     };
-    let (length_type, addresses) = (lengths.passed_as(), x.address | output.address);
-    let reversal = LoweredReversal::new(x.packed(), lengths.tensor, None, axis, width, length_type, addresses)
+    let (length_type, addresses) = (lengths.passed_as(), x.address.0 | output.address.0);
+    let reversal = LoweredReversal::new(x.tensor, lengths.tensor, None, axis, width, length_type, addresses)
         .map_err(|error| Failure::argument(error.message(&NAMES)))?;
-    if place == Place::Host {
+    if call.place == Place::Host {
         // SAFETY: XLA's buffer on the host has integers of this type, and nobody writes it now.
         unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
     }
-    if x.sizes.contains(&0) {
+    if x.tensor.sizes.contains(&0) {
         return Ok(());
     }
     // SAFETY: these are the call's buffers, packed, with the sizes that were lowered.
-    unsafe { call.dispatch(place, &Lowered::Reversal(reversal), &[x.address, lengths.address], output.address) }
+    unsafe { call.dispatch(&Lowered::Reversal(reversal), &[x.address, lengths.address], output.address) }
 }
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.
-pub fn fill_value_sequence(call: &Call<'_>, place: Place) -> Result<()> {
-    let [output] = call.buffers(0)?;
+pub fn fill_value_sequence(call: &Call<'_>) -> Result<()> {
+    let [Buffer { dtype, address, tensor }] = call.buffers(0)?;
     let (start, delta) = (call.attribute("start")? as u64, call.attribute("delta")? as u64);
-    let Some((_, Some(data_type))) = element(output.dtype) else {
-        return wrong(format!(
-            "the result has XLA's type {}, must have float32, float16, or integers of 8 to 64 bits",
-            output.dtype
-        ));
+    let Some((_, Some(data_type))) = element(dtype) else {
+        let required = "must have float32, float16, or integers of 8 to 64 bits";
+        return wrong(format!("the result has XLA's type {dtype}, {required}"));
     };
-    if output.sizes.contains(&0) {
+    if tensor.sizes.contains(&0) {
         return Ok(());
     }
-    let count = element_count(output.sizes).map_err(Failure::argument)?;
+    let count = element_count(tensor.sizes).map_err(Failure::argument)?;
     let sequence = LoweredSequence::packed(data_type, count, start, delta);
     // SAFETY: this is the call's buffer, packed, with so many elements.
-    unsafe { call.dispatch(place, &Lowered::Sequence(sequence), &[], output.address) }
+    unsafe { call.dispatch(&Lowered::Sequence(sequence), &[], address) }
 }

@@ -98,12 +98,13 @@ fn panics_and_errors_of_xla_are_errors_of_the_call() {
     let api = api(0, 1);
     let mut frame = frame(&api, XLA_FFI_EXECUTION_STAGE_EXECUTE);
     // SAFETY: a frame as XLA makes it.
-    let error = unsafe { call::handle(&mut frame, 0, |_| panic!("on purpose")) };
+    let error = unsafe { call::handle(&mut frame, Place::Host, |_| panic!("on purpose")) };
     assert!(!error.is_null());
     let words = "a fault of dml-cuda: on purpose; please report it".to_owned();
     assert_eq!(ERROR.take(), Some((XLA_FFI_ERROR_CODE_INTERNAL, words)));
     // SAFETY: as above.
-    let error = unsafe { call::handle(&mut frame, 0, |_| Err(call::Failure::Xla(std::ptr::NonNull::dangling()))) };
+    let error =
+        unsafe { call::handle(&mut frame, Place::Host, |_| Err(call::Failure::Xla(std::ptr::NonNull::dangling()))) };
     assert!(!error.is_null() && ERROR.take().is_none());
 }
 

@@ -7,27 +7,26 @@
 #include "dml_cuda.h"
 
 static int failures = 0;
+static DML_CUDA_ERROR *error = NULL;
 
 static void check(int holds, const char *what, int line) {
-    if (!holds) {
-        fprintf(stderr, "calls.c:%d: %s\n", line, what);
-        ++failures;
-    }
+    if (holds) return;
+    fprintf(stderr, "calls.c:%d: %s\n", line, what);
+    ++failures;
 }
 #define CHECK(condition) check((condition) != 0, #condition, __LINE__)
 
 /* Checks that a call failed with this status and message, and destroys the error. */
-static int failed(DML_CUDA_STATUS status, DML_CUDA_ERROR **slot, DML_CUDA_STATUS required, const char *words) {
-    DML_CUDA_ERROR *error = *slot;
-    int same = status == required && dml_cuda_error_status(error) == required && error != NULL &&
-               strcmp(dml_cuda_error_message(error), words) == 0;
-    if (!same) fprintf(stderr, "status %u: %s\nmust be %u: %s\n", status, error ? dml_cuda_error_message(error) : "no error", required, words);
+static int failed(DML_CUDA_STATUS status, DML_CUDA_STATUS required, const char *words) {
+    const char *message = dml_cuda_error_message(error);
+    int same = status == required && dml_cuda_error_status(error) == required && message != NULL && strcmp(message, words) == 0;
+    if (!same) fprintf(stderr, "status %u: %s\nmust be %u: %s\n", status, message ? message : "no error", required, words);
     dml_cuda_destroy_error(error);
     return same;
 }
+#define FAILS(status, words, call) CHECK(failed(call, DML_CUDA_STATUS_##status, words))
 
-static const uint32_t DATA_SIZES[] = {2, 4};
-static const uint32_t LENGTH_SIZES[] = {2, 1};
+static const uint32_t DATA_SIZES[] = {2, 4}, LENGTH_SIZES[] = {2, 1}, ZEROS[] = {0, 0};
 
 struct reversal {
     DML_CUDA_BUFFER_TENSOR_DESC data, lengths;
@@ -37,19 +36,15 @@ struct reversal {
 };
 
 static void reversal(struct reversal *r) {
-    DML_CUDA_BUFFER_TENSOR_DESC data = {DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, 0, 2, DATA_SIZES, NULL, 32, 0};
-    DML_CUDA_BUFFER_TENSOR_DESC lengths = {DML_CUDA_TENSOR_DATA_TYPE_UINT32, 0, 2, LENGTH_SIZES, NULL, 8, 0};
-    r->data = data;
-    r->lengths = lengths;
-    r->input.Type = r->sequence_lengths.Type = r->output.Type = DML_CUDA_TENSOR_TYPE_BUFFER;
-    r->input.Desc = r->output.Desc = &r->data;
-    r->sequence_lengths.Desc = &r->lengths;
-    r->reverse.InputTensor = &r->input;
-    r->reverse.SequenceLengthsTensor = &r->sequence_lengths;
-    r->reverse.OutputTensor = &r->output;
-    r->reverse.Axis = 1;
-    r->desc.Type = DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES;
-    r->desc.Desc = &r->reverse;
+    *r = (struct reversal){
+        .data = {DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, 0, 2, DATA_SIZES, NULL, 32, 0},
+        .lengths = {DML_CUDA_TENSOR_DATA_TYPE_UINT32, 0, 2, LENGTH_SIZES, NULL, 8, 0},
+        .input = {DML_CUDA_TENSOR_TYPE_BUFFER, &r->data},
+        .sequence_lengths = {DML_CUDA_TENSOR_TYPE_BUFFER, &r->lengths},
+        .output = {DML_CUDA_TENSOR_TYPE_BUFFER, &r->data},
+        .reverse = {&r->input, &r->sequence_lengths, &r->output, 1},
+        .desc = {DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES, &r->reverse},
+    };
 }
 
 /* Creates a device and an operator, breaks a descriptor, compiles, dispatches, explains, and destroys everything. */
@@ -58,22 +53,18 @@ static int chain(void) {
     DML_CUDA_DEVICE *device = NULL;
     DML_CUDA_OPERATOR *op = NULL;
     DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
-    DML_CUDA_ERROR *error = NULL;
     char *explanation = NULL;
     float input[8] = {1, 2, 3, 4, 5, 6, 7, 8}, output[8];
     uint32_t lengths[2] = {3, 100};
-    const void *inputs[2];
-    int right;
-    inputs[0] = input;
-    inputs[1] = lengths;
+    const void *inputs[] = {input, lengths};
     reversal(&r);
     reversal(&broken);
     broken.reverse.Axis = 2;
-    right = dml_cuda_create_cpu_device(0, &device, NULL) == 0;
+    int right = dml_cuda_create_cpu_device(0, &device, NULL) == 0;
     right = right && dml_cuda_create_operator(device, &broken.desc, &op, &error) == DML_CUDA_STATUS_VALIDATION;
     dml_cuda_destroy_error(error);
     right = right && dml_cuda_create_operator(device, &r.desc, &op, NULL) == 0;
-    right = right && dml_cuda_explain(op, "h100", &explanation, NULL) == 0;
+    right = right && dml_cuda_explain(op, "h100", &explanation, NULL) == 0 && strstr(explanation, "merged shape") == explanation;
     right = right && dml_cuda_compile_operator(device, op, NULL, &compiled, NULL) == 0;
     right = right && dml_cuda_dispatch(compiled, inputs, 2, output, NULL, NULL) == 0;
     right = right && dml_cuda_dispatch(compiled, inputs, 1, output, NULL, &error) == DML_CUDA_STATUS_BINDING;
@@ -87,34 +78,29 @@ static int chain(void) {
 
 static void devices(void) {
     DML_CUDA_DEVICE *device = NULL;
-    DML_CUDA_ERROR *error = NULL;
     DML_CUDA_TENSOR_SUPPORT support;
     DML_CUDA_ONNXRUNTIME_COUNTERS counters;
     uint32_t count = 77;
     CHECK(dml_cuda_onnxruntime_counters(&counters, NULL) == 0);
     CHECK(counters.Nodes == 0 && counters.Runs == 0 && counters.InPlaceRuns == 0);
-    CHECK(failed(dml_cuda_onnxruntime_counters(NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "counters is NULL, must be where the result goes"));
+    FAILS(INVALID_ARGUMENT, "counters is NULL, must be where the result goes", dml_cuda_onnxruntime_counters(NULL, &error));
     CHECK(strcmp(dml_cuda_version(), VERSION) == 0);
     CHECK(dml_cuda_create_cpu_device(DML_CUDA_FEATURE_LEVEL_4_0, &device, &error) == 0 && error == NULL);
     CHECK(strcmp(dml_cuda_device_name(device), "CPU") == 0);
     CHECK(dml_cuda_device_feature_level(device) == DML_CUDA_FEATURE_LEVEL_4_0);
-    CHECK(dml_cuda_check_tensor_support(device, DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES, DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS,
-                                        &support, NULL) == 0);
+    CHECK(dml_cuda_check_tensor_support(device, 106, DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS, &support, NULL) == 0);
     CHECK(support.IsSupported == 1 && support.MinimumDimensionCount == 1 && support.MaximumDimensionCount == 8);
     CHECK(support.DataTypeMask == 1u << DML_CUDA_TENSOR_DATA_TYPE_UINT32);
-    CHECK(dml_cuda_check_tensor_support(device, DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE, DML_CUDA_TENSOR_ROLE_INPUT, &support,
-                                        NULL) == 0);
+    CHECK(dml_cuda_check_tensor_support(device, 104, DML_CUDA_TENSOR_ROLE_INPUT, &support, NULL) == 0);
     CHECK(support.IsSupported == 0 && support.DataTypeMask == 0);
-    CHECK(failed(dml_cuda_check_tensor_support(device, 105, 0, &support, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "the operator type is 105, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)"));
-    CHECK(failed(dml_cuda_check_tensor_support(device, 106, 3, &support, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "the tensor role is 3, must be one of DML_CUDA_TENSOR_ROLE_*"));
+    FAILS(INVALID_ARGUMENT, "the operator type is 105, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)",
+          dml_cuda_check_tensor_support(device, 105, 0, &support, &error));
+    FAILS(INVALID_ARGUMENT, "the tensor role is 3, must be one of DML_CUDA_TENSOR_ROLE_*",
+          dml_cuda_check_tensor_support(device, 106, 3, &support, &error));
     dml_cuda_destroy_device(device);
-    CHECK(failed(dml_cuda_create_cpu_device(0x4200, &device, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "the feature level is 0x4200, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"));
-    CHECK(failed(dml_cuda_create_cpu_device(0, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "device is NULL, must be where the result goes"));
+    FAILS(INVALID_ARGUMENT, "the feature level is 0x4200, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*",
+          dml_cuda_create_cpu_device(0x4200, &device, &error));
+    FAILS(INVALID_ARGUMENT, "device is NULL, must be where the result goes", dml_cuda_create_cpu_device(0, NULL, &error));
     CHECK(dml_cuda_device_name(NULL) == NULL && dml_cuda_device_feature_level(NULL) == 0);
     dml_cuda_destroy_device(NULL);
     /* A machine without a driver says so; one with GPUs has no GPU 1000. */
@@ -128,13 +114,10 @@ static void devices(void) {
 }
 
 /* Checks what a changed reversal fails with. */
-#define WRONG(change, status, words) \
-    (reversal(&r), (void)(change),   \
-     CHECK(failed(dml_cuda_validate(&r.desc, 0, &error), &error, DML_CUDA_STATUS_##status, words)))
+#define WRONG(change, status, words) (reversal(&r), (void)(change), FAILS(status, words, dml_cuda_validate(&r.desc, 0, &error)))
 
 static void validation(void) {
     struct reversal r;
-    DML_CUDA_ERROR *error = NULL;
     DML_CUDA_VIOLATION violation;
     reversal(&r);
     CHECK(dml_cuda_validate(&r.desc, 0, &error) == 0 && error == NULL);
@@ -157,12 +140,12 @@ static void validation(void) {
     dml_cuda_destroy_error(error);
     CHECK(dml_cuda_validate_as(&r.desc, "1.8.0", NULL) == 0);
     CHECK(dml_cuda_validate_as(&r.desc, "1.0.0", NULL) == DML_CUDA_STATUS_VALIDATION);
-    CHECK(dml_cuda_validate_as(&r.desc, "eight", &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
-    dml_cuda_destroy_error(error);
-    CHECK(failed(dml_cuda_validate_as(&r.desc, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "directml_version is NULL, must be a text"));
+    CHECK(dml_cuda_validate_as(&r.desc, "eight", NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    FAILS(INVALID_ARGUMENT, "directml_version is NULL, must be a text", dml_cuda_validate_as(&r.desc, NULL, &error));
+    r.data.Strides = ZEROS;
+    CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
     /* Input that is not a descriptor. */
-    CHECK(failed(dml_cuda_validate(NULL, 0, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT, "OperatorDesc is NULL, must be a pointer"));
+    FAILS(INVALID_ARGUMENT, "OperatorDesc is NULL, must be a pointer", dml_cuda_validate(NULL, 0, &error));
     WRONG(r.desc.Type = 1, INVALID_ARGUMENT, "the operator type is 1, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)");
     WRONG(r.desc.Desc = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc is NULL, must be a pointer");
     WRONG(r.reverse.OutputTensor = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc.OutputTensor is NULL, must be a pointer");
@@ -186,66 +169,45 @@ static void dispatches(void) {
     DML_CUDA_DEVICE *device = NULL;
     DML_CUDA_OPERATOR *op = NULL;
     DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
-    DML_CUDA_ERROR *error = NULL;
     DML_CUDA_BINDING_PROPERTIES properties;
-    DML_CUDA_COMPILE_OPTIONS options = {16, DML_CUDA_IN_PLACE_ALWAYS};
-    float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    uint32_t lengths[2] = {2, 4};
-    const void *inputs[2];
-    char *text = NULL;
-    inputs[0] = data;
-    inputs[1] = lengths;
+    DML_CUDA_COMPILE_OPTIONS options = {24, DML_CUDA_IN_PLACE_ALWAYS};
+    float data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, other[8];
+    uint32_t lengths[2] = {2, 4}, far[64];
+    const void *inputs[] = {data, lengths}, *far_lengths[] = {data, far + 32};
+    char *text = NULL, words[256];
     reversal(&r);
     CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
     CHECK(dml_cuda_create_operator(NULL, &r.desc, &op, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_create_operator(device, &r.desc, NULL, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_create_operator(device, &r.desc, &op, NULL) == 0);
-    CHECK(dml_cuda_explain(op, "h100", &text, NULL) == 0 && strstr(text, "merged shape") == text);
-    dml_cuda_free_string(text);
     CHECK(dml_cuda_explain(op, "h1000", &text, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_compile_operator(device, op, NULL, &compiled, &error) == 0);
     CHECK(dml_cuda_get_binding_properties(compiled, &properties, NULL) == 0);
     CHECK(properties.RequiredDescriptorCount == 3 && properties.TemporaryResourceSize == 0 && properties.PersistentResourceSize == 0);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, &error) == 0 && error == NULL);
     CHECK(data[0] == 2 && data[1] == 1 && data[2] == 3 && data[4] == 8 && data[7] == 5);
-    CHECK(failed(dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
-                 "the number of inputs is 200, must be 2 (binding.count)"));
-    CHECK(failed(dml_cuda_dispatch(compiled, NULL, 0xffffffffu, data, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
-                 "the number of inputs is 4294967295, must be 2 (binding.count)"));
-    CHECK(failed(dml_cuda_dispatch(compiled, NULL, 0, data, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
-                 "the number of inputs is 0, must be 2 (binding.count)"));
-    CHECK(failed(dml_cuda_dispatch(compiled, NULL, 2, data, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "inputs is NULL, must be a pointer"));
-    CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, NULL, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
-                 "the pointer of OutputTensor is null, must be the address of its first element (binding.null)"));
+    FAILS(BINDING, "the number of inputs is 200, must be 2 (binding.count)", dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error));
+    FAILS(BINDING, "the number of inputs is 0, must be 2 (binding.count)", dml_cuda_dispatch(compiled, NULL, 0, data, NULL, &error));
+    FAILS(INVALID_ARGUMENT, "inputs is NULL, must be a pointer", dml_cuda_dispatch(compiled, NULL, 2, data, NULL, &error));
+    FAILS(BINDING, "the pointer of OutputTensor is null, must be the address of its first element (binding.null)",
+          dml_cuda_dispatch(compiled, inputs, 2, NULL, NULL, &error));
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, data, &error) == DML_CUDA_STATUS_BINDING);
     CHECK(strstr(dml_cuda_error_message(error), "(dispatch.stream)") != NULL);
     dml_cuda_destroy_error(error);
-    {
-        uint32_t far[64];
-        char words[256];
-        sprintf(words, "the range of OutputTensor at pointer %p overlaps that of InputTensor at pointer %p, must be the same range, to run "
-                "in place, or lie apart (binding.overlap)", (void *)(data + 1), (void *)data);
-        CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, data + 1, NULL, &error), &error, DML_CUDA_STATUS_BINDING, words));
-        sprintf(words, "the range of OutputTensor at pointer %p overlaps that of SequenceLengthsTensor at pointer %p, must lie apart "
-                "(binding.overlap)", (void *)(far + 33), (void *)(far + 32));
-        inputs[1] = far + 32;
-        CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, far + 33, NULL, &error), &error, DML_CUDA_STATUS_BINDING, words));
-        inputs[1] = lengths;
-    }
-    CHECK(failed(dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "compiled is NULL, must be a pointer"));
+    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of InputTensor at pointer %p, must be the same range, to run "
+            "in place, or lie apart (binding.overlap)", (void *)(data + 1), (void *)data);
+    FAILS(BINDING, words, dml_cuda_dispatch(compiled, inputs, 2, data + 1, NULL, &error));
+    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of SequenceLengthsTensor at pointer %p, must lie apart "
+            "(binding.overlap)", (void *)(far + 33), (void *)(far + 32));
+    FAILS(BINDING, words, dml_cuda_dispatch(compiled, far_lengths, 2, far + 33, NULL, &error));
+    FAILS(INVALID_ARGUMENT, "compiled is NULL, must be a pointer", dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error));
     dml_cuda_destroy_compiled_operator(compiled);
-    options.PointerAlignment = 24;
-    CHECK(failed(dml_cuda_compile_operator(device, op, &options, &compiled, &error), &error, DML_CUDA_STATUS_INVALID_ARGUMENT,
-                 "CompileOptions.PointerAlignment is 24, must be 0 or a power of two (compile.pointer_alignment)"));
+    FAILS(INVALID_ARGUMENT, "CompileOptions.PointerAlignment is 24, must be 0 or a power of two (compile.pointer_alignment)",
+          dml_cuda_compile_operator(device, op, &options, &compiled, &error));
     options.PointerAlignment = 4;
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
-    {
-        float other[8];
-        CHECK(failed(dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error), &error, DML_CUDA_STATUS_BINDING,
-                     "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)"));
-    }
+    FAILS(BINDING, "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)",
+          dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error));
     /* Objects can be destroyed in any order. */
     dml_cuda_destroy_device(device);
     dml_cuda_destroy_operator(op);
@@ -257,47 +219,31 @@ static void dispatches(void) {
 static void arrays(void) {
     DML_CUDA_DEVICE *device = NULL;
     DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
-    DML_CUDA_ERROR *error = NULL;
-    DML_CUDA_SCALAR_UNION start, delta;
+    DML_CUDA_SCALAR_UNION start = {.Float64 = 1}, delta = {.Float64 = 0.5};
     DML_CUDA_VIOLATION violation;
     double doubles[8];
     uint32_t lengths[2] = {2, 1};
-    const int64_t ones[9] = {1, 1, 1, 1, 1, 1, 1, 2, 4}, strides[9] = {0, 0, 0, 0, 0, 0, 0, 0, 8};
-    DML_CUDA_ARRAY output, of_lengths;
-    const void *inputs[2];
-    output.Data = inputs[0] = doubles;
-    output.Rank = 9;
-    output.ElementSizeInBytes = 8;
-    output.Sizes = ones;
-    output.StridesInBytes = NULL;
-    start.Float64 = 1;
-    delta.Float64 = 0.5;
+    const int64_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 2, 4}, strides[9] = {0, 0, 0, 0, 0, 0, 0, 0, 8};
+    DML_CUDA_ARRAY output = {doubles, 9, 8, sizes, NULL}, of_lengths = {lengths, 0, 4, NULL, NULL};
+    const void *inputs[] = {doubles, lengths};
     CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
     CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, NULL, 0, doubles, NULL, &error) == 0 && doubles[0] == 1 && doubles[7] == 4.5);
     dml_cuda_destroy_compiled_operator(compiled);
     output.StridesInBytes = strides;
-    CHECK(failed(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled, &error), &error,
-                 DML_CUDA_STATUS_INVALID_ARGUMENT, "output has Sizes [1, 1, 1, 1, 1, 1, 1, 2, 4], must be packed, or have at most 8 dimensions"));
-    CHECK(failed(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, &compiled, &error), &error,
-                 DML_CUDA_STATUS_INVALID_ARGUMENT, "output.ElementSizeInBytes is 8, must be 4, that of INT32"));
+    FAILS(INVALID_ARGUMENT, "output has Sizes [1, 1, 1, 1, 1, 1, 1, 2, 4], must be packed, or have at most 8 dimensions",
+          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled, &error));
+    FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 8, must be 4, that of INT32",
+          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, &compiled, &error));
     /* In place, where two lanes share their memory. */
-    of_lengths.Data = inputs[1] = lengths;
-    of_lengths.Rank = 0;
-    of_lengths.ElementSizeInBytes = 4;
-    of_lengths.Sizes = of_lengths.StridesInBytes = NULL;
-    output.Rank = 2;
-    output.Sizes = ones + 7;
-    output.StridesInBytes = strides + 7;
+    output = (DML_CUDA_ARRAY){doubles, 2, 8, sizes + 7, strides + 7};
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == DML_CUDA_STATUS_VALIDATION);
-    CHECK(strcmp(dml_cuda_error_message(error),
-                 "OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of Sizes "
-                 "[2, 4] in the same memory (output.strides.nonzero)") == 0);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Found, "[0, 8] bytes") == 0);
-    dml_cuda_destroy_error(error);
+    FAILS(VALIDATION, "OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of Sizes [2, 4] in the same memory "
+          "(output.strides.nonzero)", dml_cuda_error_status(error));
     output.StridesInBytes = NULL;
-    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
-    dml_cuda_destroy_error(error);
+    FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
+          dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, doubles, NULL, &error) == 0 && doubles[0] == 1.5 && doubles[5] == 3);
     dml_cuda_destroy_compiled_operator(compiled);

@@ -1,4 +1,4 @@
-/* A substitute for DirectML.h, which is C++ for Windows. It declares the names that could collide with dml_cuda.h. */
+/* A substitute for DirectML.h, which is C++ for Windows. It declares what with_directml.cpp uses. */
 #ifndef DIRECTML_H
 #define DIRECTML_H
 #include <stdint.h>
@@ -34,20 +34,8 @@ struct DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC {
     DML_SCALAR_UNION ValueStart;
     DML_SCALAR_UNION ValueDelta;
 };
-struct DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
-    const DML_TENSOR_DESC* InputTensor;
-    const DML_TENSOR_DESC* SequenceLengthsTensor;
-    const DML_TENSOR_DESC* OutputTensor;
-    unsigned int Axis;
-};
 struct DML_OPERATOR_DESC {
     DML_OPERATOR_TYPE Type;
     const void* Desc;
 };
-struct DML_BINDING_PROPERTIES {
-    unsigned int RequiredDescriptorCount;
-    uint64_t TemporaryResourceSize;
-    uint64_t PersistentResourceSize;
-};
-struct IDMLDevice;
 #endif

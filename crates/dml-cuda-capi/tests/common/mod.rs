@@ -1,7 +1,7 @@
 //! Compiles and runs programs of C and C++ with the library.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 pub fn root() -> &'static Path {
@@ -26,46 +26,45 @@ pub fn built() -> &'static Path {
     })
 }
 
-/// Installs what was built to a folder, as users do.
-pub fn install(prefix: &Path) {
-    let script = root().join("../../scripts/install.sh");
-    let installed = Command::new("bash").arg(script).arg(prefix).arg(built()).status();
-    assert!(installed.is_ok_and(|status| status.success()), "scripts/install.sh {} must work", prefix.display());
-}
-
-/// The folder of the installed libdml_cuda.so and libdml_cuda_torch.so.
-pub fn library() -> &'static Path {
+/// Where the library is installed, by users' script. It was moved there afterwards.
+pub fn installed() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("installed-", env!("CARGO_CRATE_NAME")));
-        install(&prefix);
-        prefix.join("lib")
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("installed-", env!("CARGO_CRATE_NAME")));
+        let before = folder.with_extension("before");
+        printed(Command::new("bash").arg(root().join("../../scripts/install.sh")).arg(&before).arg(built()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::rename(before, &folder).expect("it can be moved");
+        folder
     })
 }
 
+/// The folder of the installed libdml_cuda.so and libdml_cuda_torch.so.
+pub fn library() -> PathBuf {
+    installed().join("lib")
+}
+
 pub const CPP: [&str; 7] = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O1"];
+
+/// Whether a tool is installed. Prints that a test is skipped if not.
+pub fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("SKIPPED: there is no {tool}");
+    }
+    found
+}
 
 /// Compiles a source file of the crate to a program. Returns false if there is no compiler.
 pub fn compile(compiler: &str, arguments: &[&str], source: &str, more: &[&str], to: &Path) -> bool {
     let fallback = if compiler == "CC" { "cc" } else { "c++" };
     let program = std::env::var(compiler).unwrap_or_else(|_| fallback.to_owned());
-    if Command::new(&program).arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no {program} to compile {source} with");
+    if !has(&program) {
         return false;
     }
-    let output = Command::new(&program)
-        .args(arguments)
-        .arg("-I")
-        .arg(root().join("include"))
-        .arg(root().join(source))
-        .args(["-o"])
-        .arg(to)
-        .arg("-L")
-        .arg(library())
-        .args(more)
-        .output()
-        .expect("the compiler starts");
-    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    let mut command = Command::new(&program);
+    command.args(arguments).arg("-I").arg(root().join("include")).arg(root().join(source)).arg("-o").arg(to);
+    printed(command.arg("-L").arg(library()).args(more));
     true
 }
 
@@ -75,6 +74,10 @@ pub fn run(program: &Path) -> Command {
     command
 }
 
-pub fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+/// What a program prints. It must succeed.
+pub fn printed(command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {text}");
+    text
 }

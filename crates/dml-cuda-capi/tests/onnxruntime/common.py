@@ -7,7 +7,7 @@ import os
 import numpy as np
 import onnx
 import onnxruntime as ort
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 LIBRARY = os.path.abspath(os.environ["DML_CUDA_LIBRARY"])
 ONNX_TYPES = {
@@ -21,12 +21,14 @@ ONNX_TYPES = {
 ort.set_default_logger_severity(4)
 
 
-def model(nodes, inputs, outputs, opset=17):
-    """inputs and outputs: (name, dtype or ONNX type, shape)."""
+def model(nodes, inputs, outputs, constants=(), opset=17, functions=()):
+    """inputs, outputs: (name, dtype or ONNX type, shape); constants: name to value. Functions are in the domain `f`."""
     info = lambda name, dtype, shape: helper.make_tensor_value_info(name, dtype if isinstance(dtype, int) else ONNX_TYPES[np.dtype(dtype)], shape)
-    graph = helper.make_graph(nodes, "graph", [info(*i) for i in inputs], [info(*o) for o in outputs])
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("dml_cuda", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    constants = [numpy_helper.from_array(np.array(value), name) for name, value in dict(constants).items()]
+    graph = helper.make_graph(nodes, "graph", [info(*i) for i in inputs], [info(*o) for o in outputs], constants)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("dml_cuda", 1), helper.make_opsetid("f", 1)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=8 if opset < 24 else 11, functions=list(functions))
+    return made.SerializeToString()
 
 
 def session(serialized, library=True, replace=True, providers=("CPUExecutionProvider",), **entries):
@@ -40,6 +42,12 @@ def session(serialized, library=True, replace=True, providers=("CPUExecutionProv
     for name, value in entries.items():
         setattr(options, name, value)
     return ort.InferenceSession(serialized, options, providers=list(providers))
+
+
+def reverse_sequence(dtype, shape, time=0, dynamic=False):
+    node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], time_axis=time, batch_axis=1 - time, name="node")
+    dims = [f"d{k}" for k in range(len(shape))] if dynamic else list(shape)
+    return model([node], [("x", dtype, dims), ("l", np.int64, [dims[1 - time]])], [("y", dtype, dims)])
 
 
 class Counters(ctypes.Structure):
@@ -62,6 +70,11 @@ def reverse(x, lengths, axis):
     lengths = np.minimum(np.broadcast_to(lengths, shape).astype(np.uint64), np.uint64(x.shape[axis])).astype(np.int64)
     t = np.arange(x.shape[axis]).reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
     return np.take_along_axis(x, np.where(t < lengths, lengths - 1 - t, t), axis)
+
+
+def of_lanes(lengths, rank, time):
+    """The lengths of the batch, in the shape of the lanes."""
+    return np.asarray(lengths).reshape([-1 if d == 1 - time else 1 for d in range(rank)])
 
 
 def same(found, required):

@@ -11,7 +11,7 @@ import unittest
 
 import numpy as np
 import onnxruntime as ort
-from common import LIBRARY, counters, model, reverse, same, session, values
+from common import LIBRARY, counters, model, of_lanes, reverse, reverse_sequence, same, session, values
 from onnx import helper
 
 try:
@@ -46,15 +46,6 @@ def bind(made, inputs, output):
     name = made.get_outputs()[0].name
     binding.bind_output(name, output.device.type, output.device.index or 0, kinds[output.dtype], list(output.shape), output.data_ptr())
     return binding
-
-
-def reverse_sequence(dtype, shape, time):
-    node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], time_axis=time, batch_axis=1 - time, name="reverse")
-    return model([node], [("x", dtype, shape), ("l", np.int64, [shape[1 - time]])], [("y", dtype, shape)])
-
-
-def of_lanes(lengths, rank, time):
-    return np.asarray(lengths).reshape([-1 if d == 1 - time else 1 for d in range(rank)])
 
 
 @unittest.skipIf(WHY, WHY)

@@ -8,32 +8,20 @@ import os
 import statistics
 import sys
 import tempfile
-import time
+import timeit
 import unittest
 
 os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
 import numpy as np
 import onnx
 import onnxruntime as ort
-from common import LIBRARY, counters, session
-from onnx import TensorProto, helper, numpy_helper
+from common import LIBRARY, counters, model, session
+from onnx import TensorProto, helper
 
 NEWEST = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 30)
 node = helper.make_node
 info = helper.make_tensor_value_info
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
-
-
-def constant(name, value):
-    return numpy_helper.from_array(np.array(value), name)
-
-
-def build(nodes, inputs, outputs, constants=(), opset=17, functions=()):
-    """inputs, outputs: (name, ONNX type, shape); constants: name to array."""
-    initializers = [constant(name, value) for name, value in dict(constants).items()]
-    graph = helper.make_graph(nodes, "graph", [info(*i) for i in inputs], [info(*o) for o in outputs], initializers)
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("f", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8 if opset < 24 else 11, functions=list(functions))
 
 
 def reverse_sequence(x, lengths, y, batch=0):
@@ -53,7 +41,7 @@ def positional_encoding(opset=17):
     constants = {"zero": np.float32(0), "length": np.float32(512), "one": np.float32(1), "axis": np.int64([1]), "axes": np.int64([0]),
                  "rates": np.exp(np.arange(64, dtype=np.float32) * -0.1)}
     shape = ["batch", 512, 64]
-    return build(nodes, [("x", FLOAT, shape)], [("y", FLOAT, shape), ("sum", FLOAT, [64])], constants, opset), {"x": np.ones((1, 512, 64), np.float32)}
+    return model(nodes, [("x", FLOAT, shape)], [("y", FLOAT, shape), ("sum", FLOAT, [64])], constants, opset), {"x": np.ones((1, 512, 64), np.float32)}
 
 
 def attention_mask():
@@ -70,7 +58,7 @@ def attention_mask():
     constants = {"last": np.int64(1), "zero": np.int64(0), "one": np.int64(1), "axis": np.int64([1]), "low": np.float32(-1e9)}
     random = np.random.default_rng(1)
     feeds = {"scores": random.standard_normal((8, 128)).astype(np.float32), "lengths": random.integers(1, 129, 8)}
-    return build(nodes, [("scores", FLOAT, ["b", "t"]), ("lengths", INT64, ["b"])], [("y", FLOAT, ["b", "t"])], constants), feeds
+    return model(nodes, [("scores", FLOAT, ["b", "t"]), ("lengths", INT64, ["b"])], [("y", FLOAT, ["b", "t"])], constants), feeds
 
 
 def recurrent(kind, dims=("b", "t"), quantized=False):
@@ -105,7 +93,7 @@ def recurrent(kind, dims=("b", "t"), quantized=False):
     if quantized:
         constants.update(scale=np.float32(0.05), offset=np.uint8(128))
     b, t = dims
-    made = build(nodes, [("x", FLOAT, [b, t, features]), ("l", INT64, [b])], [("y", FLOAT, [b, t, 4])], constants)
+    made = model(nodes, [("x", FLOAT, [b, t, features]), ("l", INT64, [b])], [("y", FLOAT, [b, t, 4])], constants)
     return made, {"x": random.standard_normal((4, 40, features)).astype(np.float32), "l": np.array([40, 7, 23, 1])}
 
 
@@ -114,7 +102,7 @@ def range_in_a_loop():
         [node("Range", ["zero", "n", "one"], ["r"]), node("ReduceSum", ["r"], ["s"], keepdims=0), node("Add", ["sum_in", "s"], ["sum_out"]), node("Identity", ["c"], ["c_out"])],
         "body", [info("i", INT64, []), info("c", TensorProto.BOOL, []), info("sum_in", INT64, [])],
         [info("c_out", TensorProto.BOOL, []), info("sum_out", INT64, [])])
-    made = build([node("Loop", ["trips", "", "zero"], ["y"], body=body)], [("n", INT64, []), ("trips", INT64, [])], [("y", INT64, [])], {"zero": np.int64(0), "one": np.int64(1)})
+    made = model([node("Loop", ["trips", "", "zero"], ["y"], body=body)], [("n", INT64, []), ("trips", INT64, [])], [("y", INT64, [])], {"zero": np.int64(0), "one": np.int64(1)})
     return made, {"n": np.array(100), "trips": np.array(10)}
 
 
@@ -122,7 +110,7 @@ def external_data(folder):
     """Lengths and factors in a file at an odd offset, as onnx's own writer leaves them."""
     random = np.random.default_rng(3)
     x = random.standard_normal((16, 64)).astype(np.float32)
-    made = build([reverse_sequence("x", "l", "r"), node("Mul", ["r", "k"], ["y"])], [("x", FLOAT, ["b", 64])], [("y", FLOAT, ["b", 64])])
+    made = onnx.load_from_string(model([reverse_sequence("x", "l", "r"), node("Mul", ["r", "k"], ["y"])], [("x", FLOAT, ["b", 64])], [("y", FLOAT, ["b", 64])]))
     with open(os.path.join(folder, "weights.bin"), "wb") as file:
         for name, value, data_type in (("l", random.integers(1, 65, 16), INT64), ("k", x[0], FLOAT)):
             file.write(b"\x01")
@@ -143,7 +131,7 @@ def scalars(start, limit, delta):
 def half_range(data_type, opset=27):
     nodes = [node("Cast", [name], [f"{name}h"], to=data_type) for name in ("start", "limit", "delta")]
     nodes += [node("Range", ["starth", "limith", "deltah"], ["r"]), node("Cast", ["r"], ["y"], to=FLOAT)]
-    made = build(nodes, [(name, FLOAT, []) for name in ("start", "limit", "delta")], [("y", FLOAT, ["n"])], opset=opset)
+    made = model(nodes, [(name, FLOAT, []) for name in ("start", "limit", "delta")], [("y", FLOAT, ["n"])], opset=opset)
     return made, scalars(-3, 40, 0.37)
 
 
@@ -167,7 +155,7 @@ def loaded(made, replace, optimized="", **options):
     """A session; `replace` is the entry's value, or None for ONNX Runtime without the library."""
     if optimized:
         options["optimized_model_filepath"] = optimized
-    return session(made if isinstance(made, str) else made.SerializeToString(), replace is not None, replace, **options)
+    return session(made, replace is not None, replace, **options)
 
 
 def operators(path):
@@ -183,7 +171,6 @@ def operators(path):
 
 class Models(unittest.TestCase):
     def test_every_model_loads_runs_and_stays_as_optimized_as_without_the_library(self):
-        count = 0
         with tempfile.TemporaryDirectory(suffix=" with space") as folder:
             for name, made, feeds in models(folder):
                 with self.subTest(name):
@@ -197,14 +184,11 @@ class Models(unittest.TestCase):
                         # With Range replaced, constants that depend on one are no longer folded, as the docs say.
                         if replace != "ReverseSequence,Range":
                             self.assertEqual(operators(path), graph, replace)
-                count += 1
-        self.assertEqual(count, 11 if NEWEST else 8)
-
 
     def test_reversals_of_constants_run_though_they_are_no_longer_folded(self):
         x, lengths = np.arange(6, dtype=np.float32).reshape(2, 3), np.int64([1, 3])
         for opset in (10, 11, 17, 21):
-            made = build([reverse_sequence("c", "l", "r"), node("Add", ["r", "x"], ["y"])], [("x", FLOAT, [])], [("y", FLOAT, [2, 3])], {"c": x, "l": lengths}, opset)
+            made = model([reverse_sequence("c", "l", "r"), node("Add", ["r", "x"], ["y"])], [("x", FLOAT, [])], [("y", FLOAT, [2, 3])], {"c": x, "l": lengths}, opset)
             found = loaded(made, "1").run(None, {"x": np.array(1, np.float32)})[0]
             np.testing.assert_array_equal(found, [[1, 2, 3], [6, 5, 4]])
 
@@ -220,7 +204,6 @@ class Shapes(unittest.TestCase):
         function = helper.make_function("f", "Reverse", ["x", "l"], ["z"], [reverse_sequence("x", "l", "y"), node("Add", ["y", "y"], ["z"])], [helper.make_opsetid("", 17)])
         then = helper.make_graph([reverse_sequence("x", "l", "a")], "then", [], [info("a", FLOAT, None)])
         otherwise = helper.make_graph([node("Identity", ["x"], ["b"])], "else", [], [info("b", FLOAT, None)])
-        cases = 0
         for sizes in ([4, 3], ["N", 3], [None, 3], [None, None], [-1, 3], None):
             of_lengths = sizes and sizes[:1]
             inputs = [("x", FLOAT, sizes), ("l", INT64, of_lengths)]
@@ -230,11 +213,11 @@ class Shapes(unittest.TestCase):
             for out in (sizes, None):
                 z = [("z", FLOAT, out)]
                 for name, made, fed in [
-                    ("added to a constant", build([reverse_sequence("x", "l", "y"), add], inputs, z, {"c": np.ones((4, 3), np.float32)}), {}),
-                    ("in a function", build([node("Reverse", ["x", "l"], ["z"], domain="f")], inputs, z, functions=[function]), {}),
-                    ("in a branch", build([node("If", ["k"], ["y"], then_branch=then, else_branch=otherwise), add], inputs + [("k", TensorProto.BOOL, [])], z, {"c": np.ones((4, 3), np.float32)}), {"k": np.array(True)}),
-                    ("in a loop", build([node("Loop", ["n", "", "x"], ["z"], body=loop)], inputs + [("n", INT64, [])], z), {"n": np.array(3)}),
-                    ("behind data-dependent sizes", build([node("NonZero", ["x"], ["nz"]), node("Cast", ["nz"], ["f"], to=FLOAT), reverse_sequence("f", "ll", "y"), node("MatMul", ["y", "w"], ["z"])],
+                    ("added to a constant", model([reverse_sequence("x", "l", "y"), add], inputs, z, {"c": np.ones((4, 3), np.float32)}), {}),
+                    ("in a function", model([node("Reverse", ["x", "l"], ["z"], domain="f")], inputs, z, functions=[function]), {}),
+                    ("in a branch", model([node("If", ["k"], ["y"], then_branch=then, else_branch=otherwise), add], inputs + [("k", TensorProto.BOOL, [])], z, {"c": np.ones((4, 3), np.float32)}), {"k": np.array(True)}),
+                    ("in a loop", model([node("Loop", ["n", "", "x"], ["z"], body=loop)], inputs + [("n", INT64, [])], z), {"n": np.array(3)}),
+                    ("behind data-dependent sizes", model([node("NonZero", ["x"], ["nz"]), node("Cast", ["nz"], ["f"], to=FLOAT), reverse_sequence("f", "ll", "y"), node("MatMul", ["y", "w"], ["z"])],
                                                           inputs + [("w", FLOAT, [11, 2])], [("z", FLOAT, None)], {"ll": np.int64([3, 5])}), {"w": np.ones((11, 2), np.float32)}),
                 ]:
                     with self.subTest(name, sizes=sizes, declared=out):
@@ -243,17 +226,15 @@ class Shapes(unittest.TestCase):
                         # A dimension without a name gets one if it comes straight from a reversal.
                         known = lambda shape: [None if str(size).startswith("unk__dml_cuda_") else size for size in shape]
                         self.assertEqual([known(shape) for shape in ours], theirs)
-                        cases += 1
-        self.assertEqual(cases, 60)
 
     def test_a_range_has_one_dimension(self):
         """A Scan takes no input of unknown rank."""
         body = helper.make_graph([node("Add", ["s", "u"], ["s2"])], "body", [info("s", FLOAT, []), info("u", FLOAT, [])], [info("s2", FLOAT, [])])
-        made = build([node("Range", ["start", "limit", "delta"], ["r"]), node("Scan", ["zero", "r"], ["y"], body=body, num_scan_inputs=1)],
+        made = model([node("Range", ["start", "limit", "delta"], ["r"]), node("Scan", ["zero", "r"], ["y"], body=body, num_scan_inputs=1)],
                      [(name, FLOAT, []) for name in ("start", "limit", "delta")], [("y", FLOAT, [])], {"zero": np.float32(0)})
         for replace in (None, "Range"):
             self.assertEqual(loaded(made, replace).run(None, scalars(1, 5, 1))[0], 10)
-        made = build([node("Range", ["start", "limit", "delta"], ["y"])], [(name, FLOAT, []) for name in ("start", "limit", "delta")], [("y", FLOAT, None)])
+        made = model([node("Range", ["start", "limit", "delta"], ["y"])], [(name, FLOAT, []) for name in ("start", "limit", "delta")], [("y", FLOAT, None)])
         self.assertEqual(len(loaded(made, "Range").get_outputs()[0].shape), 1)
 
     def test_axes_mean_what_they_mean_to_onnxruntime(self):
@@ -262,7 +243,7 @@ class Shapes(unittest.TestCase):
         cases = 0
         for batch in range(-3, 3):
             for time in range(-3, 3):
-                made = build([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=batch, time_axis=time)], [("x", FLOAT, ["a", "b", "c"]), ("l", INT64, ["d"])], [("y", FLOAT, ["a", "b", "c"])])
+                made = model([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=batch, time_axis=time)], [("x", FLOAT, ["a", "b", "c"]), ("l", INT64, ["d"])], [("y", FLOAT, ["a", "b", "c"])])
                 results = []
                 for replace in (None, "1"):
                     try:
@@ -277,12 +258,12 @@ class Shapes(unittest.TestCase):
                         np.testing.assert_array_equal(results[0], results[1])
                     cases += 1
         self.assertGreaterEqual(cases, 20)
-        made = build([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=0.0, time_axis=1.0)], [("x", FLOAT, ["a", "b"]), ("l", INT64, ["a"])], [("y", FLOAT, ["a", "b"])])
+        made = model([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=0.0, time_axis=1.0)], [("x", FLOAT, ["a", "b"]), ("l", INT64, ["a"])], [("y", FLOAT, ["a", "b"])])
         with self.assertRaisesRegex(Exception, "dml_cuda ReverseSequence: batch_axis: .*type"):
             loaded(made, "1")
 
     def test_fusions_behind_a_reversal_of_unnamed_dimensions_stay(self):
-        made = build([reverse_sequence("x", "l", "y"), node("MatMul", ["y", "w"], ["m"]), node("Add", ["m", "b"], ["z"])], [("x", FLOAT, [None, 8]), ("l", INT64, [None])],
+        made = model([reverse_sequence("x", "l", "y"), node("MatMul", ["y", "w"], ["m"]), node("Add", ["m", "b"], ["z"])], [("x", FLOAT, [None, 8]), ("l", INT64, [None])],
                      [("z", FLOAT, [None, 8])], {"w": np.ones((8, 8), np.float32), "b": np.ones(8, np.float32)})
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.onnx")
@@ -302,7 +283,7 @@ class Opsets(unittest.TestCase):
                 nodes, inputs, outputs = [reverse_sequence("x", "l", "y")], [("x", data_type, ["a", "b"]), ("l", INT64, ["a"])], [("y", data_type, ["a", "b"])]
             before = counters()[0]
             try:
-                loaded(build(nodes, inputs, outputs, opset=opset), replace)
+                loaded(model(nodes, inputs, outputs, opset=opset), replace)
             except Exception:
                 return False
             replaces = replace is not None and (op == "ReverseSequence" or "Range" in replace)
@@ -343,16 +324,8 @@ def table(cuda):
         for name, made, feeds in models(folder):
             try:
                 sessions = [loaded(made, replace, intra_op_num_threads=1, **providers) for replace in variants.values()]
-                times = [[] for _ in sessions]
-                for round in range(12):
-                    for here, into in zip(sessions, times):
-                        n = 20
-                        begin = time.perf_counter()
-                        for _ in range(n):
-                            here.run(None, feeds)
-                        if round:
-                            into.append((time.perf_counter() - begin) / n * 1e6)
-                cells = [f"{statistics.median(values):.1f}" for values in times]
+                rounds = [[timeit.timeit(lambda: here.run(None, feeds), number=20) for here in sessions] for _ in range(12)]
+                cells = [f"{statistics.median(times) / 20 * 1e6:.1f}" for times in zip(*rounds[1:])]
             except Exception as error:  # a pruned ONNX Runtime lacks kernels
                 cells = [f"{type(error).__name__}: {str(error)[:80]}"]
             print(f"| {name} | " + " | ".join(cells) + " |", flush=True)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct Library {
 
 static int live = 0;
 static int refusals = 0;
-static std::map<std::string, std::string> schemas;
+static std::set<std::string> schemas;
 static std::map<std::string, Kernel> kernels;
 
 // PyTorch's numbers.
@@ -43,7 +44,6 @@ int stand_in_live() { return live; }
 // The next calls that can fail do.
 void stand_in_refuse(int calls) { refusals = calls; }
 Kernel stand_in_kernel(const char* key_and_name) { return kernels.count(key_and_name) ? kernels[key_and_name] : nullptr; }
-const char* stand_in_schema(const char* name) { return schemas.count(name) ? schemas[name].c_str() : ""; }
 Tensor* stand_in_tensor(const int64_t* sizes, const int64_t* strides, int64_t rank, int32_t dtype, int32_t device_type) {
     auto data = std::make_shared<Data>();
     data->sizes.assign(sizes, sizes + rank);
@@ -90,7 +90,7 @@ int32_t aoti_torch_library_init_impl(const char* space, const char* key, const c
 int32_t aoti_torch_library_def(Library* library, const char* schema) {
     std::string name(schema, std::strchr(schema, '('));
     if (schemas.count(name) || refused()) return 1;
-    schemas[name] = schema;
+    schemas.insert(name);
     library->names.push_back(name);
     return 0;
 }

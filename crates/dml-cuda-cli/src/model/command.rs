@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use dml_cuda::TensorDataType;
 
-use super::json::Result;
+use super::json::{Kind, Result};
 use super::node::Node;
 use super::resource::is_image;
 
@@ -125,7 +125,7 @@ fn binding(node: &Node, resources: &Names) -> Result<Source> {
             many => Err(node.error(format!("a list of {many}"), "one resource")),
         };
     }
-    if !node.is_object() {
+    if !matches!(node.kind(), Kind::Object(_)) {
         return Ok(Source { resource: known(node, resources, "resource")?, offset: 0, element_size: None });
     }
     let resource = known(&node.require("name")?, resources, "resource")?;

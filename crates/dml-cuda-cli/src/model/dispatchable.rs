@@ -41,22 +41,21 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         // Members of the descriptor may be next to the type.
         None => (node.clone(), &MEMBERS[..]),
     };
-    let field = |name: &str| desc.require(name);
     match operator {
         OperatorType::FillValueSequence => {
             desc.check_names(&[&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"], around].concat())?;
-            let value_data_type = data_type(&field("ValueDataType")?)?;
-            let output_tensor = tensor(&field("OutputTensor")?)?;
-            let value_start = value::scalar(&field("ValueStart")?, value_data_type)?;
-            let value_delta = value::scalar(&field("ValueDelta")?, value_data_type)?;
+            let value_data_type = data_type(&desc.require("ValueDataType")?)?;
+            let output_tensor = tensor(&desc.require("OutputTensor")?)?;
+            let value_start = value::scalar(&desc.require("ValueStart")?, value_data_type)?;
+            let value_delta = value::scalar(&desc.require("ValueDelta")?, value_data_type)?;
             Ok(FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta }.into())
         }
         OperatorType::ReverseSubsequences => {
             desc.check_names(&[&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"], around].concat())?;
-            let input_tensor = tensor(&field("InputTensor")?)?;
-            let sequence_lengths_tensor = tensor(&field("SequenceLengthsTensor")?)?;
-            let output_tensor = tensor(&field("OutputTensor")?)?;
-            let axis = field("Axis")?.unsigned()?;
+            let input_tensor = tensor(&desc.require("InputTensor")?)?;
+            let sequence_lengths_tensor = tensor(&desc.require("SequenceLengthsTensor")?)?;
+            let output_tensor = tensor(&desc.require("OutputTensor")?)?;
+            let axis = desc.require("Axis")?.unsigned()?;
             Ok(ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis }.into())
         }
         _ => Err(type_node.error(type_node.kind(), only)),

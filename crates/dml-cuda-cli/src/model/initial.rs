@@ -38,18 +38,19 @@ impl Values {
         let most = count.min(PART / width as u64);
         let (mut next, plus) = (first, plus(data_type));
         let mut part = first.to_le_bytes()[..width].repeat(most as usize);
+        // All eight bytes of an element are stored, and the next one overwrites what is too much.
+        part.resize(part.len() + 8, 0);
         let mut done = 0;
         while done < count {
-            let now = most.min(count - done);
+            let now = most.min(count - done) as usize * width;
             if let Some(delta) = delta {
-                part.clear();
-                for _ in 0..now {
-                    part.extend_from_slice(&next.to_le_bytes()[..width]);
+                for at in (0..now).step_by(width) {
+                    part[at..at + 8].copy_from_slice(&next.to_le_bytes());
                     next = plus(next, delta);
                 }
             }
-            write(&part[..now as usize * width])?;
-            done += now;
+            write(&part[..now])?;
+            done += (now / width) as u64;
         }
         Ok(())
     }

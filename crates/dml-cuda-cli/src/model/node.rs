@@ -89,10 +89,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub fn is_object(&self) -> bool {
-        matches!(self.kind(), Kind::Object(_))
-    }
-
     pub fn is_array(&self) -> bool {
         matches!(self.kind(), Kind::Array)
     }

@@ -79,24 +79,24 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
         let stride = lengths.strides.as_ref().map_or(packed, |strides| strides[d].into());
         packed *= u64::from(size);
         // Repeated elements count once.
-        dims.push((if stride == 0 { 1 } else { u64::from(size) }, stride));
+        dims.push((if stride == 0 { 1 } else { u64::from(size) }, stride * width));
     }
-    let mut longest = 0;
-    for mut n in 0..dims.iter().map(|(size, _)| size).product() {
-        let mut at = 0;
-        for (size, stride) in &dims {
-            at += n % size * stride;
-            n /= size;
-        }
-        let element = bytes.get((at * width) as usize..).and_then(|bytes| bytes.get(..width as usize));
-        longest = longest.max(from_bytes(element.unwrap_or_default()));
-    }
+    let longest = longest(bytes, width as usize, &dims);
     if longest <= axis_size.into() {
         return None;
     }
     let required =
         format!("of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length");
     Some((format!("with a length of {longest}"), required))
+}
+
+/// The longest of lengths from a byte on, of dimensions with their sizes and steps in bytes.
+fn longest(bytes: &[u8], width: usize, dims: &[(u64, u64)]) -> u64 {
+    let Some(((size, step), inner)) = dims.split_last() else {
+        return from_bytes(bytes.get(..width).unwrap_or_default());
+    };
+    let rests = (0..*size).map(|n| bytes.get((n * step) as usize..).unwrap_or_default());
+    rests.map(|bytes| longest(bytes, width, inner)).max().unwrap_or(0)
 }
 
 /// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software adapter was

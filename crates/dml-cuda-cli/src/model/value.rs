@@ -88,7 +88,7 @@ fn integer(node: &Node, data_type: TensorDataType) -> Result<u64> {
 pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
     use TensorDataType as T;
     let union = |bits: u64| ScalarUnion::Bytes(bits.to_le_bytes());
-    if !node.is_object() {
+    if !matches!(node.kind(), Kind::Object(_)) {
         if matches!(node.kind(), Kind::Text(_)) {
             node.refuse(node.kind(), "a number");
         }

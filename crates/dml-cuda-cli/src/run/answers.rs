@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use dml_cuda::{
-    validate_as, Device, DirectMlVersion, ExplainedLaunch, ExplainedMode, Explanation, OperatorDesc, ValidationError,
-    ValidationErrors,
+    validate_as, Caveat, Device, DirectMlVersion, ExplainedLaunch, ExplainedMode, Explanation, OperatorDesc,
+    ValidationError, ValidationErrors,
 };
 use serde_json::{json, Value};
 
@@ -45,45 +45,33 @@ fn print(document: &Document, format: Format, answer: impl Fn(Result<OperatorDes
 
 /// Answers whether each dispatchable is accepted, and which rules it breaks.
 pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
-    match &options.directml {
-        None => verdicts(document, "", options.format, |desc| {
-            dml_cuda::validate(desc, options.feature_level).map(|()| Vec::new())
-        }),
+    print(document, options.format, |desc| match &options.directml {
+        None => verdict("", desc.map(|desc| dml_cuda::validate(&desc, options.feature_level).map(|()| Vec::new()))),
         Some(Versions::One(version)) => {
-            verdicts(document, &format!(" by DirectML {version}"), options.format, |desc| {
-                // What the version accepts but computes wrongly.
-                let caveats = validate_as(desc, version)?;
-                Ok(caveats.iter().map(|caveat| format!("note: {caveat}")).collect())
-            })
+            // What the version accepts but computes wrongly.
+            let note = |caveat: &Caveat| format!("note: {caveat}");
+            let notes = |desc| Ok(validate_as(&desc, version)?.iter().map(note).collect());
+            verdict(&format!(" by DirectML {version}"), desc.map(notes))
         }
-        Some(Versions::All) => by_version(document, options.format),
-    }
+        Some(Versions::All) => by_version(desc),
+    })
 }
 
-/// Notes on what is accepted, or broken rules.
-type Verdict = std::result::Result<Vec<String>, ValidationErrors>;
-
-fn verdicts(
-    document: &Document,
-    by: &str,
-    format: Format,
-    answer: impl Fn(&OperatorDesc) -> Verdict,
-) -> Result<ExitCode> {
-    print(document, format, |desc| {
-        let (notes, errors) = match desc.map(|desc| answer(&desc)) {
-            Ok(Ok(notes)) => (notes, Vec::new()),
-            Ok(Err(errors)) => (Vec::new(), errors.errors().iter().map(error_data).collect()),
-            Err(unreadable) => (Vec::new(), vec![json!({ "message": unreadable })]),
-        };
-        let accepted = errors.is_empty();
-        let messages = errors.iter().filter_map(|error| error["message"].as_str()).map(str::to_owned);
-        Answer {
-            accepted,
-            verdict: format!(": {}{by}", if accepted { "accepted" } else { "rejected" }),
-            lines: notes.iter().cloned().chain(messages).collect(),
-            event: json!({ "event": "verdict", "accepted": accepted, "notes": notes, "errors": errors }),
-        }
-    })
+/// The answer from notes on what is accepted, or broken rules.
+fn verdict(by: &str, answer: Result<std::result::Result<Vec<String>, ValidationErrors>>) -> Answer {
+    let (notes, errors) = match answer {
+        Ok(Ok(notes)) => (notes, Vec::new()),
+        Ok(Err(errors)) => (Vec::new(), errors.errors().iter().map(error_data).collect()),
+        Err(unreadable) => (Vec::new(), vec![json!({ "message": unreadable })]),
+    };
+    let accepted = errors.is_empty();
+    let messages = errors.iter().filter_map(|error| error["message"].as_str()).map(str::to_owned);
+    Answer {
+        accepted,
+        verdict: format!(": {}{by}", if accepted { "accepted" } else { "rejected" }),
+        lines: notes.iter().cloned().chain(messages).collect(),
+        event: json!({ "event": "verdict", "accepted": accepted, "notes": notes, "errors": errors }),
+    }
 }
 
 fn error_data(error: &ValidationError) -> Value {
@@ -96,24 +84,22 @@ fn error_data(error: &ValidationError) -> Value {
     })
 }
 
-/// Answers which recorded versions accept each dispatchable. Adds a line for each range of versions that rejects it, with the first broken
-/// rule.
-fn by_version(document: &Document, format: Format) -> Result<ExitCode> {
-    print(document, format, |desc| {
-        let (verdict, lines, event) = match desc {
-            Ok(desc) => versions_of(&desc),
-            Err(unreadable) => {
-                let event = json!({ "event": "versions", "message": unreadable });
-                ("none".to_owned(), vec![unreadable], event)
-            }
-        };
-        Answer { accepted: true, verdict: format!(": accepted by {verdict}"), lines, event }
-    })
-}
-
-/// The versions that accept, the ranges that reject, and all as data.
-fn versions_of(desc: &OperatorDesc) -> (String, Vec<String>, Value) {
-    let versions = DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(desc, &version).err()));
+/// The answer which recorded versions accept. It has a line for each range of versions that rejects, with the first broken rule.
+fn by_version(desc: Result<OperatorDesc>) -> Answer {
+    let answer = |verdict: &str, lines, event| Answer {
+        accepted: true,
+        verdict: format!(": accepted by {verdict}"),
+        lines,
+        event,
+    };
+    let desc = match desc {
+        Ok(desc) => desc,
+        Err(unreadable) => {
+            let event = json!({ "event": "versions", "message": unreadable });
+            return answer("none", vec![unreadable], event);
+        }
+    };
+    let versions = DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(&desc, &version).err()));
     let versions: Vec<(String, Option<ValidationErrors>)> = versions.collect();
     let verdicts = versions.iter().map(|(version, errors)| {
         let mut verdict = json!({ "version": version, "accepted": errors.is_none() });
@@ -135,7 +121,7 @@ fn versions_of(desc: &OperatorDesc) -> (String, Vec<String>, Value) {
         }
     }
     let accepting = if accepting.is_empty() { "none".to_owned() } else { accepting.join(" and ") };
-    (accepting, lines, event)
+    answer(&accepting, lines, event)
 }
 
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.

@@ -50,15 +50,13 @@ pub fn cuda_version(properties: &dml_cuda::Properties) -> String {
 /// A dispatch and its samples.
 pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
     // No dispatches take no time. DxDispatch divides by their number, and prints `inf`.
-    let finite = |samples: &[f64]| -> Vec<f64> {
-        samples.iter().map(|sample| if sample.is_finite() { *sample } else { 0.0 }).collect()
-    };
+    let finite = |sample: &f64| if sample.is_finite() { *sample } else { 0.0 };
     json!({
         "event": "dispatch",
         "dispatchable": name,
         "dispatches": repeat,
-        "cpu_milliseconds": finite(&samples.cpu),
-        "gpu_milliseconds": finite(&samples.gpu),
+        "cpu_milliseconds": samples.cpu.iter().map(finite).collect::<Vec<_>>(),
+        "gpu_milliseconds": samples.gpu.iter().map(finite).collect::<Vec<_>>(),
     })
 }
 

@@ -9,21 +9,8 @@ use serde_json::Value;
 use crate::{runner, stderr, stdout};
 
 /// Records that DxDispatch runs although something is wrong in them. Here they are errors; docs/runner.md lists them.
-const ERRORS_HERE: [&str; 13] = [
-    "j_dup_key",
-    "j_dup_section",
-    "o_off100",
-    "opt_fl20",
-    "opt_flabc",
-    "r_bin5_f32",
-    "r_npy_trunc",
-    "v_lit_big",
-    "w_dir",
-    "w_npy_dims_bad",
-    "z_dimcount_3",
-    "z_dimcount_5",
-    "z_total_zero",
-];
+const ERRORS_HERE: &str = "j_dup_key j_dup_section o_off100 opt_fl20 opt_flabc r_bin5_f32 r_npy_trunc v_lit_big w_dir \
+                           w_npy_dims_bad z_dimcount_3 z_dimcount_5 z_total_zero";
 
 /// The bytes of text in Latin-1.
 fn latin1(text: &Value) -> Vec<u8> {
@@ -124,6 +111,6 @@ fn strict_keeps_its_promise_and_what_runs_there_runs_here() {
         }
     }
     errors_here.sort_unstable();
-    assert_eq!(errors_here, ERRORS_HERE);
+    assert_eq!(errors_here.join(" "), ERRORS_HERE);
     assert!(accepted >= 110 && records.len() == 269, "{accepted} of {}", records.len());
 }

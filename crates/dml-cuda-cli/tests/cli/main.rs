@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use dml_cuda_testing::recorded;
+use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
 /// The runner: this build's, or `DML_CUDA_BIN` where the tests run elsewhere.
@@ -38,27 +38,27 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs a model in a folder.
-fn run_model(directory: &Path, model: &Value) -> Output {
-    let path = directory.join("model.json");
+/// Writes a model to a folder, and returns its path.
+fn write_model(folder: &Path, model: &Value) -> String {
+    let path = folder.join("model.json");
     fs::write(&path, model.to_string()).expect("the folder is there");
-    run(&[path.to_str().expect("UTF-8")])
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+/// Runs a model in a folder.
+fn run_model(folder: &Path, model: &Value) -> Output {
+    run(&[&write_model(folder, model)])
+}
+
+/// One of the repository's models, without comments.
+fn example(name: &str) -> Value {
+    let text = fs::read_to_string(repository(&format!("models/{name}.json"))).expect("a model");
+    serde_json::from_str(&text).expect("JSON without comments")
 }
 
 /// The printed lines that do not depend on the machine.
 fn resources(output: &Output) -> Vec<String> {
     stdout(output).lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
-}
-
-/// The dispatchable of a record. Its scalars are the union's bytes.
-fn dispatchable(record: &recorded::Record) -> Value {
-    let mut desc = record.json["desc"].clone();
-    for (field, bytes) in [("ValueStart", "start_bytes"), ("ValueDelta", "delta_bytes")] {
-        if let Some(bytes) = record.bytes(bytes) {
-            desc[field] = json!({ "Bytes": bytes });
-        }
-    }
-    json!({ "type": record.json["type"], "desc": desc })
 }
 
 fn fill(data_type: &str, sizes: Value, start: Value, delta: Value) -> Value {

@@ -3,9 +3,9 @@
 use std::fs;
 
 use dml_cuda_testing::repository;
-use serde_json::{json, Value};
+use serde_json::json;
 
-use crate::{events, fill, run, stderr, stdout};
+use crate::{events, example, fill, run, stderr, stdout, write_model};
 
 #[test]
 fn options_of_dxdispatch_mean_the_same() {
@@ -41,11 +41,9 @@ fn options_of_dxdispatch_mean_the_same() {
         "resources": { "A": { "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in\\a.bin" } } },
         "dispatchables": {}, "commands": [{ "type": "writeFile", "resource": "A", "targetPath": "out\\b.bin" }],
     });
-    fs::write(scratch.path().join("model.json"), windows.to_string()).expect("written");
     let target = scratch.path().join("elsewhere");
-    let path = scratch.path().join("model.json");
     let (written, _) = well(&[
-        path.to_str().expect("UTF-8"),
+        &write_model(scratch.path(), &windows),
         "--output_path",
         target.to_str().expect("UTF-8"),
         "--input_path",
@@ -77,9 +75,7 @@ fn explain_prints_plans_and_runs_nothing() {
         },
         "commands": []
     });
-    let path = directory.path().join("model.json");
-    fs::write(&path, model.to_string()).expect("the folder is there");
-    let output = run(&["--explain", "--target", "h100", path.to_str().expect("UTF-8")]);
+    let output = run(&["--explain", "--target", "h100", &write_model(directory.path(), &model)]);
     assert!(output.status.success(), "{}", stderr(&output));
     let expected = "\
 Planned for 'h100'
@@ -119,8 +115,8 @@ Dispatchable 'sequence'
         },
         "commands": []
     });
-    fs::write(&path, model.to_string()).expect("the folder is there");
-    let output = run(&["--explain", "--target", "h100", path.to_str().expect("UTF-8")]);
+    let path = write_model(directory.path(), &model);
+    let output = run(&["--explain", "--target", "h100", &path]);
     assert!(!output.status.success());
     let text = stdout(&output);
     for line in
@@ -129,7 +125,7 @@ Dispatchable 'sequence'
         assert!(text.contains(line), "{line}\n{text}");
     }
 
-    let output = run(&["--explain", "--target", "h1000", path.to_str().expect("UTF-8")]);
+    let output = run(&["--explain", "--target", "h1000", &path]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("the target is `h1000`, must be t4, l4, a100, h100, b200, or "), "{output:?}");
 }
@@ -154,11 +150,9 @@ fn format_json_prints_the_same_facts_as_json() {
     assert_eq!(devices.last().expect("the CPU")["name"], "CPU");
 
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
-    let mut wrong: Value = serde_json::from_str(&fs::read_to_string(model).expect("a model")).expect("JSON");
+    let mut wrong = example("reverse_subsequences");
     wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!(9);
-    fs::write(&path, wrong.to_string()).expect("written");
-    let verdict = events(&[path.to_str().expect("UTF-8"), "--validate", "--format", "json"]);
+    let verdict = events(&[&write_model(scratch.path(), &wrong), "--validate", "--format", "json"]);
     assert_eq!(
         (&verdict[0]["accepted"], &verdict[0]["errors"][0]["rule"]),
         (&json!(false), &json!("reverse.axis.range"))
@@ -168,8 +162,7 @@ fn format_json_prints_the_same_facts_as_json() {
         "resources": { "A": { "initialValuesDataType": "FLOAT32", "initialValues": ["nan", "-inf", 1.5] } },
         "dispatchables": {}, "commands": [{ "type": "print", "resource": "A" }],
     });
-    fs::write(&path, nan.to_string()).expect("written");
-    let printed = events(&[path.to_str().expect("UTF-8"), "--format", "json"]);
+    let printed = events(&[&write_model(scratch.path(), &nan), "--format", "json"]);
     assert_eq!(printed[1]["values"], json!(["nan", "-inf", 1.5]));
 }
 

@@ -1,10 +1,18 @@
 //! Standard output and standard error that are closed, full, or have no reader.
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use dml_cuda_testing::repository;
 
-use crate::{runner, stderr};
+use crate::{runner, stderr, write_model};
+
+/// Runs a line of `sh` in a folder. `$0` is the runner.
+pub fn shell(folder: &Path, line: &str) -> Output {
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder).args(["-c", line]).arg(runner().get_program()).output().expect("sh starts")
+}
 
 #[test]
 fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
@@ -38,14 +46,8 @@ fn a_model_runs_to_its_end_without_a_reader() {
         "dispatchables": {},
         "commands": [write("first.bin"), print, print, write("last.bin")],
     });
-    fs::write(folder.path().join("model.json"), model.to_string()).expect("written");
-    let line = "{ \"$0\" model.json -a cpu; echo $? > status; } | head -c 10";
-    let output = std::process::Command::new("sh")
-        .current_dir(folder.path())
-        .args(["-c", line])
-        .arg(runner().get_program())
-        .output()
-        .expect("sh starts");
+    write_model(folder.path(), &model);
+    let output = shell(folder.path(), "{ \"$0\" model.json -a cpu; echo $? > status; } | head -c 10");
     assert_eq!((stderr(&output).as_str(), output.stdout.len()), ("", 10));
     assert_eq!(fs::read_to_string(folder.path().join("status")).expect("a status").trim(), "0");
     for name in ["first.bin", "last.bin"] {
@@ -58,19 +60,13 @@ fn a_model_runs_to_its_end_without_a_reader() {
 fn closed_or_full_standard_streams_cause_no_panic() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let shell = |arguments: &str, redirect: &str| {
-        let line = format!("\"$0\" {arguments} {redirect}");
-        let output = std::process::Command::new("sh")
-            .current_dir(folder.path())
-            .args(["-c", &line])
-            .arg(runner().get_program())
-            .output()
-            .expect("sh starts");
+    let code = |arguments: &str, redirect: &str| {
+        let output = shell(folder.path(), &format!("\"$0\" {arguments} {redirect}"));
         output.status.code().expect("no signal")
     };
     let case = r#"{"case":"x","type":"f32","mode":"copy","bytes":8,"dispatches":1,"each":[1.0]}"#;
     let run = format!(r#"{{"schema":2,"label":"r","machine":{{}},"timing":"","cases":[{case}]}}"#);
-    std::fs::write(path("r.json"), run).expect("written");
+    fs::write(path("r.json"), run).expect("written");
     let model = repository("models/fill_value_sequence_uint8.json").canonicalize().expect("a model");
     let model = format!("{} -a cpu", model.display());
     // Commands that succeed and print to standard output.
@@ -94,20 +90,14 @@ fn closed_or_full_standard_streams_cause_no_panic() {
         for (redirect, expected) in
             [("2>&-", 0), ("2>/dev/full", 0), (">&-", 0), (">/dev/full", 1), (">/dev/full 2>/dev/full", 1)]
         {
-            let _ = std::fs::remove_file(path("b.json"));
-            assert_eq!(shell(command, redirect), expected, "{command} {redirect}");
+            let _ = fs::remove_file(path("b.json"));
+            assert_eq!(code(command, redirect), expected, "{command} {redirect}");
         }
         // The reader of both streams exits at once. The exit status goes to a file.
-        let piped = format!("2>&1; echo $? > {}; }} | true", path("status"));
-        let _ = std::fs::remove_file(path("b.json"));
-        let line = format!("{{ \"$0\" {command} {piped}");
-        let status = std::process::Command::new("sh")
-            .current_dir(folder.path())
-            .args(["-c", &line])
-            .arg(runner().get_program())
-            .status();
-        assert!(status.expect("sh starts").success());
-        assert_eq!(std::fs::read_to_string(path("status")).expect("a status").trim(), "0", "{command}");
+        let _ = fs::remove_file(path("b.json"));
+        let output = shell(folder.path(), &format!("{{ \"$0\" {command} 2>&1; echo $? > status; }} | true"));
+        assert!(output.status.success());
+        assert_eq!(fs::read_to_string(path("status")).expect("a status").trim(), "0", "{command}");
     }
     // Commands that fail.
     for (command, expected) in [
@@ -121,7 +111,7 @@ fn closed_or_full_standard_streams_cause_no_panic() {
         ("a.json b.json", 1),
     ] {
         for redirect in ["2>&-", "2>/dev/full", "2>&1 >/dev/full"] {
-            assert_eq!(shell(command, redirect), expected, "{command} {redirect}");
+            assert_eq!(code(command, redirect), expected, "{command} {redirect}");
         }
     }
 }

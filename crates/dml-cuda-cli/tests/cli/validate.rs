@@ -1,87 +1,57 @@
 //! `--validate`, `--directml` and `--strict`: verdicts on models that do not run.
 
 use std::fs;
-use std::path::Path;
 
 use dml_cuda_testing::{recorded, repository};
 use serde_json::{json, Value};
 
-use crate::{dispatchable, fill, run, run_model, set, stderr, stdout};
+use crate::{example, fill, run, run_model, set, small, stderr, stdout, write_model};
 
-/// Writes a model with a dispatchable for each record.
-fn model_of(records: &[recorded::Record], folder: &Path) -> std::path::PathBuf {
+/// The dispatchable of a record. Its scalars are the union's bytes.
+fn dispatchable(record: &recorded::Record) -> Value {
+    let mut desc = record.json["desc"].clone();
+    for (field, bytes) in [("ValueStart", "start_bytes"), ("ValueDelta", "delta_bytes")] {
+        if let Some(bytes) = record.bytes(bytes) {
+            desc[field] = json!({ "Bytes": bytes });
+        }
+    }
+    json!({ "type": record.json["type"], "desc": desc })
+}
+
+#[test]
+fn every_recorded_verdict_is_reproduced_in_the_files_order() {
+    let mut records = recorded::verdicts();
+    // As in the file, because serde_json's maps are in this order.
+    records.sort_by(|a, b| a.id.cmp(&b.id));
     let dispatchables: serde_json::Map<String, Value> =
         records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
-    let path = folder.join("verdicts.json");
-    fs::write(&path, json!({ "dispatchables": dispatchables }).to_string()).expect("written");
-    path
-}
-
-#[test]
-fn validate_reproduces_every_recorded_verdict_in_the_files_order() {
-    let records = recorded::verdicts();
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = model_of(&records, scratch.path());
-    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
-    assert_eq!(output.status.code(), Some(1));
-    let text = stdout(&output);
-    let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
-    assert_eq!(verdicts.len(), records.len());
-    for record in &records {
-        let accepted = record.flag("accepted") && !record.flag("output_overlaps");
-        let line = format!("Dispatchable '{}': {}", record.id, if accepted { "accepted" } else { "rejected" });
-        assert!(verdicts.contains(&line.as_str()), "{line}");
-    }
-    // serde_json's map is in alphabetical order, and so is the file.
-    let mut sorted = verdicts.clone();
-    sorted.sort_by_key(|line| line.split('\'').nth(1).map(str::to_owned));
-    assert_eq!(verdicts, sorted);
-}
-
-#[test]
-fn validate_by_version_reproduces_every_recorded_verdict() {
-    let records = recorded::verdicts();
-    let scratch = tempfile::tempdir().expect("a folder");
-    let path = model_of(&records, scratch.path());
-    let path = path.to_str().expect("UTF-8");
-    for version in ["1.0.200610", "1.8.0", "1.15.4"] {
-        let text = stdout(&run(&["--validate", "--directml", version, path]));
-        let lines: std::collections::HashSet<&str> = text.lines().collect();
-        for record in &records {
-            let accepted = record.accepted_by().iter().any(|name| name == version);
-            let verdict = if accepted { "accepted" } else { "rejected" };
-            let line = format!("Dispatchable '{}': {verdict} by DirectML {version}", record.id);
-            assert!(lines.contains(line.as_str()), "{line}");
+    let path = write_model(scratch.path(), &json!({ "dispatchables": dispatchables }));
+    for version in [None, Some("1.0.200610"), Some("1.8.0"), Some("1.15.4"), Some("all")] {
+        let options = version.map_or(vec![], |version| vec!["--directml", version]);
+        let output = run(&[&["--validate", path.as_str()], &options[..]].concat());
+        assert_eq!(output.status.code(), Some(i32::from(version != Some("all"))));
+        let text = stdout(&output);
+        let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
+        assert_eq!(verdicts.len(), records.len());
+        for (line, record) in verdicts.iter().zip(&records) {
+            let versions = record.accepted_by();
+            let word = |accepted| if accepted { "accepted" } else { "rejected" };
+            let required = match (version, versions.as_slice()) {
+                (None, _) => word(record.flag("accepted") && !record.flag("output_overlaps")).to_owned(),
+                // No recorded descriptor is accepted, rejected and accepted again.
+                (Some("all"), [first, .., last]) => format!("accepted by {first} to {last}"),
+                (Some("all"), _) => "accepted by none".to_owned(),
+                (Some(one), _) => format!("{} by DirectML {one}", word(versions.iter().any(|name| name == one))),
+            };
+            assert_eq!(*line, format!("Dispatchable '{}': {required}", record.id));
         }
-    }
-    // With `all` the line lists the versions that accept.
-    let output = run(&["--validate", "--directml", "all", path]);
-    assert!(output.status.success());
-    let text = stdout(&output);
-    let lines: std::collections::HashSet<&str> = text.lines().collect();
-    let names: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
-    for record in &records {
-        let accepting = record.accepted_by();
-        let mut ranges: Vec<(usize, usize)> = Vec::new();
-        for n in (0..names.len()).filter(|&n| accepting.contains(&names[n])) {
-            match ranges.last_mut().filter(|(_, last)| *last + 1 == n) {
-                Some((_, last)) => *last = n,
-                None => ranges.push((n, n)),
-            }
-        }
-        let span =
-            |&(a, b): &(usize, usize)| if a == b { names[a].clone() } else { format!("{} to {}", names[a], names[b]) };
-        let spans: Vec<String> = ranges.iter().map(span).collect();
-        let spans = if spans.is_empty() { "none".to_owned() } else { spans.join(" and ") };
-        let line = format!("Dispatchable '{}': accepted by {spans}", record.id);
-        assert!(lines.contains(line.as_str()), "{line}");
     }
 }
 
 #[test]
 fn a_version_of_directml_explains_its_verdict() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
     let model = json!({ "dispatchables": {
         "six": fill("FLOAT32", json!([1, 1, 1, 2, 2, 2]), json!(0), json!(1)),
         "lengths": {
@@ -94,8 +64,7 @@ fn a_version_of_directml_explains_its_verdict() {
             }
         }
     }});
-    fs::write(&path, model.to_string()).expect("written");
-    let path = path.to_str().expect("UTF-8");
+    let path = &*write_model(scratch.path(), &model);
     let answer = |version: &str| run(&["--validate", "--directml", version, path]);
     let output = answer("1.6.0");
     assert_eq!(output.status.code(), Some(1));
@@ -142,7 +111,6 @@ Dispatchable 'six': accepted by 1.7.0 to 1.15.4
 #[test]
 fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
     let model = json!({
         "resources": { "gone": { "initialValues": { "sourcePath": "absent.bin" } } },
         "dispatchables": {
@@ -153,8 +121,7 @@ fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
         },
         "commands": "ignored by --validate"
     });
-    fs::write(&path, model.to_string()).expect("written");
-    let output = run(&["--validate", "--feature-level", "4_0", path.to_str().expect("UTF-8")]);
+    let output = run(&["--validate", "--feature-level", "4_0", &write_model(scratch.path(), &model)]);
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
@@ -169,9 +136,8 @@ fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
     assert_eq!(lines[5], "Dispatchable 'd huge': rejected");
     assert!(lines[6..].iter().all(|line| line.starts_with("  FillValueSequenceDesc.OutputTensor.")), "{text}");
 
-    fs::write(&path, json!({ "dispatchables": { "c": fill("INT32", json!([4]), json!(0), json!(-1)) } }).to_string())
-        .expect("written");
-    let output = run(&["--validate", path.to_str().expect("UTF-8")]);
+    let model = json!({ "dispatchables": { "c": fill("INT32", json!([4]), json!(0), json!(-1)) } });
+    let output = run(&["--validate", &write_model(scratch.path(), &model)]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Dispatchable 'c': accepted\n"));
 }
 
@@ -187,16 +153,11 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         let said = stderr(&output);
         assert_eq!(said.contains("DirectML accepts one but returns wrong data"), in_place, "{said}");
     }
-    let fill = |start: Value, delta: Value| {
-        let desc = json!({
-            "OutputTensor": { "DataType": "UINT8", "Sizes": [4] },
-            "ValueDataType": "UINT8", "ValueStart": start, "ValueDelta": delta,
-        });
-        json!({
-            "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": { "valueCount": 4, "value": 0 } } },
-            "dispatchables": { "fill": { "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE", "desc": desc } },
-            "commands": [{ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": "Out" } }],
-        })
+    let of_type = |name: &str, start: Value, delta: Value| {
+        let mut model = small();
+        set(&mut model, "dispatchables/fill", fill(name, json!([4]), start, delta));
+        set(&mut model, "resources/Out/initialValuesDataType", json!(name));
+        model
     };
     let refused = |model: &Value, words: &str| {
         let scratch = tempfile::tempdir().expect("a folder");
@@ -205,7 +166,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         assert!(!strict && before_anything && said.contains(words), "{words}: {said}");
         assert!(run_model(scratch.path(), model).status.success(), "it runs here");
     };
-    refused(&fill(json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
+    refused(&of_type("UINT8", json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
     let values = "resources/Out/initialValues";
     for (path, value, words) in [
         ("dispatchables/fill/bindings", json!({ "OutputTensor": "Out" }), "fill.bindings is given, must be left out"),
@@ -214,42 +175,32 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         (values, json!([1, 2.0, 3, 4]), "[1] is 2.0, must be an integer without a fraction or an exponent"),
         ("dispatchables/fill/desc/OutputTensor/Strides", json!(null), "Strides is null, must be an array of integers"),
     ] {
-        let mut model = fill(json!(10), json!(1));
+        let mut model = of_type("UINT8", json!(10), json!(1));
         set(&mut model, path, value);
         refused(&model, words);
     }
-    let text = fs::read_to_string(repository("models/reverse_subsequences.json")).expect("a model");
-    let mut long: Value = serde_json::from_str(&text).expect("JSON without comments");
+    let mut long = example("reverse_subsequences");
     let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
     long["resources"][&lengths]["initialValues"][0] = json!(99);
     refused(&long, "SequenceLengthsTensor is with a length of 99, must be of lengths up to 4, the size of the axis");
-    let half = json!({
-        "OutputTensor": { "DataType": "FLOAT16", "Sizes": [4] }, "ValueDataType": "FLOAT16", "ValueStart": 2048, "ValueDelta": 3,
-    });
-    let mut model = fill(json!(10), json!(1));
-    model["dispatchables"]["fill"]["desc"] = half;
-    model["resources"]["Out"] =
-        json!({ "initialValuesDataType": "FLOAT16", "initialValues": { "valueCount": 4, "value": 0 } });
+    let mut model = of_type("FLOAT16", json!(2048), json!(3));
+    refused(&model, "OutputTensor is a fill with the element 2051, must be of elements that FLOAT16 holds");
     // Unless something reads the fill, its values do not matter.
+    model["commands"].as_array_mut().expect("a list").truncate(1);
     let (strict, said) = run_strictly(&model);
     assert!(strict, "{said}");
-    model["commands"].as_array_mut().expect("a list").push(json!({ "type": "print", "resource": "Out" }));
-    refused(&model, "OutputTensor is a fill with the element 2051, must be of elements that FLOAT16 holds");
 }
 
 /// Whether `--strict` runs a model, and what it says.
 fn run_strictly(model: &Value) -> (bool, String) {
     let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
-    fs::write(&path, model.to_string()).expect("written");
-    let output = run(&[path.to_str().expect("UTF-8"), "--strict", "-a", "cpu"]);
+    let output = run(&[&write_model(scratch.path(), model), "--strict", "-a", "cpu"]);
     (output.status.success(), stderr(&output))
 }
 
 #[test]
 fn strict_checks_the_lengths_that_a_dispatch_reads() {
-    let text = fs::read_to_string(repository("models/reverse_subsequences.json")).expect("a model");
-    let mut model: Value = serde_json::from_str(&text).expect("JSON without comments");
+    let mut model = example("reverse_subsequences");
     let bound = model["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
     let lengths = model["resources"][&bound]["initialValues"].as_array().expect("a list").clone();
     // Before the bound range.
@@ -259,18 +210,14 @@ fn strict_checks_the_lengths_that_a_dispatch_reads() {
     let (strict, said) = run_strictly(&model);
     assert!(strict, "{said}");
     // Written by an earlier dispatch.
-    model["dispatchables"]["fill"] = json!({ "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE", "desc": {
-        "OutputTensor": { "DataType": "UINT32", "Sizes": [4 + lengths.len()] },
-        "ValueDataType": "UINT32", "ValueStart": 50, "ValueDelta": 1,
-    } });
+    model["dispatchables"]["fill"] = fill("UINT32", json!([4 + lengths.len()]), json!(50), json!(1));
     let fill = json!({ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": bound } });
     model["commands"].as_array_mut().expect("a list").insert(0, fill);
     let (strict, said) = run_strictly(&model);
     assert!(!strict && said.contains("with a length of 5") && said.contains("must be of lengths up to 4"), "{said}");
 
     // In place in two ranges of one resource, which do not overlap.
-    let text = fs::read_to_string(repository("models/reverse_subsequences_in_place.json")).expect("a model");
-    let mut model: Value = serde_json::from_str(&text).expect("JSON without comments");
+    let mut model = example("reverse_subsequences_in_place");
     let name = model["commands"][0]["bindings"]["InputTensor"].as_str().expect("a name").to_owned();
     assert!(run_strictly(&model).1.contains("DirectML accepts one but returns wrong data"));
     let width = if model["resources"][&name]["initialValuesDataType"] == "UINT8" { 1 } else { 4 };

@@ -8,18 +8,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::{runner, small, stderr};
+use crate::{runner, small, stderr, write_model};
 
 /// A model that writes `count` bytes of 7.
-fn model(folder: &Path, count: u64, target: &Path) -> std::path::PathBuf {
-    let path = folder.join("model.json");
+fn model(folder: &Path, count: u64, target: &Path) -> String {
     let model = json!({
         "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": { "valueCount": count, "value": 7 } } },
         "dispatchables": {},
         "commands": [{ "type": "writeFile", "resource": "Out", "targetPath": target }]
     });
-    fs::write(&path, model.to_string()).expect("written");
-    path
+    write_model(folder, &model)
 }
 
 fn write(folder: &Path, target: &Path) -> Output {
@@ -108,8 +106,7 @@ fn a_file_that_the_model_was_read_from_is_not_replaced() {
     model["resources"]["In"] = json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in.bin" } });
     for target in ["model.json", "in.bin"] {
         model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": target }]);
-        let path = scratch.path().join("model.json");
-        fs::write(&path, model.to_string()).expect("written");
+        let path = write_model(scratch.path(), &model);
         let output = runner().current_dir(scratch.path()).arg("model.json").output().expect("the runner starts");
         let message = stderr(&output);
         assert!(output.status.code() == Some(1) && message.contains("the model was read from it"), "{message}");

@@ -139,7 +139,7 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     }
 }
 
-/// The kernels of the double do nothing: what is checked is found wrong, and fills of floats, which are not checked, are timed.
+/// The kernels of the double do nothing: every case is timed, and found wrong.
 #[test]
 fn a_bench_with_a_cold_l2_checks_what_it_times() {
     let Some(folder) = driver(None) else { return };
@@ -147,29 +147,18 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
     let output = run(&["bench", "--cold-l2", "-o", "r.json", "--only", "small_", "--samples", "3"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(text(&output.stdout).contains("3 cases, 0 outputs, 8 failed"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("0 cases, 0 outputs, 11 failed"), "{}", text(&output.stdout));
     let found = written(folder.path(), "r.json");
     assert!(found["timing"].as_str().expect("text").contains("a cold L2"), "{found}");
-    let cases = found["cases"].as_array().expect("cases");
-    for case in cases.iter().filter(|case| case["error"].is_null()) {
-        // A graph takes a millisecond, whatever is in it: so does the baseline's.
-        let each = 1000.0 / case["dispatches"].as_f64().expect("a number");
-        let (sample, baseline) = (&case["each"][2], &case["baseline"]);
-        assert!([sample, baseline].iter().all(|it| (it.as_f64().expect("a time") / each - 1.0).abs() < 1e-6), "{case}");
-        assert!(case["case"].as_str().expect("a name").starts_with("small fill of "), "{case}");
+    for case in found["cases"].as_array().expect("cases") {
+        let error = case["error"].as_str().expect("text");
+        assert!(error.starts_with("byte ") && error.contains(" of the output is 0x"), "{case}");
     }
-    let wrong = cases.iter().filter(|failed| !failed["error"].is_null()).filter(|failed| {
-        let error = failed["error"].as_str().expect("text");
-        failed["case"] == "small [16, 256]"
-            && error.starts_with("the element at byte ")
-            && error.contains(" of the output is 0x")
-    });
-    assert_eq!(wrong.count(), 8, "{cases:?}");
     // At odd addresses, and in place.
     for name in ["reverse.inner_misaligned_8192x8192.u8.in_place", "fill.packed_256_MiB.u16.fill"] {
         let output = run(&["kernel", name]);
         let said = text(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.starts_with("ERROR: the element at byte "), "{name}: {said}");
+        assert!(output.status.code() == Some(1) && said.starts_with("ERROR: byte "), "{name}: {said}");
     }
     let said = text(&run(&["kernel", "fill.nothing"]).stderr);
     assert!(said.contains("the case is 'fill.nothing', must be one of this program's"), "{said}");
@@ -182,7 +171,8 @@ fn a_kernel_that_is_timed_while_the_driver_fails_is_an_error_in_words() {
         command.args(["kernel", "fill.small_fill_of_64_bytes.f32.fill", "-i", "1", "-r", "2", "-a", "0"]);
         command
     };
-    let words = |output: &Output| (!output.status.success()).then(|| text(&output.stderr));
+    // What the double's kernels do not write is wrong, unless a call failed before.
+    let words = |output: &Output| Some(text(&output.stderr)).filter(|said| !said.starts_with("ERROR: byte "));
     let Some((cases, errors)) = fail_every_call(kernel, words) else { return };
     assert!(cases > 100 && errors > 60, "{cases} {errors}");
 }

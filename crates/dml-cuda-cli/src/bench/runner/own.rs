@@ -159,3 +159,15 @@ fn read(text: &str) -> Result<Printed, String> {
     }
     Ok(printed)
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_baseline_comes_behind_its_case() {
+        let line = |cpu: &str, gpu: &str| {
+            format!(r#"{{"event":"dispatch","dispatchable":"x","cpu_milliseconds":{cpu},"gpu_milliseconds":{gpu}}}"#)
+        };
+        let printed = super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n")).expect("lines");
+        assert_eq!(printed.dispatches, [vec![1000.0, 2000.0], vec![500.0]]);
+    }
+}

@@ -47,13 +47,3 @@ fn reversal(data_type: TensorDataType, length_type: TensorDataType, shape: [u32;
     let name = format!("{begin}.reverse_{before}x{axis}x{behind}.{types}");
     Job::of_output(name, String::new(), Task::Output { desc: desc.into(), over_long })
 }
-
-/// The length of lane n: n itself, which may be over long; or from both ends in turn 0, the axis size, 1, one less than that, and so on.
-pub fn length(n: u32, axis_size: u32, over_long: bool) -> u32 {
-    let half = n / 2 % (axis_size + 1);
-    match n % 2 {
-        _ if over_long => n,
-        0 => half,
-        _ => axis_size - half,
-    }
-}

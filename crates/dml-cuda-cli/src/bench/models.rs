@@ -3,7 +3,6 @@
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorDataType};
 use serde_json::{json, Value};
 
-use super::checks::length;
 use crate::model::dispatchable;
 
 /// Times an operator: memory of zeros, lengths from a file beside the model.
@@ -74,4 +73,14 @@ fn counted(desc: &BufferTensorDesc) -> Value {
         "initialValuesDataType": desc.data_type.name(),
         "initialValues": { "valueCount": count, "valueStart": 0, "valueDelta": 1 },
     })
+}
+
+/// The length of lane n: n itself, which may be over long; or from both ends in turn 0, the axis size, 1, one less than that, and so on.
+fn length(n: u32, axis_size: u32, over_long: bool) -> u32 {
+    let half = n / 2 % (axis_size + 1);
+    match n % 2 {
+        _ if over_long => n,
+        0 => half,
+        _ => axis_size - half,
+    }
 }

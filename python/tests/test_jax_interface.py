@@ -40,10 +40,11 @@ class Interface(unittest.TestCase):
         ]
         ours = dict(re.findall(r"^pub const (\w+): \w+ = (\d+);$", source, re.M))
         header = pathlib.Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
-        # Its name since version 0.4.
-        base = "" if "XLA_FFI_Extension_Base;" in header else "#define XLA_FFI_Extension_Base XLA_FFI_InternalExtension"
+        # What newer and older versions call them.
+        others = {"XLA_FFI_Extension_Base": "XLA_FFI_InternalExtension", "XLA_FFI_Error_GetMessage": "XLA_FFI_Error_GetDetails"}
+        renamed = [f"#define {name} {other}" for name, other in others.items() if not re.search(rf"\b{name}\b", header)]
         compare = lambda name: ">=" if name in without_last_fields else "=="
-        lines = [base, *(f"_Static_assert(sizeof(struct {name}) {compare(name)} {size}, \"{name}\");" for name, size in sizes)]
+        lines = [*renamed, *(f"_Static_assert(sizeof(struct {name}) {compare(name)} {size}, \"{name}\");" for name, size in sizes)]
         lines += [f"_Static_assert(offsetof(struct {name}, {field}) == {at}, \"{name}.{field}\");" for name, field, at in offsets]
         lines += [f"_Static_assert(XLA_FFI_DataType_{name} == {number}, \"{name}\");" for number, name in types]
         lines += [f"_Static_assert({theirs} == {ours[name]}, \"{theirs}\");" for theirs, name in numbers]

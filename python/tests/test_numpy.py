@@ -152,7 +152,7 @@ class Reverse(unittest.TestCase):
         self.assertEqual((masked.data.tolist(), masked.mask.tolist()), (x.tolist(), (x % 2 == 0).tolist()))
 
     def test_empty_arrays_and_elements_of_no_bytes(self):
-        for shape, axis, dtype in [((0,), 0, "f4"), ((0, 3), 1, "f4"), ((3, 0), 1, "f4"), ((2, 0, 3), 0, "f4"), ((3,), 0, [])]:
+        for shape, axis, dtype in [((0,), 0, "f4"), ((0, 3), 1, "f4"), ((3, 0), 1, "f4"), ((2, 0, 3), 0, "f4"), ((2**33, 0), 0, "f4"), ((3,), 0, []), ((2**33,), 0, [])]:
             found = dml_cuda.reverse_subsequences(np.zeros(shape, dtype), 1, axis)
             self.assertEqual((found.shape, found.dtype), (shape, np.dtype(dtype)))
 
@@ -164,6 +164,8 @@ class Reverse(unittest.TestCase):
         ones = np.ones(4, np.uint32)
         for error, words, call in [
             (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2)),
+            (ValueError, "axis is 2147483648, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2**31)),
+            (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: dml_cuda.reverse_subsequences(back, 1, 0, out=back)),
             *((TypeError, f"axis is {value}, must be an integer", lambda value=value: dml_cuda.reverse_subsequences(x, 1, value)) for value in (1.0, None)),
             *((TypeError, f"lengths has dtype {kind}, must have one of integers", lambda value=value: dml_cuda.reverse_subsequences(x, value, 1))
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")), ("bool", True))),

@@ -208,6 +208,8 @@ class Torch(unittest.TestCase):
                 same(dt.reverse_subsequences(x, lengths, 1), required)
                 same(torch.compile(lambda x: dt.reverse_subsequences(x, lengths, 1), backend="aot_eager")(x), required)
                 same(dt.reverse_subsequences_(x.clone(), lengths, 1), required)
+            for lengths in (np.array([0, 3])[::-1, None], np.array([[3], [0]], ">i8"), [[2**63], [0]]):  # PyTorch reads none of them
+                same(dt.reverse_subsequences(x, lengths, 1), model(x, torch.tensor([[3], [0]], device=device), 1))
             changed, tracked = np.array([[3], [2]]), x.clone().requires_grad_()
             found = dt.reverse_subsequences(tracked, changed, 1)
             changed[:] = 0
@@ -254,6 +256,10 @@ class Torch(unittest.TestCase):
             length, fill = torch.tensor(1, device=device), dt.fill_value_sequence
             for error, words, call in [
                 (ValueError, "dim is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dt.reverse_subsequences(x, length, 2)),
+                (ValueError, "dim is 9223372036854775808, must be from -2 to 1", lambda: dt.reverse_subsequences(x, length, 2**63)),
+                *((ValueError, f"dim is {dim}, must be from -1 to 0, of an x of 1 dimensions", lambda dim=dim: torch.func.vmap(lambda a: dt.reverse_subsequences(a, length, dim))(x)) for dim in (-2, 1)),
+                (ValueError, r"lengths has shape \[3, 1\], must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: dt.reverse_subsequences_(a, length.expand(3, 1), 0))(x)),
+                (TypeError, "lengths is a MaskedArray, must be a tensor, or integers", lambda: dt.reverse_subsequences(x, np.ma.array([2], mask=[1]), 1)),
                 (TypeError, "lengths has dtype torch.float32, must be int32, int64, uint32 or uint64", lambda: dt.reverse_subsequences(x, length.float(), 1)),
                 (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: dt.reverse_subsequences(x, length.expand(4), 1)),
                 (ValueError, "x has 0 dimensions", lambda: dt.reverse_subsequences(x[0, 0], length, 0)),

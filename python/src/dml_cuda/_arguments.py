@@ -153,8 +153,10 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
         array = np.asarray(lengths)
     except Exception:
         raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host") from None
-    if array.dtype == object and all(type(item) is int for item in array.flat):
-        array = np.asarray(np.clip(array, -(2**63), 2**63 - 1), dtype=np.int64)
+    # NumPy makes floats of numbers from 2**63 on beside smaller ones.
+    items = np.asarray(lengths, dtype=object) if array.dtype.kind == "f" and isinstance(lengths, (list, tuple)) else array
+    if items.dtype == object and all(type(item) is int for item in items.flat):
+        array = np.asarray(np.clip(items, -(2**63), 2**63 - 1), dtype=np.int64)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
     if array.dtype.kind == "i" and array.size and array.min() < 0:

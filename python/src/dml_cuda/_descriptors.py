@@ -188,6 +188,10 @@ def validate(
             lib.check(lib.library.dml_cuda_validate_as, made, _text(directml, "directml", "1.8.0"))
     except lib.ValidationError as error:
         return error.violations
+    except ValueError as error:
+        if directml is None:
+            raise
+        raise ValueError(f"directml is {directml!r}, must be a version: {error}") from None
     return []
 
 

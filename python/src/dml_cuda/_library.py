@@ -213,7 +213,6 @@ def reversal(x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
     """Compiles a reversal, or finds it in the library's cache."""
     arrays = [_c_array(of) for of in (x, lengths, output)]
     pointers = (ctypes.byref(array) for array, _ in arrays)
-    axis = max(-(2**31), min(axis, 2**31 - 1))  # ctypes would drop the bits above
     return Compiled(library.dml_cuda_compile_reversal, device(x.ordinal), *pointers, axis)
 
 

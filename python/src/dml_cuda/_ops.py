@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._arguments import fill_shape, fill_type, host_lengths, integer, integers, scalar_bits, shown
+from ._arguments import axis_from_front, fill_shape, fill_type, host_lengths, integer, integers, scalar_bits, shown
 from ._arrays import empty_like, library_of, stream_of, view
 
 
@@ -94,8 +94,10 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         return jax.reverse_subsequences(x, lengths, axis)
     axis = integer(axis, "axis")
     given = view(x, "x")
-    if given.ordinal is None and out is not x and any(stride < 0 for stride in given.strides or ()):
-        x = np.array(x, order="C", subok=True)
+    if not -(2**31) <= axis < 2**31:
+        axis_from_front(axis, given.shape)
+    if given.ordinal is None and any(stride < 0 for stride in given.strides or ()):
+        x = np.array(x, order="C", subok=True)  # if x is out, too, out has the negative strides
         given = view(x, "x")
     if out is None:
         out = empty_like(x, "x")
@@ -108,6 +110,10 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     of_lanes = _lengths(lengths, given.ordinal)
     handle = stream_of(x, given.ordinal is None, stream, "x")
     is_empty = 0 in given.shape or given.dtype.itemsize == 0
+    if is_empty:  # only the shapes count, whatever their sizes
+        given, of_lanes, output = (
+            of._replace(shape=tuple(min(size, 2**32 - 1) for size in of.shape), strides=None) for of in (given, of_lanes, output)
+        )
     try:
         compiled = lib.reversal(given, of_lanes, output, axis)
         if not is_empty:

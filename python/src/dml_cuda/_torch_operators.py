@@ -18,7 +18,7 @@ from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from . import _library as _lib
-from ._arguments import axis_from_front, check_broadcast, scalar_bits, shown
+from ._arguments import axis_from_front, check_broadcast, host_lengths, is_masked, refuse_mask, scalar_bits, shown
 
 _OLDEST = (2, 8)
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
@@ -126,11 +126,14 @@ def _batched(in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) ->
     """The arguments with the batch in front. x stays a view."""
     of_x, of_lengths, _ = in_dims
     x = x if of_x is None else x.movedim(of_x, 0)
-    rank = x.dim() - 1
+    lengths = lengths if of_lengths is None else lengths.movedim(of_lengths, 0)
+    # What does not fit one element of the batch must not reach the others.
+    axis = axis_from_front(dim, x.shape[1:], "dim")
+    of_element = lengths.shape if of_lengths is None else lengths.shape[1:]
+    check_broadcast(of_element, x.shape[1:], axis, "dim")
     if of_lengths is not None:
-        lengths = lengths.movedim(of_lengths, 0)
-        lengths = lengths.reshape(lengths.shape[:1] + (1,) * (rank - lengths.dim() + 1) + lengths.shape[1:])
-    return x, lengths, dim + 1 if dim >= 0 else dim
+        lengths = lengths.reshape(lengths.shape[:1] + (1,) * (x.dim() - 1 - len(of_element)) + of_element)
+    return x, lengths, axis + 1
 
 
 torch.library.register_vmap("dml_cuda::reverse_subsequences", _vmap, lib=_library)
@@ -302,11 +305,16 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
         check_tensor(x, "x")
         try:
             if isinstance(lengths, (int, torch.SymInt)) and not isinstance(lengths, bool):
-                most = 2**63 - 1 if isinstance(lengths, int) else lengths
-                return torch.full((), min(lengths, most), dtype=torch.int64, device=x.device)
+                fitting = max(-(2**63), min(lengths, 2**63 - 1)) if isinstance(lengths, int) else lengths
+                return torch.full((), fitting, dtype=torch.int64, device=x.device)
+            if not _is_compiling():
+                refuse_mask(lengths, "lengths")
             lengths = torch.tensor(lengths, device=x.device)  # a copy: the backward pass keeps it
-        except (TypeError, ValueError, RuntimeError):
-            raise TypeError(f"lengths is {shown(lengths)}, must be a tensor, or integers") from None
+        except (TypeError, ValueError, RuntimeError) as error:
+            if not isinstance(lengths, (np.ndarray, list, tuple)) or is_masked(lengths):
+                raise TypeError(f"lengths is {shown(lengths)}, must be a tensor, or integers") from None
+            # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
+            lengths = torch.tensor(host_lengths(lengths).astype(np.uint64), device=x.device)
     dtype = lengths.dtype
     if dtype in _LENGTHS:
         return lengths
@@ -332,6 +340,7 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
             raise TypeError(f"{name} is quantized, must not be: reverse its int_repr()") from None
         if tensor.layout is not torch.strided:
             raise TypeError(f"{name} has layout {tensor.layout}, must have torch.strided: see to_dense()") from None
+    axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch
     words = str(error)
     if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):
         if "aoti_torch_empty_strided" in words:

@@ -1,6 +1,7 @@
 //! The hidden command that times one of the bench's cases with a cold L2, and its baseline, and checks what it computes.
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
@@ -124,16 +125,19 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
     Ok(())
 }
 
-fn write_random_bytes(buffer: &Buffer) -> Result<()> {
+static RANDOM: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut state = 7u64;
     let next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state ^ (state >> 29)
     };
-    let random: Vec<u8> = std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect();
+    std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect()
+});
+
+fn write_random_bytes(buffer: &Buffer) -> Result<()> {
     let size = buffer.size_in_bytes();
     for at in (0..size).step_by(RANDOM_BYTES) {
-        buffer.write(at, &random[..(size - at).min(RANDOM_BYTES as u64) as usize])?;
+        buffer.write(at, &RANDOM[..(size - at).min(RANDOM_BYTES as u64) as usize])?;
     }
     Ok(())
 }

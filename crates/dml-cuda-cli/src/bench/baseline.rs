@@ -110,6 +110,5 @@ pub fn queued(stream: &Stream, queue: impl FnOnce() -> std::result::Result<(), D
 fn fastest(all: impl IntoIterator<Item = Result<Samples>>) -> Result<Samples> {
     let all = all.into_iter().collect::<Result<Vec<Samples>>>()?;
     let time = |samples: &Samples| median(if samples.gpu.is_empty() { &samples.cpu } else { &samples.gpu });
-    let fastest = all.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
-    Ok(fastest.unwrap_or_default())
+    Ok(all.into_iter().min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or_default())
 }

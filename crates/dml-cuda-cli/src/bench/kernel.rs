@@ -34,14 +34,14 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Resul
     }
     let case = case_named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
     events::line(&events::device(device, true))?;
-    let (iterations, repeat) = (times.iterations, times.repeat);
-    let (timed, baseline) = samples(&case, (iterations, repeat), device).map_err(|error| error.to_string())?;
-    events::line(&events::dispatched(name, &timed, repeat))?;
-    events::line(&events::dispatched("baseline", &baseline, repeat))?;
+    let (timed, baseline) = samples(&case, times, device).map_err(|error| error.to_string())?;
+    events::line(&events::dispatched(name, &timed, times.repeat))?;
+    events::line(&events::dispatched("baseline", &baseline, times.repeat))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn samples(case: &Case, times: (u32, u32), device: &Device) -> Result<(Samples, Samples)> {
+fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, Samples)> {
+    let times = (times.iterations, times.repeat);
     let lengths = case.lengths();
     let moved = case.floor_bytes(&lengths);
     let total = case.output().total_tensor_size_in_bytes;

@@ -19,7 +19,7 @@ pub fn empty_like(sizes: &[i64], strides: &[i64]) -> [i64; MAX_RANK] {
         _ => strides[outer].cmp(&strides[inner]).then(sizes[outer].cmp(&sizes[inner]).max(Equal)),
     };
     // An insertion sort, from the innermost dimension on.
-    let mut order: Vec<usize> = (0..rank).rev().collect();
+    let mut order: [usize; MAX_RANK] = std::array::from_fn(|n| rank.saturating_sub(n + 1));
     for start in 1..rank {
         let mut moving = start;
         for other in (0..start).rev() {
@@ -34,7 +34,7 @@ pub fn empty_like(sizes: &[i64], strides: &[i64]) -> [i64; MAX_RANK] {
         }
     }
     let mut packed = 1i64;
-    for dimension in order {
+    for &dimension in &order[..rank] {
         output[dimension] = packed;
         packed = packed.saturating_mul(sizes[dimension].max(1));
     }

@@ -60,11 +60,6 @@ struct Params {
     word: u64,
 }
 
-#[cfg(feature = "cuda")]
-impl cuda::Parameters for Params {
-    const OUTPUT: usize = std::mem::offset_of!(Params, out);
-}
-
 impl PlainWork {
     /// Work on the first `bytes` of each buffer, `repeat` times. Kernels move whole thread blocks' shares, at least one.
     ///
@@ -174,14 +169,5 @@ fn kernel(kind: PlainKind, bytes: u64) -> Option<cuda::Launch> {
     let (entry, share) = kind.kernel()?;
     let blocks = u32::try_from(bytes.checked_div(share).unwrap_or(1).max(1)).unwrap_or(u32::MAX);
     let word = if kind == PlainKind::Swap { u64::from(blocks) * share / 2 } else { 1 };
-    let launch = cuda::Launch {
-        entry: cuda::PLAIN.entry(entry),
-        blocks,
-        threads: 256,
-        shared: 0,
-        alignment: 16,
-        access: 16,
-        params: Params { out: 0, word },
-    };
-    Some(launch.erase())
+    Some(cuda::Launch::new(cuda::PLAIN.entry(false, entry), blocks, 16, Params { out: 0, word }))
 }

@@ -5,20 +5,22 @@
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
 /// The kernels of `PlainWork`, which belong to no operator. plain.ptx is written by hand.
-pub(crate) static PLAIN: Family = Family { file: "plain", entries: &["store", "swap", "empty"] };
+pub(crate) static PLAIN: Family = Family { file: "plain", entries: [&["store", "swap", "empty"], &[]] };
 static PLAIN_PTX: (&str, &str) = (PLAIN.file, include_str!("../plain.ptx"));
 
-/// Entry points of one kernel file that differ only in a template argument, such as the width of an element.
+/// Entry points of one kernel file that differ only in a template argument, such as the width of an element, and in the
+/// mode.
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
-    pub entries: &'static [&'static str],
+    /// Copying, and in place.
+    pub entries: [&'static [&'static str]; 2],
 }
 
 impl Family {
-    /// The n-th entry point.
-    pub fn entry(&self, n: usize) -> Entry {
-        Entry { file: self.file, name: self.entries[n] }
+    /// The n-th entry point of a mode.
+    pub fn entry(&self, in_place: bool, n: usize) -> Entry {
+        Entry { file: self.file, name: self.entries[usize::from(in_place)][n] }
     }
 }
 
@@ -38,8 +40,11 @@ impl Entry {
 }
 
 macro_rules! kernels {
-    ($($file:literal { $($family:ident: $prefix:literal $($suffix:literal)*;)* })*) => {
-        $($(pub(crate) static $family: Family = Family { file: $file, entries: &[$(concat!($prefix, $suffix)),*] };)*)*
+    ($($file:literal { $($family:ident: $prefix:literal $($suffix:literal)* $(, in place $($in_place:literal)*)?;)* })*) => {
+        $($(pub(crate) static $family: Family = Family {
+            file: $file,
+            entries: [&[$(concat!($prefix, $suffix)),*], &[$($(concat!($prefix, "_in_place", $in_place)),*)?]],
+        };)*)*
 
         /// Every family.
         #[cfg(test)]
@@ -55,43 +60,31 @@ kernels! {
         FILL_ELEMENTS: "fill_elements" "";
     }
     "reverse_elementwise" {
-        ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16";
-        ELEMENTWISE_IN_PLACE: "reverse_elementwise_in_place" "_1" "_2" "_4" "_8" "_16";
-        SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16";
-        SMALL_IN_PLACE: "reverse_small_in_place" "_1" "_2" "_4" "_8" "_16";
+        ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
+        SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
     "reverse_packed_lanes" {
         PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2" "_4";
-        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8";
-        PACKED_LANES_IN_PLACE: "reverse_packed_lanes_in_place" "_1" "_2" "_4" "_8";
+        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_rows" {
-        ROWS: "reverse_rows" "";
-        ROWS_IN_PLACE: "reverse_rows_in_place" "";
-        PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4";
-        PACKED_ROWS_IN_PLACE: "reverse_packed_rows_in_place" "_1" "_2" "_4";
-        ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4";
-        ROW_TILES_IN_PLACE: "reverse_row_tiles_in_place" "_1" "_2" "_4";
+        ROWS: "reverse_rows" "", in place "";
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
+        ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
     "reverse_lanes" {
-        LANES: "reverse_lanes" "_1" "_2" "_4" "_8";
-        LANES_IN_PLACE: "reverse_lanes_in_place" "_1" "_2" "_4" "_8";
-        LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8";
-        LONG_LANES_IN_PLACE: "reverse_long_lanes_in_place" "_1" "_2" "_4" "_8";
+        LANES: "reverse_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+        LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_strips" {
-        STRIPS: "reverse_strips" "_1" "_2" "_4" "_8";
-        UNALIGNED_STRIPS: "reverse_unaligned_strips" "_4";
-        STRIPS_IN_PLACE: "reverse_strips_in_place" "_1" "_2" "_4" "_8";
-        UNALIGNED_STRIPS_IN_PLACE: "reverse_unaligned_strips_in_place" "_1" "_2" "_4" "_8";
+        STRIPS: "reverse_strips" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+        UNALIGNED_STRIPS: "reverse_unaligned_strips" "_4", in place "_1" "_2" "_4" "_8";
     }
     "reverse_clusters" {
-        CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8";
-        CLUSTERS_IN_PLACE: "reverse_clusters_in_place" "_1" "_2" "_4" "_8";
+        CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_columns" {
-        COLUMNS: "reverse_columns" "_1" "_2" "_4";
-        COLUMNS_IN_PLACE: "reverse_columns_in_place" "_1" "_2" "_4" "_8";
+        COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2" "_4" "_8";
     }
     "reverse_transposed" {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
@@ -112,8 +105,8 @@ mod tests {
             .flat_map(|(file, ptx)| ptx.split(".visible .entry ").skip(1).map(move |entry| (*file, entry)))
             .map(|(file, entry)| (file, entry.split('(').next().expect("a name")))
             .collect();
-        let in_table: BTreeSet<(&str, &str)> =
-            FAMILIES.iter().flat_map(|family| family.entries.iter().map(|name| (family.file, *name))).collect();
+        let names = |family: &'static Family| family.entries.concat().into_iter().map(|name| (family.file, name));
+        let in_table: BTreeSet<(&str, &str)> = FAMILIES.iter().copied().flat_map(names).collect();
         assert_eq!(in_table, in_ptx);
     }
 }

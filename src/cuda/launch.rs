@@ -1,20 +1,13 @@
-//! A kernel launch, independent of its operator: entry point, grid, parameter bytes, and where the pointers go in them.
+//! A kernel launch, independent of its operator: entry point, grid and parameters, without the pointers.
 
 use bytemuck::Pod;
 
 use super::kernels::Entry;
+use super::tuning::THREADS;
 
-/// The parameter structure of a kernel: the `repr(C)` twin of a structure of its kernel file.
-pub(crate) trait Parameters: Pod {
-    /// Offsets in bytes of the pointers to the inputs, in the order of the signature.
-    const INPUTS: &'static [usize] = &[];
-    /// Offset of the pointer to the output.
-    const OUTPUT: usize;
-}
-
-/// A launch, with parameters of a kernel's own type until they are erased.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Launch<P = Erased> {
+/// A launch of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Launch {
     pub entry: Entry,
     /// Thread blocks of the grid.
     pub blocks: u32,
@@ -26,18 +19,9 @@ pub(crate) struct Launch<P = Erased> {
     pub alignment: u32,
     /// Bytes of a thread's widest store.
     pub access: u32,
-    pub params: P,
-}
-
-/// A parameter structure as bytes.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Erased {
-    /// The structure, without its pointers.
-    pub words: Box<[u64]>,
-    /// The offsets in it of the pointers to the inputs.
-    pub inputs: &'static [usize],
-    /// The offset in it of the pointer to the output.
-    pub output: usize,
+    /// The kernel's parameter structure. It begins with the pointers, which are 0 here: to the inputs in the order of
+    /// the signature, then to the output.
+    pub params: Box<[u64]>,
 }
 
 /// Addresses of the tensors of one dispatch.
@@ -51,26 +35,22 @@ pub(crate) struct Addresses<'a> {
 /// Words of the largest parameter structure.
 const MAX_WORDS: usize = 80;
 
-impl<P: Parameters> Launch<P> {
-    pub fn erase(self) -> Launch {
-        const { assert!(size_of::<P>().is_multiple_of(8) && size_of::<P>() <= MAX_WORDS * 8) }
-        let Self { entry, blocks, threads, shared, alignment, access, params } = self;
-        let mut words = vec![0u64; size_of::<P>() / 8].into_boxed_slice();
-        bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&params));
-        let params = Erased { words, inputs: P::INPUTS, output: P::OUTPUT };
-        Launch { entry, blocks, threads, shared, alignment, access, params }
-    }
-}
-
 impl Launch {
+    /// A launch without shared memory that moves units of `unit` bytes at multiples of as many. `params` is the `repr(C)`
+    /// twin of a structure of the kernel file.
+    pub fn new<P: Pod>(entry: Entry, blocks: u32, unit: u32, params: P) -> Self {
+        const { assert!(size_of::<P>().is_multiple_of(8) && size_of::<P>() <= MAX_WORDS * 8) }
+        let mut words = vec![0; size_of::<P>() / 8].into_boxed_slice();
+        bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&params));
+        Self { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params: words }
+    }
+
     /// The parameters with these pointers. Does not allocate.
     pub fn parameters(&self, addresses: &Addresses<'_>) -> [u64; MAX_WORDS] {
         let mut words = [0; MAX_WORDS];
-        words[..self.params.words.len()].copy_from_slice(&self.params.words);
-        for (offset, &address) in self.params.inputs.iter().zip(addresses.inputs) {
-            words[offset / 8] = address;
-        }
-        words[self.params.output / 8] = addresses.output;
+        words[..self.params.len()].copy_from_slice(&self.params);
+        words[..addresses.inputs.len()].copy_from_slice(addresses.inputs);
+        words[addresses.inputs.len()] = addresses.output;
         words
     }
 

@@ -21,7 +21,6 @@ mod golden_tests;
 
 use std::fmt;
 
-use super::kernels::Entry;
 use super::launch::Launch;
 use super::tuning::{THREADS, VEC16};
 
@@ -173,11 +172,6 @@ impl Selection {
         }
         self
     }
-}
-
-/// A launch without shared memory that moves units of `unit` bytes at multiples of as many.
-fn launch_of<P>(entry: Entry, blocks: u32, unit: u32, params: P) -> Launch<P> {
-    Launch { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params }
 }
 
 /// Thread blocks for `items` items, `items_per_thread` of them per thread.

@@ -47,7 +47,7 @@ impl BindingTable {
         };
         let mut inputs = [0; MAX_INPUTS];
         inputs.iter_mut().zip(self.inputs()).for_each(|(input, binding)| *input = address(binding));
-        let addresses = Addresses { inputs: &inputs, output: address(self.output()) };
+        let addresses = Addresses { inputs: &inputs[..self.inputs().len()], output: address(self.output()) };
         launcher.launch(&addresses, self.in_place(), stream)
     }
 }

@@ -1,9 +1,10 @@
 // Runs kernels on the host: reads launches from standard input and writes the output tensors to standard output. It is
 // built with the address and undefined-behaviour sanitizers, so that a wrong index ends the process with a report.
 //
-// The input (little endian), for each launch: the Header below; then the name, the parameters, for each input a Wire
-// and its bytes, and the output's bytes. An input of size 2^32 - 1 means "in place": the input is the output. One of
-// size 0 is left out: its pointer is null. The first input and the output begin `past` bytes past a multiple of 256. The answer is the output's bytes.
+// The input (little endian), for each launch: the Header below; then the name, the parameters, for each input its size
+// and its bytes, and the output's bytes. An input of size 2^32 - 1 means "in place": the input is the output. The first
+// input and the output begin `past` bytes past a multiple of 256. The parameters begin with the pointers to the inputs,
+// then to the output. The answer is the output's bytes.
 //
 // Every tensor is a separate allocation of exactly its size, and so is shared memory. The threads of a cluster (or of a
 // thread block, if there are no clusters) run one after another, in ascending or in descending order, each until it
@@ -212,14 +213,8 @@ struct Tensor {
     ~Tensor() { std::free(allocation); }
 };
 
-// A tensor: its size, and the offset of its pointer in the parameters.
-struct Wire {
-    uint32_t size, pointer;
-};
-
 struct Header {
-    uint32_t name, parameters, inputs;  // the sizes of the first two, the number of inputs
-    Wire output;
+    uint32_t name, parameters, inputs, output;  // sizes, but the number of inputs
     uint32_t blocks, blocks_of_cluster, threads, shared, past, order;
 };
 
@@ -240,21 +235,20 @@ int main() {
         std::vector<unsigned char> parameters(header.parameters);
         if (!read_all(name.data(), name.size()) || !read_all(parameters.data(), parameters.size())) fail("no name");
         std::vector<std::unique_ptr<Tensor>> inputs;
-        std::vector<uint32_t> at_output = {header.output.pointer};
-        auto point = [&](uint32_t pointer, const Tensor& tensor) { std::memcpy(&parameters.at(pointer), &tensor.begin, 8); };
+        std::vector<uint32_t> at_output = {header.inputs};
+        auto point = [&](uint32_t n, const Tensor& tensor) { std::memcpy(&parameters.at(8 * n), &tensor.begin, 8); };
         for (uint32_t n = 0; n < header.inputs; ++n) {
-            Wire input;
-            if (!read_all(&input, sizeof input)) fail("an input is missing");
-            if (input.size == UINT32_MAX) {
-                at_output.push_back(input.pointer);
+            uint32_t size;
+            if (!read_all(&size, sizeof size)) fail("an input is missing");
+            if (size == UINT32_MAX) {
+                at_output.push_back(n);
                 continue;
             }
-            if (input.size == 0) continue;
-            inputs.push_back(std::make_unique<Tensor>(input.size, n == 0 ? header.past : 0));
-            point(input.pointer, *inputs.back());
+            inputs.push_back(std::make_unique<Tensor>(size, n == 0 ? header.past : 0));
+            point(n, *inputs.back());
         }
-        Tensor output(header.output.size, header.past);
-        for (uint32_t pointer : at_output) point(pointer, output);
+        Tensor output(header.output, header.past);
+        for (uint32_t n : at_output) point(n, output);
         entry = dlsym(RTLD_DEFAULT, name.c_str());
         if (entry == nullptr) fail("no kernel is called " + name);
         cluster.body = caller(parameters.size(), std::make_index_sequence<128>());
@@ -275,7 +269,7 @@ int main() {
             run_cluster();
         }
         ASAN_UNPOISON_MEMORY_REGION(smem, sizeof smem);
-        if (std::fwrite(output.begin, 1, header.output.size, stdout) != header.output.size) fail("no reader");
+        if (std::fwrite(output.begin, 1, header.output, stdout) != header.output) fail("no reader");
         std::fflush(stdout);
     }
 }

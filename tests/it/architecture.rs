@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("error", &["desc", "validate", "lowering::lowering_error"]),
     ("cuda::target", &[]),
     ("cuda::kernels", &[]),
-    ("cuda::launch", &["cuda::kernels"]),
+    ("cuda::launch", &["cuda::kernels", "cuda::tuning"]),
     ("cuda::tuning", &[]),
     ("cuda::select", &["desc::layout", "plan", "cuda::kernels", "cuda::launch", "cuda::target", "cuda::tuning"]),
     ("cuda::driver", &["address", "error", "cuda::kernels", "cuda::launch", "cuda::target"]),

@@ -79,18 +79,16 @@ impl Emulator {
 impl Machine for Emulator {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let name = launch.entry.name.as_bytes();
-        let parameters = bytemuck::cast_slice(&launch.params.words);
+        let parameters = bytemuck::cast_slice(&launch.params);
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let output = if case.in_place { &case.inputs[0] } else { &poison };
-        let (pointers, output_pointer) = (launch.params.inputs, launch.params.output);
         self.backwards = !self.backwards;
         // In the order of `Header` in tests/emulator/emulator.cpp.
         let header = [
             name.len() as u32,
             parameters.len() as u32,
-            pointers.len() as u32,
+            case.inputs.len() as u32,
             output.len() as u32,
-            output_pointer as u32,
             launch.blocks,
             if is_of_clusters(launch) { CLUSTER } else { 1 },
             launch.threads,
@@ -99,10 +97,10 @@ impl Machine for Emulator {
             self.backwards.into(),
         ];
         let mut message = [bytemuck::bytes_of(&header), name, parameters].concat();
-        for (n, (&pointer, bytes)) in pointers.iter().zip(&case.inputs).enumerate() {
+        for (n, bytes) in case.inputs.iter().enumerate() {
             let (size, bytes) =
                 if n == 0 && case.in_place { (IN_PLACE, &[][..]) } else { (bytes.len() as u32, bytes.as_slice()) };
-            message.extend_from_slice(bytemuck::bytes_of(&[size, pointer as u32]));
+            message.extend_from_slice(&size.to_le_bytes());
             message.extend_from_slice(bytes);
         }
         message.extend_from_slice(output);

@@ -1,10 +1,12 @@
 //! reverse_clusters.cu: strips of long lanes side by side, for clusters of thread blocks.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, launch_of, reject_if, strips, RejectReason};
+use super::layout::{dim, Layout, Reverse, NO_ROW};
+use super::{grid, reject_if, strips, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
@@ -21,7 +23,7 @@ struct Clusters {
     length_stride: u32,
     lane_pitch: u32,
 }
-reverse_parameters!(Clusters, 352);
+const _: () = assert!(size_of::<Clusters>() == 352 && offset_of!(Clusters, r) == 0);
 
 /// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -58,7 +60,6 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     reject_if(strip == VEC16 && layout.width > most, slow)?;
     let strips = strips_of(strip);
     let blocks = grid(outer * strips * u64::from(CLUSTER))?;
-    let kernel = if layout.in_place { &kernels::CLUSTERS_IN_PLACE } else { &kernels::CLUSTERS };
     let params = Clusters {
         r: layout.parameters(outer * strips, layout.outside().map(dim)),
         strips_per_row: FastDiv::new(strips as u32),
@@ -67,7 +68,7 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         length_stride: row.length_stride,
         lane_pitch: pitch as u32,
     };
-    let launch = launch_of(kernel.entry(layout.width_index()), blocks, layout.width, params);
+    let launch = Launch::new(layout.entry(&kernels::CLUSTERS, layout.width), blocks, layout.width, params);
     let access = if layout.in_place { layout.width } else { layout.width.max(4) };
-    Ok(Launch { threads: CLUSTER_THREADS, shared: shared(strip) as u32, access, ..launch }.erase())
+    Ok(Launch { threads: CLUSTER_THREADS, shared: shared(strip) as u32, access, ..launch })
 }

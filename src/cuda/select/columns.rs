@@ -1,11 +1,13 @@
 //! reverse_columns.cu: few lanes side by side, each with its own length, in adjacent groups.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{are_adjacent, dim, reverse_parameters, Layout, Reverse, NO_ROW};
+use super::layout::{are_adjacent, dim, Layout, Reverse, NO_ROW};
 use super::segments::per_block;
-use super::{launch_of, reject_if, RejectReason};
+use super::{reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
@@ -23,7 +25,7 @@ struct Columns {
     groups_per_block: u32,
     length_stride: u32,
 }
-reverse_parameters!(Columns, 376);
+const _: () = assert!(size_of::<Columns>() == 376 && offset_of!(Columns, r) == 0);
 
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -48,7 +50,6 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let shared = u64::from(VEC16)
         * (vectors(together * u64::from(row.size) * 4) + vectors(together * 4) + vectors(together * bytes) + 1);
     reject_if(shared > u64::from(layout.target.shared_memory), "a group does not fit shared memory")?;
-    let kernel = if layout.in_place { &kernels::COLUMNS_IN_PLACE } else { &kernels::COLUMNS };
     let params = Columns {
         r: layout.parameters(groups, layout.outside().map(dim)),
         axis: FastDiv::new(axis.size),
@@ -58,6 +59,6 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         length_stride: row.length_stride,
     };
     let blocks = groups.div_ceil(together) as u32;
-    let launch = launch_of(kernel.entry(layout.width_index()), blocks, layout.width, params);
-    Ok(Launch { shared: shared as u32, ..launch }.erase())
+    let launch = Launch::new(layout.entry(&kernels::COLUMNS, layout.width), blocks, layout.width, params);
+    Ok(Launch { shared: shared as u32, ..launch })
 }

@@ -6,7 +6,7 @@ use super::layout::{
 };
 use super::packed_lanes::in_registers;
 use super::rows::rows;
-use super::{blocks, lanes, launch_of, reject_if, strips, transposed, RejectReason};
+use super::{blocks, lanes, reject_if, strips, transposed, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
@@ -18,14 +18,14 @@ pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     let mut params = parameters(layout, UNIT)?;
     let is_scattered = layout.in_place || layout.block().is_some() && params.rank <= UNROLLED_DIMENSIONS;
     params.form = if is_scattered { SCATTERED } else { GATHERED };
-    let (kernel, per_thread) = if layout.in_place {
-        (&kernels::ELEMENTWISE_IN_PLACE, PAIRS_PER_THREAD)
-    } else {
-        (&kernels::ELEMENTWISE, if UNIT == VEC16 { 1 } else { ITEMS_PER_THREAD })
+    let per_thread = match UNIT {
+        _ if layout.in_place => PAIRS_PER_THREAD,
+        VEC16 => 1,
+        _ => ITEMS_PER_THREAD,
     };
-    let entry = kernel.entry(UNIT.trailing_zeros() as usize);
+    let entry = layout.entry(&kernels::ELEMENTWISE, UNIT);
     let blocks = blocks(params.items.into(), per_thread);
-    Ok(launch_of(entry, blocks, UNIT, params).erase())
+    Ok(Launch::new(entry, blocks, UNIT, params))
 }
 
 /// The same for blocks only.
@@ -50,9 +50,9 @@ pub(super) fn vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let is_half = items <= FEW_UNITS && layout.width < 8 && lanes::contiguous(layout).is_err();
     let (form, access) = if is_half { (GATHERED_HALF_VECTORS, whole / 2) } else { (GATHERED_VECTORS, whole) };
     params.form = form;
-    let entry = kernels::ELEMENTWISE.entry(layout.width_index());
+    let entry = layout.entry(&kernels::ELEMENTWISE, layout.width);
     let blocks = blocks(items, access / layout.width);
-    Ok(launch_of(entry, blocks, access, params).erase())
+    Ok(Launch::new(entry, blocks, access, params))
 }
 
 /// The most elements for which `vectors` is faster than the candidates after it.
@@ -109,10 +109,9 @@ pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, Reje
     reject_if(is_too_much, "there is too much work, or there are too many dimensions")?;
     // If scattered, neighbouring lanes would be written far apart.
     params.form = if lengths_vary_along_the_output(layout) && !in_place { GATHERED } else { SCATTERED };
-    let kernel = if in_place { &kernels::SMALL_IN_PLACE } else { &kernels::SMALL };
-    let entry = kernel.entry(UNIT.trailing_zeros() as usize);
+    let entry = layout.entry(&kernels::SMALL, UNIT);
     let blocks = blocks(params.items.into(), 1);
-    Ok(launch_of(entry, blocks, UNIT, params).erase())
+    Ok(Launch::new(entry, blocks, UNIT, params))
 }
 
 /// The parameters for units of `unit` bytes. An item is a unit or, in place, a pair of units; the axis is among the

@@ -1,13 +1,11 @@
 //! FILL_VALUE_SEQUENCE: the candidates. Its four kernels differ in the memory layout of the output that they need.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, launch_of, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
+use super::{blocks, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
 use crate::cuda::kernels::{self, Entry};
-use crate::cuda::launch::{Launch, Parameters};
+use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
@@ -61,14 +59,6 @@ pub(crate) struct Strided {
 
 const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
-impl Parameters for Packed {
-    const OUTPUT: usize = offset_of!(Packed, out);
-}
-
-impl Parameters for Strided {
-    const OUTPUT: usize = offset_of!(Strided, out);
-}
-
 const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
 
 type Kernel = fn(&Plan) -> Result<Launch, RejectReason>;
@@ -96,17 +86,17 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
         [Dimension { size, stride: 1, .. }] => size,
         _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
-    let entry = kernels::FILL_PACKED.entry(arithmetic as usize);
+    let entry = kernels::FILL_PACKED.entry(false, arithmetic as usize);
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
     let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(plan, 1) };
-    Ok(Launch { access: VEC16, ..launch_of(entry, blocks, width, params) }.erase())
+    Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, width, params) })
 }
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
     let text = "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors";
     reject_if(run::<ALIGNED>(plan)? != 1, (text, LONG_ROW_BYTES))?;
-    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(plan.arithmetic as usize), 1))
+    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(false, plan.arithmetic as usize), 1))
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
@@ -114,13 +104,13 @@ fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
     let run = run::<false>(plan)?;
     let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
     reject_if(run < 2, (text, MIN_ROW_BYTES))?;
-    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(plan.arithmetic as usize), run))
+    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(false, plan.arithmetic as usize), run))
 }
 
 /// Anything: an element per thread.
 fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
     reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
-    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(0), 0))
+    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(false, 0), 0))
 }
 
 /// A launch that writes the innermost `run` dimensions as one run.
@@ -170,7 +160,7 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    Launch { shared, access, ..launch_of(entry, blocks, alignment, params) }.erase()
+    Launch { shared, access, ..Launch::new(entry, blocks, alignment, params) }
 }
 
 /// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.

@@ -108,7 +108,7 @@ fn dump() -> String {
         let _ = writeln!(text, "{desc:?}");
         for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
             for launch in &launches {
-                let parameters: &[u8] = bytemuck::cast_slice(&launch.params.words);
+                let parameters: &[u8] = bytemuck::cast_slice(&launch.params);
                 let parameters: String = parameters.iter().map(|byte| format!("{byte:02x}")).collect();
                 let _ = writeln!(text, "  {name} {mode}: {}, parameters {parameters}", line(launch));
             }

@@ -1,11 +1,13 @@
 //! reverse_lanes.cu: contiguous lanes, staged whole in shared memory or cut into tiles.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, reverse_parameters, Layout, Reverse};
+use super::layout::{dim, Layout, Reverse};
 use super::segments::{block_of_groups, less_rounding};
-use super::{grid, launch_of, reject_if, vectors_of_run, RejectReason};
+use super::{grid, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::lanes::*;
@@ -21,7 +23,7 @@ struct Lanes {
     vectors_per_lane: u32,
     group_size_log2: u32,
 }
-reverse_parameters!(Lanes, 344);
+const _: () = assert!(size_of::<Lanes>() == 344 && offset_of!(Lanes, r) == 0);
 
 /// What every kernel for contiguous lanes requires.
 pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {
@@ -62,7 +64,6 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     let vectors_of_group = if in_place { vectors } else { less_rounding(vectors) };
     let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
     let (threads, together) = block_of_groups(group);
-    let kernel = if in_place { &kernels::LANES_IN_PLACE } else { &kernels::LANES };
     let params = Lanes {
         r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
         tiles_per_lane: FastDiv::new(1),
@@ -72,8 +73,8 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     let blocks = layout.lane_count().div_ceil(together.into()) as u32;
     let shared = together * vectors_per_lane * VEC16;
     let unit = if ALIGNED { VEC16 } else { layout.width };
-    let launch = launch_of(kernel.entry(layout.width_index()), blocks, unit, params);
-    Ok(Launch { threads, shared, access: VEC16, ..launch }.erase())
+    let launch = Launch::new(layout.entry(&kernels::LANES, layout.width), blocks, unit, params);
+    Ok(Launch { threads, shared, access: VEC16, ..launch })
 }
 
 /// Long lanes in tiles. A thread block copies one tile, or reverses several in place. With `ALIGNED`, all lanes begin
@@ -90,7 +91,6 @@ pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, R
         vectors_of_run(layout.axis.size, layout.width, ALIGNED).div_ceil(THREADS * VECTORS_PER_THREAD).into()
     };
     let items = layout.lane_count() * tiles;
-    let kernel = if layout.in_place { &kernels::LONG_LANES_IN_PLACE } else { &kernels::LONG_LANES };
     // If shared memory cannot hold whole lanes, short lanes come here, too, and may be too many.
     let blocks = grid(items)?;
     let params = Lanes {
@@ -100,5 +100,6 @@ pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, R
         group_size_log2: 0,
     };
     let unit = if ALIGNED { VEC16 } else { layout.width };
-    Ok(Launch { access: VEC16, ..launch_of(kernel.entry(layout.width_index()), blocks, unit, params) }.erase())
+    let entry = layout.entry(&kernels::LONG_LANES, layout.width);
+    Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, unit, params) })
 }

@@ -1,11 +1,9 @@
 //! A layout of REVERSE_SUBSEQUENCES for the choice of a kernel, and the parameters that all its kernels take.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use crate::cuda::launch::Parameters;
+use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::target::GpuTarget;
 use crate::desc::layout::MAX_DIMENSIONS;
 use crate::plan::reverse_plan::{Dimension, Plan};
@@ -46,25 +44,7 @@ pub(super) const GATHERED: u32 = 1;
 pub(super) const GATHERED_VECTORS: u32 = 2;
 pub(super) const GATHERED_HALF_VECTORS: u32 = 3;
 
-/// Declares a parameter structure whose first field `r` is a [`Reverse`], and its size in the kernel file.
-macro_rules! reverse_parameters {
-    ($params:ident, $size:literal) => {
-        const _: () = assert!(size_of::<$params>() == $size && std::mem::offset_of!($params, r) == 0);
-
-        impl $crate::cuda::launch::Parameters for $params {
-            const INPUTS: &'static [usize] = $crate::cuda::select::layout::Reverse::INPUTS;
-            const OUTPUT: usize = $crate::cuda::select::layout::Reverse::OUTPUT;
-        }
-    };
-}
-pub(super) use reverse_parameters;
-
 const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
-
-impl Parameters for Reverse {
-    const INPUTS: &'static [usize] = &[offset_of!(Reverse, input), offset_of!(Reverse, lengths)];
-    const OUTPUT: usize = offset_of!(Reverse, out);
-}
 
 pub(super) const NO_BLOCK: &str = "there is no contiguous block with one length behind the axis";
 pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
@@ -150,9 +130,9 @@ impl<'a> Layout<'a> {
         ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
     }
 
-    /// The index of the entry point in a family: 0 to 3 for elements of 1 to 8 bytes.
-    pub fn width_index(&self) -> usize {
-        self.width.trailing_zeros() as usize
+    /// The entry point for this mode that moves units of `unit` bytes.
+    pub fn entry(&self, family: &Family, unit: u32) -> Entry {
+        family.entry(self.in_place, unit.trailing_zeros() as usize)
     }
 
     /// Parameters with strides in elements. `list` has the outermost dimension first. There are at most as many items

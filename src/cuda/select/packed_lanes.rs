@@ -3,7 +3,7 @@
 use super::lanes::contiguous;
 use super::layout::{dim, Layout};
 use super::segments::staged;
-use super::{blocks, launch_of, reject_if, RejectReason};
+use super::{blocks, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::{PACKED_LANE, PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
@@ -24,26 +24,23 @@ pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> 
     reject_if(!are_adjacent, "lanes are not adjacent in memory")?;
     let items = u64::from(lanes.size);
     let lanes_per_vector = u64::from(VEC16) / bytes;
-    let entry = kernels::PACKED_LANES_IN_REGISTERS.entry(layout.width_index());
+    let entry = layout.entry(&kernels::PACKED_LANES_IN_REGISTERS, layout.width);
     let params = layout.parameters(items, std::iter::once(dim(lanes)));
-    Ok(launch_of(entry, blocks(items.div_ceil(lanes_per_vector), 1), VEC16, params).erase())
+    Ok(Launch::new(entry, blocks(items.div_ceil(lanes_per_vector), 1), VEC16, params))
 }
 
 /// Other short lanes, staged.
 pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     contiguous(layout)?;
-    let (family, most) = if layout.in_place {
-        (&kernels::PACKED_LANES_IN_PLACE, PACKED_LANE_BYTES_IN_PLACE)
-    } else {
-        (&kernels::PACKED_LANES, PACKED_LANE_BYTES)
-    };
+    let most = if layout.in_place { PACKED_LANE_BYTES_IN_PLACE } else { PACKED_LANE_BYTES };
     reject_if(!layout.in_place && layout.axis.size >= PACKED_LANE, ("lanes have {} elements or more", PACKED_LANE))?;
-    let mut launch = staged(layout, family, most - 1)?;
-    launch.entry = family.entry(layout.width_index());
+    let (mut params, shared) = staged(layout, most - 1)?;
     if layout.in_place {
         // One thread for every other element: on average, half of the elements are below a length.
         let group = layout.axis.size.div_ceil(2).next_power_of_two().min(WARP);
-        launch.params.group_size_log2 = group.trailing_zeros();
+        params.group_size_log2 = group.trailing_zeros();
     }
-    Ok(launch.erase())
+    let entry = layout.entry(&kernels::PACKED_LANES, layout.width);
+    let blocks = params.r.items.div_ceil(params.segments_per_block);
+    Ok(Launch { shared, access: VEC16, ..Launch::new(entry, blocks, layout.width, params) })
 }

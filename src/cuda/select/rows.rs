@@ -1,11 +1,13 @@
 //! reverse_rows.cu: blocks of rows with one length, if the rows are not whole vectors.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
+use super::layout::{dim, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, staged, TOO_LARGE};
-use super::{blocks, grid, launch_of, reject_if, vectors_of_run, RejectReason};
+use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::rows::*;
@@ -21,7 +23,7 @@ struct Rows {
     row_bytes: u32,
     element_bytes: u32,
 }
-reverse_parameters!(Rows, 344);
+const _: () = assert!(size_of::<Rows>() == 344 && offset_of!(Rows, r) == 0);
 
 /// `RowTiles` of the kernel file.
 #[repr(C)]
@@ -36,7 +38,7 @@ struct RowTiles {
     element_bytes: u32,
     reserved: u32,
 }
-reverse_parameters!(RowTiles, 384);
+const _: () = assert!(size_of::<RowTiles>() == 384 && offset_of!(RowTiles, r) == 0);
 
 /// Rows at any alignment, a vector at a time; in place only if all rows begin at the same alignment.
 pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -62,36 +64,32 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         row_bytes: bytes as u32,
         element_bytes: layout.width,
     };
-    let entry = if layout.in_place { kernels::ROWS_IN_PLACE.entry(0) } else { kernels::ROWS.entry(0) };
+    let entry = kernels::ROWS.entry(layout.in_place, 0);
     let blocks = blocks(items, VECTORS_PER_THREAD);
-    Ok(Launch { access: VEC16, ..launch_of(entry, blocks, layout.width, params) }.erase())
+    Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, layout.width, params) })
 }
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
 pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
-    let (family, most) = if layout.in_place {
-        (&kernels::PACKED_ROWS_IN_PLACE, PACKED_BLOCK_BYTES_IN_PLACE)
-    } else {
-        (&kernels::PACKED_ROWS, PACKED_BLOCK_BYTES)
-    };
-    let mut launch = staged(layout, family, most)?;
+    let most = if layout.in_place { PACKED_BLOCK_BYTES_IN_PLACE } else { PACKED_BLOCK_BYTES };
+    let (mut params, mut shared) = staged(layout, most)?;
+    let (mut threads, mut together) = (THREADS, params.segments_per_block);
     if layout.in_place {
         // One thread group per block. It stages one vector more, because the block may begin inside one.
-        let vectors = launch.params.segment_bytes.divisor.div_ceil(VEC16) + 1;
+        let vectors = params.segment_bytes.divisor.div_ceil(VEC16) + 1;
         // Not for bytes, which are reversed one by one and need the threads.
         let vectors_of_group = if layout.width == 1 { vectors } else { less_rounding(vectors) };
         let group = vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS);
-        let (threads, together) = block_of_groups(group);
-        launch.params.group_size_log2 = group.trailing_zeros();
-        launch.params.vectors_per_segment = vectors;
-        launch.threads = threads;
-        launch.shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
-        launch.blocks = launch.params.r.items.div_ceil(together);
-        reject_if(launch.shared > layout.target.shared_memory, TOO_LARGE)?;
+        (threads, together) = block_of_groups(group);
+        params.group_size_log2 = group.trailing_zeros();
+        params.vectors_per_segment = vectors;
+        shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
+        reject_if(shared > layout.target.shared_memory, TOO_LARGE)?;
     }
     reject_if(UNIT < layout.width || !layout.divides(block.size, UNIT), NOT_DIVIDED)?;
-    Ok(Launch { entry: family.entry(UNIT.trailing_zeros() as usize), alignment: UNIT, ..launch }.erase())
+    let (entry, blocks) = (layout.entry(&kernels::PACKED_ROWS, UNIT), params.r.items.div_ceil(together));
+    Ok(Launch { threads, shared, access: VEC16, ..Launch::new(entry, blocks, UNIT, params) })
 }
 
 /// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
@@ -128,13 +126,12 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
     let vectors = rows_per_tile * tile_row_bytes / VEC16 + 2;
     let runs = if layout.in_place { 2 } else { 1 };
     let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
-    let family = if layout.in_place { &kernels::ROW_TILES_IN_PLACE } else { &kernels::ROW_TILES };
     let divides = |elements: u32| layout.divides(elements, UNIT);
     let all_divide = divides(block.size)
         && divides(axis.in_stride)
         && divides(axis.out_stride)
         && layout.outside().all(|d| divides(d.in_stride) && divides(d.out_stride));
     reject_if(UNIT < layout.width || !all_divide, NOT_DIVIDED)?;
-    let entry = family.entry(UNIT.trailing_zeros() as usize);
-    Ok(Launch { shared, access: VEC16, ..launch_of(entry, blocks, UNIT, params) }.erase())
+    let entry = layout.entry(&kernels::ROW_TILES, UNIT);
+    Ok(Launch { shared, access: VEC16, ..Launch::new(entry, blocks, UNIT, params) })
 }

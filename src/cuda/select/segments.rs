@@ -1,12 +1,12 @@
 //! segments.cuh: short lanes or blocks of rows that are adjacent in memory, staged whole.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{are_adjacent, dim, reverse_parameters, Layout, Reverse};
-use super::{launch_of, reject_if, RejectReason};
-use crate::cuda::kernels::Family;
-use crate::cuda::launch::Launch;
+use super::layout::{are_adjacent, dim, Layout, Reverse};
+use super::{reject_if, RejectReason};
 use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 
@@ -22,7 +22,7 @@ pub(super) struct Segments {
     pub group_size_log2: u32,
     pub reserved: u32,
 }
-reverse_parameters!(Segments, 368);
+const _: () = assert!(size_of::<Segments>() == 368 && offset_of!(Segments, r) == 0);
 
 pub(super) const TOO_LARGE: &str = "a segment does not fit shared memory";
 const LARGE: &str = "a segment is so large that another kernel is faster";
@@ -48,12 +48,8 @@ pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
     (threads, threads / group)
 }
 
-/// A launch for segments of at most `most` bytes. Its entry point is the family's first; the caller sets the right one.
-pub(super) fn staged(
-    layout: &Layout<'_>,
-    family: &'static Family,
-    most: u64,
-) -> Result<Launch<Segments>, RejectReason> {
+/// For segments of at most `most` bytes: the parameters, and the bytes of shared memory per thread block.
+pub(super) fn staged(layout: &Layout<'_>, most: u64) -> Result<(Segments, u32), RejectReason> {
     let block = layout.block().map_or(1, |block| block.size);
     reject_if(layout.axis.in_stride != block || layout.axis.out_stride != block, APART)?;
     let segment = u64::from(layout.axis.size) * u64::from(block);
@@ -83,6 +79,5 @@ pub(super) fn staged(
         group_size_log2: u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros(),
         reserved: 0,
     };
-    let launch = launch_of(family.entry(0), segments.div_ceil(together) as u32, layout.width, params);
-    Ok(Launch { shared: shared as u32, access: VEC16, ..launch })
+    Ok((params, shared as u32))
 }

@@ -1,10 +1,12 @@
 //! reverse_strips.cu: strips of lanes side by side, each lane with its own length.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, reverse_parameters, Layout, Reverse, NO_ROW};
-use super::{grid, launch_of, reject_if, RejectReason};
+use super::layout::{dim, Layout, Reverse, NO_ROW};
+use super::{grid, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::strips::*;
@@ -22,7 +24,7 @@ struct Strips {
     length_stride: u32,
     unaligned: u32,
 }
-reverse_parameters!(Strips, 352);
+const _: () = assert!(size_of::<Strips>() == 352 && offset_of!(Strips, r) == 0);
 
 /// Whether a strip of whole sectors fits in shared memory.
 pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
@@ -50,11 +52,10 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let shared = if layout.in_place { SHARED_IN_PLACE } else { u32::MAX };
     let (strip, blocks, params) = cut(layout, shared, row, layout.bytes(row.size))?;
     reject_if(strip < VEC16, ("strips of that many rows are narrower than {} bytes", VEC16))?;
-    let kernel = if layout.in_place { &kernels::STRIPS_IN_PLACE } else { &kernels::STRIPS };
-    let entry = kernel.entry(layout.width_index());
+    let entry = layout.entry(&kernels::STRIPS, layout.width);
     let shared = layout.axis.size * strip;
     let threads = threads(layout, shared, blocks, THREADS_WANTED);
-    Ok(Launch { threads, shared, ..launch_of(entry, blocks, word, params) }.erase())
+    Ok(Launch { threads, shared, ..Launch::new(entry, blocks, word, params) })
 }
 
 /// Strips of rows of any size at any alignment.
@@ -71,14 +72,14 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let (strip, blocks, mut params) = cut(layout, shared, row, layout.bytes(row.size) * 2 - 1)?;
     params.unaligned = 1;
     let entry = match (layout.in_place, layout.width) {
-        (true, _) => kernels::UNALIGNED_STRIPS_IN_PLACE.entry(layout.width_index()),
-        (false, 4) => kernels::UNALIGNED_STRIPS.entry(0),
-        (false, _) => kernels::STRIPS.entry(layout.width_index()),
+        (true, _) => layout.entry(&kernels::UNALIGNED_STRIPS, layout.width),
+        (false, 4) => kernels::UNALIGNED_STRIPS.entry(false, 0),
+        (false, _) => layout.entry(&kernels::STRIPS, layout.width),
     };
     let shared = layout.axis.size * strip;
     let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
     let access = if layout.in_place { layout.width } else { layout.width.max(4) };
-    Ok(Launch { threads, shared, access, ..launch_of(entry, blocks, layout.width, params) }.erase())
+    Ok(Launch { threads, shared, access, ..Launch::new(entry, blocks, layout.width, params) })
 }
 
 /// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.

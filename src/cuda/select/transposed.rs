@@ -1,10 +1,12 @@
 //! reverse_transposed.cu: tensors that are contiguous along different dimensions.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, reverse_parameters, Layout, Reverse, ReverseDim};
-use super::{grid, launch_of, reject_if, RejectReason};
+use super::layout::{dim, Layout, Reverse, ReverseDim};
+use super::{grid, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
@@ -20,7 +22,7 @@ struct Transposed {
     tiles: FastDiv,
     tiles_along_out: FastDiv,
 }
-reverse_parameters!(Transposed, 416);
+const _: () = assert!(size_of::<Transposed>() == 416 && offset_of!(Transposed, r) == 0);
 
 /// Elements of a tile along the two dimensions.
 fn tile(layout: &Layout<'_>) -> [u32; 2] {
@@ -78,6 +80,6 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
         tiles: FastDiv::new(tiles as u32),
         tiles_along_out: FastDiv::new(across),
     };
-    let launch = launch_of(family.entry(layout.width_index()), blocks, unit, params);
-    Ok(Launch { shared, ..launch }.erase())
+    let launch = Launch::new(layout.entry(family, layout.width), blocks, unit, params);
+    Ok(Launch { shared, ..launch })
 }

@@ -10,6 +10,7 @@ use crate::device::operator::CompiledOperator;
 #[cfg(feature = "cuda")]
 use crate::device::operator::Operator;
 pub use crate::plan::MergedDimension;
+use crate::plan::Summary;
 use crate::registry::Plan;
 
 /// The plan of an operator: its merged dimensions, and the kernels that a dispatch chooses from. `Display` writes it
@@ -93,19 +94,16 @@ impl Operator {
 }
 
 fn on_cpu(plan: &Plan) -> Explanation {
-    let summary = plan.summary();
-    let mode = |name, bytes| ExplainedMode { name, bytes, launches: Vec::new(), rejected: Vec::new() };
-    let in_place = summary.bytes_in_place.map(|bytes| mode("in place", bytes));
-    let modes = std::iter::once(mode(summary.mode, summary.bytes)).chain(in_place).collect();
-    Explanation { dimensions: summary.dimensions, modes }
+    let Summary { dimensions, modes } = plan.summary();
+    let mode = |(name, bytes)| ExplainedMode { name, bytes, launches: Vec::new(), rejected: Vec::new() };
+    Explanation { dimensions, modes: modes.into_iter().map(mode).collect() }
 }
 
 #[cfg(feature = "cuda")]
 fn on_gpu(plan: &Plan, target: &GpuTarget) -> Explanation {
     let mut explanation = on_cpu(plan);
-    let selection = plan.select(target);
-    let of_modes = std::iter::once(selection.out_of_place).chain(selection.in_place);
-    for (mode, Launches { launches, rejected, .. }) in explanation.modes.iter_mut().zip(of_modes) {
+    for (mode, in_place) in explanation.modes.iter_mut().zip([false, true]) {
+        let Launches { launches, rejected } = plan.select(target, in_place);
         mode.launches = launches.iter().map(explained).collect();
         mode.rejected = rejected.iter().map(|(kernel, reason)| (kernel.to_string(), reason.to_string())).collect();
     }

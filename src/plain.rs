@@ -95,7 +95,8 @@ impl PlainWork {
         };
         #[cfg(feature = "cuda")]
         if let Some(context) = device.cuda_context() {
-            work.kernel = kernel(kind, bytes).map(|launch| cuda::Launcher::of(context, launch)).transpose()?;
+            work.kernel =
+                kernel(kind, bytes).map(|launch| cuda::Launcher::new(context, [vec![launch], vec![]])).transpose()?;
             let graph = cuda::Graph::record(context, |stream| work.queue_on_gpu(stream));
             work.graph = Some(graph.map_err(DispatchError::from)?);
         }

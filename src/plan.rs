@@ -7,12 +7,9 @@ pub(crate) mod reverse_plan;
 /// What a plan tells people.
 pub(crate) struct Summary {
     pub dimensions: Vec<MergedDimension>,
-    /// The name of the mode with a separate output.
-    pub mode: &'static str,
-    /// Bytes that a run in that mode must read and write.
-    pub bytes: u64,
-    /// The same if the output is the input; `None` if it may not be.
-    pub bytes_in_place: Option<u64>,
+    /// The modes that it can run in by name, first the one with a separate output, each with the bytes that a run must
+    /// read and write.
+    pub modes: Vec<(&'static str, u64)>,
 }
 
 /// A dimension: its size, and how far one step along it advances in each tensor.

@@ -2,7 +2,7 @@
 
 use crate::cpu::{self, cpu_fill, cpu_reverse};
 #[cfg(feature = "cuda")]
-use crate::cuda::select::{self, Selection, Until};
+use crate::cuda::select::{self, Launches};
 #[cfg(feature = "cuda")]
 use crate::cuda::GpuTarget;
 use crate::desc::OperatorDesc;
@@ -48,17 +48,12 @@ impl Plan {
         }
     }
 
-    /// The kernel launches that can run it on a GPU.
+    /// The kernel launches that can run it on a GPU in a mode.
     #[cfg(feature = "cuda")]
-    pub fn select(&self, target: &GpuTarget) -> Selection {
-        self.select_until(target, Until::AnyPointers)
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(crate) fn select_until(&self, target: &GpuTarget, until: Until) -> Selection {
+    pub fn select(&self, target: &GpuTarget, in_place: bool) -> Launches {
         match self {
-            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, target, until),
-            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, until),
+            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, in_place),
+            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, in_place),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::kernels::FAMILIES;
-use super::select::Until;
+use super::select::golden_tests::every_launch;
 use super::{GpuTarget, Launch};
 use crate::common::cases::Case;
 use crate::common::difference;
@@ -43,9 +43,8 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let plan = Plan::new(&case.desc).expect("the cases are valid");
     let mut found: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
-        let selection = plan.select_until(target, Until::Last);
-        let mode = if case.in_place { selection.in_place.expect("equal strides") } else { selection.out_of_place };
-        for launch in mode.launches.into_iter().filter(wanted) {
+        let launches = every_launch(&plan, target, case.in_place).into_iter().map(|(_, launch)| launch);
+        for launch in launches.filter(wanted) {
             if !found.contains(&launch) {
                 found.push(launch);
             }

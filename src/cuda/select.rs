@@ -17,7 +17,7 @@ mod strips;
 mod transposed;
 
 #[cfg(all(test, in_repository))]
-mod golden_tests;
+pub(super) mod golden_tests;
 
 use std::fmt;
 
@@ -86,16 +86,6 @@ impl<F> Candidate<F> {
     }
 }
 
-/// How far selection goes down the list of candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
-    /// To the first one that accepts any pointers: the ones after it would never be launched.
-    AnyPointers,
-    /// To the last.
-    #[cfg(test)]
-    Last,
-}
-
 /// Candidate launches of one mode, fastest first. The last one accepts any pointers. Empty if nothing moves.
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
@@ -103,21 +93,17 @@ pub(crate) struct Launches {
     /// Kernels that come before the first launch but cannot run the layout, with the reasons. If a kernel has several
     /// candidates, the last one's reason counts; of neighbours with the same reason, only the first is listed.
     pub rejected: Vec<(&'static str, RejectReason)>,
-    /// The index of each launch's candidate.
-    #[cfg(test)]
-    pub candidates: Vec<usize>,
 }
 
 impl Launches {
-    /// The launches of `candidates` for elements of `width` bytes. `launch` calls a candidate's function.
+    /// The launches of `candidates` for elements of `width` bytes, to the first one that accepts any pointers: the ones
+    /// after it would never be launched. `launch` calls a candidate's function.
     fn find<F: Copy>(
         candidates: &[Candidate<F>],
         in_place: bool,
         width: u32,
-        until: Until,
         launch: impl Fn(F) -> Result<Launch, RejectReason>,
     ) -> Self {
-        // Enough for most layouts.
         let mut found = Self::default();
         for candidate in candidates {
             let Some(name) = candidate.names[usize::from(in_place)] else { continue };
@@ -128,9 +114,7 @@ impl Launches {
                     }
                     let any_pointers = launch.alignment == width;
                     found.launches.push(launch);
-                    #[cfg(test)]
-                    found.candidates.extend(candidates.iter().position(|other| std::ptr::eq(other, candidate)));
-                    if any_pointers && until == Until::AnyPointers {
+                    if any_pointers {
                         break;
                     }
                 }
@@ -141,6 +125,13 @@ impl Launches {
         found
     }
 
+    /// Those that are needed for pointers at multiples of `alignment`.
+    pub fn for_pointers(mut self, alignment: u32) -> Vec<Launch> {
+        let accepted = self.launches.iter().position(|launch| alignment.max(1).is_multiple_of(launch.alignment));
+        self.launches.truncate(accepted.map_or(self.launches.len(), |last| last + 1));
+        self.launches
+    }
+
     fn reject(&mut self, name: &'static str, reason: RejectReason) {
         let alike = self.rejected.last().is_some_and(|(_, last)| *last == reason);
         match self.rejected.iter_mut().find(|(rejected, _)| *rejected == name) {
@@ -148,29 +139,6 @@ impl Launches {
             None if alike => {}
             None => self.rejected.push((name, reason)),
         }
-    }
-}
-
-/// The candidates of an operator.
-#[derive(Debug)]
-pub(crate) struct Selection {
-    pub out_of_place: Launches,
-    /// The candidates for an output that is the first input; `None` if it may not be.
-    pub in_place: Option<Launches>,
-}
-
-impl Selection {
-    /// Keeps the candidates that are needed for pointers at multiples of `alignment` and for the possible modes.
-    pub fn restrict(mut self, alignment: u32, in_place: Option<bool>) -> Self {
-        for (mode, this_in_place) in [(Some(&mut self.out_of_place), false), (self.in_place.as_mut(), true)] {
-            let Some(Launches { launches, .. }) = mode else { continue };
-            let accepted = launches.iter().position(|launch| alignment.max(1).is_multiple_of(launch.alignment));
-            match in_place {
-                Some(always) if always != this_in_place => launches.clear(),
-                _ => launches.truncate(accepted.map_or(launches.len(), |last| last + 1)),
-            }
-        }
-        self
     }
 }
 

@@ -97,8 +97,11 @@ impl CompiledOperator {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
         let launcher = |context: &Arc<Context>| {
-            let selection = plan.select(&context.target);
-            Launcher::new(context, selection.restrict(options.pointer_alignment, options.in_place))
+            let launches = |in_place| match options.in_place {
+                Some(always) if always != in_place => Vec::new(),
+                _ => plan.select(&context.target, in_place).for_pointers(options.pointer_alignment),
+            };
+            Launcher::new(context, [false, true].map(launches))
         };
         Ok(Self {
             inner: Arc::new(Inner {

@@ -79,11 +79,7 @@ impl Plan {
             strides: vec![("OutputTensor", d.stride), ("index", d.step)],
         };
         let elements: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
-        Summary {
-            dimensions: self.dimensions.iter().map(dimension).collect(),
-            mode: "fill",
-            bytes: elements * u64::from(self.width),
-            bytes_in_place: None,
-        }
+        let modes = vec![("fill", elements * u64::from(self.width))];
+        Summary { dimensions: self.dimensions.iter().map(dimension).collect(), modes }
     }
 }

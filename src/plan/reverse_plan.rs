@@ -75,8 +75,11 @@ impl Plan {
         let lengths: u64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| u64::from(d.size)).product();
         let moved = 2 * lanes * u64::from(axis.size) * u64::from(self.width);
         let bytes = moved + lengths * if self.wide_lengths { 8 } else { 4 };
-        let in_place = if axis.size < 2 { 0 } else { bytes };
-        Summary { dimensions, mode: "copying", bytes, bytes_in_place: self.in_place.then_some(in_place) }
+        let mut modes = vec![("copying", bytes)];
+        if self.in_place {
+            modes.push(("in place", if axis.size < 2 { 0 } else { bytes }));
+        }
+        Summary { dimensions, modes }
     }
 }
 
@@ -105,12 +108,15 @@ mod tests {
 
     #[test]
     fn a_summary_counts_elements_twice_and_lengths_once() {
-        let of = summary([3, 7, 5], TensorDataType::UInt32);
-        assert_eq!((of.bytes, of.bytes_in_place), (2 * 3 * 7 * 5 * 2 + 3 * 5 * 4, Some(2 * 3 * 7 * 5 * 2 + 3 * 5 * 4)));
-        assert_eq!(summary([3, 7, 5], TensorDataType::UInt64).bytes, 2 * 3 * 7 * 5 * 2 + 3 * 5 * 8);
-        // Lanes of one element do not change; lanes of two may.
-        assert_eq!(summary([3, 1, 5], TensorDataType::UInt32).bytes_in_place, Some(0));
-        assert_eq!(summary([3, 2, 5], TensorDataType::UInt32).bytes_in_place, Some(2 * 3 * 2 * 5 * 2 + 3 * 5 * 4));
+        // In place, lanes of one element do not change.
+        for (size, length_type, copying, in_place) in [
+            (7, TensorDataType::UInt32, 2 * 3 * 7 * 5 * 2 + 3 * 5 * 4, 480),
+            (7, TensorDataType::UInt64, 2 * 3 * 7 * 5 * 2 + 3 * 5 * 8, 540),
+            (1, TensorDataType::UInt32, 2 * 3 * 5 * 2 + 3 * 5 * 4, 0),
+            (2, TensorDataType::UInt32, 2 * 3 * 2 * 5 * 2 + 3 * 5 * 4, 180),
+        ] {
+            assert_eq!(summary([3, size, 5], length_type).modes, [("copying", copying), ("in place", in_place)]);
+        }
     }
 
     #[test]

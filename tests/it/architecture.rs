@@ -24,7 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("cuda::tuning", &[]),
     ("cuda::select", &["desc::layout", "plan", "cuda::kernels", "cuda::launch", "cuda::target", "cuda::tuning"]),
     ("cuda::driver", &["address", "error", "cuda::kernels", "cuda::launch", "cuda::target"]),
-    ("cuda::launcher", &["error", "cuda::driver", "cuda::launch", "cuda::select"]),
+    ("cuda::launcher", &["error", "cuda::driver", "cuda::launch"]),
     ("cuda", &["cuda::driver", "cuda::kernels", "cuda::launch", "cuda::launcher", "cuda::select", "cuda::target"]),
     ("registry", &["desc", "plan", "cpu", "cuda::select", "cuda::target"]),
     (

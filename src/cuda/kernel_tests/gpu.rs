@@ -50,7 +50,7 @@ struct Gpu {
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.cuda_context().expect("a CUDA device");
-        let launcher = Launcher::of(context, launch.clone()).map_err(|error| error.to_string())?;
+        let launcher = Launcher::new(context, [vec![launch.clone()], vec![]]).map_err(|error| error.to_string())?;
         let [of_output, of_inputs @ ..] = &self.buffers;
         let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
             Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)

@@ -3,10 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, reject_if, vectors_of_run, Candidate, Launches, RejectReason, Selection, Until};
+use super::{blocks, reject_if, vectors_of_run, Candidate, Launches, RejectReason};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::Launch;
-use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 use crate::desc::layout::MAX_DIMENSIONS;
@@ -72,10 +71,9 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     Candidate::out_of_place("fill_elements", elements),
 ];
 
-/// The launches of a sequence.
-pub(crate) fn select(plan: &Plan, _: &GpuTarget, until: Until) -> Selection {
-    let launches = Launches::find(CANDIDATES, false, plan.width, until, |launch| launch(plan));
-    Selection { out_of_place: launches, in_place: None }
+/// The launches of a mode.
+pub(crate) fn select(plan: &Plan, in_place: bool) -> Launches {
+    Launches::find(CANDIDATES, in_place, plan.width, |launch| launch(plan))
 }
 
 /// The whole tensor as one run: a 16-byte store per thread.

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::layout::Layout;
 use super::{fill_value_sequence, reverse_subsequences, Launches};
 use crate::common::{self, cases, repository};
 use crate::cuda::{GpuTarget, Launch};
@@ -63,10 +64,32 @@ fn tensor(text: &str) -> BufferTensorDesc {
 fn selected(desc: &OperatorDesc) -> impl Iterator<Item = (&'static str, &'static str, Launches)> {
     let plan = Plan::new(desc).expect("the layouts are valid");
     GpuTarget::NAMED.iter().flat_map(move |(name, target)| {
-        let selection = plan.select(target);
-        let in_place = selection.in_place.map(|launches| (*name, "in place", launches));
-        std::iter::once((*name, plan.summary().mode, selection.out_of_place)).chain(in_place)
+        let modes = plan.summary().modes.into_iter().zip([false, true]);
+        modes.map(|((mode, _), in_place)| (*name, mode, plan.select(target, in_place))).collect::<Vec<_>>()
     })
+}
+
+/// Every launch of a mode that a candidate can make, also those that are never tried, with the candidate's index.
+pub fn every_launch(plan: &Plan, target: &GpuTarget, in_place: bool) -> Vec<(usize, Launch)> {
+    if plan.select(target, in_place).launches.is_empty() {
+        return Vec::new();
+    }
+    let only = |n: usize| match plan {
+        Plan::FillValueSequence(plan) => {
+            let candidate = fill_value_sequence::CANDIDATES.get(n..=n)?;
+            Some(Launches::find(candidate, in_place, plan.width, |launch| launch(plan)))
+        }
+        Plan::ReverseSubsequences(plan) => {
+            let (candidate, layout) =
+                (reverse_subsequences::CANDIDATES.get(n..=n)?, Layout::new(plan, in_place, target));
+            Some(Launches::find(candidate, in_place, plan.width, |launch| launch(&layout)))
+        }
+    };
+    (0..)
+        .map_while(only)
+        .enumerate()
+        .flat_map(|(n, found)| found.launches.into_iter().map(move |launch| (n, launch)))
+        .collect()
 }
 
 fn line(launch: &Launch) -> String {
@@ -80,7 +103,7 @@ fn golden() -> String {
     let mut text = String::new();
     for (title, desc) in chosen() {
         let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-        for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
+        for (name, mode, Launches { launches, rejected }) in selected(&desc) {
             let launches: Vec<String> = launches.iter().map(line).collect();
             let rejected: Vec<String> = rejected.iter().map(|(kernel, why)| format!("{kernel}: {why}")).collect();
             let mut found = format!("{mode}: {}", launches.join("; "));
@@ -106,7 +129,7 @@ fn dump() -> String {
     let mut text = String::new();
     for desc in chosen().into_iter().map(|(_, desc)| desc).chain(cases::all().into_iter().map(|case| case.desc)) {
         let _ = writeln!(text, "{desc:?}");
-        for (name, mode, Launches { launches, rejected, .. }) in selected(&desc) {
+        for (name, mode, Launches { launches, rejected }) in selected(&desc) {
             for launch in &launches {
                 let parameters: &[u8] = bytemuck::cast_slice(&launch.params);
                 let parameters: String = parameters.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -146,9 +169,12 @@ fn the_kernels_selected_are_those_in_the_golden_file() {
 fn every_candidate_is_selected_in_the_golden_file() {
     let mut found = BTreeSet::new();
     for (_, desc) in chosen() {
-        for (_, mode, launches) in selected(&desc) {
-            let mode = usize::from(mode == "in place");
-            found.extend(launches.candidates.into_iter().map(|n| (desc.operator_type().name(), n, mode)));
+        let plan = Plan::new(&desc).expect("the layouts are valid");
+        for ((_, target), in_place) in GpuTarget::NAMED.iter().flat_map(|target| [(target, false), (target, true)]) {
+            let selected = plan.select(target, in_place).launches;
+            let candidates = every_launch(&plan, target, in_place).into_iter();
+            let candidates = candidates.filter(|(_, launch)| selected.contains(launch));
+            found.extend(candidates.map(|(n, _)| (desc.operator_type().name(), n, usize::from(in_place))));
         }
     }
     let fills = fill_value_sequence::CANDIDATES.iter().map(|candidate| candidate.names);

@@ -3,7 +3,6 @@
 use super::layout::Layout;
 use super::{
     clusters, columns, elementwise, lanes, packed_lanes, rows, strips, transposed, Candidate, Launches, RejectReason,
-    Selection, Until,
 };
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
@@ -53,14 +52,11 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
     Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<1>),
 ];
 
-/// The launches of both modes.
-pub(crate) fn select(plan: &Plan, target: &GpuTarget, until: Until) -> Selection {
-    let launches = |in_place| {
-        if in_place && plan.axis.size < 2 {
-            return Launches::default(); // nothing moves
-        }
-        let layout = Layout::new(plan, in_place, target);
-        Launches::find(CANDIDATES, in_place, plan.width, until, |launch| launch(&layout))
-    };
-    Selection { out_of_place: launches(false), in_place: plan.in_place.then(|| launches(true)) }
+/// The launches of a mode. In place there are none for a lane of one element, which does not move.
+pub(crate) fn select(plan: &Plan, target: &GpuTarget, in_place: bool) -> Launches {
+    if in_place && (!plan.in_place || plan.axis.size < 2) {
+        return Launches::default();
+    }
+    let layout = Layout::new(plan, in_place, target);
+    Launches::find(CANDIDATES, in_place, plan.width, |launch| launch(&layout))
 }

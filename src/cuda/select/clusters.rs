@@ -1,29 +1,12 @@
 //! reverse_clusters.cu: strips of long lanes side by side, for clusters of thread blocks.
 
-use std::mem::offset_of;
-
-use bytemuck::{Pod, Zeroable};
-
-use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse, NO_ROW};
-use super::{grid, reject_if, strips, RejectReason};
+use super::layout::{Layout, NO_ROW};
+use super::strips::{self, Strips};
+use super::{grid, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
 use crate::cuda::tuning::{SECTOR, VEC16};
-
-/// `Clusters` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Clusters {
-    r: Reverse,
-    strips_per_row: FastDiv,
-    row_lanes: u32,
-    strip_bytes: u32,
-    length_stride: u32,
-    lane_pitch: u32,
-}
-const _: () = assert!(size_of::<Clusters>() == 352 && offset_of!(Clusters, r) == 0);
 
 /// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -42,10 +25,8 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     // Four elements more than a multiple of eight, so that neighbouring rows and lanes are in different banks.
     let pitch = u64::from(layout.width) * u64::from(rows + 4);
     let shared = |strip: u32| pitch * u64::from(strip / layout.width);
-    let outer = layout.outside_count();
-    let strips_of = |strip: u32| layout.bytes(row.size).div_ceil(u64::from(strip));
     let fits = |strip: u32| {
-        let blocks = outer * strips_of(strip) * u64::from(CLUSTER);
+        let blocks = strips::count(layout, row, strip) * u64::from(CLUSTER);
         let is_wide = strip > SECTOR;
         let together = if is_wide { 2 } else { 1 };
         shared(strip) * together <= u64::from(layout.target.shared_memory)
@@ -58,16 +39,8 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let most = if layout.in_place { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH };
     let slow = ("elements of that width are reversed faster one by one than in strips of {} bytes", strip);
     reject_if(strip == VEC16 && layout.width > most, slow)?;
-    let strips = strips_of(strip);
-    let blocks = grid(outer * strips * u64::from(CLUSTER))?;
-    let params = Clusters {
-        r: layout.parameters(outer * strips, layout.outside().map(dim)),
-        strips_per_row: FastDiv::new(strips as u32),
-        row_lanes: row.size,
-        strip_bytes: strip,
-        length_stride: row.length_stride,
-        lane_pitch: pitch as u32,
-    };
+    let blocks = grid(strips::count(layout, row, strip) * u64::from(CLUSTER))?;
+    let params = Strips::new(layout, row, strip, pitch as u32);
     let launch = Launch::new(layout.entry(&kernels::CLUSTERS, layout.width), blocks, layout.width, params);
     let access = if layout.in_place { layout.width } else { layout.width.max(4) };
     Ok(Launch { threads: CLUSTER_THREADS, shared: shared(strip) as u32, access, ..launch })

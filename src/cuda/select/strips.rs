@@ -13,16 +13,16 @@ use crate::cuda::tuning::strips::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::plan::reverse_plan::Dimension;
 
-/// `Strips` of the kernel file.
+/// `Strips` of strips.cuh, and `Clusters` of reverse_clusters.cu, which differs in the meaning of the last field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Strips {
+pub(super) struct Strips {
     r: Reverse,
     strips_per_row: FastDiv,
     row_lanes: u32,
     strip_bytes: u32,
     length_stride: u32,
-    unaligned: u32,
+    unaligned_or_lane_pitch: u32,
 }
 const _: () = assert!(size_of::<Strips>() == 352 && offset_of!(Strips, r) == 0);
 
@@ -33,9 +33,8 @@ pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
 
 /// Whether lanes side by side are in short rows, in rows that are not whole words (or vectors, of 4-byte elements), or in few strips.
 pub(super) fn are_slow(layout: &Layout<'_>, row: &Dimension) -> bool {
-    let strips = layout.outside_count() * layout.bytes(row.size).div_ceil(MIN_STRIP_BYTES.into());
     let whole = if layout.width == 4 { VEC16 } else { 4 };
-    strips < u64::from(layout.target.multiprocessors) / STRIPS_ARE_FEW
+    count(layout, row, MIN_STRIP_BYTES) < u64::from(layout.target.multiprocessors) / STRIPS_ARE_FEW
         || layout.bytes(row.size) < SHORT_ROW_BYTES
         || !layout.rows_divide(row, whole, whole)
 }
@@ -70,7 +69,7 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     };
     // Prefers one partly empty strip to two strips, one of them partly empty.
     let (strip, blocks, mut params) = cut(layout, shared, row, layout.bytes(row.size) * 2 - 1)?;
-    params.unaligned = 1;
+    params.unaligned_or_lane_pitch = 1;
     let entry = match (layout.in_place, layout.width) {
         (true, _) => layout.entry(&kernels::UNALIGNED_STRIPS, layout.width),
         (false, 4) => kernels::UNALIGNED_STRIPS.entry(false, 0),
@@ -80,6 +79,26 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
     let access = if layout.in_place { layout.width } else { layout.width.max(4) };
     Ok(Launch { threads, shared, access, ..Launch::new(entry, blocks, layout.width, params) })
+}
+
+impl Strips {
+    /// Strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
+    pub fn new(layout: &Layout<'_>, row: &Dimension, strip: u32, unaligned_or_lane_pitch: u32) -> Self {
+        let strips_per_row = layout.bytes(row.size).div_ceil(strip.into());
+        Self {
+            r: layout.parameters(count(layout, row, strip), layout.outside().map(dim)),
+            strips_per_row: FastDiv::new(strips_per_row as u32),
+            row_lanes: row.size,
+            strip_bytes: strip,
+            length_stride: row.length_stride,
+            unaligned_or_lane_pitch,
+        }
+    }
+}
+
+/// How many strips of `strip` bytes there are.
+pub(super) fn count(layout: &Layout<'_>, row: &Dimension, strip: u32) -> u64 {
+    layout.outside_count() * layout.bytes(row.size).div_ceil(strip.into())
 }
 
 /// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.
@@ -107,22 +126,11 @@ fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Resul
     let mut strip = widest(preferred.min(layout.target.shared_memory))
         .or_else(|| widest(layout.target.shared_memory))
         .ok_or("no strip of that many rows fits shared memory")?;
-    let outer = layout.outside_count();
-    let strips_of = |strip: u32| layout.bytes(row.size).div_ceil(u64::from(strip));
     let few =
         if layout.in_place { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
-    while strip > MIN_STRIP_BYTES && outer * strips_of(strip) < few {
+    while strip > MIN_STRIP_BYTES && count(layout, row, strip) < few {
         strip /= 2;
     }
-    let strips = strips_of(strip);
-    let blocks = grid(outer * strips)?;
-    let params = Strips {
-        r: layout.parameters(outer * strips, layout.outside().map(dim)),
-        strips_per_row: FastDiv::new(strips as u32),
-        row_lanes: row.size,
-        strip_bytes: strip,
-        length_stride: row.length_stride,
-        unaligned: 0,
-    };
-    Ok((strip, blocks, params))
+    let blocks = grid(count(layout, row, strip))?;
+    Ok((strip, blocks, Strips::new(layout, row, strip, 0)))
 }

@@ -2,10 +2,10 @@
 //! and dispatch many times.
 
 use crate::desc::data_type::{Delta, Element, Length};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorRole};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc};
 use crate::device::binding::BufferBinding;
 use crate::device::buffer::Buffer;
-use crate::device::operator::CompileOptions;
+use crate::device::operator::{CompileOptions, Operator};
 use crate::device::Device;
 use crate::error::Error;
 
@@ -23,12 +23,9 @@ pub fn fill_value_sequence<T: Element>(
     start: T,
     delta: impl Delta<T>,
 ) -> Result<Vec<T>, Error> {
-    let tensor = BufferTensorDesc::packed(T::DATA_TYPE, sizes);
-    let desc = fill_desc(tensor, start, delta);
-    // Validate before allocating.
-    let operator = device.create_operator(desc.clone())?;
+    let operator = device.create_operator(fill_desc(sizes, start, delta))?;
     let output = device.create_buffer(operator.desc().output_tensor().total_tensor_size_in_bytes)?;
-    run(device, desc, &[], &output)?;
+    run(device, &operator, &[], &output)?;
     Ok(output.read_elements(sizes.iter().map(|&size| size as usize).product())?)
 }
 
@@ -40,7 +37,7 @@ pub fn fill_value_sequence_into<T: Element>(
     delta: impl Delta<T>,
     output: &Buffer,
 ) -> Result<(), Error> {
-    run(device, fill_desc(BufferTensorDesc::packed(T::DATA_TYPE, sizes), start, delta), &[], output)
+    run(device, &device.create_operator(fill_desc(sizes, start, delta))?, &[], output)
 }
 
 /// Reverses the first `length` elements of every lane of a packed tensor along `axis`.
@@ -61,13 +58,16 @@ pub fn reverse_subsequences<T: Element, L: Length>(
     axis: u32,
     lengths: &[L],
 ) -> Result<Vec<T>, Error> {
-    let desc = reverse_desc::<T, L>(sizes, axis);
-    device.create_operator(desc.clone())?;
-    check_slice(TensorRole::Input, input.len(), sizes)?;
-    check_slice(TensorRole::SequenceLengths, lengths.len(), &desc.sequence_lengths_tensor.sizes)?;
+    let operator = device.create_operator(reverse_desc::<T, L>(sizes, axis))?;
+    for ((tensor, desc), found) in operator.tensors().into_iter().zip([input.len(), lengths.len()]) {
+        let required = desc.sizes.iter().map(|&size| u64::from(size)).product();
+        if found as u64 != required {
+            return Err(Error::SliceLength { tensor, found, required });
+        }
+    }
     let buffer = device.create_buffer_from(input)?;
     let lengths = device.create_buffer_from(lengths)?;
-    run(device, desc, &[&buffer, &lengths], &buffer)?;
+    run(device, &operator, &[&buffer, &lengths], &buffer)?;
     Ok(buffer.read_elements(input.len())?)
 }
 
@@ -80,12 +80,12 @@ pub fn reverse_subsequences_into<T: Element, L: Length>(
     lengths: &Buffer,
     output: &Buffer,
 ) -> Result<(), Error> {
-    run(device, reverse_desc::<T, L>(sizes, axis), &[input, lengths], output)
+    run(device, &device.create_operator(reverse_desc::<T, L>(sizes, axis))?, &[input, lengths], output)
 }
 
-fn fill_desc<T: Element>(output_tensor: BufferTensorDesc, start: T, delta: impl Delta<T>) -> FillValueSequenceDesc {
+fn fill_desc<T: Element>(sizes: &[u32], start: T, delta: impl Delta<T>) -> FillValueSequenceDesc {
     FillValueSequenceDesc {
-        output_tensor,
+        output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
         value_data_type: T::DATA_TYPE,
         value_start: start.to_scalar(),
         value_delta: delta.to_scalar(),
@@ -105,19 +105,10 @@ fn reverse_desc<T: Element, L: Length>(sizes: &[u32], axis: u32) -> ReverseSubse
     }
 }
 
-/// `sizes` are those of a validated tensor.
-fn check_slice(tensor: TensorRole, found: usize, sizes: &[u32]) -> Result<(), Error> {
-    let required = sizes.iter().map(|&size| u64::from(size)).product();
-    if found as u64 != required {
-        return Err(Error::SliceLength { tensor, found, required });
-    }
-    Ok(())
-}
-
-fn run(device: &Device, desc: impl Into<OperatorDesc>, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
+fn run(device: &Device, operator: &Operator, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
     let in_place = inputs.first().is_some_and(|input| input.same_as(output));
     let options = CompileOptions { pointer_alignment: 16, in_place: Some(in_place) };
-    let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
+    let operator = device.compile_operator_with(operator, options)?;
     let inputs: Vec<BufferBinding> = inputs.iter().map(|&buffer| buffer.into()).collect();
     let stream = device.create_stream()?;
     operator.bind(&inputs, &output.into())?.dispatch(&stream)?;

@@ -1,8 +1,8 @@
 //! Turns tensors of other libraries into descriptors: signed sizes and strides, any rank, broadcast lengths, elements
 //! of any number of whole bytes.
 //!
-//! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`] can look up the compiled one without
-//! allocating.
+//! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`](crate::Device::compile_lowered) can look
+//! up the compiled one without allocating.
 
 mod cache;
 mod foreign;
@@ -11,11 +11,7 @@ mod lowered_sequence;
 pub(crate) mod lowering_error;
 mod range;
 
-use crate::desc::data_type::TensorDataType;
 use crate::desc::OperatorDesc;
-use crate::device::operator::Operator;
-use crate::device::Device;
-use crate::error::Error;
 pub use foreign::ForeignTensor;
 pub use lowered_reversal::LoweredReversal;
 pub use lowered_sequence::LoweredSequence;
@@ -49,15 +45,6 @@ impl Lowered {
         match self {
             Self::Reversal(reversal) => reversal.desc().into(),
             Self::Sequence(sequence) => sequence.desc().into(),
-        }
-    }
-
-    pub(crate) fn operator(&self, device: &Device) -> Result<Operator, Error> {
-        match self {
-            Self::Sequence(sequence) if sequence.data_type == TensorDataType::Float64 => {
-                Ok(Operator::beyond_directml(sequence.desc()))
-            }
-            _ => Ok(device.create_operator(self.desc())?),
         }
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
+use crate::desc::data_type::TensorDataType;
 use crate::desc::feature_level::FeatureLevel;
-use crate::device::operator::{CompileOptions, CompiledOperator};
+use crate::device::operator::{CompileOptions, CompiledOperator, Operator};
 use crate::device::Device;
 use crate::error::Error;
 use crate::lowering::Lowered;
@@ -16,28 +17,13 @@ use crate::lowering::Lowered;
 /// the previous older one is dropped. A lookup moves an operator from the older to the recent one.
 const GENERATION: usize = 1024;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    /// `None` for the CPU.
-    ordinal: Option<usize>,
-    level: FeatureLevel,
-    lowered: Lowered,
-    options: CompileOptions,
-}
+/// The ordinal and the level of the device, and the arguments.
+type Key = (Option<usize>, FeatureLevel, Lowered, CompileOptions);
 
 #[derive(Default)]
 struct Generations {
     recent: FxHashMap<Key, CompiledOperator>,
     older: FxHashMap<Key, CompiledOperator>,
-}
-
-impl Generations {
-    fn keep(&mut self, key: Key, operator: CompiledOperator) {
-        if self.recent.len() == GENERATION {
-            self.older = take(&mut self.recent);
-        }
-        self.recent.insert(key, operator);
-    }
 }
 
 static OPERATORS: LazyLock<RwLock<Generations>> = LazyLock::new(RwLock::default);
@@ -52,18 +38,25 @@ impl Device {
     ///
     /// The descriptor is rejected, or compilation failed.
     pub fn compile_lowered(&self, lowered: &Lowered, options: CompileOptions) -> Result<CompiledOperator, Error> {
-        let key = Key { ordinal: self.ordinal(), level: self.feature_level(), lowered: *lowered, options };
+        let key: Key = (self.ordinal(), self.feature_level(), *lowered, options);
         let read = OPERATORS.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(operator) = read.recent.get(&key) {
             return Ok(operator.clone());
         }
         let older = read.older.get(&key).cloned();
         drop(read);
-        let operator = match older {
-            Some(operator) => operator,
-            None => self.compile_operator_with(&lowered.operator(self)?, options)?,
+        let operator = match (older, lowered) {
+            (Some(operator), _) => operator,
+            (None, Lowered::Sequence(sequence)) if sequence.data_type == TensorDataType::Float64 => {
+                self.compile_operator_with(&Operator::beyond_directml(sequence.desc()), options)?
+            }
+            (None, _) => self.compile_operator_with(&self.create_operator(lowered.desc())?, options)?,
         };
-        OPERATORS.write().unwrap_or_else(PoisonError::into_inner).keep(key, operator.clone());
+        let mut generations = OPERATORS.write().unwrap_or_else(PoisonError::into_inner);
+        if generations.recent.len() == GENERATION {
+            generations.older = take(&mut generations.recent);
+        }
+        generations.recent.insert(key, operator.clone());
         Ok(operator)
     }
 }
@@ -71,7 +64,6 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desc::data_type::TensorDataType;
     use crate::lowering::LoweredSequence;
 
     #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Device, TensorDataType};
 
 fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
     ForeignTensor { sizes, strides_in_bytes: None }

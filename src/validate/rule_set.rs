@@ -9,8 +9,9 @@ pub(crate) struct RuleSet {
     pub level: FeatureLevel,
     /// How the span of a strided tensor is computed.
     pub span: SpanArithmetic,
-    /// What TotalTensorSizeInBytes is limited to.
-    pub total: TotalLimit,
+    /// Whether TotalTensorSizeInBytes may be the bytes of 2³² − 1 elements plus the last bits of one more. Otherwise it is
+    /// at most those bytes.
+    pub total_in_elements: bool,
     /// Whether outputs with two coordinates that share an element are rejected. Only this library does so.
     pub rejects_overlap: bool,
 }
@@ -26,19 +27,10 @@ pub(crate) enum SpanArithmetic {
     BytesWrap,
 }
 
-/// What TotalTensorSizeInBytes is limited to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TotalLimit {
-    /// At most 2³² − 1 whole elements, and a few bytes more.
-    WholeElements,
-    /// The bytes of 2³² − 1 elements.
-    Bytes,
-}
-
 impl RuleSet {
     /// This library's rules at a level: those of the last DirectML with exact arithmetic, plus the rejection of
     /// overlapping outputs.
     pub const fn at(level: FeatureLevel) -> Self {
-        Self { level, span: SpanArithmetic::Exact, total: TotalLimit::Bytes, rejects_overlap: true }
+        Self { level, span: SpanArithmetic::Exact, total_in_elements: false, rejects_overlap: true }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
+use super::rule_set::{RuleSet, SpanArithmetic};
 use super::rules::{Requirement, Rule, ValidationError};
 use crate::desc::feature_level::{lowest_level, tensor_support, TensorSupport};
 use crate::desc::layout;
@@ -172,10 +172,8 @@ impl Tensor<'_> {
     fn total_size_max(&mut self) {
         let (found, data_type) = (self.desc.total_tensor_size_in_bytes, self.desc.data_type);
         let bits = u128::from(data_type.size_in_bits());
-        let maximum = match self.rules.total {
-            TotalLimit::Bytes => MAX_ELEMENTS * bits / 8,
-            TotalLimit::WholeElements => ((MAX_ELEMENTS + 1) * bits - 1) / 8,
-        };
+        let rest = if self.rules.total_in_elements { bits - 1 } else { 0 };
+        let maximum = (MAX_ELEMENTS * bits + rest) / 8;
         let required = format_args!("at most {maximum}, the bytes of 4294967295 elements of {data_type}");
         let holds = u128::from(found) <= maximum;
         self.require(holds, Rule::TensorTotalSizeMax, ".TotalTensorSizeInBytes", found, required);

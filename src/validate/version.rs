@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::rule_set::{RuleSet, SpanArithmetic, TotalLimit};
+use super::rule_set::{RuleSet, SpanArithmetic};
 use crate::desc::data_type::TensorDataType;
 use crate::desc::feature_level::FeatureLevel::{self, *};
 use crate::desc::layout;
@@ -95,8 +95,7 @@ impl DirectMlVersion {
             (1, ..13, _) => SpanArithmetic::ElementsWrap,
             _ => SpanArithmetic::Exact,
         };
-        let total = if self.number < (1, 14, 0) { TotalLimit::WholeElements } else { TotalLimit::Bytes };
-        RuleSet { level: self.level, span, total, rejects_overlap: false }
+        RuleSet { level: self.level, span, total_in_elements: self.number < (1, 14, 0), rejects_overlap: false }
     }
 
     /// What it gets wrong about a descriptor that it accepts.

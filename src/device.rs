@@ -31,7 +31,7 @@ use crate::error::DeviceError;
 pub struct Device {
     /// `None` for the CPU.
     #[cfg(feature = "cuda")]
-    context: Option<Arc<cuda::Context>>,
+    pub(crate) context: Option<Arc<cuda::Context>>,
     feature_level: FeatureLevel,
 }
 
@@ -157,17 +157,12 @@ impl Device {
     /// The GPU's properties; `None` for the CPU.
     #[cfg(feature = "cuda")]
     pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
-        self.cuda_context().map(|context| &context.properties)
+        self.context.as_ref().map(|context| &context.properties)
     }
 
     /// Whether both are the same GPU, or both the CPU: memory and streams of one then work with the other.
     pub fn same_as(&self, other: &Device) -> bool {
         self.ordinal() == other.ordinal()
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(crate) fn cuda_context(&self) -> Option<&Arc<cuda::Context>> {
-        self.context.as_ref()
     }
 }
 

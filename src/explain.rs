@@ -77,10 +77,10 @@ impl CompiledOperator {
     /// chosen.
     pub fn explain(&self) -> Explanation {
         #[cfg(feature = "cuda")]
-        if let Some(context) = self.device().cuda_context() {
-            return on_gpu(self.plan(), &context.target);
+        if let Some(context) = &self.device().context {
+            return on_gpu(&self.inner.plan, &context.target);
         }
-        on_cpu(self.plan())
+        on_cpu(&self.inner.plan)
     }
 }
 

@@ -94,7 +94,7 @@ impl PlainWork {
             repeat,
         };
         #[cfg(feature = "cuda")]
-        if let Some(context) = device.cuda_context() {
+        if let Some(context) = &device.context {
             work.kernel =
                 kernel(kind, bytes).map(|launch| cuda::Launcher::new(context, [vec![launch], vec![]])).transpose()?;
             let graph = cuda::Graph::record(context, |stream| work.queue_on_gpu(stream));
@@ -107,7 +107,7 @@ impl PlainWork {
     #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
     pub fn queue(&self, stream: &Stream) -> Result<(), DispatchError> {
         #[cfg(feature = "cuda")]
-        if let Some(stream) = stream.cuda() {
+        if let Some(stream) = &stream.queue {
             return Ok(self.queue_on_gpu(stream.handle())?);
         }
         for n in 0..self.repeat as usize {
@@ -153,7 +153,7 @@ impl PlainWork {
     /// The same as one CUDA graph: the milliseconds that it took on the GPU, after waiting for it. `None` on the CPU.
     #[cfg(feature = "cuda")]
     pub fn launch_graph(&mut self, stream: &Stream) -> Result<Option<f64>, DispatchError> {
-        let Some((graph, stream)) = self.graph.as_mut().zip(stream.cuda()) else { return Ok(None) };
+        let Some((graph, stream)) = self.graph.as_mut().zip(stream.queue.as_ref()) else { return Ok(None) };
         graph.launch(stream.handle())?;
         Ok(Some(graph.milliseconds()?))
     }

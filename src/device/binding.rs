@@ -62,9 +62,9 @@ impl From<&Buffer> for BufferBinding {
 #[derive(Clone, Debug)]
 pub struct BindingTable {
     operator: CompiledOperator,
-    inputs: Vec<BufferBinding>,
-    output: BufferBinding,
-    in_place: bool,
+    pub(crate) inputs: Vec<BufferBinding>,
+    pub(crate) output: BufferBinding,
+    pub(crate) in_place: bool,
 }
 
 impl CompiledOperator {
@@ -116,17 +116,5 @@ impl BindingTable {
     /// The bound operator.
     pub fn operator(&self) -> &CompiledOperator {
         &self.operator
-    }
-
-    pub(crate) fn inputs(&self) -> &[BufferBinding] {
-        &self.inputs
-    }
-
-    pub(crate) fn output(&self) -> &BufferBinding {
-        &self.output
-    }
-
-    pub(crate) fn in_place(&self) -> bool {
-        self.in_place
     }
 }

@@ -58,7 +58,7 @@ impl Buffer {
     pub(super) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
         let of = |storage| Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) };
         #[cfg(feature = "cuda")]
-        if let Some(context) = device.cuda_context() {
+        if let Some(context) = &device.context {
             return Ok(of(Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?)));
         }
         Ok(of(Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?))))

@@ -47,7 +47,7 @@ impl Graph {
         Ok(Self {
             device: device.clone(),
             #[cfg(feature = "cuda")]
-            recorded: device.cuda_context().map(record).transpose()?,
+            recorded: device.context.as_ref().map(record).transpose()?,
             tables,
             launched: false,
         })
@@ -62,7 +62,7 @@ impl Graph {
             return Err(DispatchError::Device { found, required });
         }
         #[cfg(feature = "cuda")]
-        if let (Some(graph), Some(stream)) = (&mut self.recorded, stream.cuda()) {
+        if let (Some(graph), Some(stream)) = (&mut self.recorded, &stream.queue) {
             graph.launch(stream.handle())?;
             self.launched = true;
             return Ok(());

@@ -40,7 +40,7 @@ impl CompiledOperator {
         for (n, (tensor, operand)) in signature.tensors().zip(inputs.clone().chain([output])).enumerate() {
             // Only the first input and the output have a promised alignment.
             let is_promised = n == 0 || tensor.0 == TensorRole::Output;
-            let promised = if is_promised { self.options().pointer_alignment } else { 1 };
+            let promised = if is_promised { self.inner.options.pointer_alignment } else { 1 };
             self.check(tensor, operand, promised.max(least_alignment(tensor.1)))?;
         }
 
@@ -60,12 +60,12 @@ impl CompiledOperator {
                 let found = input.address.max(output.address);
                 return Err(BindingError::Overlap { tensor, found, pointers, required });
             }
-            if !self.plan().runs_in_place() {
+            if !self.inner.plan.runs_in_place() {
                 return Err(BindingError::InPlace);
             }
             in_place = true;
         }
-        match self.options().in_place {
+        match self.inner.options.in_place {
             Some(promised) if promised != in_place => Err(BindingError::Promise { promised }),
             _ => Ok(in_place),
         }

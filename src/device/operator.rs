@@ -79,17 +79,18 @@ pub struct BindingProperties {
 /// any thread on any stream of its device. Made by [`Device::compile_operator`].
 #[derive(Clone, Debug)]
 pub struct CompiledOperator {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+pub(crate) struct Inner {
     operator: Operator,
     device: Device,
-    plan: Plan,
-    options: CompileOptions,
+    pub plan: Plan,
+    pub options: CompileOptions,
+    /// Queues its kernels; `None` on the CPU.
     #[cfg(feature = "cuda")]
-    launcher: Option<Launcher>,
+    pub launcher: Option<Launcher>,
 }
 
 impl CompiledOperator {
@@ -106,7 +107,7 @@ impl CompiledOperator {
         Ok(Self {
             inner: Arc::new(Inner {
                 #[cfg(feature = "cuda")]
-                launcher: device.cuda_context().map(launcher).transpose()?,
+                launcher: device.context.as_ref().map(launcher).transpose()?,
                 operator: operator.clone(),
                 device: device.clone(),
                 plan,
@@ -128,20 +129,6 @@ impl CompiledOperator {
     /// What a dispatch needs besides its tensors.
     pub fn binding_properties(&self) -> BindingProperties {
         BindingProperties::default()
-    }
-
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.inner.plan
-    }
-
-    pub(crate) fn options(&self) -> CompileOptions {
-        self.inner.options
-    }
-
-    /// Queues its kernels; `None` on the CPU.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn launcher(&self) -> Option<&Launcher> {
-        self.inner.launcher.as_ref()
     }
 
     /// The tensors to bind.

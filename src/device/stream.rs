@@ -13,14 +13,14 @@ pub struct Stream {
     device: Device,
     /// `None` on the CPU.
     #[cfg(feature = "cuda")]
-    queue: Option<cuda::Stream>,
+    pub(crate) queue: Option<cuda::Stream>,
 }
 
 impl Stream {
     pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self {
             #[cfg(feature = "cuda")]
-            queue: device.cuda_context().map(cuda::Stream::new).transpose()?,
+            queue: device.context.as_ref().map(cuda::Stream::new).transpose()?,
             device: device.clone(),
         })
     }
@@ -33,7 +33,7 @@ impl Stream {
     /// Waits until all work queued so far is done.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         #[cfg(feature = "cuda")]
-        if let Some(stream) = self.cuda() {
+        if let Some(stream) = &self.queue {
             stream.synchronize()?;
         }
         Ok(())
@@ -42,7 +42,7 @@ impl Stream {
     /// Records an event after all work queued so far.
     pub fn record_event(&self) -> Result<Event, DeviceError> {
         #[cfg(feature = "cuda")]
-        if let Some(stream) = self.cuda() {
+        if let Some(stream) = &self.queue {
             return Ok(Event { mark: stream.record_event()?, device: self.device.clone() });
         }
         Err(DeviceError::NoEvents)
@@ -57,13 +57,7 @@ impl Stream {
     /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     #[cfg(feature = "cuda")]
     pub fn raw(&self) -> Option<RawStream> {
-        self.cuda().map(|stream| RawStream(stream.handle().raw().cast()))
-    }
-
-    /// The stream of a GPU; `None` on the CPU.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn cuda(&self) -> Option<&cuda::Stream> {
-        self.queue.as_ref()
+        self.queue.as_ref().map(|stream| RawStream(stream.handle().raw().cast()))
     }
 }
 

@@ -25,12 +25,12 @@ impl BindingTable {
     pub fn dispatch(&self, stream: &Stream) -> Result<(), DispatchError> {
         let operator = self.operator();
         let device = operator.device();
-        span!("dispatch", operator = operator.operator_type().name(), device = device, in_place = self.in_place());
+        span!("dispatch", operator = operator.operator_type().name(), device = device, in_place = self.in_place);
         if !stream.device().same_as(device) {
             return Err(DispatchError::Device { found: stream.device().to_string(), required: device.to_string() });
         }
         #[cfg(feature = "cuda")]
-        if let Some(stream) = stream.cuda() {
+        if let Some(stream) = &stream.queue {
             return Ok(self.queue(stream.handle())?);
         }
         run_on_cpu(self);
@@ -40,25 +40,25 @@ impl BindingTable {
     /// Queues the launch on a stream of the operator's GPU. Does nothing for an operator of the CPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), CudaError> {
-        let Some(launcher) = self.operator().launcher() else { return Ok(()) };
+        let Some(launcher) = &self.operator().inner.launcher else { return Ok(()) };
         // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
         let address = |binding: &BufferBinding| {
             binding.buffer.cuda_memory().map_or(0, |memory| memory.address() + binding.offset)
         };
         let mut inputs = [0; MAX_INPUTS];
-        inputs.iter_mut().zip(self.inputs()).for_each(|(input, binding)| *input = address(binding));
-        let addresses = Addresses { inputs: &inputs[..self.inputs().len()], output: address(self.output()) };
-        launcher.launch(&addresses, self.in_place(), stream)
+        inputs.iter_mut().zip(&self.inputs).for_each(|(input, binding)| *input = address(binding));
+        let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output: address(&self.output) };
+        launcher.launch(&addresses, self.in_place, stream)
     }
 }
 
 /// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint from
 /// the inputs or equal to the first.
 fn run_on_cpu(table: &BindingTable) {
-    let (output, signature) = (table.output(), table.operator().signature());
+    let (output, signature) = (&table.output, table.operator().signature());
     let totals = signature.inputs().iter().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
     // The inputs that are separate from the output: in place, all but the first.
-    let read: Vec<_> = table.inputs().iter().zip(totals).skip(usize::from(table.in_place())).collect();
+    let read: Vec<_> = table.inputs.iter().zip(totals).skip(usize::from(table.in_place)).collect();
 
     // Locks the buffers in the order of their addresses: otherwise two threads that each hold one buffer and want the
     // other's would deadlock. A CPU operator binds only CPU buffers (binding.device).
@@ -86,5 +86,5 @@ fn run_on_cpu(table: &BindingTable) {
         }
     };
     let inputs: Vec<&[u8]> = read.iter().map(bytes_of).collect();
-    table.operator().plan().run_on_cpu(Operands { inputs: &inputs, output: output_bytes });
+    table.operator().inner.plan.run_on_cpu(Operands { inputs: &inputs, output: output_bytes });
 }

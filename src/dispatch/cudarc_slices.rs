@@ -125,7 +125,7 @@ impl CompiledOperator {
     /// Dispatches on addresses of slices that are checked, and borrowed until the work is queued.
     fn dispatch_guarded(&self, stream: &CudaStream, inputs: &[Address], output: Address) -> Result<(), DispatchError> {
         let ordinal = stream.context().ordinal();
-        let Some(context) = self.device().cuda_context().filter(|context| context.ordinal == ordinal) else {
+        let Some(context) = self.device().context.as_ref().filter(|context| context.ordinal == ordinal) else {
             let (found, required) = (format!("GPU {ordinal}"), self.device().to_string());
             return Err(DispatchError::Device { found, required });
         };

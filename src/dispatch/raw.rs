@@ -72,7 +72,7 @@ impl CompiledOperator {
         let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
         #[cfg(feature = "cuda")]
-        if let Some(launcher) = self.launcher() {
+        if let Some(launcher) = &self.inner.launcher {
             let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
             // into. Promises 1, 2 and 4 are what `driver::launch` needs of the pointers in its parameters.
@@ -93,7 +93,7 @@ impl CompiledOperator {
         let bytes = signature.output.span_in_bytes() as usize;
         // SAFETY: as for the inputs. In place, no slice of the first input is made, so this is the only one.
         let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
-        self.plan().run_on_cpu(Operands { inputs: &inputs, output });
+        self.inner.plan.run_on_cpu(Operands { inputs: &inputs, output });
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ struct Gpu {
 
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
-        let context = self.device.cuda_context().expect("a CUDA device");
+        let context = self.device.context.as_ref().expect("a CUDA device");
         let launcher = Launcher::new(context, [vec![launch.clone()], vec![]]).map_err(|error| error.to_string())?;
         let [of_output, of_inputs @ ..] = &self.buffers;
         let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
@@ -75,7 +75,7 @@ impl Machine for Gpu {
 #[test]
 fn every_launch_is_right_on_the_gpu() {
     let Some(device) = common::cuda("every_launch_is_right_on_the_gpu") else { return };
-    let context = device.cuda_context().expect("a CUDA device");
+    let context = device.context.as_ref().expect("a CUDA device");
     let stream = Stream::new(context).expect("a stream");
     let mut table = cases::all();
     table.extend(cases::float64_sequences());

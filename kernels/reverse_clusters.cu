@@ -38,7 +38,7 @@ struct Clusters {
     u32 length_stride;  // from one lane of a row to the next
     u32 lane_pitch;     // bytes from one lane to the next in shared memory
 };
-static_assert(sizeof(Clusters) == 352, "the host's Clusters");
+static_assert(sizeof(Clusters) == 352, "the host's Strips");
 
 #ifdef __CUDACC__
 // Waits for all threads of the cluster and for their stores.

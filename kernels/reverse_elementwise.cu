@@ -12,6 +12,8 @@
 //
 // Why in place is right: one thread owns the pair (t, L - 1 - t). It reads both, then writes both. Pairs are disjoint,
 // and the middle element of an odd length stays.
+#include <type_traits>
+
 #include "reverse.cuh"
 
 // Copying, an item is an output unit. In place, it is a pair of units. (Same in tuning.rs, elementwise.) Vectors, which are
@@ -152,25 +154,16 @@ __device__ __forceinline__ void copy_vectors(const Reverse& r) {
     }
 }
 
-// A vector of 16 bytes, of 8 for bytes; and half of it.
-template <class Unit>
-struct Vectors {
-    using Whole = uint4;
-    using Half = uint2;
-};
-template <>
-struct Vectors<u8> {
-    using Whole = uint2;
-    using Half = u32;
-};
-
 // For narrow units, computing positions takes a measurable share of the time (TUNING.md: UNROLLED_POSITIONS).
 template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
+    // A vector of 16 bytes, of 8 for bytes; and half of it.
+    using Whole = std::conditional_t<sizeof(Unit) == 1, uint2, uint4>;
+    using Half = std::conditional_t<sizeof(Unit) == 1, u32, uint2>;
     if (r.form == GATHERED_VECTORS) {
-        copy_vectors<Unit, typename Vectors<Unit>::Whole>(r);
+        copy_vectors<Unit, Whole>(r);
     } else if (sizeof(Unit) < 8 && r.form == GATHERED_HALF_VECTORS) {
-        copy_vectors<Unit, typename Vectors<Unit>::Half>(r);
+        copy_vectors<Unit, Half>(r);
     } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {  // in few dimensions
         copy_items<Unit, true, true>(r);
     } else if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {

@@ -89,11 +89,6 @@ __device__ __forceinline__ void reverse_in_registers(const Reverse& r) {
 
 // ---- In shared memory ---------------------------------------------------------------------------------------
 
-template <class Element>
-__device__ __forceinline__ void copy_lanes(const Segments& p) {
-    copy_segments<Element, true>(p);
-}
-
 // A thread writes elements directly from their source in shared memory. This saves the barrier and the partial vectors
 // of a reversal in shared memory.
 template <class Element>
@@ -114,5 +109,5 @@ __device__ __forceinline__ void reverse_lanes_in_place(const Segments& p) {
 }
 
 ENTRIES_TO_4((THREADS), Reverse, reverse_packed_lanes_in_registers, reverse_in_registers)
-ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes, copy_lanes)
+ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes, copy_segments, true)
 ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes_in_place, reverse_lanes_in_place)

@@ -4,6 +4,8 @@
 //   shared memory: | row 0 of the strip | row 1 | ... |      strip_bytes each; the interleaved form is below
 #pragma once
 
+#include <type_traits>
+
 #include "staging.cuh"
 
 struct Strips {
@@ -95,18 +97,6 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
 // In place, elements narrower than a word are interleaved in shared memory: word w of a row of C words has the elements
 // of lanes w, w + C, w + 2C, ..., so that neighbouring lanes are in different banks.
 
-// 4 elements narrower than a word.
-template <u32 W>
-struct FourOf;
-template <>
-struct FourOf<1> {
-    using type = u32;
-};
-template <>
-struct FourOf<2> {
-    using type = uint2;
-};
-
 // 4 words: the first has the first element of each piece, the second the second, and so on.
 __device__ __forceinline__ uint4 interleave(const u32 (&piece)[4]) { return transpose_bytes(piece); }
 __device__ __forceinline__ uint4 interleave(const uint2 (&piece)[2]) {
@@ -119,7 +109,7 @@ __device__ __forceinline__ uint4 interleave(const uint2 (&piece)[2]) {
 template <class Element>
 __device__ __forceinline__ bool stage_interleaved(const Strips& p, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = 4 / W;
-    using Piece = typename FourOf<W>::type;
+    using Piece = std::conditional_t<W == 1, u32, uint2>;  // 4 elements narrower than a word
     const u8* in = input_of<Element>(p, strip);
     const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
     if (!is_whole(in, stride, p.strip_bytes / W, 4 * W, p, strip)) return false;

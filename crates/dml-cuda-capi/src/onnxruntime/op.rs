@@ -107,10 +107,10 @@ impl Op {
         let device = if self.provider == CPU { Device::cpu() } else { cuda_device(ort.device_ordinal(info)?)? };
         let reverse = match self.kind {
             Kind::Range | Kind::FillValueSequence => None,
-            Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis")? }),
+            Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis", None)? }),
             Kind::ReverseSequence => {
                 let (batch, time) =
-                    (ort.attribute_or(info, c"batch_axis", 1)?, ort.attribute_or(info, c"time_axis", 0)?);
+                    (ort.attribute(info, c"batch_axis", Some(1))?, ort.attribute(info, c"time_axis", Some(0))?);
                 // ONNX Runtime reads axes in the same way: a time axis of 0 or not 0, both axes below 2.
                 if batch > 1 || time > 1 || batch == time {
                     let found = format!("batch_axis and time_axis are {batch} and {time}");

@@ -353,11 +353,12 @@ ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
             else:
                 self.assertFalse(self.replaced((key, "1"), None))
 
-    def test_errors_of_a_node_name_the_operator_and_the_node(self):
-        node = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], domain="dml_cuda", name="here")
-        serialized = model([node], [("x", np.float32, [2, 2]), ("l", np.int64, [2, 1])], [("y", np.float32, [2, 2])])
-        with self.assertRaisesRegex(Exception, "dml_cuda ReverseSubsequences `here`: .*axis"):
-            session(serialized)
+    def test_errors_of_a_node_name_the_operator_the_node_and_the_attribute(self):
+        for attributes in ({}, {"axis": 1.0}):
+            node = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], domain="dml_cuda", name="here", **attributes)
+            serialized = model([node], [("x", np.float32, [2, 2]), ("l", np.int64, [2, 1])], [("y", np.float32, [2, 2])])
+            with self.assertRaisesRegex(Exception, "dml_cuda ReverseSubsequences `here`: axis: .*[Aa]ttribute"):
+                session(serialized)
 
     def test_ort_format_models_run_as_they_were_made(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use dml::lowering::{Lowered, LoweredReversal, LoweredSequence, Names};
 use dml::TensorDataType;
 
-use super::call::{Buffer, Call, Place, Result};
+use super::call::{Buffer, Call, Place};
 use super::ffi::DATA_TYPES;
 use crate::frameworks::{element_count, Lengths};
 use crate::status::{wrong, Failure};
@@ -19,7 +19,7 @@ fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {
     DATA_TYPES.iter().find(|(known, ..)| *known == dtype).map(|&(_, width, data_type)| (width, data_type))
 }
 
-pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
+pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
     let [x, lengths, output] = call.buffers(2)?;
     let axis = call.attribute("axis")?;
     let Some((width, _)) = element(x.dtype) else {
@@ -50,7 +50,7 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
 }
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.
-pub fn fill_value_sequence(call: &Call<'_>) -> Result<()> {
+pub fn fill_value_sequence(call: &Call<'_>) -> Result<(), Failure> {
     let [Buffer { dtype, address, tensor }] = call.buffers(0)?;
     let (start, delta) = (call.attribute("start")? as u64, call.attribute("delta")? as u64);
     let Some((_, Some(data_type))) = element(dtype) else {

@@ -46,21 +46,20 @@ pub fn rule_of_output(error: &Error) -> Option<&ValidationError> {
 pub struct Lengths<'a> {
     pub tensor: ForeignTensor<'a>,
     pub address: Address,
-    data_type: TensorDataType,
+    /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
+    pub passed_as: TensorDataType,
+    is_signed: bool,
 }
 
 impl<'a> Lengths<'a> {
     /// `None` if lengths cannot have this type.
     pub fn new(tensor: ForeignTensor<'a>, address: Address, data_type: TensorDataType) -> Option<Self> {
-        matches!(data_type, Int32 | Int64 | UInt32 | UInt64).then_some(Self { tensor, address, data_type })
-    }
-
-    /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
-    pub fn passed_as(&self) -> TensorDataType {
-        match self.data_type {
+        let passed_as = match data_type {
             Int32 | UInt32 => UInt32,
-            _ => UInt64,
-        }
+            Int64 | UInt64 => UInt64,
+            _ => return None,
+        };
+        Some(Self { tensor, address, passed_as, is_signed: data_type != passed_as })
     }
 
     /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in row-major order by
@@ -70,42 +69,44 @@ impl<'a> Lengths<'a> {
     ///
     /// The tensor is on the host and initialized, aligned or not. Nobody writes it now.
     pub unsafe fn check(&self, name: &str, most: Option<u32>) -> Result<(), String> {
-        let read = |at: u64| match self.data_type {
-            // SAFETY: the caller's promise, here and below.
-            Int32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
-            // SAFETY: as above.
-            _ => unsafe { (at as *const i64).read_unaligned() },
-        };
         let sizes = self.tensor.sizes;
-        if !matches!(self.data_type, Int32 | Int64) || sizes.contains(&0) {
+        if !self.is_signed || sizes.contains(&0) {
             return Ok(());
         }
-        let mut packed = i64::from(self.data_type.size_in_bits() / 8);
+        let mut packed = i64::from(self.passed_as.size_in_bits() / 8);
         let mut strides = vec![0; sizes.len()];
         for d in (0..sizes.len()).rev() {
             strides[d] = self.tensor.strides_in_bytes.map_or(packed, |strides| strides[d]);
             packed = packed.wrapping_mul(sizes[d]);
         }
-        // Counts the indices up, as an odometer.
-        let (mut indices, mut address) = (vec![0; sizes.len()], self.address.0);
-        loop {
-            let found = read(address);
-            if found < 0 || most.is_some_and(|most| found > i64::from(most)) {
-                let at = if indices.is_empty() { String::new() } else { format!("{indices:?}") };
-                return Err(match most {
-                    None => format!("{name}{at} is {found}, must be at least 0"),
-                    Some(most) => format!("{name}{at} is {found}, must be from 0 to {most}, the size of the time axis"),
-                });
-            }
-            let Some(d) = (0..sizes.len()).rev().find(|&d| indices[d] + 1 < sizes[d]) else { return Ok(()) };
-            for inner in d + 1..sizes.len() {
-                address = address.wrapping_add_signed(-indices[inner] * strides[inner]);
-                indices[inner] = 0;
-            }
-            indices[d] += 1;
-            address = address.wrapping_add_signed(strides[d]);
-        }
+        let wrong = |at: u64| {
+            let found = match self.passed_as {
+                // SAFETY: the caller's promise, here and below.
+                UInt32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
+                // SAFETY: as above.
+                _ => unsafe { (at as *const i64).read_unaligned() },
+            };
+            (found < 0 || most.is_some_and(|most| found > i64::from(most))).then_some(found)
+        };
+        let Some((indices, found)) = first(&wrong, self.address.0, sizes, &strides) else { return Ok(()) };
+        let at = if indices.is_empty() { String::new() } else { format!("{indices:?}") };
+        Err(match most {
+            None => format!("{name}{at} is {found}, must be at least 0"),
+            Some(most) => format!("{name}{at} is {found}, must be from 0 to {most}, the size of the time axis"),
+        })
     }
+}
+
+/// The indices of a tensor's first element, in row-major order, for whose address `find` returns a number, and that number.
+fn first(find: &impl Fn(u64) -> Option<i64>, address: u64, sizes: &[i64], strides: &[i64]) -> Option<(Vec<i64>, i64)> {
+    let ([size, sizes @ ..], [stride, strides @ ..]) = (sizes, strides) else {
+        return Some((Vec::new(), find(address)?));
+    };
+    (0..*size).find_map(|index| {
+        let (mut indices, found) = first(find, address.wrapping_add_signed(index * stride), sizes, strides)?;
+        indices.insert(0, index);
+        Some((indices, found))
+    })
 }
 
 #[cfg(test)]

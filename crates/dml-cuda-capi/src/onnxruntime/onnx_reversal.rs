@@ -88,7 +88,7 @@ impl Reverse {
                 (broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?, time as i64)
             }
         };
-        let (input, length_type) = (packed(shape), lengths.passed_as());
+        let (input, length_type) = (packed(shape), lengths.passed_as);
         LoweredReversal::new(input, packed(of_lanes), None, axis, width, length_type, 0)
             .map_err(|error| error.message(&NAMES).into())
     }

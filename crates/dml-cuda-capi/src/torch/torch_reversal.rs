@@ -81,7 +81,7 @@ impl<'a> Reversal<'a> {
     fn run(&self, tensors: [&Tensor<'_>; 3], strides: &[i64], to: Address) -> Result<(), Failure> {
         let (input, lengths, width) = (self.x.foreign(), self.lengths.tensor, self.x.width);
         let (of_output, addresses) = (in_bytes(strides, width), self.x.address.0 | to.0);
-        let (of_output, length_type) = (Some(&of_output[..strides.len()]), self.lengths.passed_as());
+        let (of_output, length_type) = (Some(&of_output[..strides.len()]), self.lengths.passed_as);
         match LoweredReversal::new(input, lengths, of_output, self.dim, width, length_type, addresses) {
             Ok(lowered) => self.dispatch(lowered, to),
             Err(LoweringError::Fold { .. }) => self.run_on_copies(tensors),

@@ -35,7 +35,7 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
     let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.tensor, lengths.address, of)) else {
         return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
     };
-    let (length_type, addresses) = (lengths.passed_as(), x.address.0 | output.address.0);
+    let (length_type, addresses) = (lengths.passed_as, x.address.0 | output.address.0);
     let reversal = LoweredReversal::new(x.tensor, lengths.tensor, None, axis, width, length_type, addresses)
         .map_err(|error| Failure::argument(error.message(&NAMES)))?;
     if call.place == Place::Host {

@@ -4,7 +4,7 @@ use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
 use dml::Address;
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
-use super::element::{data_type, element};
+use super::element::element;
 use super::node::Kernel;
 use super::ort::Result;
 use crate::frameworks::{element_count, Lengths};
@@ -35,7 +35,8 @@ impl Reverse {
                 format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
             })?;
             let reversal = ort.shape(lengths, |length_type, sizes| {
-                let lengths = data_type(length_type).and_then(|of| Lengths::new(packed(sizes), of_lengths, of));
+                let of = element(length_type).and_then(|(.., data_type)| data_type);
+                let lengths = of.and_then(|of| Lengths::new(packed(sizes), of_lengths, of));
                 let lengths = lengths.ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
                 let reversal = self.lower(shape, &lengths, width)?;
                 if kernel.is_on_host() {

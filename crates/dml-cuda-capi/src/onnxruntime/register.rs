@@ -31,34 +31,7 @@ const OWN: [Kind; 2] = [Kind::ReverseSubsequences, Kind::FillValueSequence];
 /// The ONNX operators that a session can replace.
 const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
 
-/// The kinds of a configuration entry's value, in the order of `REPLACEABLE`. `source` is where the value comes from.
-fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
-    let value = match value {
-        "0" => return Ok(Vec::new()),
-        "1" => "ReverseSequence",
-        names => names,
-    };
-    let names: Vec<&str> = value.split(',').map(str::trim).collect();
-    if !names.iter().all(|name| REPLACEABLE.iter().any(|kind| kind.text() == *name)) {
-        return Err(format!(
-            "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
-             `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
-        )
-        .into());
-    }
-    Ok(REPLACEABLE.into_iter().filter(|kind| names.iter().any(|name| kind.text() == *name)).collect())
-}
-
-/// The value that `parse` reads.
-fn unparse(kinds: &[Kind]) -> String {
-    let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
-    match &names[..] {
-        [] => "0".to_owned(),
-        names => names.join(","),
-    }
-}
-
-/// The ONNX operators to replace, and who asks for it: the options' entry, else the environment.
+/// The ONNX operators to replace, in the order of `REPLACEABLE`, and who asks for it: the options' entry, else the environment.
 fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
     let (value, source) = match ort.config_entry(options, REPLACE)? {
         Some(value) => (value, "dml_cuda.replace_onnx"),
@@ -67,7 +40,20 @@ fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'s
             (value.to_string_lossy().into_owned(), "the environment variable DML_CUDA_REPLACE_ONNX")
         }
     };
-    Ok((parse(&value, source)?, source))
+    let names: Vec<&str> = match &*value {
+        "0" => Vec::new(),
+        "1" => vec!["ReverseSequence"],
+        names => names.split(',').map(str::trim).collect(),
+    };
+    let kinds: Vec<Kind> = REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.text())).collect();
+    if !names.iter().all(|name| kinds.iter().any(|kind| kind.text() == *name)) {
+        return Err(format!(
+            "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
+             `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
+        )
+        .into());
+    }
+    Ok((kinds, source))
 }
 
 /// A domain of one ONNX Runtime. Like its operators, it exists until the process ends.
@@ -149,7 +135,8 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
         }
     }
     let (kinds, source) = wanted(options, ort)?;
-    let wanted = unparse(&kinds);
+    let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
+    let wanted = if names.is_empty() { "0".to_owned() } else { names.join(",") };
     match ort.config_entry(options, REGISTERED)? {
         None => ort.add_domain(options, domain(base, ort, OWN.into(), None)?)?,
         Some(before) if before == wanted => return Ok(()),

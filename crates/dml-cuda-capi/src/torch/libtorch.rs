@@ -120,7 +120,7 @@ pub struct Torch {
     pub on_cpu: i32,
     pub on_cuda: i32,
     /// PyTorch's number of each dtype that lengths may have.
-    lengths: [(i32, TensorDataType); 4],
+    pub lengths: [(i32, TensorDataType); 4],
 }
 
 impl Torch {
@@ -128,7 +128,7 @@ impl Torch {
         let library = loaded("libtorch_cpu.so").ok_or_else(|| {
             failure("PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered")
         })?;
-        let too_old = |symbol| failure(format!("this PyTorch has no {symbol}, must be PyTorch {OLDEST} or newer"));
+        let too_old = |symbol| failure(format!("this PyTorch has no {symbol}, must be PyTorch 2.8 or newer"));
         let no_stdcpp =
             |symbol| failure(format!("libtorch_cpu.so does not depend on libstdc++, must: it finds no {symbol}"));
         // SAFETY: libtorch's header and libstdc++ declare these functions. The handle is never closed, so they stay.
@@ -147,11 +147,6 @@ impl Torch {
         };
         Ok(Self { cpu, cpp, stdcpp, on_cpu, on_cuda, lengths })
     }
-
-    /// The type of lengths with one of PyTorch's dtypes.
-    pub fn length_type(&self, dtype: i32) -> Option<TensorDataType> {
-        self.lengths.iter().find_map(|&(known, data_type)| (known == dtype).then_some(data_type))
-    }
 }
 
 /// PyTorch's current stream of a GPU.
@@ -168,9 +163,6 @@ pub fn current_stream(device_index: i32) -> Result<RawStream, Failure> {
     check(unsafe { (cuda.current_stream)(device_index, &mut stream) }, "aoti_torch_get_current_cuda_stream")?;
     Ok(RawStream(stream))
 }
-
-/// The oldest PyTorch that has all these functions.
-const OLDEST: &str = "2.8";
 
 pub fn failure(message: impl ToString) -> Failure {
     Failure::new(DML_CUDA_STATUS_TORCH, message)

@@ -6,7 +6,7 @@ use dml::lowering::{Lowered, LoweredReversal, LoweringError, Names};
 use dml::{Address, Device, Error, RawStream};
 
 use super::layout::MAX_RANK;
-use super::libtorch::{current_stream, failure, Handle, Torch, Value};
+use super::libtorch::{current_stream, Handle, Torch, Value};
 use super::tensor::{Description, Tensor};
 use crate::device::cuda_device;
 use crate::frameworks::{dispatch, rule_of_output, Lengths};
@@ -19,11 +19,7 @@ const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result
 /// # Safety
 ///
 /// As for the kernels.
-pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_place: bool) -> Result<(), Failure> {
-    let required = [3, u64::from(!in_place)];
-    if counts != required {
-        return Err(failure(format!("the numbers of inputs and outputs are {counts:?}, must be {required:?}")));
-    }
+pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Result<(), Failure> {
     // SAFETY: the caller's promise, and the schema: two tensors, and an int64.
     let (x, lengths, dim) = unsafe {
         let tensor = |at: usize| Tensor { torch, handle: *stack.add(at) as Handle };
@@ -70,8 +66,8 @@ impl<'a> Reversal<'a> {
             let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
             return wrong(format!("lengths is on {found}, must be on {required}, as x"));
         }
-        let data_type = torch.length_type(lengths.dtype);
-        let Some(lengths) = data_type.and_then(|of| Lengths::new(lengths.foreign(), lengths.address, of)) else {
+        let known = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype);
+        let Some(lengths) = known.and_then(|&(_, of)| Lengths::new(lengths.foreign(), lengths.address, of)) else {
             let required = "must be int32, int64, uint32 or uint64";
             return wrong(format!("lengths has PyTorch's dtype number {}, {required}", lengths.dtype));
         };

@@ -19,7 +19,7 @@ use crate::library::{NODES, RUNS};
 use crate::status::caught;
 
 /// The kinds of operators.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     ReverseSequence,
     Range,

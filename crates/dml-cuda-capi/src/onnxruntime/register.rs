@@ -1,5 +1,6 @@
 //! The list of operators and their domains.
 
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
@@ -56,22 +57,14 @@ fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'s
     Ok((kinds, source))
 }
 
-/// A domain of one ONNX Runtime. Like its operators, it exists until the process ends.
-struct Domain {
-    base: *const OrtApiBase,
-    kinds: Vec<Kind>,
-    /// Who asks to replace these ONNX operators, as messages name it. `None` for the domain `dml_cuda`.
-    source: Option<&'static str>,
-    domain: *mut OrtCustomOpDomain,
-}
+/// An ONNX Runtime, by its address, the operators of a domain, and who asks to replace them (`domain`).
+type Key = (usize, Vec<Kind>, Option<&'static str>);
 
-// SAFETY: a domain does not change once it is in `DOMAINS`.
-unsafe impl Send for Domain {}
+/// The addresses of the domains, at most seven for each ONNX Runtime of the process. Like their operators, they exist until it ends.
+static DOMAINS: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
 
-/// At most seven for each ONNX Runtime of the process.
-static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
-
-/// The domain with these operators. The first call creates it.
+/// The domain with these operators. The first call creates it. `source` is who asks to replace ONNX operators, as messages name it, and
+/// `None` for the domain `dml_cuda`.
 fn domain(
     base: *const OrtApiBase,
     ort: Ort,
@@ -79,20 +72,20 @@ fn domain(
     source: Option<&'static str>,
 ) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |known: &&Domain| known.base == base && known.kinds == kinds && known.source == source;
-    if let Some(found) = known.iter().find(same) {
-        return Ok(found.domain);
+    let key = (base as usize, kinds, source);
+    if let Some(&found) = known.get(&key) {
+        return Ok(found as *mut OrtCustomOpDomain);
     }
     let domain = ort.create_domain(if source.is_some() { c"" } else { c"dml_cuda" })?;
     for provider in PROVIDERS {
-        for &kind in &kinds {
+        for &kind in &key.1 {
             for (inputs, output) in types(kind, provider) {
                 let op = Op { callbacks: Op::callbacks(kind), ort, kind, provider, source, inputs, output };
                 ort.add_op(domain, &Box::leak(Box::new(op)).callbacks)?;
             }
         }
     }
-    known.push(Domain { base, kinds, source, domain });
+    known.insert(key, domain as usize);
     Ok(domain)
 }
 

@@ -14,10 +14,8 @@ use crate::types::*;
 const MAX_DIMENSIONS: u32 = 1 << 10;
 
 pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLevel, Failure> {
-    if value == DML_CUDA_FEATURE_LEVEL_HIGHEST {
-        return Ok(FeatureLevel::HIGHEST);
-    }
-    let known = FeatureLevel::ALL.into_iter().find(|level| level_value(*level) == value);
+    let highest = (value == DML_CUDA_FEATURE_LEVEL_HIGHEST).then_some(FeatureLevel::HIGHEST);
+    let known = highest.or_else(|| FeatureLevel::ALL.into_iter().find(|level| level_value(*level) == value));
     known.ok_or_else(|| {
         Failure::argument(format!("the feature level is {value:#x}, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"))
     })

@@ -37,19 +37,18 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads the buffers, of which there must be as many as asked for: arguments, then results.
-    pub fn buffers<const COUNT: usize>(&self, arguments: usize) -> Result<[Buffer<'a>; COUNT], Failure> {
-        let (args, rets) = (&self.frame.args, &self.frame.rets);
-        let (given, returned, results) = (args.size as usize, rets.size as usize, COUNT - arguments);
-        if (given, returned) != (arguments, results) {
-            let found = format!("the call has {given} arguments and {returned} results");
-            return wrong(format!("{found}, must have {arguments} and {results}"));
+    /// Reads the buffers, of which there must be as many as asked for: arguments, then one result.
+    pub fn buffers<const COUNT: usize>(&self) -> Result<[Buffer<'a>; COUNT], Failure> {
+        let (args, rets, arguments) = (&self.frame.args, &self.frame.rets, COUNT - 1);
+        if (args.size as usize, rets.size) != (arguments, 1) {
+            let found = format!("the call has {} arguments and {} results", args.size, rets.size);
+            return wrong(format!("{found}, must have {arguments} and 1"));
         }
         let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
         let mut buffers = [Buffer { dtype: 0, address: Address(0), tensor: packed(&[]) }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
             let (types, pointers, at) =
-                if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, n - arguments) };
+                if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, 0) };
             // SAFETY: XLA's call frame has as many types and pointers as its `size`, which was compared above.
             let (kind, pointer) = unsafe { (*types.add(at), *pointers.add(at)) };
             if kind != XLA_FFI_BUFFER {

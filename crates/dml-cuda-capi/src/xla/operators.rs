@@ -20,7 +20,7 @@ fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {
 }
 
 pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
-    let [x, lengths, output] = call.buffers(2)?;
+    let [x, lengths, output] = call.buffers()?;
     let axis = call.attribute("axis")?;
     let Some((width, _)) = element(x.dtype) else {
         return wrong(format!("x has XLA's type {}, must have elements of 1, 2, 4, 8 or 16 bytes", x.dtype));
@@ -51,7 +51,7 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.
 pub fn fill_value_sequence(call: &Call<'_>) -> Result<(), Failure> {
-    let [Buffer { dtype, address, tensor }] = call.buffers(0)?;
+    let [Buffer { dtype, address, tensor }] = call.buffers()?;
     let (start, delta) = (call.attribute("start")? as u64, call.attribute("delta")? as u64);
     let Some((_, Some(data_type))) = element(dtype) else {
         let required = "must have float32, float16, or integers of 8 to 64 bits";

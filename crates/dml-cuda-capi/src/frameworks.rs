@@ -52,14 +52,14 @@ pub struct Lengths<'a> {
 }
 
 impl<'a> Lengths<'a> {
-    /// `None` if lengths cannot have this type.
-    pub fn new(tensor: ForeignTensor<'a>, address: Address, data_type: TensorDataType) -> Option<Self> {
-        let passed_as = match data_type {
+    /// `None` if lengths cannot have this type, or it is none of DirectML's.
+    pub fn new(tensor: ForeignTensor<'a>, address: Address, data_type: Option<TensorDataType>) -> Option<Self> {
+        let passed_as = match data_type? {
             Int32 | UInt32 => UInt32,
             Int64 | UInt64 => UInt64,
             _ => return None,
         };
-        Some(Self { tensor, address, passed_as, is_signed: data_type != passed_as })
+        Some(Self { tensor, address, passed_as, is_signed: data_type != Some(passed_as) })
     }
 
     /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in row-major order by
@@ -118,7 +118,7 @@ mod tests {
         let lengths = [4i32, 1, 0, -2, 5, -7];
         let check = |most, sizes: &[i64], strides_in_bytes| {
             let tensor = ForeignTensor { sizes, strides_in_bytes };
-            let lengths = Lengths::new(tensor, lengths.as_ptr().into(), Int32).expect("a type of lengths");
+            let lengths = Lengths::new(tensor, lengths.as_ptr().into(), Some(Int32)).expect("a type of lengths");
             // SAFETY: every tensor below is in this array.
             unsafe { lengths.check("l", most) }.err().unwrap_or_default()
         };
@@ -131,7 +131,7 @@ mod tests {
             assert_eq!(check(Some(4), right, None), "");
         }
         let (wide, tensor) = ([1i64, i64::MIN], ForeignTensor { sizes: &[2], strides_in_bytes: None });
-        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr().into(), data_type);
+        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr().into(), Some(data_type));
         // SAFETY: the tensor is this array.
         let found = [Int64, UInt64].map(|data_type| unsafe { lengths(data_type)?.check("l", None).err() });
         assert_eq!(found, [Some(format!("l[1] is {}, must be at least 0", i64::MIN)), None]);

@@ -120,9 +120,8 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
         // SAFETY: the header's contract.
         let compiled = unsafe { follow(compiled, "compiled") }?;
         let found = compiled.0.binding_properties();
-        let tensors = compiled.0.operator().tensors().len() as u32;
         let found = DML_CUDA_BINDING_PROPERTIES {
-            RequiredDescriptorCount: tensors,
+            RequiredDescriptorCount: compiled.0.operator().tensors().len() as u32,
             TemporaryResourceSize: found.temporary_resource_size,
             PersistentResourceSize: found.persistent_resource_size,
         };

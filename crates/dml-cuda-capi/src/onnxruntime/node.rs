@@ -39,8 +39,7 @@ impl Kernel {
         // SAFETY: the caller's promise; the stream is the run's; `op` opens GPUs with `device::cuda_device`.
         match unsafe { frameworks::dispatch(&self.device, lowered, inputs, output, stream) } {
             Ok(()) => {
-                let in_place = inputs.first() == Some(&output);
-                IN_PLACE_RUNS.fetch_add(u64::from(in_place), Ordering::Relaxed);
+                IN_PLACE_RUNS.fetch_add(u64::from(inputs.first() == Some(&output)), Ordering::Relaxed);
                 Ok(())
             }
             Err(Error::Dispatch(DispatchError::Binding(BindingError::Alignment { .. }))) if self.is_on_host() => {

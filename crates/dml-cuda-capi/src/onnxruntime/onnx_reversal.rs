@@ -36,8 +36,8 @@ impl Reverse {
             })?;
             let reversal = ort.shape(lengths, |length_type, sizes| {
                 let of = element(length_type).and_then(|(.., data_type)| data_type);
-                let lengths = of.and_then(|of| Lengths::new(packed(sizes), of_lengths, of));
-                let lengths = lengths.ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
+                let lengths = Lengths::new(packed(sizes), of_lengths, of)
+                    .ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
                 let reversal = self.lower(shape, &lengths, width)?;
                 if kernel.is_on_host() {
                     let (name, most) = match self {

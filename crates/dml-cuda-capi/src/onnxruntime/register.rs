@@ -18,9 +18,6 @@ use crate::status::text;
 /// The session's configuration entry that names the ONNX operators to replace.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
 
-/// The environment variable that takes the entry's place where a server cannot set entries. A session's own entry wins.
-const VARIABLE: &str = "DML_CUDA_REPLACE_ONNX";
-
 /// The entry that a registration adds, so that a second registration can see the first.
 const REGISTERED: &CStr = c"dml_cuda.registered";
 
@@ -36,8 +33,9 @@ const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
 fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
     let (value, source) = match ort.config_entry(options, REPLACE)? {
         Some(value) => (value, "dml_cuda.replace_onnx"),
+        // For servers that cannot set entries.
         None => {
-            let value = std::env::var_os(VARIABLE).unwrap_or_else(|| "0".into());
+            let value = std::env::var_os("DML_CUDA_REPLACE_ONNX").unwrap_or_else(|| "0".into());
             (value.to_string_lossy().into_owned(), "the environment variable DML_CUDA_REPLACE_ONNX")
         }
     };

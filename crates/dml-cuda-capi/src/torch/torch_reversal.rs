@@ -29,8 +29,7 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Resul
     let reversal = Reversal::new(torch, &of_x, &of_lengths, dim)?;
     if in_place {
         if x.has_gradient() {
-            let words = "x requires a gradient, must not if it is reversed in place: use reverse_subsequences";
-            return wrong(words);
+            return wrong("x requires a gradient, must not if it is reversed in place: use reverse_subsequences");
         }
         reversal.run([&x, &lengths, &x], &of_x)?;
         x.bump_version();
@@ -67,7 +66,7 @@ impl<'a> Reversal<'a> {
             return wrong(format!("lengths is on {found}, must be on {required}, as x"));
         }
         let known = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype);
-        let Some(lengths) = known.and_then(|&(_, of)| Lengths::new(lengths.foreign(), lengths.address, of)) else {
+        let Some(lengths) = Lengths::new(lengths.foreign(), lengths.address, known.map(|&(_, of)| of)) else {
             let required = "must be int32, int64, uint32 or uint64";
             return wrong(format!("lengths has PyTorch's dtype number {}, {required}", lengths.dtype));
         };

@@ -32,7 +32,7 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
         ));
     }
     let of_lengths = element(lengths.dtype).and_then(|(_, data_type)| data_type);
-    let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.tensor, lengths.address, of)) else {
+    let Some(lengths) = Lengths::new(lengths.tensor, lengths.address, of_lengths) else {
         return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
     };
     let (length_type, addresses) = (lengths.passed_as, x.address.0 | output.address.0);

@@ -72,9 +72,9 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
     let sequence = Lowered::Sequence(LoweredSequence::packed(data_type, count, first, delta));
     let shape = (count as usize).into();
     let storage = match device {
-        Device::Cpu => Storage::Cpu(cpu::fill(&sequence, &shape, dtype)?),
+        Device::Cpu => Storage::Cpu(cpu::computed(&sequence, &[], &shape, dtype)?),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => Storage::Cuda(cuda::fill(&sequence, device, &shape, dtype)?),
+        Device::Cuda(device) => Storage::Cuda(cuda::computed(&sequence, &[], device, &shape, dtype)?),
         _ => {
             bail!("arange is for the CPU and, with the feature cuda, for CUDA devices, not for {:?}", device.location())
         }

@@ -8,32 +8,15 @@ use dml::CompiledOperator;
 
 use crate::View;
 
-/// Binds the elements of a storage.
-macro_rules! by_type {
-    ($storage:expr, $elements:ident => $then:expr) => {
-        match $storage {
-            CpuStorage::U8($elements) => $then,
-            CpuStorage::U32($elements) => $then,
-            CpuStorage::I16($elements) => $then,
-            CpuStorage::I32($elements) => $then,
-            CpuStorage::I64($elements) => $then,
-            CpuStorage::BF16($elements) => $then,
-            CpuStorage::F16($elements) => $then,
-            CpuStorage::F32($elements) => $then,
-            CpuStorage::F64($elements) => $then,
-            CpuStorage::F8E4M3($elements) => $then,
-            _ => bail!("{:?} is not for these operators", $storage.dtype()),
-        }
-    };
-}
-
 /// The bytes from the first element of a view on.
 fn bytes((storage, layout): View<'_, CpuStorage>) -> Result<&[u8]> {
-    by_type!(storage, elements => Ok(bytemuck::cast_slice(&elements[layout.start_offset()..])))
+    let (dtype, at) = (storage.dtype(), layout.start_offset());
+    by_type!(CpuStorage, storage, dtype, elements => Ok(bytemuck::cast_slice(&elements[at..])))
 }
 
 fn bytes_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [u8]> {
-    by_type!(storage, elements => Ok(bytemuck::cast_slice_mut(&mut elements[layout.start_offset()..])))
+    let (dtype, at) = (storage.dtype(), layout.start_offset());
+    by_type!(CpuStorage, storage, dtype, elements => Ok(bytemuck::cast_slice_mut(&mut elements[at..])))
 }
 
 fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
@@ -52,7 +35,7 @@ fn checked(lengths: View<'_, CpuStorage>) -> Result<&[u8]> {
 }
 
 /// A new contiguous storage, which `lowered` fills from the inputs.
-fn computed(lowered: &Lowered, inputs: &[&[u8]], shape: &Shape, dtype: DType) -> Result<CpuStorage> {
+pub fn computed(lowered: &Lowered, inputs: &[&[u8]], shape: &Shape, dtype: DType) -> Result<CpuStorage> {
     let mut output = CpuDevice.zeros_impl(shape, dtype)?;
     let to = bytes_mut(&mut output, &Layout::contiguous(shape))?;
     compile(lowered)?.dispatch_on_host(inputs, to).map_err(Error::wrap)?;
@@ -68,9 +51,4 @@ pub fn reverse(reversal: &Lowered, x: View<CpuStorage>, lengths: View<CpuStorage
 pub fn reverse_in_place(reversal: &Lowered, x: (&mut CpuStorage, &Layout), lengths: View<CpuStorage>) -> Result<()> {
     let (operator, lengths) = (compile(reversal)?, checked(lengths)?);
     operator.dispatch_in_place_on_host(lengths, bytes_mut(x.0, x.1)?).map_err(Error::wrap)
-}
-
-/// A new storage with the sequence's elements.
-pub fn fill(sequence: &Lowered, shape: &Shape, dtype: DType) -> Result<CpuStorage> {
-    computed(sequence, &[], shape, dtype)
 }

@@ -3,39 +3,22 @@
 
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::cuda::{CudaStorage, CudaStorageSlice};
-use candle_core::{bail, CudaDevice, DType, Error, Layout, Result, Shape};
+use candle_core::{CudaDevice, DType, Error, Layout, Result, Shape};
 use cudarc::driver::CudaStream;
 use dml::lowering::Lowered;
 use dml::{CompiledOperator, CudaBytes, CudaBytesMut};
 
 use crate::View;
 
-/// Binds a slice of a storage.
-macro_rules! by_type {
-    ($storage:expr, $slice:ident => $then:expr) => {
-        match $storage {
-            CudaStorageSlice::U8($slice) => $then,
-            CudaStorageSlice::U32($slice) => $then,
-            CudaStorageSlice::I16($slice) => $then,
-            CudaStorageSlice::I32($slice) => $then,
-            CudaStorageSlice::I64($slice) => $then,
-            CudaStorageSlice::BF16($slice) => $then,
-            CudaStorageSlice::F16($slice) => $then,
-            CudaStorageSlice::F32($slice) => $then,
-            CudaStorageSlice::F64($slice) => $then,
-            CudaStorageSlice::F8E4M3($slice) => $then,
-            _ => bail!("the type is not for these operators"),
-        }
-    };
-}
-
 /// The memory from the first element of a view on.
 fn bytes<'a>((storage, layout): View<'a, CudaStorage>) -> Result<Box<dyn CudaBytes + 'a>> {
-    by_type!(&storage.slice, slice => Ok(Box::new(slice.slice(layout.start_offset()..))))
+    let (dtype, at) = (storage.dtype(), layout.start_offset());
+    by_type!(CudaStorageSlice, &storage.slice, dtype, slice => Ok(Box::new(slice.slice(at..))))
 }
 
 fn bytes_mut<'a>(storage: &'a mut CudaStorage, layout: &Layout) -> Result<Box<dyn CudaBytesMut + 'a>> {
-    by_type!(&mut storage.slice, slice => Ok(Box::new(slice.slice_mut(layout.start_offset()..))))
+    let (dtype, at) = (storage.dtype(), layout.start_offset());
+    by_type!(CudaStorageSlice, &mut storage.slice, dtype, slice => Ok(Box::new(slice.slice_mut(at..))))
 }
 
 fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
@@ -44,7 +27,7 @@ fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
 }
 
 /// A new contiguous storage, which `lowered` fills from the inputs, queued on the device's stream.
-fn computed(
+pub fn computed(
     lowered: &Lowered,
     inputs: &[&dyn CudaBytes],
     device: &CudaDevice,
@@ -71,9 +54,4 @@ pub fn reverse_in_place(reversal: &Lowered, x: (&mut CudaStorage, &Layout), leng
     let operator = compile(reversal, &stream)?;
     let (lengths, x) = (bytes(lengths)?, &mut *bytes_mut(x.0, x.1)?);
     operator.dispatch_in_place_on(&stream, &*lengths, x).map_err(Error::wrap)
-}
-
-/// A new storage with the sequence's elements, queued on the device's stream.
-pub fn fill(sequence: &Lowered, device: &CudaDevice, shape: &Shape, dtype: DType) -> Result<CudaStorage> {
-    computed(sequence, &[], device, shape, dtype)
 }

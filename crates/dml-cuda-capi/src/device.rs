@@ -5,7 +5,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::ffi::{c_char, CString};
 use std::sync::{Mutex, PoisonError};
 
-use dml::Device;
+use dml::{Device, TensorDataType};
 
 use crate::input::{self, follow};
 use crate::output::{create, destroy, run, write};
@@ -104,8 +104,8 @@ pub unsafe extern "C" fn dml_cuda_check_tensor_support(
         let device = unsafe { follow(device, "device") }?;
         let (operator, role) = (input::operator_type(operator_type)?, input::tensor_role(tensor)?);
         let found = device.device.check_tensor_support(operator, role);
-        let bit =
-            |data_type| dml::TensorDataType::ALL.iter().position(|known| known == data_type).map_or(0, |at| 2 << at);
+        // The numbers of the header begin at 1, for the first data type.
+        let bit = |&data_type: &TensorDataType| 2 << data_type as u32;
         let found = found.map(|found| DML_CUDA_TENSOR_SUPPORT {
             IsSupported: 1,
             MinimumDimensionCount: *found.dimension_counts.start() as u32,

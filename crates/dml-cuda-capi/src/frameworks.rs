@@ -46,21 +46,20 @@ pub fn rule_of_output(error: &Error) -> Option<&ValidationError> {
 pub struct Lengths<'a> {
     pub tensor: ForeignTensor<'a>,
     pub address: Address,
-    data_type: TensorDataType,
+    /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
+    pub passed_as: TensorDataType,
+    is_signed: bool,
 }
 
 impl<'a> Lengths<'a> {
-    /// `None` if lengths cannot have this type.
-    pub fn new(tensor: ForeignTensor<'a>, address: Address, data_type: TensorDataType) -> Option<Self> {
-        matches!(data_type, Int32 | Int64 | UInt32 | UInt64).then_some(Self { tensor, address, data_type })
-    }
-
-    /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
-    pub fn passed_as(&self) -> TensorDataType {
-        match self.data_type {
+    /// `None` if lengths cannot have this type, or it is none of DirectML's.
+    pub fn new(tensor: ForeignTensor<'a>, address: Address, data_type: Option<TensorDataType>) -> Option<Self> {
+        let passed_as = match data_type? {
             Int32 | UInt32 => UInt32,
-            _ => UInt64,
-        }
+            Int64 | UInt64 => UInt64,
+            _ => return None,
+        };
+        Some(Self { tensor, address, passed_as, is_signed: data_type != Some(passed_as) })
     }
 
     /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in row-major order by
@@ -70,42 +69,44 @@ impl<'a> Lengths<'a> {
     ///
     /// The tensor is on the host and initialized, aligned or not. Nobody writes it now.
     pub unsafe fn check(&self, name: &str, most: Option<u32>) -> Result<(), String> {
-        let read = |at: u64| match self.data_type {
-            // SAFETY: the caller's promise, here and below.
-            Int32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
-            // SAFETY: as above.
-            _ => unsafe { (at as *const i64).read_unaligned() },
-        };
         let sizes = self.tensor.sizes;
-        if !matches!(self.data_type, Int32 | Int64) || sizes.contains(&0) {
+        if !self.is_signed || sizes.contains(&0) {
             return Ok(());
         }
-        let mut packed = i64::from(self.data_type.size_in_bits() / 8);
+        let mut packed = i64::from(self.passed_as.size_in_bits() / 8);
         let mut strides = vec![0; sizes.len()];
         for d in (0..sizes.len()).rev() {
             strides[d] = self.tensor.strides_in_bytes.map_or(packed, |strides| strides[d]);
             packed = packed.wrapping_mul(sizes[d]);
         }
-        // Counts the indices up, as an odometer.
-        let (mut indices, mut address) = (vec![0; sizes.len()], self.address.0);
-        loop {
-            let found = read(address);
-            if found < 0 || most.is_some_and(|most| found > i64::from(most)) {
-                let at = if indices.is_empty() { String::new() } else { format!("{indices:?}") };
-                return Err(match most {
-                    None => format!("{name}{at} is {found}, must be at least 0"),
-                    Some(most) => format!("{name}{at} is {found}, must be from 0 to {most}, the size of the time axis"),
-                });
-            }
-            let Some(d) = (0..sizes.len()).rev().find(|&d| indices[d] + 1 < sizes[d]) else { return Ok(()) };
-            for inner in d + 1..sizes.len() {
-                address = address.wrapping_add_signed(-indices[inner] * strides[inner]);
-                indices[inner] = 0;
-            }
-            indices[d] += 1;
-            address = address.wrapping_add_signed(strides[d]);
-        }
+        let wrong = |at: u64| {
+            let found = match self.passed_as {
+                // SAFETY: the caller's promise, here and below.
+                UInt32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
+                // SAFETY: as above.
+                _ => unsafe { (at as *const i64).read_unaligned() },
+            };
+            (found < 0 || most.is_some_and(|most| found > i64::from(most))).then_some(found)
+        };
+        let Some((indices, found)) = first(&wrong, self.address.0, sizes, &strides) else { return Ok(()) };
+        let at = if indices.is_empty() { String::new() } else { format!("{indices:?}") };
+        Err(match most {
+            None => format!("{name}{at} is {found}, must be at least 0"),
+            Some(most) => format!("{name}{at} is {found}, must be from 0 to {most}, the size of the time axis"),
+        })
     }
+}
+
+/// The indices of a tensor's first element, in row-major order, for whose address `find` returns a number, and that number.
+fn first(find: &impl Fn(u64) -> Option<i64>, address: u64, sizes: &[i64], strides: &[i64]) -> Option<(Vec<i64>, i64)> {
+    let ([size, sizes @ ..], [stride, strides @ ..]) = (sizes, strides) else {
+        return Some((Vec::new(), find(address)?));
+    };
+    (0..*size).find_map(|index| {
+        let (mut indices, found) = first(find, address.wrapping_add_signed(index * stride), sizes, strides)?;
+        indices.insert(0, index);
+        Some((indices, found))
+    })
 }
 
 #[cfg(test)]
@@ -117,7 +118,7 @@ mod tests {
         let lengths = [4i32, 1, 0, -2, 5, -7];
         let check = |most, sizes: &[i64], strides_in_bytes| {
             let tensor = ForeignTensor { sizes, strides_in_bytes };
-            let lengths = Lengths::new(tensor, lengths.as_ptr().into(), Int32).expect("a type of lengths");
+            let lengths = Lengths::new(tensor, lengths.as_ptr().into(), Some(Int32)).expect("a type of lengths");
             // SAFETY: every tensor below is in this array.
             unsafe { lengths.check("l", most) }.err().unwrap_or_default()
         };
@@ -130,7 +131,7 @@ mod tests {
             assert_eq!(check(Some(4), right, None), "");
         }
         let (wide, tensor) = ([1i64, i64::MIN], ForeignTensor { sizes: &[2], strides_in_bytes: None });
-        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr().into(), data_type);
+        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr().into(), Some(data_type));
         // SAFETY: the tensor is this array.
         let found = [Int64, UInt64].map(|data_type| unsafe { lengths(data_type)?.check("l", None).err() });
         assert_eq!(found, [Some(format!("l[1] is {}, must be at least 0", i64::MIN)), None]);

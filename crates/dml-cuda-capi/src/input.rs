@@ -14,10 +14,8 @@ use crate::types::*;
 const MAX_DIMENSIONS: u32 = 1 << 10;
 
 pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLevel, Failure> {
-    if value == DML_CUDA_FEATURE_LEVEL_HIGHEST {
-        return Ok(FeatureLevel::HIGHEST);
-    }
-    let known = FeatureLevel::ALL.into_iter().find(|level| level_value(*level) == value);
+    let highest = (value == DML_CUDA_FEATURE_LEVEL_HIGHEST).then_some(FeatureLevel::HIGHEST);
+    let known = highest.or_else(|| FeatureLevel::ALL.into_iter().find(|level| level_value(*level) == value));
     known.ok_or_else(|| {
         Failure::argument(format!("the feature level is {value:#x}, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"))
     })
@@ -81,6 +79,20 @@ pub(crate) unsafe fn list<'a, T>(first: *const T, count: usize) -> &'a [T] {
     }
 }
 
+/// The same, checked as by [`follow`] if there are any.
+///
+/// # Safety
+///
+/// `first` is null, or points to `count` values, which do not change during `'a`.
+pub(crate) unsafe fn follow_all<'a, T>(first: *const T, count: u32, place: &str) -> Result<&'a [T], Failure> {
+    if count > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { follow(first, place) }?;
+    }
+    // SAFETY: as above, and not null.
+    Ok(unsafe { list(first, count as usize) })
+}
+
 /// # Safety
 ///
 /// `pointer` is null, or a text that ends in a NUL and does not change during `'a`.
@@ -114,14 +126,8 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
         let place = format!("{place}.DimensionCount");
         return Err(Failure::rule(Rule::TensorDimensionCount, &place, count, "from 1 to 8"));
     }
-    let numbers = |pointer: *const u32, field: &str| -> Result<Vec<u32>, Failure> {
-        if count > 0 {
-            // SAFETY: the caller's promise: if not null, it points to `DimensionCount` numbers; here and below.
-            unsafe { follow(pointer, &format!("{place}.{field}")) }?;
-        }
-        // SAFETY: as above.
-        Ok(unsafe { list(pointer, count as usize) }.to_vec())
-    };
+    // SAFETY: the caller's promise: if not null, a pointer points to `DimensionCount` numbers.
+    let numbers = |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };
     Ok(BufferTensorDesc {
         data_type: data_type(desc.DataType, &format!("{place}.DataType"))?,
         flags: match desc.Flags {
@@ -129,8 +135,8 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
             DML_CUDA_TENSOR_FLAG_OWNED_BY_DML => TensorFlags::OwnedByDml,
             flags => return wrong(format!("{place}.Flags is {flags:#x}, must be 0 or 1 (OWNED_BY_DML)")),
         },
-        sizes: numbers(desc.Sizes, "Sizes")?,
-        strides: if desc.Strides.is_null() { None } else { Some(numbers(desc.Strides, "Strides")?) },
+        sizes: numbers(desc.Sizes, "Sizes")?.to_vec(),
+        strides: if desc.Strides.is_null() { None } else { Some(numbers(desc.Strides, "Strides")?.to_vec()) },
         total_tensor_size_in_bytes: desc.TotalTensorSizeInBytes,
         guaranteed_base_offset_alignment: desc.GuaranteedBaseOffsetAlignment,
     })

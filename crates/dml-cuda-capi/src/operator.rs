@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void, CString};
 use dml::{CompileOptions, CompiledOperator, Operator};
 
 use crate::device::DML_CUDA_DEVICE;
-use crate::input::{self, follow, string};
+use crate::input::{self, follow, follow_all, string};
 use crate::output::{check, create, destroy, run, write};
 use crate::status::*;
 use crate::types::*;
@@ -120,9 +120,8 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
         // SAFETY: the header's contract.
         let compiled = unsafe { follow(compiled, "compiled") }?;
         let found = compiled.0.binding_properties();
-        let tensors = compiled.0.operator().tensors().len() as u32;
         let found = DML_CUDA_BINDING_PROPERTIES {
-            RequiredDescriptorCount: tensors,
+            RequiredDescriptorCount: compiled.0.operator().tensors().len() as u32,
             TemporaryResourceSize: found.temporary_resource_size,
             PersistentResourceSize: found.persistent_resource_size,
         };
@@ -159,11 +158,8 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
         if found != required {
             return Err(dml::DispatchError::from(dml::BindingError::Count { found, required }).into());
         }
-        let inputs = match found {
-            0 => &[],
-            // SAFETY: the header's contract: if not null, it points to `input_count` addresses, which are as wide as `Address`.
-            _ => unsafe { std::slice::from_raw_parts(follow(inputs.cast::<dml::Address>(), "inputs")?, found) },
-        };
+        // SAFETY: the header's contract: if not null, it points to `input_count` addresses, which are as wide as `Address`.
+        let inputs = unsafe { follow_all(inputs.cast::<dml::Address>(), input_count, "inputs") }?;
         // SAFETY: the header's contract is that of `dispatch_raw`; the kernels stay loaded (`cuda_device`).
         Ok(unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml::RawStream(stream)) }?)
     };

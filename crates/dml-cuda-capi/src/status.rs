@@ -102,8 +102,8 @@ impl Failure {
 }
 
 /// A failure for which the caller's arguments are at fault.
-pub(crate) fn wrong<T, E: From<Failure>>(message: impl ToString) -> Result<T, E> {
-    Err(Failure::argument(message).into())
+pub(crate) fn wrong<T>(message: impl ToString) -> Result<T, Failure> {
+    Err(Failure::argument(message))
 }
 
 impl std::fmt::Display for Failure {

@@ -42,5 +42,4 @@ fn the_header_is_made_from_the_sources() {
     }
     let found = std::fs::read_to_string(&path).expect("the header is there");
     assert!(found == made, "include/dml_cuda.h is stale: run this test with UPDATE_HEADER=1 and commit the result");
-    assert!(made.contains("dml_cuda_dispatch(") && made.contains("} DML_CUDA_BUFFER_TENSOR_DESC;"));
 }

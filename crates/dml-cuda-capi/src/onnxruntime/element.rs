@@ -31,8 +31,3 @@ pub const ELEMENTS: [Element; 17] = [
 pub fn element(number: i32) -> Option<Element> {
     ELEMENTS.into_iter().find(|(known, ..)| *known as i32 == number)
 }
-
-/// The data type of sequences of the type with ONNX's number.
-pub fn data_type(number: i32) -> Option<T> {
-    element(number).and_then(|(.., data_type)| data_type)
-}

@@ -8,7 +8,7 @@ use ort_sys::OrtKernelContext;
 
 use super::ort::{Ort, Result};
 use crate::frameworks;
-use crate::library::{IN_PLACE_RUNS, NODES};
+use crate::library::IN_PLACE_RUNS;
 
 /// The part of a node that does not depend on its operator. ONNX Runtime runs it from several threads at once.
 pub struct Kernel {
@@ -17,11 +17,6 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub fn new(ort: Ort, device: Device) -> Self {
-        NODES.fetch_add(1, Ordering::Relaxed);
-        Self { ort, device }
-    }
-
     /// Whether the node's tensors are in host memory.
     pub fn is_on_host(&self) -> bool {
         self.device.ordinal().is_none()
@@ -44,8 +39,7 @@ impl Kernel {
         // SAFETY: the caller's promise; the stream is the run's; `op` opens GPUs with `device::cuda_device`.
         match unsafe { frameworks::dispatch(&self.device, lowered, inputs, output, stream) } {
             Ok(()) => {
-                let in_place = inputs.first() == Some(&output);
-                IN_PLACE_RUNS.fetch_add(u64::from(in_place), Ordering::Relaxed);
+                IN_PLACE_RUNS.fetch_add(u64::from(inputs.first() == Some(&output)), Ordering::Relaxed);
                 Ok(())
             }
             Err(Error::Dispatch(DispatchError::Binding(BindingError::Alignment { .. }))) if self.is_on_host() => {

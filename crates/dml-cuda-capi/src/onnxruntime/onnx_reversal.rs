@@ -4,7 +4,7 @@ use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
 use dml::Address;
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
-use super::element::{data_type, element};
+use super::element::element;
 use super::node::Kernel;
 use super::ort::Result;
 use crate::frameworks::{element_count, Lengths};
@@ -35,8 +35,9 @@ impl Reverse {
                 format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
             })?;
             let reversal = ort.shape(lengths, |length_type, sizes| {
-                let lengths = data_type(length_type).and_then(|of| Lengths::new(packed(sizes), of_lengths, of));
-                let lengths = lengths.ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
+                let of = element(length_type).and_then(|(.., data_type)| data_type);
+                let lengths = Lengths::new(packed(sizes), of_lengths, of)
+                    .ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
                 let reversal = self.lower(shape, &lengths, width)?;
                 if kernel.is_on_host() {
                     let (name, most) = match self {
@@ -88,7 +89,7 @@ impl Reverse {
                 (broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?, time as i64)
             }
         };
-        let (input, length_type) = (packed(shape), lengths.passed_as());
+        let (input, length_type) = (packed(shape), lengths.passed_as);
         LoweredReversal::new(input, packed(of_lanes), None, axis, width, length_type, 0)
             .map_err(|error| error.message(&NAMES).into())
     }

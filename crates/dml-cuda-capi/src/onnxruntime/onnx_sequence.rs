@@ -1,35 +1,30 @@
 //! Sequences: ONNX's Range, and `dml_cuda.FillValueSequence`. Their scalars are on the host.
 
 use dml::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
-use dml::TensorDataType::{self, Float16, Float32, Float64};
+use dml::TensorDataType::{Float16, Float32, Float64};
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
-use super::element::{data_type, element};
+use super::element::{element, Element};
 use super::node::Kernel;
 use super::ort::{Ort, Result};
 use crate::frameworks::element_count;
 
-fn sequence_type(element_type: i32) -> std::result::Result<TensorDataType, String> {
-    data_type(element_type).ok_or_else(|| format!("the element type of start is {element_type}, must be numeric"))
-}
+/// ONNX Runtime passes only types of `register`.
+const NOT_NUMERIC: &str = "the element type of start must be numeric";
 
-/// Reads a scalar on the host, which is a tensor of one element: its element type, by ONNX's number, and its bits.
-fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(i32, u64)> {
-    let (element_type, width) = ort.shape(value, |element_type, shape| {
+/// Reads a scalar on the host, which is a tensor of one element: its element type and its bits.
+fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(Element, u64)> {
+    let of = ort.shape(value, |number, shape| {
         if shape.iter().any(|&size| size != 1) {
             return Err(format!("the shape of {name} is {shape:?}, must be that of one element").into());
         }
-        let known = element(element_type);
-        let (_, width, _) =
-            known.ok_or_else(|| format!("the element type of {name} is {element_type}, must be numeric"))?;
-        Ok((element_type, width))
+        element(number).ok_or_else(|| NOT_NUMERIC.into())
     })?;
-    let mut bytes = [0u8; 8];
-    let from = ort.data(value)?;
+    let (from, mut bytes) = (ort.data(value)?, [0u8; 8]);
     // SAFETY: a tensor of one element of that width. ONNX Runtime puts it on the host (`GetInputMemoryType`).
-    unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), bytes.as_mut_ptr(), width) };
-    Ok((element_type, u64::from_le_bytes(bytes)))
+    unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), bytes.as_mut_ptr(), of.1) };
+    Ok((of, u64::from_le_bytes(bytes)))
 }
 
 impl Kernel {
@@ -37,14 +32,12 @@ impl Kernel {
     pub fn range(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
-        let ((element_type, start), (_, limit), (_, delta)) = (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
-        let scalars = [start, limit, delta];
+        let ((of, start), (_, limit), (_, delta)) = (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
+        let (element_type, _, data_type) = of;
         // A bfloat16 is the upper half of a float.
-        let bfloat16 = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 as i32;
-        let (data_type, scalars) = match bfloat16 {
-            true => (Float32, scalars.map(|bits| bits << 16)),
-            false => (sequence_type(element_type)?, scalars),
-        };
+        let bfloat16 = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16;
+        let (data_type, shift) = if bfloat16 { (Float32, 16) } else { (data_type.ok_or(NOT_NUMERIC)?, 0) };
+        let scalars = [start, limit, delta].map(|bits| bits << shift);
         let float = |bits: u64| match data_type {
             Float16 => f16::from_bits(bits as u16).into(),
             Float32 => f32::from_bits(bits as u32).into(),
@@ -89,9 +82,9 @@ impl Kernel {
         let sizes = &sizes[..rank];
         let count = element_count(sizes)?;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
-        let ((element_type, start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
-        let data_type = sequence_type(element_type)?;
-        self.sequence(context, LoweredSequence::packed(data_type, count, start, delta), sizes)
+        let (((.., data_type), start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
+        let sequence = LoweredSequence::packed(data_type.ok_or(NOT_NUMERIC)?, count, start, delta);
+        self.sequence(context, sequence, sizes)
     }
 
     fn sequence(&self, context: *mut OrtKernelContext, sequence: LoweredSequence, shape: &[i64]) -> Result<()> {

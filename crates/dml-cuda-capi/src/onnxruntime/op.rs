@@ -15,11 +15,11 @@ use super::node::Kernel;
 use super::onnx_reversal::Reverse;
 use super::ort::{Ort, Result, VERSION};
 use crate::device::cuda_device;
-use crate::library::RUNS;
+use crate::library::{NODES, RUNS};
 use crate::status::caught;
 
 /// The kinds of operators.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     ReverseSequence,
     Range,
@@ -107,10 +107,10 @@ impl Op {
         let device = if self.provider == CPU { Device::cpu() } else { cuda_device(ort.device_ordinal(info)?)? };
         let reverse = match self.kind {
             Kind::Range | Kind::FillValueSequence => None,
-            Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis")? }),
+            Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis", None)? }),
             Kind::ReverseSequence => {
                 let (batch, time) =
-                    (ort.attribute_or(info, c"batch_axis", 1)?, ort.attribute_or(info, c"time_axis", 0)?);
+                    (ort.attribute(info, c"batch_axis", Some(1))?, ort.attribute(info, c"time_axis", Some(0))?);
                 // ONNX Runtime reads axes in the same way: a time axis of 0 or not 0, both axes below 2.
                 if batch > 1 || time > 1 || batch == time {
                     let found = format!("batch_axis and time_axis are {batch} and {time}");
@@ -123,7 +123,8 @@ impl Op {
         let (name, node) = (self.kind.text(), ort.node_name(info)?);
         let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
-        Ok(Node { kernel: Kernel::new(ort, device), kind: self.kind, reverse })
+        NODES.fetch_add(1, Ordering::Relaxed);
+        Ok(Node { kernel: Kernel { ort, device }, kind: self.kind, reverse })
     }
 }
 
@@ -167,21 +168,16 @@ struct Node {
     reverse: Option<Reverse>,
 }
 
-impl Node {
-    fn run(&self, context: *mut OrtKernelContext) -> Result<()> {
-        RUNS.fetch_add(1, Ordering::Relaxed);
-        match &self.reverse {
-            Some(reverse) => reverse.run(&self.kernel, context),
-            None if self.kind == Kind::Range => self.kernel.range(context),
-            None => self.kernel.fill(context),
-        }
-    }
-}
-
 unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelContext) -> OrtStatusPtr {
     // SAFETY: `create` made it and it is not yet destroyed. Concurrent runs share it, and `Node` is `Sync`.
     let node = unsafe { &*node.cast::<Node>() };
-    guarded(node.kernel.ort, || operator(node.kind), || node.run(context))
+    let body = || match &node.reverse {
+        Some(reverse) => reverse.run(&node.kernel, context),
+        None if node.kind == Kind::Range => node.kernel.range(context),
+        None => node.kernel.fill(context),
+    };
+    RUNS.fetch_add(1, Ordering::Relaxed);
+    guarded(node.kernel.ort, || operator(node.kind), body)
 }
 
 const _: () = {

@@ -137,15 +137,12 @@ impl Ort {
         }
     }
 
-    pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr) -> Result<i64> {
-        read(0, |value| call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), value)))
-    }
-
-    /// Reads an attribute, or the default if the model does not have it.
-    pub fn attribute_or(self, info: *const OrtKernelInfo, name: &CStr, default: i64) -> Result<i64> {
-        self.attribute(info, name).or_else(|Failure(message)| match message.contains("No attribute") {
-            true => Ok(default),
-            false => Err(format!("{}: {message}", name.to_string_lossy()).into()),
+    /// Reads an attribute. One that the model does not have is the default, if there is one.
+    pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr, default: Option<i64>) -> Result<i64> {
+        let found = read(0, |value| call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), value)));
+        found.or_else(|Failure(message)| match default {
+            Some(default) if message.contains("No attribute") => Ok(default),
+            _ => Err(format!("{}: {message}", name.to_string_lossy()).into()),
         })
     }
 

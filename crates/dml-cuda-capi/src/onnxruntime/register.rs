@@ -1,5 +1,6 @@
 //! The list of operators and their domains.
 
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
@@ -17,9 +18,6 @@ use crate::status::text;
 /// The session's configuration entry that names the ONNX operators to replace.
 const REPLACE: &CStr = c"dml_cuda.replace_onnx";
 
-/// The environment variable that takes the entry's place where a server cannot set entries. A session's own entry wins.
-const VARIABLE: &str = "DML_CUDA_REPLACE_ONNX";
-
 /// The entry that a registration adds, so that a second registration can see the first.
 const REGISTERED: &CStr = c"dml_cuda.registered";
 
@@ -31,61 +29,40 @@ const OWN: [Kind; 2] = [Kind::ReverseSubsequences, Kind::FillValueSequence];
 /// The ONNX operators that a session can replace.
 const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
 
-/// The kinds of a configuration entry's value, in the order of `REPLACEABLE`. `source` is where the value comes from.
-fn parse(value: &str, source: &str) -> Result<Vec<Kind>> {
-    let value = match value {
-        "0" => return Ok(Vec::new()),
-        "1" => "ReverseSequence",
-        names => names,
+/// The ONNX operators to replace, in the order of `REPLACEABLE`, and who asks for it: the options' entry, else the environment.
+fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
+    let (value, source) = match ort.config_entry(options, REPLACE)? {
+        Some(value) => (value, "dml_cuda.replace_onnx"),
+        // For servers that cannot set entries.
+        None => {
+            let value = std::env::var_os("DML_CUDA_REPLACE_ONNX").unwrap_or_else(|| "0".into());
+            (value.to_string_lossy().into_owned(), "the environment variable DML_CUDA_REPLACE_ONNX")
+        }
     };
-    let names: Vec<&str> = value.split(',').map(str::trim).collect();
-    if !names.iter().all(|name| REPLACEABLE.iter().any(|kind| kind.text() == *name)) {
+    let names: Vec<&str> = match &*value {
+        "0" => Vec::new(),
+        "1" => vec!["ReverseSequence"],
+        names => names.split(',').map(str::trim).collect(),
+    };
+    let kinds: Vec<Kind> = REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.text())).collect();
+    if !names.iter().all(|name| kinds.iter().any(|kind| kind.text() == *name)) {
         return Err(format!(
             "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
              `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
         )
         .into());
     }
-    Ok(REPLACEABLE.into_iter().filter(|kind| names.iter().any(|name| kind.text() == *name)).collect())
+    Ok((kinds, source))
 }
 
-/// The value that `parse` reads.
-fn unparse(kinds: &[Kind]) -> String {
-    let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
-    match &names[..] {
-        [] => "0".to_owned(),
-        names => names.join(","),
-    }
-}
+/// An ONNX Runtime, by its address, the operators of a domain, and who asks to replace them (`domain`).
+type Key = (usize, Vec<Kind>, Option<&'static str>);
 
-/// The ONNX operators to replace, and who asks for it: the options' entry, else the environment.
-fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
-    let (value, source) = match ort.config_entry(options, REPLACE)? {
-        Some(value) => (value, "dml_cuda.replace_onnx"),
-        None => {
-            let value = std::env::var_os(VARIABLE).unwrap_or_else(|| "0".into());
-            (value.to_string_lossy().into_owned(), "the environment variable DML_CUDA_REPLACE_ONNX")
-        }
-    };
-    Ok((parse(&value, source)?, source))
-}
+/// The addresses of the domains, at most seven for each ONNX Runtime of the process. Like their operators, they exist until it ends.
+static DOMAINS: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
 
-/// A domain of one ONNX Runtime. Like its operators, it exists until the process ends.
-struct Domain {
-    base: *const OrtApiBase,
-    kinds: Vec<Kind>,
-    /// Who asks to replace these ONNX operators, as messages name it. `None` for the domain `dml_cuda`.
-    source: Option<&'static str>,
-    domain: *mut OrtCustomOpDomain,
-}
-
-// SAFETY: a domain does not change once it is in `DOMAINS`.
-unsafe impl Send for Domain {}
-
-/// At most seven for each ONNX Runtime of the process.
-static DOMAINS: Mutex<Vec<Domain>> = Mutex::new(Vec::new());
-
-/// The domain with these operators. The first call creates it.
+/// The domain with these operators. The first call creates it. `source` is who asks to replace ONNX operators, as messages name it, and
+/// `None` for the domain `dml_cuda`.
 fn domain(
     base: *const OrtApiBase,
     ort: Ort,
@@ -93,20 +70,20 @@ fn domain(
     source: Option<&'static str>,
 ) -> Result<*mut OrtCustomOpDomain> {
     let mut known = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |known: &&Domain| known.base == base && known.kinds == kinds && known.source == source;
-    if let Some(found) = known.iter().find(same) {
-        return Ok(found.domain);
+    let key = (base as usize, kinds, source);
+    if let Some(&found) = known.get(&key) {
+        return Ok(found as *mut OrtCustomOpDomain);
     }
     let domain = ort.create_domain(if source.is_some() { c"" } else { c"dml_cuda" })?;
     for provider in PROVIDERS {
-        for &kind in &kinds {
+        for &kind in &key.1 {
             for (inputs, output) in types(kind, provider) {
                 let op = Op { callbacks: Op::callbacks(kind), ort, kind, provider, source, inputs, output };
                 ort.add_op(domain, &Box::leak(Box::new(op)).callbacks)?;
             }
         }
     }
-    known.push(Domain { base, kinds, source, domain });
+    known.insert(key, domain as usize);
     Ok(domain)
 }
 
@@ -149,7 +126,8 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
         }
     }
     let (kinds, source) = wanted(options, ort)?;
-    let wanted = unparse(&kinds);
+    let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
+    let wanted = if names.is_empty() { "0".to_owned() } else { names.join(",") };
     match ort.config_entry(options, REGISTERED)? {
         None => ort.add_domain(options, domain(base, ort, OWN.into(), None)?)?,
         Some(before) if before == wanted => return Ok(()),

@@ -46,10 +46,8 @@ fn is_dense(sizes: &[i64], strides: &[i64]) -> bool {
     let moving = || sizes.iter().zip(strides).filter(|(&size, _)| size > 1);
     let mut packed = 1i64;
     for _ in moving() {
-        match moving().find(|(_, &stride)| stride == packed) {
-            Some((&size, _)) => packed = packed.saturating_mul(size),
-            None => return sizes.contains(&0),
-        }
+        let Some((&size, _)) = moving().find(|(_, &stride)| stride == packed) else { return sizes.contains(&0) };
+        packed = packed.saturating_mul(size);
     }
     true
 }

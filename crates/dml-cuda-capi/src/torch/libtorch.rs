@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use dml::{RawStream, TensorDataType};
 use libloading::os::unix::{Library, RTLD_NOW};
@@ -116,13 +116,11 @@ pub struct Torch {
     pub cpu: Cpu,
     pub cpp: Cpp,
     pub stdcpp: Stdcpp,
-    /// Found at the first use, because PyTorch may load this library before libtorch_cuda.so.
-    cuda: OnceLock<Cuda>,
     /// PyTorch's numbers of device types.
     pub on_cpu: i32,
     pub on_cuda: i32,
     /// PyTorch's number of each dtype that lengths may have.
-    lengths: [(i32, TensorDataType); 4],
+    pub lengths: [(i32, TensorDataType); 4],
 }
 
 impl Torch {
@@ -130,7 +128,7 @@ impl Torch {
         let library = loaded("libtorch_cpu.so").ok_or_else(|| {
             failure("PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered")
         })?;
-        let too_old = |symbol| failure(format!("this PyTorch has no {symbol}, must be PyTorch {OLDEST} or newer"));
+        let too_old = |symbol| failure(format!("this PyTorch has no {symbol}, must be PyTorch 2.8 or newer"));
         let no_stdcpp =
             |symbol| failure(format!("libtorch_cpu.so does not depend on libstdc++, must: it finds no {symbol}"));
         // SAFETY: libtorch's header and libstdc++ declare these functions. The handle is never closed, so they stay.
@@ -147,36 +145,24 @@ impl Torch {
                 [((cpu.int64)(), Int64), ((cpu.int32)(), Int32), ((cpu.uint32)(), UInt32), ((cpu.uint64)(), UInt64)];
             ((cpu.device_cpu)(), (cpu.device_cuda)(), lengths)
         };
-        Ok(Self { cpu, cpp, stdcpp, cuda: OnceLock::new(), on_cpu, on_cuda, lengths })
-    }
-
-    /// The type of lengths with one of PyTorch's dtypes.
-    pub fn length_type(&self, dtype: i32) -> Option<TensorDataType> {
-        self.lengths.iter().find_map(|&(known, data_type)| (known == dtype).then_some(data_type))
-    }
-
-    /// PyTorch's current stream of a GPU.
-    pub fn current_stream(&self, device_index: i32) -> Result<RawStream, Failure> {
-        let cuda = match self.cuda.get() {
-            Some(cuda) => cuda,
-            None => {
-                let library = loaded("libtorch_cuda.so")
-                    .ok_or_else(|| failure("libtorch_cuda.so is not in the process, must be, for tensors on a GPU"))?;
-                // SAFETY: as in `find`.
-                let found = unsafe { Cuda::find(&library) };
-                let found = found.map_err(|symbol| failure(format!("libtorch_cuda.so has no {symbol}")))?;
-                self.cuda.get_or_init(|| found)
-            }
-        };
-        let mut stream = null_mut();
-        // SAFETY: the function writes the stream.
-        check(unsafe { (cuda.current_stream)(device_index, &mut stream) }, "aoti_torch_get_current_cuda_stream")?;
-        Ok(RawStream(stream))
+        Ok(Self { cpu, cpp, stdcpp, on_cpu, on_cuda, lengths })
     }
 }
 
-/// The oldest PyTorch that has all these functions.
-const OLDEST: &str = "2.8";
+/// PyTorch's current stream of a GPU.
+pub fn current_stream(device_index: i32) -> Result<RawStream, Failure> {
+    /// Found at the first use, because PyTorch may load this library before libtorch_cuda.so.
+    static CUDA: LazyLock<Result<Cuda, String>> = LazyLock::new(|| {
+        let library = loaded("libtorch_cuda.so")
+            .ok_or("libtorch_cuda.so is not in the process, must be, for tensors on a GPU")?;
+        // SAFETY: as in `find`.
+        unsafe { Cuda::find(&library) }.map_err(|symbol| format!("libtorch_cuda.so has no {symbol}"))
+    });
+    let (cuda, mut stream) = (CUDA.as_ref().map_err(failure)?, null_mut());
+    // SAFETY: the function writes the stream.
+    check(unsafe { (cuda.current_stream)(device_index, &mut stream) }, "aoti_torch_get_current_cuda_stream")?;
+    Ok(RawStream(stream))
+}
 
 pub fn failure(message: impl ToString) -> Failure {
     Failure::new(DML_CUDA_STATUS_TORCH, message)

@@ -20,9 +20,6 @@ const OPERATORS: [(&CStr, &CStr, Kernel); 4] = [
     (c"_reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"_reverse_subsequences_", kernel::<true>),
 ];
 
-/// Dispatch keys.
-const DEVICES: [&CStr; 2] = [c"CPU", c"CUDA"];
-
 /// Registers the operators, once in a process.
 pub fn register() -> Result<(), Failure> {
     /// Never dropped, so the operators exist until the process ends.
@@ -55,7 +52,8 @@ impl Libraries {
             // SAFETY: as above; `fragment` is a live library.
             check(unsafe { (torch.cpu.define)(fragment, schema.as_ptr()) }, "aoti_torch_library_def")?;
         }
-        for device in DEVICES {
+        // PyTorch's dispatch keys.
+        for device in [c"CPU", c"CUDA"] {
             let library = libraries.add(|made| {
                 // SAFETY: as above.
                 unsafe { (torch.cpu.library_impl)(NAMESPACE.as_ptr(), device.as_ptr(), c"dml_cuda".as_ptr(), 0, made) }

@@ -12,8 +12,9 @@ use crate::status::Failure;
 
 /// A tensor of PyTorch. Dropping it gives PyTorch's reference back.
 pub struct Tensor<'a> {
-    torch: &'a Torch,
-    handle: Handle,
+    pub torch: &'a Torch,
+    /// A live tensor's, and this object's own.
+    pub handle: Handle,
 }
 
 impl Drop for Tensor<'_> {
@@ -44,28 +45,7 @@ impl Description<'_> {
     }
 }
 
-/// Strides in bytes, of at most [`MAX_RANK`] strides in elements.
-pub fn in_bytes(strides: &[i64], width: usize) -> [i64; MAX_RANK] {
-    let mut bytes = [0; MAX_RANK];
-    bytes.iter_mut().zip(strides).for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
-    bytes
-}
-
 impl<'a> Tensor<'a> {
-    /// # Safety
-    ///
-    /// The handle is a live tensor's, and the caller's own.
-    pub unsafe fn from_handle(torch: &'a Torch, handle: Handle) -> Self {
-        Self { torch, handle }
-    }
-
-    /// Gives up the ownership.
-    pub fn into_handle(self) -> Handle {
-        let handle = self.handle;
-        std::mem::forget(self);
-        handle
-    }
-
     /// Whether autograd would have to follow a change of this tensor now.
     pub fn has_gradient(&self) -> bool {
         let cpp = &self.torch.cpp;
@@ -92,10 +72,6 @@ impl<'a> Tensor<'a> {
         Ok(value)
     }
 
-    pub fn address(&self) -> Result<Address, Failure> {
-        Ok(self.get(self.torch.cpu.data, "aoti_torch_get_data_ptr", null_mut())?.into())
-    }
-
     pub fn describe(&self) -> Result<Description<'_>, Failure> {
         let cpu = &self.torch.cpu;
         let rank = self.get(cpu.dim, "aoti_torch_get_dim", 0)? as usize;
@@ -105,25 +81,26 @@ impl<'a> Tensor<'a> {
         // SAFETY: the dtype is a tensor's.
         let width = unsafe { (cpu.element_size)(dtype) };
         let strides = numbers(self.get(cpu.strides, "aoti_torch_get_strides", std::ptr::null())?);
+        let mut strides_in_bytes = [0; MAX_RANK];
+        strides_in_bytes.iter_mut().zip(strides).for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
         Ok(Description {
             sizes: numbers(self.get(cpu.sizes, "aoti_torch_get_sizes", std::ptr::null())?),
             strides,
             dtype,
             device_type: self.get(cpu.device_type, "aoti_torch_get_device_type", 0)?,
             device_index: self.get(cpu.device_index, "aoti_torch_get_device_index", 0)?,
-            address: self.address()?,
+            address: self.get(cpu.data, "aoti_torch_get_data_ptr", null_mut())?.into(),
             width,
-            strides_in_bytes: in_bytes(strides, width),
+            strides_in_bytes,
         })
     }
 
-    /// `torch.empty_like` of a tensor of at most [`MAX_RANK`] dimensions, and its strides in elements.
-    pub fn empty_like(torch: &'a Torch, like: &Description<'_>) -> Result<(Self, [i64; MAX_RANK]), Failure> {
-        let strides = empty_like(like.sizes, like.strides);
-        Ok((Self::empty(torch, like.sizes, &strides[..like.sizes.len()], like)?, strides))
+    /// `torch.empty_like` of a tensor of at most [`MAX_RANK`] dimensions.
+    pub fn empty_like(torch: &'a Torch, like: &Description<'_>) -> Result<Self, Failure> {
+        Self::empty(torch, like.sizes, &empty_like(like.sizes, like.strides), like)
     }
 
-    /// A new tensor of a dtype and a device.
+    /// A new tensor of a dtype and a device, with at least as many strides as sizes.
     fn empty(torch: &'a Torch, sizes: &[i64], strides: &[i64], like: &Description<'_>) -> Result<Self, Failure> {
         let (dtype, device_type, device_index) = (like.dtype, like.device_type, like.device_index);
         let (make, mut handle) = (torch.cpu.empty_strided, null_mut());

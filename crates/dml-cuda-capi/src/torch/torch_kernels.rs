@@ -5,7 +5,7 @@ use std::ffi::{c_char, CString};
 use std::ptr::null;
 use std::sync::OnceLock;
 
-use super::libtorch::{failure, Torch, Value};
+use super::libtorch::{Torch, Value};
 use super::torch_reversal::attempt;
 use crate::status::{caught, text};
 
@@ -26,18 +26,16 @@ thread_local! {
 ///
 /// # Safety
 ///
-/// As for every kernel of `aoti_torch_library_impl`: the stack has `inputs` values, which are of the schema's types and belong to the
-/// kernel, and place for `outputs` values.
-pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, inputs: u64, outputs: u64) {
+/// As for every kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the kernel, and place for its
+/// results.
+pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, _: u64, _: u64) {
+    // Without it, no PyTorch could call this function, or catch an exception.
+    let Some(torch) = TORCH.get() else { std::process::abort() };
     // SAFETY: the caller's promise.
-    let message = unsafe { run(stack, [inputs, outputs], IN_PLACE) };
+    let message = unsafe { run(torch, stack, IN_PLACE) };
     if !message.is_null() {
-        match TORCH.get() {
-            // SAFETY: a text that ends in a NUL. The function copies it.
-            Some(torch) => unsafe { (torch.stdcpp.throw_runtime_error)(message) },
-            // `run` has used it.
-            None => std::process::abort(),
-        }
+        // SAFETY: a text that ends in a NUL. The function copies it.
+        unsafe { (torch.stdcpp.throw_runtime_error)(message) }
     }
 }
 
@@ -46,13 +44,9 @@ pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, 
 /// # Safety
 ///
 /// As for [`kernel`].
-unsafe fn run(stack: *mut Value, counts: [u64; 2], in_place: bool) -> *const c_char {
-    let body = || match TORCH.get() {
-        // SAFETY: the caller's promise.
-        Some(torch) => unsafe { attempt(torch, stack, counts, in_place) },
-        None => Err(failure("no PyTorch is registered")),
-    };
-    let Err(failure) = caught(body) else { return null() };
+unsafe fn run(torch: &Torch, stack: *mut Value, in_place: bool) -> *const c_char {
+    // SAFETY: the caller's promise.
+    let Err(failure) = caught(|| unsafe { attempt(torch, stack, in_place) }) else { return null() };
     let name = if in_place { "reverse_subsequences_" } else { "reverse_subsequences" };
     let message = text(&format!("dml_cuda::{name}: {failure}"));
     let words = message.as_ptr();

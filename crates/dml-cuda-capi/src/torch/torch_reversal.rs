@@ -1,11 +1,13 @@
 //! A reversal of tensors.
 
+use std::mem::ManuallyDrop;
+
 use dml::lowering::{Lowered, LoweredReversal, LoweringError, Names};
 use dml::{Address, Device, Error, RawStream};
 
 use super::layout::MAX_RANK;
-use super::libtorch::{failure, Handle, Torch, Value};
-use super::tensor::{in_bytes, Description, Tensor};
+use super::libtorch::{current_stream, Handle, Torch, Value};
+use super::tensor::{Description, Tensor};
 use crate::device::cuda_device;
 use crate::frameworks::{dispatch, rule_of_output, Lengths};
 use crate::status::{wrong, Failure};
@@ -17,31 +19,26 @@ const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result
 /// # Safety
 ///
 /// As for the kernels.
-pub unsafe fn attempt(torch: &Torch, stack: *mut Value, counts: [u64; 2], in_place: bool) -> Result<(), Failure> {
-    let required = [3, u64::from(!in_place)];
-    if counts != required {
-        return Err(failure(format!("the numbers of inputs and outputs are {counts:?}, must be {required:?}")));
-    }
+pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Result<(), Failure> {
     // SAFETY: the caller's promise, and the schema: two tensors, and an int64.
     let (x, lengths, dim) = unsafe {
-        let tensor = |at: usize| Tensor::from_handle(torch, *stack.add(at) as Handle);
+        let tensor = |at: usize| Tensor { torch, handle: *stack.add(at) as Handle };
         (tensor(0), tensor(1), *stack.add(2) as i64)
     };
     let (of_x, of_lengths) = (x.describe()?, lengths.describe()?);
     let reversal = Reversal::new(torch, &of_x, &of_lengths, dim)?;
     if in_place {
         if x.has_gradient() {
-            let words = "x requires a gradient, must not if it is reversed in place: use reverse_subsequences";
-            return wrong(words);
+            return wrong("x requires a gradient, must not if it is reversed in place: use reverse_subsequences");
         }
-        reversal.run([&x, &lengths, &x], of_x.strides, of_x.address)?;
+        reversal.run([&x, &lengths, &x], &of_x)?;
         x.bump_version();
         return Ok(());
     }
-    let (output, strides) = Tensor::empty_like(torch, &of_x)?;
-    reversal.run([&x, &lengths, &output], &strides[..of_x.sizes.len()], output.address()?)?;
+    let output = Tensor::empty_like(torch, &of_x)?;
+    reversal.run([&x, &lengths, &output], &output.describe()?)?;
     // SAFETY: the caller's promise: there is place for a value, and PyTorch owns it.
-    unsafe { stack.write(output.into_handle() as Value) };
+    unsafe { stack.write(ManuallyDrop::new(output).handle as Value) };
     Ok(())
 }
 
@@ -68,22 +65,20 @@ impl<'a> Reversal<'a> {
             let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
             return wrong(format!("lengths is on {found}, must be on {required}, as x"));
         }
-        let data_type = torch.length_type(lengths.dtype);
-        let Some(lengths) = data_type.and_then(|of| Lengths::new(lengths.foreign(), lengths.address, of)) else {
+        let known = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype);
+        let Some(lengths) = Lengths::new(lengths.foreign(), lengths.address, known.map(|&(_, of)| of)) else {
             let required = "must be int32, int64, uint32 or uint64";
             return wrong(format!("lengths has PyTorch's dtype number {}, {required}", lengths.dtype));
         };
         Ok(Self { torch, x, lengths, dim })
     }
 
-    /// Reverses x into the output, which is at an address and has these strides in elements. Dimensions that do not fold into those of a
-    /// descriptor are reversed on copies.
-    fn run(&self, tensors: [&Tensor<'_>; 3], strides: &[i64], to: Address) -> Result<(), Failure> {
-        let (input, lengths, width) = (self.x.foreign(), self.lengths.tensor, self.x.width);
-        let (of_output, addresses) = (in_bytes(strides, width), self.x.address.0 | to.0);
-        let (of_output, length_type) = (Some(&of_output[..strides.len()]), self.lengths.passed_as());
-        match LoweredReversal::new(input, lengths, of_output, self.dim, width, length_type, addresses) {
-            Ok(lowered) => self.dispatch(lowered, to),
+    /// Reverses x into the output. Dimensions that do not fold into those of a descriptor are reversed on copies.
+    fn run(&self, tensors: [&Tensor<'_>; 3], output: &Description<'_>) -> Result<(), Failure> {
+        let (input, strides, width) = (self.x.foreign(), output.foreign().strides_in_bytes, self.x.width);
+        let (length_type, addresses) = (self.lengths.passed_as, self.x.address.0 | output.address.0);
+        match LoweredReversal::new(input, self.lengths.tensor, strides, self.dim, width, length_type, addresses) {
+            Ok(lowered) => self.dispatch(lowered, output.address),
             Err(LoweringError::Fold { .. }) => self.run_on_copies(tensors),
             Err(error) => wrong(error.message(&NAMES)),
         }
@@ -99,7 +94,7 @@ impl<'a> Reversal<'a> {
             unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
             (Device::cpu(), RawStream::NULL)
         } else {
-            (cuda_device(x.device_index as usize)?, self.torch.current_stream(x.device_index)?)
+            (cuda_device(x.device_index as usize)?, current_stream(x.device_index)?)
         };
         // SAFETY: these are live tensors as `lowered` describes them, in memory of the device. Until the work on PyTorch's current stream
         // is done, PyTorch's allocator gives their memory to work of that stream only.
@@ -116,7 +111,7 @@ impl<'a> Reversal<'a> {
         let (x, lengths) = (x.packed(self.x.sizes)?, lengths.packed(&lanes)?);
         let (of_x, of_lengths) = (x.describe()?, lengths.describe()?);
         let packed = Reversal::new(self.torch, &of_x, &of_lengths, self.dim)?;
-        packed.run([&x, &lengths, &x], of_x.strides, of_x.address)?;
+        packed.run([&x, &lengths, &x], &of_x)?;
         output.copy(&x)
     }
 

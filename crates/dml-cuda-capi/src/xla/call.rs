@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::mem::size_of;
-use std::ptr::{null_mut, NonNull};
+use std::ptr::null_mut;
 
 use dml::lowering::{ForeignTensor, Lowered};
 use dml::{Address, Device, RawStream};
@@ -10,7 +10,7 @@ use dml::{Address, Device, RawStream};
 use super::ffi::*;
 use crate::frameworks;
 use crate::input::list;
-use crate::status::{caught, text, wrong, Failure as Words};
+use crate::status::{caught, text, wrong, Failure};
 
 /// Where the buffers are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,20 +18,6 @@ pub enum Place {
     Host,
     Gpu,
 }
-
-/// A failure of this library, or an error of XLA.
-pub enum Failure {
-    Words(Words),
-    Xla(NonNull<XLA_FFI_Error>),
-}
-
-impl<T: Into<Words>> From<T> for Failure {
-    fn from(failure: T) -> Self {
-        Self::Words(failure.into())
-    }
-}
-
-pub type Result<T> = std::result::Result<T, Failure>;
 
 /// A buffer in the memory of the call's place.
 #[derive(Clone, Copy)]
@@ -45,24 +31,24 @@ pub struct Buffer<'a> {
 /// A call of a handler.
 pub struct Call<'a> {
     frame: &'a XLA_FFI_CallFrame,
-    api: &'a XLA_FFI_Api,
     pub place: Place,
+    /// A `CUstream`. Null on the host.
+    stream: RawStream,
 }
 
 impl<'a> Call<'a> {
-    /// Reads the buffers, of which there must be as many as asked for: arguments, then results.
-    pub fn buffers<const COUNT: usize>(&self, arguments: usize) -> Result<[Buffer<'a>; COUNT]> {
-        let (args, rets) = (&self.frame.args, &self.frame.rets);
-        let (given, returned, results) = (args.size as usize, rets.size as usize, COUNT - arguments);
-        if (given, returned) != (arguments, results) {
-            let found = format!("the call has {given} arguments and {returned} results");
-            return wrong(format!("{found}, must have {arguments} and {results}"));
+    /// Reads the buffers, of which there must be as many as asked for: arguments, then one result.
+    pub fn buffers<const COUNT: usize>(&self) -> Result<[Buffer<'a>; COUNT], Failure> {
+        let (args, rets, arguments) = (&self.frame.args, &self.frame.rets, COUNT - 1);
+        if (args.size as usize, rets.size) != (arguments, 1) {
+            let found = format!("the call has {} arguments and {} results", args.size, rets.size);
+            return wrong(format!("{found}, must have {arguments} and 1"));
         }
         let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
         let mut buffers = [Buffer { dtype: 0, address: Address(0), tensor: packed(&[]) }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
             let (types, pointers, at) =
-                if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, n - arguments) };
+                if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, 0) };
             // SAFETY: XLA's call frame has as many types and pointers as its `size`, which was compared above.
             let (kind, pointer) = unsafe { (*types.add(at), *pointers.add(at)) };
             if kind != XLA_FFI_BUFFER {
@@ -78,7 +64,7 @@ impl<'a> Call<'a> {
     }
 
     /// Reads an attribute that is an integer of 64 bits.
-    pub fn attribute(&self, name: &str) -> Result<i64> {
+    pub fn attribute(&self, name: &str) -> Result<i64, Failure> {
         let attrs = &self.frame.attrs;
         for at in 0..attrs.size as usize {
             // SAFETY: XLA's call frame has as many names, types and attributes as its `size`. A name is so many bytes.
@@ -99,34 +85,19 @@ impl<'a> Call<'a> {
         wrong(format!("the call has no attribute `{name}` of type i64, must have one"))
     }
 
-    /// The stream of the call: a `CUstream`.
-    fn stream(&self) -> Result<RawStream> {
-        let mut args = XLA_FFI_Stream_Get_Args {
-            struct_size: size_of::<XLA_FFI_Stream_Get_Args>(),
-            extension_start: null_mut(),
-            ctx: self.frame.ctx,
-            stream: null_mut(),
-        };
-        // SAFETY: XLA's own function and context, and arguments as its header has them.
-        match NonNull::new(unsafe { (self.api.XLA_FFI_Stream_Get)(&mut args) }) {
-            None => Ok(RawStream(args.stream)),
-            Some(error) => Err(Failure::Xla(error)),
-        }
-    }
-
     /// Runs an operator: on the host, or on the call's stream.
     ///
     /// # Safety
     ///
     /// The addresses are those of the call's buffers, which are tensors as `lowered` describes them.
-    pub unsafe fn dispatch(&self, lowered: &Lowered, inputs: &[Address], output: Address) -> Result<()> {
-        let (device, stream) = match self.place {
-            Place::Host => (Device::cpu(), RawStream::NULL),
+    pub unsafe fn dispatch(&self, lowered: &Lowered, inputs: &[Address], output: Address) -> Result<(), Failure> {
+        let device = match self.place {
+            Place::Host => Device::cpu(),
             // XLA makes the context of the call's GPU current. With another one, the driver refuses the stream.
-            Place::Gpu => (crate::device::cuda_device(Device::current_cuda_ordinal()?)?, self.stream()?),
+            Place::Gpu => crate::device::cuda_device(Device::current_cuda_ordinal()?)?,
         };
         // SAFETY: the caller's promise. XLA keeps the buffers until the work on its stream is done, and lets nobody else write them.
-        Ok(unsafe { frameworks::dispatch(&device, lowered, inputs, output, stream) }?)
+        Ok(unsafe { frameworks::dispatch(&device, lowered, inputs, output, self.stream) }?)
     }
 }
 
@@ -139,7 +110,7 @@ impl<'a> Call<'a> {
 pub unsafe fn handle(
     frame: *mut XLA_FFI_CallFrame,
     place: Place,
-    work: impl FnOnce(&Call<'_>) -> Result<()>,
+    work: impl FnOnce(&Call<'_>) -> Result<(), Failure>,
 ) -> *mut XLA_FFI_Error {
     // SAFETY: the caller's promise: XLA's frame lives during the call, and its fields have the places that `ffi` lists.
     let frame = unsafe { &*frame };
@@ -154,23 +125,31 @@ pub unsafe fn handle(
         }
     }
     let Some(api) = api.filter(|_| frame.stage == XLA_FFI_EXECUTION_STAGE_EXECUTE) else { return null_mut() };
-    match caught(|| work(&Call { frame, api, place })) {
-        Ok(()) => null_mut(),
-        Err(Failure::Xla(error)) => error.as_ptr(),
-        Err(Failure::Words(words)) => {
-            let code =
-                if words.is_of_caller() { XLA_FFI_ERROR_CODE_INVALID_ARGUMENT } else { XLA_FFI_ERROR_CODE_INTERNAL };
-            let message = text(&words.to_string());
-            let mut args = XLA_FFI_Error_Create_Args {
-                struct_size: size_of::<XLA_FFI_Error_Create_Args>(),
-                extension_start: null_mut(),
-                message: message.as_ptr(),
-                errc: code,
-            };
-            // SAFETY: XLA's own function, and arguments as its header has them. It copies the message.
-            unsafe { (api.XLA_FFI_Error_Create)(&mut args) }
+    let mut of_stream = XLA_FFI_Stream_Get_Args {
+        struct_size: size_of::<XLA_FFI_Stream_Get_Args>(),
+        extension_start: null_mut(),
+        ctx: frame.ctx,
+        stream: null_mut(),
+    };
+    if place == Place::Gpu {
+        // SAFETY: XLA's own function and context, and arguments as its header has them.
+        let error = unsafe { (api.XLA_FFI_Stream_Get)(&mut of_stream) };
+        if !error.is_null() {
+            return error;
         }
     }
+    let call = Call { frame, place, stream: RawStream(of_stream.stream) };
+    let Err(failure) = caught(|| work(&call)) else { return null_mut() };
+    let of_caller = failure.is_of_caller();
+    let message = text(&failure.message);
+    let mut args = XLA_FFI_Error_Create_Args {
+        struct_size: size_of::<XLA_FFI_Error_Create_Args>(),
+        extension_start: null_mut(),
+        message: message.as_ptr(),
+        errc: if of_caller { XLA_FFI_ERROR_CODE_INVALID_ARGUMENT } else { XLA_FFI_ERROR_CODE_INTERNAL },
+    };
+    // SAFETY: XLA's own function, and arguments as its header has them. It copies the message.
+    unsafe { (api.XLA_FFI_Error_Create)(&mut args) }
 }
 
 /// Answers with XLA's own minor version, because within a major version XLA only adds to what is used here. A call on a GPU queues the same

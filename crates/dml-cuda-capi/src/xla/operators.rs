@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use dml::lowering::{Lowered, LoweredReversal, LoweredSequence, Names};
 use dml::TensorDataType;
 
-use super::call::{Buffer, Call, Place, Result};
+use super::call::{Buffer, Call, Place};
 use super::ffi::DATA_TYPES;
 use crate::frameworks::{element_count, Lengths};
 use crate::status::{wrong, Failure};
@@ -19,8 +19,8 @@ fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {
     DATA_TYPES.iter().find(|(known, ..)| *known == dtype).map(|&(_, width, data_type)| (width, data_type))
 }
 
-pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
-    let [x, lengths, output] = call.buffers(2)?;
+pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
+    let [x, lengths, output] = call.buffers()?;
     let axis = call.attribute("axis")?;
     let Some((width, _)) = element(x.dtype) else {
         return wrong(format!("x has XLA's type {}, must have elements of 1, 2, 4, 8 or 16 bytes", x.dtype));
@@ -32,10 +32,10 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
         ));
     }
     let of_lengths = element(lengths.dtype).and_then(|(_, data_type)| data_type);
-    let Some(lengths) = of_lengths.and_then(|of| Lengths::new(lengths.tensor, lengths.address, of)) else {
+    let Some(lengths) = Lengths::new(lengths.tensor, lengths.address, of_lengths) else {
         return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
     };
-    let (length_type, addresses) = (lengths.passed_as(), x.address.0 | output.address.0);
+    let (length_type, addresses) = (lengths.passed_as, x.address.0 | output.address.0);
     let reversal = LoweredReversal::new(x.tensor, lengths.tensor, None, axis, width, length_type, addresses)
         .map_err(|error| Failure::argument(error.message(&NAMES)))?;
     if call.place == Place::Host {
@@ -50,8 +50,8 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<()> {
 }
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.
-pub fn fill_value_sequence(call: &Call<'_>) -> Result<()> {
-    let [Buffer { dtype, address, tensor }] = call.buffers(0)?;
+pub fn fill_value_sequence(call: &Call<'_>) -> Result<(), Failure> {
+    let [Buffer { dtype, address, tensor }] = call.buffers()?;
     let (start, delta) = (call.attribute("start")? as u64, call.attribute("delta")? as u64);
     let Some((_, Some(data_type))) = element(dtype) else {
         let required = "must have float32, float16, or integers of 8 to 64 bits";

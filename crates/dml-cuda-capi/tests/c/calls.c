@@ -242,6 +242,7 @@ static void arrays(void) {
     FAILS(VALIDATION, "OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of Sizes [2, 4] in the same memory "
           "(output.strides.nonzero)", dml_cuda_error_status(error));
     output.StridesInBytes = NULL;
+    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL) == DML_CUDA_STATUS_VALIDATION);
     FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);

@@ -244,15 +244,11 @@ class Memory(unittest.TestCase):
         """Sessions open and close in a process that does not load the library otherwise. Its memory use does not grow."""
         program = """
 import sys
-import onnxruntime as ort
-from common import LIBRARY  # loads nothing
+from common import session  # loads nothing
 def resident():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
 for k in range(500):
-    options = ort.SessionOptions()
-    options.add_session_config_entry("dml_cuda.replace_onnx", "1")
-    options.register_custom_ops_library(LIBRARY)
-    ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+    session(sys.argv[1], replace="1")
     if k == 99:
         before = resident()
 print(resident() - before)
@@ -321,14 +317,8 @@ class Registration(unittest.TestCase):
     def test_the_log_says_who_asked_for_a_replacement(self):
         program = """
 import sys
-import onnxruntime as ort
-from common import LIBRARY  # loads nothing
-options = ort.SessionOptions()
-options.log_severity_level = 1
-for entry in sys.argv[2:]:
-    options.add_session_config_entry("dml_cuda.replace_onnx", entry)
-options.register_custom_ops_library(LIBRARY)
-ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+from common import session
+session(sys.argv[1], replace=sys.argv[2] if sys.argv[2:] else None, log_severity_level=1)
 """
         own = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], axis=1, domain="dml_cuda", name="node")
         own = model([own], [("x", np.float32, [2, 2]), ("l", np.int64, [2, 1])], [("y", np.float32, [2, 2])])
@@ -353,11 +343,12 @@ ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
             else:
                 self.assertFalse(self.replaced((key, "1"), None))
 
-    def test_errors_of_a_node_name_the_operator_and_the_node(self):
-        node = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], domain="dml_cuda", name="here")
-        serialized = model([node], [("x", np.float32, [2, 2]), ("l", np.int64, [2, 1])], [("y", np.float32, [2, 2])])
-        with self.assertRaisesRegex(Exception, "dml_cuda ReverseSubsequences `here`: .*axis"):
-            session(serialized)
+    def test_errors_of_a_node_name_the_operator_the_node_and_the_attribute(self):
+        for attributes in ({}, {"axis": 1.0}):
+            node = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], domain="dml_cuda", name="here", **attributes)
+            serialized = model([node], [("x", np.float32, [2, 2]), ("l", np.int64, [2, 1])], [("y", np.float32, [2, 2])])
+            with self.assertRaisesRegex(Exception, "dml_cuda ReverseSubsequences `here`: axis: .*[Aa]ttribute"):
+                session(serialized)
 
     def test_ort_format_models_run_as_they_were_made(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ impl<'a> DxDispatch<'a> {
         let scratch = super::folder([])?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
         let said = |option: &str| {
-            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked);
+            let ended = super::run(&mut runner.command(), scratch.path(), option, asked);
             ended.map(|ended| ended.stdout).map_err(|error| failed(&error))
         };
         let (version, adapters) = (transcript::directml_version(&said("-S")?), said("-s")?);
@@ -61,10 +61,9 @@ impl<'a> DxDispatch<'a> {
     }
 
     /// Runs a model, which must succeed.
-    fn run(&self, folder: &Path, job: &Job, options: &[(&str, u32)], printed: &mut Transcript) -> Result<(), String> {
-        let mut arguments = vec![format!("{}.json", job.name)];
-        arguments.extend(options.iter().flat_map(|(option, value)| [(*option).to_owned(), value.to_string()]));
-        let ended = super::run(&mut self.command(), folder, &arguments, self.asked)?;
+    fn run(&self, folder: &Path, job: &Job, options: &str, printed: &mut Transcript) -> Result<(), String> {
+        let words = format!("{}.json{options}", job.name);
+        let ended = super::run(&mut self.command(), folder, &words, self.asked)?;
         printed.read(&format!("{}\n{}", ended.stderr, ended.stdout), &job.name);
         match &printed.failure {
             None if ended.status.success() => Ok(()),
@@ -84,11 +83,11 @@ impl Runner for DxDispatch<'_> {
         let folder = super::folder(job.files()?)?;
         let (dispatches, mut printed) = (job.work.dispatches, Transcript::default());
         if job.is_output() {
-            self.run(folder.path(), job, &[], &mut printed)?;
+            self.run(folder.path(), job, "", &mut printed)?;
         } else {
             // Samples have four decimals. The medians of five more runs have six.
             for verbosity in [2, 0, 0, 0, 0, 0] {
-                let options = [("-i", self.asked.samples + 1), ("-w", 1), ("-r", dispatches), ("-v", verbosity)];
+                let options = format!(" -i {} -w 1 -r {dispatches} -v {verbosity}", self.asked.samples + 1);
                 self.run(folder.path(), job, &options, &mut printed)?;
             }
         }

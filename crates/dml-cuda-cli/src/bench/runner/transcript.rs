@@ -9,12 +9,10 @@ pub struct Transcript {
     pub device: Option<String>,
     /// The cause of the last process's failure.
     pub failure: Option<String>,
-    /// Single iterations, without the cold ones.
-    each: Vec<f64>,
+    /// Single iterations, without the cold ones, or what is wrong with a time.
+    each: Vec<Result<f64, String>>,
     /// Medians of whole processes.
-    medians: Vec<f64>,
-    /// What is wrong with a time.
-    no_time: Option<String>,
+    medians: Vec<Result<f64, String>>,
 }
 
 /// Below this, four decimals of a millisecond are too coarse.
@@ -23,13 +21,14 @@ const SHORT_MICROSECONDS: f64 = 20.0;
 impl Transcript {
     /// The samples, or of short work the medians, which have more digits.
     pub fn outcome(self) -> Result<Outcome, String> {
-        let none =
-            (self.each.is_empty() && self.medians.is_empty()).then(|| "it printed no time of the GPU".to_owned());
-        if let Some(why) = self.no_time.or(none) {
-            return Err(why);
+        let each = self.each.into_iter().collect::<Result<Vec<f64>, _>>()?;
+        let medians = self.medians.into_iter().collect::<Result<Vec<f64>, _>>()?;
+        let is_short = medians.iter().any(|&median| median < SHORT_MICROSECONDS);
+        match (each.is_empty(), medians.is_empty()) {
+            (true, true) => Err("it printed no time of the GPU".to_owned()),
+            (false, _) if !is_short => Ok(Outcome::Each(each)),
+            _ => Ok(Outcome::Medians(medians)),
         }
-        let is_short = self.medians.iter().any(|&median| median < SHORT_MICROSECONDS);
-        Ok(if self.each.is_empty() || is_short { Outcome::Medians(self.medians) } else { Outcome::Each(self.each) })
     }
 
     /// Adds what a process printed about a dispatchable.
@@ -42,30 +41,21 @@ impl Transcript {
             if let Some(device) = line.strip_prefix("Running on '").and_then(|rest| rest.strip_suffix('\'')) {
                 self.device.get_or_insert_with(|| shown(device));
             } else if let Some((_, rest)) = dispatch_line(line).filter(|(found, _)| *found == name) {
-                let count = rest.trim_start_matches([' ', ':']).split(' ').next();
-                dispatched = Some(count.and_then(|count| count.parse().ok()).unwrap_or(0));
+                dispatched = Some(count(rest));
                 // Old versions print an average.
-                match microseconds(rest, " ms median (GPU)").or_else(|| microseconds(rest, " ms average (GPU)")) {
-                    Some(Ok(median)) => self.medians.push(median),
-                    Some(Err(why)) => self.no_time = Some(why),
-                    None => {}
-                }
+                let median = microseconds(rest, " ms median (GPU)").or_else(|| microseconds(rest, " ms average (GPU)"));
+                self.medians.extend(median);
             } else if let Some(rest) = line.strip_prefix("GPU Timings (Cold)") {
-                let count = rest.trim_start_matches([' ', ':']).split(' ').next();
-                cold = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+                cold = count(rest);
             } else if line.starts_with("iteration ") {
                 each.extend(microseconds(line, " ms (GPU)"));
             }
         }
-        let each: Result<Vec<f64>, String> = match dispatched {
+        match dispatched {
             Some(count) if !each.is_empty() && each.len() != count => {
-                Err(format!("it printed the times of {} iterations, must be {count}", each.len()))
+                self.each.push(Err(format!("it printed the times of {} iterations, must be {count}", each.len())));
             }
-            _ => each.into_iter().skip(cold).collect(),
-        };
-        match each {
-            Ok(each) => self.each.extend(each),
-            Err(why) => self.no_time = Some(why),
+            _ => self.each.extend(each.into_iter().skip(cold)),
         }
         self.failure = cause(&lines, dispatched.is_none());
     }
@@ -107,6 +97,12 @@ fn dispatch_line(line: &str) -> Option<(&str, &str)> {
     rest.starts_with(':').then_some((name, rest))
 }
 
+/// The number behind a colon.
+fn count(text: &str) -> usize {
+    let count = text.trim_start_matches([' ', ':']).split(' ').next();
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 /// The time before a unit, in digits with a point; or what is there instead of one.
 fn microseconds(text: &str, unit: &str) -> Option<Result<f64, String>> {
     let (rest, _) = text.split_once(unit)?;
@@ -119,8 +115,7 @@ fn microseconds(text: &str, unit: &str) -> Option<Result<f64, String>> {
 
 /// The version of DirectML that `dxdispatch -S` says is loaded, without its build number.
 pub fn directml_version(text: &str) -> Option<String> {
-    let section = text.lines().map(str::trim).skip_while(|line| *line != "DirectML:").skip(1);
-    let loaded = section.take_while(|line| line.starts_with('-')).find(|line| line.starts_with("- Loaded Version"))?;
+    let loaded = section(text, "DirectML:").find_map(|line| line.strip_prefix("- Loaded Version"))?;
     // A NUL ends the text.
     let (_, version) = loaded.split_once(':')?;
     let version = version.trim().split(['+', '\0', ' ']).next()?;
@@ -129,11 +124,14 @@ pub fn directml_version(text: &str) -> Option<String> {
 
 /// The driver's version that `dxdispatch -s` says of an adapter.
 pub fn driver(text: &str, adapter: &str) -> Option<String> {
-    let section = text.lines().map(str::trim).skip_while(|line| *line != adapter).skip(1);
-    let mut facts = section.take_while(|line| line.starts_with('-'));
-    facts
-        .find_map(|line| ["-Version: ", "-Driver: "].iter().find_map(|name| line.strip_prefix(name)))
-        .map(str::to_owned)
+    let version = |line: &'_ str| line.strip_prefix("-Version: ").or(line.strip_prefix("-Driver: ")).map(str::to_owned);
+    section(text, adapter).find_map(version)
+}
+
+/// The lines about a name, each of which begins with a dash.
+fn section<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let lines = text.lines().map(str::trim).skip_while(move |line| *line != name).skip(1);
+    lines.take_while(|line| line.starts_with('-'))
 }
 
 #[cfg(test)]

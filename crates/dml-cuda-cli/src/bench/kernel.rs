@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
 use super::baseline::{self, queued, sample, Result, Way};
-use super::cases::Case;
+use super::cases::{random, Case};
 use super::suite::case_named;
 use crate::options::Repeated;
 use crate::run::events;
@@ -41,7 +41,6 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Resul
 }
 
 fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, Samples)> {
-    let times = (times.iterations, times.repeat);
     let lengths = case.lengths();
     let moved = case.floor_bytes(&lengths);
     let total = case.output().total_tensor_size_in_bytes;
@@ -49,7 +48,7 @@ fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, S
     let sets = (0..sets).map(|_| Bound::new(case, device, &lengths)).collect::<Result<Vec<_>>>()?;
     let stream = device.create_stream()?;
     let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
-    let all = || sets.iter().map(|set| &set.table).cycle().take(times.1 as usize);
+    let all = || sets.iter().map(|set| &set.table).cycle().take(times.repeat as usize);
     let mut graph = device.record_graph(all())?;
     let mut dispatched = || {
         sample(times, || match way {
@@ -126,12 +125,8 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
 }
 
 static RANDOM: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut state = 7u64;
-    let next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state ^ (state >> 29)
-    };
-    std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect()
+    let mut state = 7;
+    std::iter::repeat_with(|| random(&mut state)).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect()
 });
 
 fn write_random_bytes(buffer: &Buffer) -> Result<()> {

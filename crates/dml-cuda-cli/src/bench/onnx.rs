@@ -75,7 +75,7 @@ fn range(tensor: &BufferTensorDesc) -> Option<Value> {
         T::Int64 => integers(-(1 << 40), (1 << 33) + 1),
         _ => return None,
     };
-    Some(json!({ "op": "Range", "scalars": scalars, "count": count }))
+    Some(json!({ "op": "Range", "scalars": scalars, "shape": [count] }))
 }
 
 /// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in every type.
@@ -92,7 +92,7 @@ fn checks() -> Vec<Job> {
     }
     for data_type in [T::Int16, T::Int32, T::Int64, T::Float32, T::Float64] {
         let scalars = if data_type.is_float() { json!([-3.75, 11.25, 0.25]) } else { json!([100, -80, -3]) };
-        let node = json!({ "op": "Range", "scalars": scalars, "count": 60 });
+        let node = json!({ "op": "Range", "scalars": scalars, "shape": [60] });
         checks.extend(check("range", data_type, &node, RANGE));
     }
     checks

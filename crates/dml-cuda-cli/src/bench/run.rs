@@ -160,6 +160,14 @@ impl Run {
             };
             return Err(format!("the case '{}' {why}", work.name()));
         }
+        for (name, output) in &self.outputs {
+            let is_digit = |c: char| matches!(c, '0'..='9' | 'a'..='f');
+            if matches!(&output.written, Outcome::Bytes(text) if text.len() % 2 > 0 || !text.chars().all(is_digit)) {
+                return Err(format!(
+                    "the output '{name}' has bytes that are not pairs of hexadecimal digits in lower case"
+                ));
+            }
+        }
         Ok(())
     }
 

@@ -42,6 +42,12 @@ fn runs_that_are_none_are_said() {
     no_cause["cases"][0] =
         json!({ "case": "y", "type": "f32", "mode": "copy", "bytes": 1, "dispatches": 1, "error": " " });
     let twice = made("a", &[("x", "f32", &[1.0]), ("x", "f32", &[1.0])]);
+    let [letters, capitals, half] = ["zz", "AB", "abc"].map(|bytes| {
+        let mut run = with(&[1.0]);
+        run["outputs"] = json!({ "o": { "bytes": bytes } });
+        run.to_string()
+    });
+    let no_digits = "the output 'o' has bytes that are not pairs of hexadecimal digits in lower case";
     for (run, words) in [
         ("{ \"schema\": 3 }", "its schema is 3, must be 2: a newer release of dml-cuda wrote it"),
         ("{ \"schema\": 1 }", "its schema is 1, must be 2: an older release of dml-cuda wrote it"),
@@ -52,6 +58,9 @@ fn runs_that_are_none_are_said() {
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),
         (&no_cause.to_string(), "the case 'y, f32, copy' has no error"),
         (&twice.to_string(), "the case 'x, f32, copy' is there twice"),
+        (&letters, no_digits),
+        (&capitals, no_digits),
+        (&half, no_digits),
     ] {
         fs::write(folder.path().join("r.json"), run).expect("written");
         let said = refused(folder.path(), &["report", "r.json"]);

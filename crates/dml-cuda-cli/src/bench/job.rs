@@ -54,11 +54,8 @@ impl Job {
 
     /// Whether its output is compared instead of its time.
     pub fn is_output(&self) -> bool {
-        match &self.task {
-            Task::Output { .. } => true,
-            Task::Onnx(node) => node["check"] == true,
-            _ => false,
-        }
+        let is_check = matches!(&self.task, Task::Onnx(node) if node["check"] == true);
+        is_check || matches!(self.task, Task::Output { .. })
     }
 
     /// The model and the files that it reads: names and bytes.

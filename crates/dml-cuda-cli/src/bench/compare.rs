@@ -104,9 +104,9 @@ impl Comparison {
     /// Compares each run with the first one; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let others = runs.iter().skip(1);
-        let (other_machine, unknown): (Vec<_>, Vec<_>) =
-            others.clone().map(|run| machines::compared(&runs[0], run, threshold)).unzip();
-        let mut not_compared: BTreeSet<String> = unknown.into_iter().flatten().collect();
+        let mut not_compared = BTreeSet::new();
+        let differs = |run| machines::differs(&runs[0], run, threshold, &mut not_compared);
+        let other_machine: Vec<Option<String>> = others.clone().map(differs).collect();
         let rows = rows(runs, threshold, &other_machine, &mut not_compared);
         for run in runs {
             let failed = run.cases.iter().filter(|timed| timed.work.mode.is_baseline());
@@ -114,6 +114,10 @@ impl Comparison {
             not_compared.extend(causes.map(|(name, cause)| format!("{name} of '{}': {cause}", run.label)));
         }
         not_compared.extend(missing(runs, &rows));
+        let summary = |run: &Run| {
+            let Run { label, machine, timing, notes, suite, .. } = run.clone();
+            RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
+        };
         Self {
             groups: groups(&rows, runs.len()),
             outputs: others.map(|run| Outputs::new(&runs[0], run)).collect(),
@@ -208,11 +212,6 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
     }
     let in_place = a.work.mode == Mode::InPlace && directml(first) != directml(other);
     in_place.then(|| "cases (in place): DirectML accepts them and returns wrong data".to_owned())
-}
-
-fn summary(run: &Run) -> RunSummary {
-    let Run { label, machine, timing, notes, suite, .. } = run.clone();
-    RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
 }
 
 fn groups(rows: &[Row], runs: usize) -> Vec<Group> {

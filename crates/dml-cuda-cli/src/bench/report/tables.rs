@@ -71,8 +71,7 @@ pub fn cases(comparison: &Comparison) -> Table {
             let kind = cause.as_ref().and_then(|cause| cause.split(':').next());
             cells.extend(cell.as_ref().map_or([kind.unwrap_or_default(), "", "", ""].map(str::to_owned), of_cell));
         }
-        let changes = row.changes.iter().map(|change| change.as_ref().map(of_change).unwrap_or_default());
-        cells.extend(changes.flatten());
+        cells.extend(row.changes.iter().flat_map(|change| change.as_ref().map(of_change).unwrap_or_default()));
         let cause = |(n, cause): (usize, &Option<String>)| Some(named(count, n, cause.as_ref()?));
         cells.push(row.causes.iter().enumerate().filter_map(cause).collect::<Vec<_>>().join("; "));
         cells

@@ -94,10 +94,7 @@ fn dispatches(bytes: u64) -> u32 {
 fn lengths_name(desc: &ReverseSubsequencesDesc) -> String {
     let lengths = &desc.sequence_lengths_tensor;
     let strides = lengths.strides.as_deref().unwrap_or(&[]);
-    let sizes = lengths.sizes.iter().enumerate().map(|(d, size)| match strides.get(d) {
-        Some(0) if *size > 1 => format!("{size}r"),
-        _ => size.to_string(),
-    });
-    let sizes: Vec<String> = sizes.collect();
+    let name = |(size, stride): (&u32, &u32)| format!("{size}{}", if *stride == 0 && *size > 1 { "r" } else { "" });
+    let sizes: Vec<String> = lengths.sizes.iter().zip(strides).map(name).collect();
     format!("lengths.{}.{}.npy", sizes.join("x"), desc.input_tensor.sizes[desc.axis as usize])
 }

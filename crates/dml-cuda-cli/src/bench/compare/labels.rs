@@ -29,29 +29,3 @@ pub fn tell_apart(runs: &mut [Run]) {
 pub fn letter(run: usize) -> char {
     char::from(b'A' + run as u8)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_of_one_label_are_told_apart() {
-        let apart = |machines: &[[&str; 3]]| {
-            let run = |[label, commit, date]: &[&str; 3]| {
-                let mut run = Run { label: (*label).to_owned(), ..Run::default() };
-                (run.machine.commit, run.machine.date) = ((*commit).to_owned(), (*date).to_owned());
-                run
-            };
-            let mut runs: Vec<Run> = machines.iter().map(run).collect();
-            tell_apart(&mut runs);
-            runs.into_iter().map(|run| run.label).collect::<Vec<_>>()
-        };
-        let [first, later] = ["2026-01-02T03:04:05Z", "2026-01-02T04:04:05Z"];
-        assert_eq!(apart(&[["a", "1", "d"], ["b", "1", "d"]]), ["a", "b"]);
-        assert_eq!(apart(&[["a", "1", "d"], ["a", "2", "d"]]), ["a, 1", "a, 2"]);
-        assert_eq!(apart(&[["a", "", first], ["a", "1", later]]), [first, later].map(|date| format!("a, {date}")));
-        assert_eq!(apart(&[["a", "", ""], ["b", "", ""], ["a", "", ""]]), ["a, run A", "b", "a, run C"]);
-        let taken = [["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, 1", "", ""]];
-        assert_eq!(apart(&taken)[1..], ["a, 1, run B", "a, 2", "a, 1, run D"]);
-    }
-}

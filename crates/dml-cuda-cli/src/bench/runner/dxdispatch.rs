@@ -28,10 +28,9 @@ impl<'a> DxDispatch<'a> {
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.display());
         let here = std::env::current_dir().map_err(|error| failed(&error))?;
-        let folder = program.parent().map_or(here.clone(), |parent| here.join(parent));
-        let others = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&others)));
-        let path = path.map_err(|error| failed(&error))?;
+        let mut folders = vec![program.parent().map_or(here.clone(), |parent| here.join(parent))];
+        folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let path = std::env::join_paths(folders).map_err(|error| failed(&error))?;
         let name = program.file_name().unwrap_or(program.as_os_str()).to_owned();
         let mut runner = Self { asked, name, path, tool: String::new(), adapters: String::new() };
         let scratch = super::folder([])?;
@@ -46,10 +45,8 @@ impl<'a> DxDispatch<'a> {
                 "--adapter '{adapter}' has a space, must be a part of the name without one, because DxDispatch's options end at a space"
             ));
         }
-        runner.tool = match version {
-            Some(version) => format!("DxDispatch with DirectML {version}"),
-            None => Path::new(&runner.name).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        };
+        let stem = || Path::new(&runner.name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        runner.tool = version.map_or_else(stem, |version| format!("DxDispatch with DirectML {version}"));
         runner.adapters = adapters;
         Ok(runner)
     }

@@ -185,10 +185,7 @@ mod tests {
             (&*format!("Running on 'GPU'\n{parse}\nRunAll called before initialize\n"), parse),
             (&format!("{parse}\nRunAll called before initialize\nRunning on 'GPU'\n"), parse),
             ("Running on 'GPU'\nCompile Op\nAssertion failed: IsString()\n\n", "Assertion failed: IsString()"),
-            (
-                "Running on 'GPU'\ndxdispatch.exe failed with hr=0x80004001\nExpected a .json file\n",
-                "Expected a .json file",
-            ),
+            ("dxdispatch.exe failed with hr=0x80004001\nExpected a .json file\n", "Expected a .json file"),
             ("some other program's words\n", "some other program's words"),
             ("Running on 'GPU'\nCompile Op\n", "no dispatch was printed"),
             (" \n", "nothing was printed"),
@@ -202,14 +199,11 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_directml_and_of_the_adapter() {
-        let text = "DirectML:\r\n- Configured Version : NuGet (Microsoft.AI.DirectML.1.15.0)\r\n\
-            - Loaded Path        : C:\\dxdispatch\\directml.dll\r\n\
-            - Loaded Version     : 1.15.4+241025-1615.1.dml-1.15.fac7597\0\r\n\r\nD3D12:\r\n- Loaded Version : 1.2\r\n";
+        let text = "DirectML:\r\n- Loaded Version     : 1.15.4+241025\0\r\n\r\nD3D12:\r\n- Loaded Version : 1.2\r\n";
         assert_eq!(directml_version(text).as_deref(), Some("1.15.4"));
         assert_eq!(directml_version("DirectML:\n- Configured Version : None\n\nPIX:\n- Loaded Version : 1.2\n"), None);
-        let text =
-            "GPU 1\n-Version: 1.2.3.4\n-Hardware: true\n\nGPU\n-Hardware: true\n-Version: 5.6.7.8\n\nCPU\n-Driver: x";
-        assert_eq!(driver(text, "GPU").as_deref(), Some("5.6.7.8"));
-        assert_eq!((driver(text, "CPU").as_deref(), driver(text, "other")), (Some("x"), None));
+        let text = "GPU 1\n-Version: 1.2\n\nGPU\n-Hardware: true\n-Version: 5.6.7.8\n\nCPU\n-Driver: x";
+        let drivers = ["GPU", "CPU", "other"].map(|adapter| driver(text, adapter));
+        assert_eq!(drivers.each_ref().map(Option::as_deref), [Some("5.6.7.8"), Some("x"), None]);
     }
 }

@@ -43,12 +43,8 @@ impl Case {
         matches!(self.desc, OperatorDesc::FillValueSequence(_))
     }
 
-    pub fn output(&self) -> &BufferTensorDesc {
-        self.desc.output_tensor()
-    }
-
     pub fn data_type(&self) -> String {
-        short_name(self.output().data_type)
+        short_name(self.desc.output_tensor().data_type)
     }
 
     pub fn mode(&self) -> Mode {

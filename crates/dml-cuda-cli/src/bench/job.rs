@@ -18,8 +18,6 @@ pub struct Job {
 pub enum Task {
     /// Time a case.
     Time(Box<Case>),
-    /// Time a case by its name, with a cold L2.
-    TimeCold,
     /// Time a plain copy or fill of so many bytes.
     Baseline(u64),
     /// Write the output of a small operator. DirectML is known to compute other bytes for over-long lengths.

@@ -112,7 +112,9 @@ fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
         complain!("NOTE: interrupted, {} of {} cases are missing", run.missing(), run.planned);
         return Ok(ExitCode::from(130));
     }
-    let count = |is_wanted: fn(&&Outcome) -> bool| run.outcomes().filter(is_wanted).count();
+    let outcomes =
+        run.cases.iter().map(|timed| &timed.outcome).chain(run.outputs.values().map(|output| &output.written));
+    let count = |is_wanted: fn(&&Outcome) -> bool| outcomes.clone().filter(is_wanted).count();
     let cases = count(|outcome| outcome.has_samples());
     let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
     let failed = count(|outcome| outcome.is_failure());

@@ -77,9 +77,8 @@ pub fn chart(comparison: &Comparison) -> String {
         |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
     let on_dark: String = RUNS.into_iter().chain([INK, FAINT, PAPER]).map(rule).collect();
     let (height, paper) = (y + 44.0, PAPER.0);
-    let label = html! { (title) }.into_string();
     format!(
-        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{label}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
+        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{title}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
         <style>@media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
         <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
     )

@@ -82,7 +82,7 @@ impl<'a> Own<'a> {
         match (&job.task, job.work.mode) {
             (Task::Baseline(bytes), Mode::BaselineOfCopies) => format!("baseline copy {bytes}"),
             (Task::Baseline(bytes), _) => format!("baseline {fill} {bytes}"),
-            (Task::TimeCold, _) => format!("kernel {}", job.name),
+            _ if self.asked.cold_l2 => format!("kernel {}", job.name),
             _ => format!("{}.json --format json", job.name),
         }
     }
@@ -97,7 +97,7 @@ impl Runner for Own<'_> {
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let folder = super::folder(job.files()?)?;
+        let folder = super::folder(if self.asked.cold_l2 { Vec::new() } else { job.files()? })?;
         let words = self.words(job);
         let once = |iterations: u32, dispatches: u32| {
             self.call(folder.path(), &format!("{words} -i {iterations} -r {dispatches}"))

@@ -47,7 +47,7 @@ fn runs_that_are_none_are_said() {
         run["outputs"] = json!({ "o": { "bytes": bytes } });
         run.to_string()
     });
-    let no_digits = "the output 'o' has bytes that are not pairs of hexadecimal digits in lower case";
+    let no_digits = "the output 'o' has bytes that are no pairs of lowercase hexadecimal digits";
     for (run, words) in [
         ("{ \"schema\": 3 }", "its schema is 3, must be 2: a newer release of dml-cuda wrote it"),
         ("{ \"schema\": 1 }", "its schema is 1, must be 2: an older release of dml-cuda wrote it"),

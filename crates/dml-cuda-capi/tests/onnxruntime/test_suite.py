@@ -37,7 +37,7 @@ def reversal(shape, time, **more):
 
 
 def filling(data_type, start, delta, count, **more):
-    node = {"op": "Range", "opset": 11, "scalars": [start, start + delta * count, delta], "count": count}
+    node = {"op": "Range", "opset": 11, "scalars": [start, start + delta * count, delta], "shape": [count]}
     return {**WORK, "name": f"range_{data_type}", "case": f"range_{data_type}", "type": data_type, "mode": "fill", **node, **more}
 
 
@@ -98,7 +98,7 @@ class Outputs(unittest.TestCase):
 
     def test_the_models_are_onnx(self):
         for case in (reversal([9, 6, 5], 0), filling("i64", 5, 3, 70)):
-            onnx.checker.check_model(worker.make_model(case), full_check=True)
+            onnx.checker.check_model(worker.make_model(case, worker.make_inputs(case)), full_check=True)
 
 
 class Answers(unittest.TestCase):

@@ -43,12 +43,8 @@ impl Case {
         matches!(self.desc, OperatorDesc::FillValueSequence(_))
     }
 
-    pub fn output(&self) -> &BufferTensorDesc {
-        self.desc.output_tensor()
-    }
-
     pub fn data_type(&self) -> String {
-        short_name(self.output().data_type)
+        short_name(self.desc.output_tensor().data_type)
     }
 
     pub fn mode(&self) -> Mode {
@@ -84,7 +80,7 @@ pub const WIDTHS: [TensorDataType; 4] =
     [TensorDataType::UInt8, TensorDataType::Float16, TensorDataType::Float32, TensorDataType::Int64];
 
 /// A repeatable generator (splitmix64).
-fn random(state: &mut u64) -> u64 {
+pub fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -169,10 +165,8 @@ fn touched(desc: &ReverseSubsequencesDesc, lengths: &[u32]) -> u64 {
         sum
     } else if has_lengths(last) {
         // Side by side: a sector of a row is moved where any of its lanes is that long.
-        lengths
-            .chunks((SECTOR / width) as usize)
-            .map(|lengths| lengths.iter().map(|&length| moved(length)).max().unwrap_or(0))
-            .sum()
+        let longest = |lengths: &[u32]| lengths.iter().copied().max().map_or(0, moved);
+        lengths.chunks((SECTOR / width) as usize).map(longest).sum()
     } else {
         // Blocks of whole sectors, as many with one length as share it.
         let shared = before * behind / lengths.len() as u64;
@@ -243,10 +237,8 @@ pub fn all() -> Vec<Case> {
         both("block misaligned [64, 1024, 1024]", data_type, &lanes(64, 1024, 1024, false), u64::from(w));
         both("one lane of 2^28", data_type, &lanes(1, 1 << 28, 1, true), 0);
         // {before, lower, between, upper, after}, batch and sequence either way round.
-        let batch_first = Shape(vec![2, 32, 2, 1024, 1024], 3, vec![1]);
-        both("rank 5 [2, batch 32, 2, axis 1024, 1024]", data_type, &batch_first, 0);
-        let batch_last = Shape(vec![2, 1024, 2, 32, 1024], 1, vec![3]);
-        both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &batch_last, 0);
+        both("rank 5 [2, batch 32, 2, axis 1024, 1024]", data_type, &Shape(vec![2, 32, 2, 1024, 1024], 3, vec![1]), 0);
+        both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &Shape(vec![2, 1024, 2, 32, 1024], 1, vec![3]), 0);
         // Off the beaten track: each length of its own in odd rows, lanes and blocks beyond shared memory.
         let mut large = |name: &str, axis: u32, behind: u32, length_behind| {
             let before = (1u32 << 26) / w / axis / behind;
@@ -292,9 +284,8 @@ pub fn onnx() -> Vec<Case> {
     let mut cases = Vec::new();
     for data_type in WIDTHS {
         for (time, batch, features) in [(512, 8, 768), (2048, 64, 1024)] {
-            let shape = Shape(vec![time, batch, features], 0, vec![1]);
             let name = format!("time first [{time}, {batch}, {features}]");
-            cases.push(reverse(&name, data_type, &shape, false, 0));
+            cases.push(reverse(&name, data_type, &Shape(vec![time, batch, features], 0, vec![1]), false, 0));
         }
     }
     let float = TensorDataType::Float32;
@@ -306,8 +297,7 @@ pub fn onnx() -> Vec<Case> {
             cases.push(reverse(&name, data_type, &lanes(batch, time, 1, true), false, 0));
         }
     }
-    let rank_2 = Shape(vec![4096, 256], 0, vec![1]);
-    cases.push(reverse("time first [4096, 256]", float, &rank_2, false, 0));
+    cases.push(reverse("time first [4096, 256]", float, &Shape(vec![4096, 256], 0, vec![1]), false, 0));
     use TensorDataType::{Float64, Int16, Int32, Int64};
     let small = [Int16, Int32, Int64, Float64].map(|data_type| ("small fill of 65536 bytes", data_type, 1 << 16));
     for (name, data_type, bytes) in small.into_iter().chain([("fill packed 256 MiB", Float64, 1 << 28)]) {

@@ -104,16 +104,15 @@ impl Comparison {
     /// Compares each run with the first one; `threshold` in percent.
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let others = runs.iter().skip(1);
-        let (other_machine, unknown): (Vec<_>, Vec<_>) =
-            others.clone().map(|run| machines::compared(&runs[0], run, threshold)).unzip();
-        let mut not_compared: BTreeSet<String> = unknown.into_iter().flatten().collect();
+        let mut not_compared = BTreeSet::new();
+        let differs = |run| machines::differs(&runs[0], run, threshold, &mut not_compared);
+        let other_machine: Vec<Option<String>> = others.clone().map(differs).collect();
         let rows = rows(runs, threshold, &other_machine, &mut not_compared);
-        for run in runs {
-            let failed = run.cases.iter().filter(|timed| timed.work.mode.is_baseline());
-            let causes = failed.filter_map(|timed| Some((timed.work.name(), timed.outcome.cause()?)));
-            not_compared.extend(causes.map(|(name, cause)| format!("{name} of '{}': {cause}", run.label)));
-        }
-        not_compared.extend(missing(runs, &rows));
+        not_compared.extend(runs.iter().enumerate().flat_map(|(n, run)| missing(n, run, &rows)));
+        let summary = |run: &Run| {
+            let Run { label, machine, timing, notes, suite, .. } = run.clone();
+            RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
+        };
         Self {
             groups: groups(&rows, runs.len()),
             outputs: others.map(|run| Outputs::new(&runs[0], run)).collect(),
@@ -210,11 +209,6 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
     in_place.then(|| "cases (in place): DirectML accepts them and returns wrong data".to_owned())
 }
 
-fn summary(run: &Run) -> RunSummary {
-    let Run { label, machine, timing, notes, suite, .. } = run.clone();
-    RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
-}
-
 fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
     let sizes = [("of 128 MiB and more", true), ("below 128 MiB", false)];
     let kinds = Mode::OF_CASES.into_iter().flat_map(|mode| sizes.map(|(size, is_large)| (mode, size, is_large)));
@@ -237,19 +231,16 @@ fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
     kinds.map(group).filter(has_means).collect()
 }
 
-/// What one run has and another has not, counted by mode.
-fn missing(runs: &[Run], rows: &[Row]) -> Vec<String> {
-    let mut said = Vec::new();
-    for mode in Mode::OF_CASES {
-        for (n, run) in runs.iter().enumerate() {
-            let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
-            let is_known = mode == Mode::InPlace && directml(run);
-            let why = if is_known { ": DirectML accepts them and returns wrong data" } else { "" };
-            if count > 0 {
-                let cases = counted(count, "case");
-                said.push(format!("{cases} ({}) that '{}' does not have{why}", mode.name(), run.label));
-            }
-        }
-    }
-    said
+/// The baselines that failed in a run, and what only others have, counted by mode.
+fn missing(n: usize, run: &Run, rows: &[Row]) -> Vec<String> {
+    let baselines = run.cases.iter().filter(|timed| timed.work.mode.is_baseline());
+    let failed = |timed: &Timed| Some(format!("{} of '{}': {}", timed.work.name(), run.label, timed.outcome.cause()?));
+    let absent = |mode: Mode| {
+        let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
+        let is_known = mode == Mode::InPlace && directml(run);
+        let why = if is_known { ": DirectML accepts them and returns wrong data" } else { "" };
+        let cases = counted(count, "case");
+        (count > 0).then(|| format!("{cases} ({}) that '{}' does not have{why}", mode.name(), run.label))
+    };
+    baselines.filter_map(failed).chain(Mode::OF_CASES.into_iter().filter_map(absent)).collect()
 }

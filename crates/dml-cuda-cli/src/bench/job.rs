@@ -18,8 +18,6 @@ pub struct Job {
 pub enum Task {
     /// Time a case.
     Time(Box<Case>),
-    /// Time a case by its name, with a cold L2.
-    TimeCold,
     /// Time a plain copy or fill of so many bytes.
     Baseline(u64),
     /// Write the output of a small operator. DirectML is known to compute other bytes for over-long lengths.
@@ -54,11 +52,8 @@ impl Job {
 
     /// Whether its output is compared instead of its time.
     pub fn is_output(&self) -> bool {
-        match &self.task {
-            Task::Output { .. } => true,
-            Task::Onnx(node) => node["check"] == true,
-            _ => false,
-        }
+        let is_check = matches!(&self.task, Task::Onnx(node) if node["check"] == true);
+        is_check || matches!(self.task, Task::Output { .. })
     }
 
     /// The model and the files that it reads: names and bytes.
@@ -97,10 +92,7 @@ fn dispatches(bytes: u64) -> u32 {
 fn lengths_name(desc: &ReverseSubsequencesDesc) -> String {
     let lengths = &desc.sequence_lengths_tensor;
     let strides = lengths.strides.as_deref().unwrap_or(&[]);
-    let sizes = lengths.sizes.iter().enumerate().map(|(d, size)| match strides.get(d) {
-        Some(0) if *size > 1 => format!("{size}r"),
-        _ => size.to_string(),
-    });
-    let sizes: Vec<String> = sizes.collect();
+    let name = |(size, stride): (&u32, &u32)| format!("{size}{}", if *stride == 0 && *size > 1 { "r" } else { "" });
+    let sizes: Vec<String> = lengths.sizes.iter().zip(strides).map(name).collect();
     format!("lengths.{}.{}.npy", sizes.join("x"), desc.input_tensor.sizes[desc.axis as usize])
 }

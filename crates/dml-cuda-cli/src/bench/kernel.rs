@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
 use super::baseline::{self, queued, sample, Result, Way};
-use super::cases::Case;
+use super::cases::{random, Case};
 use super::suite::case_named;
 use crate::options::Repeated;
 use crate::run::events;
@@ -41,15 +41,14 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Resul
 }
 
 fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, Samples)> {
-    let times = (times.iterations, times.repeat);
     let lengths = case.lengths();
     let moved = case.floor_bytes(&lengths);
-    let total = case.output().total_tensor_size_in_bytes;
+    let total = case.desc.output_tensor().total_tensor_size_in_bytes;
     let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
     let sets = (0..sets).map(|_| Bound::new(case, device, &lengths)).collect::<Result<Vec<_>>>()?;
     let stream = device.create_stream()?;
     let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
-    let all = || sets.iter().map(|set| &set.table).cycle().take(times.1 as usize);
+    let all = || sets.iter().map(|set| &set.table).cycle().take(times.repeat as usize);
     let mut graph = device.record_graph(all())?;
     let mut dispatched = || {
         sample(times, || match way {
@@ -85,7 +84,7 @@ impl Bound {
         let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
         let random = || {
             // There is room for the misalignment.
-            let buffer = device.create_buffer(case.output().total_tensor_size_in_bytes + 256)?;
+            let buffer = device.create_buffer(case.desc.output_tensor().total_tensor_size_in_bytes + 256)?;
             write_random_bytes(&buffer).map(|()| buffer)
         };
         let range =
@@ -109,10 +108,9 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
         // What an earlier dispatch left there proves nothing.
         write_random_bytes(&set.output)?;
         set.table.dispatch(stream)?;
-        let size = set.output.size_in_bytes();
-        for at in (0..size).step_by(RANDOM_BYTES) {
+        for (at, length) in parts(&set.output) {
             let read = |buffer: &Buffer| {
-                let mut bytes = vec![0; (size - at).min(RANDOM_BYTES as u64) as usize];
+                let mut bytes = vec![0; length];
                 buffer.read(at, &mut bytes).map(|()| bytes)
             };
             let (found, required) = (read(&set.output)?, read(&on_cpu.output)?);
@@ -126,20 +124,18 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
 }
 
 static RANDOM: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut state = 7u64;
-    let next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state ^ (state >> 29)
-    };
-    std::iter::repeat_with(next).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect()
+    let mut state = 7;
+    std::iter::repeat_with(|| random(&mut state)).flat_map(u64::to_le_bytes).take(RANDOM_BYTES).collect()
 });
 
 fn write_random_bytes(buffer: &Buffer) -> Result<()> {
+    Ok(parts(buffer).try_for_each(|(at, length)| buffer.write(at, &RANDOM[..length]))?)
+}
+
+/// Where the parts of a buffer begin, and their bytes.
+fn parts(buffer: &Buffer) -> impl Iterator<Item = (u64, usize)> {
     let size = buffer.size_in_bytes();
-    for at in (0..size).step_by(RANDOM_BYTES) {
-        buffer.write(at, &RANDOM[..(size - at).min(RANDOM_BYTES as u64) as usize])?;
-    }
-    Ok(())
+    (0..size).step_by(RANDOM_BYTES).map(move |at| (at, (size - at).min(RANDOM_BYTES as u64) as usize))
 }
 
 #[cfg(test)]

@@ -13,27 +13,21 @@ pub fn host() -> Machine {
         name => name.to_owned(),
     };
     let words: Vec<String> = std::env::args_os().map(|word| file_name(word.to_string_lossy().into_owned())).collect();
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let (processors, release) = (read("/proc/cpuinfo"), read("/etc/os-release"));
+    let processor =
+        processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    let windows = std::env::var("PROCESSOR_IDENTIFIER").ok();
+    let processor = processor.or(windows.as_deref()).unwrap_or(std::env::consts::ARCH);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let system = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
     Machine {
-        host: processor(),
-        operating_system: operating_system(),
+        host: format!("{processor}, {cores} cores"),
+        operating_system: system.unwrap_or(std::env::consts::OS).to_owned(),
         date: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
         command: words.join(" "),
         ..Machine::default()
     }
-}
-
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
-    let windows = std::env::var("PROCESSOR_IDENTIFIER").ok();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{}, {cores} cores", model.or(windows.as_deref()).unwrap_or(std::env::consts::ARCH))
-}
-
-fn operating_system() -> String {
-    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
-    name.unwrap_or(std::env::consts::OS).to_owned()
 }
 
 /// A GPU's name, driver and clocks, as NVIDIA's own tool tells them, if it is installed.

@@ -160,18 +160,18 @@ impl Run {
             };
             return Err(format!("the case '{}' {why}", work.name()));
         }
+        for (name, output) in &self.outputs {
+            let Outcome::Bytes(text) = &output.written else { continue };
+            if !text.len().is_multiple_of(2) || text.contains(|c| !matches!(c, '0'..='9' | 'a'..='f')) {
+                return Err(format!("the output '{name}' has bytes that are no pairs of lowercase hexadecimal digits"));
+            }
+        }
         Ok(())
     }
 
     /// How many of the planned cases and outputs are missing.
     pub fn missing(&self) -> usize {
         self.planned.saturating_sub(self.cases.len() + self.outputs.len())
-    }
-
-    /// Those of cases, then those of outputs.
-    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
-        let outputs = self.outputs.values().map(|output| &output.written);
-        self.cases.iter().map(|timed| &timed.outcome).chain(outputs)
     }
 
     /// All text that a report shows.

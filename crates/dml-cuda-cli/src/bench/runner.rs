@@ -78,11 +78,9 @@ fn output(folder: &Path, job: &Job) -> Result<Outcome, String> {
     Ok(Outcome::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
-/// Runs a program in a folder, with an adapter.
-fn run(command: &mut Command, folder: &Path, arguments: &[String], asked: &Bench) -> Result<Ended, String> {
-    command.current_dir(folder).args(arguments);
-    if let Some(adapter) = &asked.adapter {
-        command.args(["-a", adapter]);
-    }
+/// Runs a program in a folder, with words that have no space, and with an adapter.
+fn run(command: &mut Command, folder: &Path, words: &str, asked: &Bench) -> Result<Ended, String> {
+    let adapter = asked.adapter.iter().flat_map(|adapter| ["-a", adapter]);
+    command.current_dir(folder).args(words.split(' ').chain(adapter));
     process::run(command, Duration::from_secs(asked.timeout.into()))
 }

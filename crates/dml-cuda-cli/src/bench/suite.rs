@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use super::cases::{self, Case};
 use super::checks;
-use super::job::{Job, Task};
+use super::job::Job;
 use super::work::LARGE_BASELINE;
 use crate::options::Tier;
 use crate::out::say;
@@ -46,7 +46,6 @@ pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
 /// Every case, of any size and at odd addresses too, for a cold L2.
 pub fn cold_jobs(only: &str) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| is_wanted(case, only)).map(Job::of_case);
-    let cases = cases.map(|job| Job { task: Task::TimeCold, ..job });
     let baselines = Job::baselines(LARGE_BASELINE).into_iter().filter(|job| job.name.contains(only));
     let mut jobs: Vec<Job> = cases.chain(baselines).collect();
     // Queued one by one, a launch alone would be timed with its way to the GPU.
@@ -81,7 +80,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
 
 /// Direct3D binds at multiples of 16 bytes, so that no suite has misaligned cases. Outputs are as large as inputs.
 pub fn belongs(case: &Case, tier: Tier) -> bool {
-    case.misaligned == 0 && case.output().total_tensor_size_in_bytes <= most_bytes(tier)
+    case.misaligned == 0 && case.desc.output_tensor().total_tensor_size_in_bytes <= most_bytes(tier)
 }
 
 #[cfg(all(test, in_repository))]

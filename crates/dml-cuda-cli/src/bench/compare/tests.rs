@@ -90,9 +90,8 @@ fn a_baseline_is_of_the_nearest_size_in_the_same_run() {
         ],
     );
     let comparison = Comparison::new(&[run], 5.0);
-    let of_baseline: Vec<Option<f64>> =
-        comparison.rows.iter().map(|row| row.cells[0].as_ref().and_then(|cell| cell.of_baseline)).collect();
-    assert_eq!(of_baseline, [Some(2.0 * 200.0 / 160.0 / 4.0), None, None]);
+    let of_baseline = comparison.rows.iter().map(|row| row.cells[0].as_ref()?.of_baseline);
+    assert_eq!(of_baseline.collect::<Vec<_>>(), [Some(2.0 * 200.0 / 160.0 / 4.0), None, None]);
 }
 
 #[test]
@@ -132,13 +131,9 @@ fn outputs_differ_as_expected_only_from_directmls() {
     assert_eq!(found("dml-cuda 0.1.0", true), (0, differs));
     // What ONNX Runtime's DirectML provider is known to get wrong is neither a failure nor missing.
     let mut wrong = of("ONNX Runtime 1.24.4 DirectML", "00", false);
-    wrong.outputs.insert(
-        "o".to_owned(),
-        Output { written: Outcome::NotCompared("wrong".to_owned()), expected_to_differ: false },
-    );
-    let mut case = timing("x", Mode::Copy, 8, &[1.0]);
-    case.outcome = Outcome::NotCompared("wrong".to_owned());
-    wrong.cases.push(case);
+    let known = Outcome::NotCompared("wrong".to_owned());
+    wrong.outputs.insert("o".to_owned(), Output { written: known.clone(), expected_to_differ: false });
+    wrong.cases.push(Timed { outcome: known, ..timing("x", Mode::Copy, 8, &[1.0]) });
     let mut right = of("ONNX Runtime 1.31.1 CUDA", "01", false);
     right.cases.push(timing("x", Mode::Copy, 8, &[1.0]));
     for runs in [[wrong.clone(), right.clone()], [right, wrong]] {

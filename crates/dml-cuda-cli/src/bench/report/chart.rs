@@ -73,11 +73,13 @@ pub fn chart(comparison: &Comparison) -> String {
         add(text((8.0, y), 18, "400", "no case has this figure"));
     }
     add(text((at_one - 10.0, y + 32.0), 16, "400", one));
-    let (height, dark, paper) = (y + 44.0, dark_style(), PAPER.0);
-    let label = html! { (title) }.into_string();
+    let rule =
+        |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
+    let on_dark: String = RUNS.into_iter().chain([INK, FAINT, PAPER]).map(rule).collect();
+    let (height, paper) = (y + 44.0, PAPER.0);
     format!(
-        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{label}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
-        <style>@media screen and (prefers-color-scheme: dark) {{ {dark}}}</style>\n\
+        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{title}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
+        <style>@media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
         <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
     )
 }
@@ -96,14 +98,6 @@ fn bars(group: &Group, several: bool) -> Vec<(usize, Mean)> {
 fn text((x, y): (f64, f64), size: u32, weight: &str, text: &str) -> Markup {
     let family = "system-ui, sans-serif";
     html! { text x=(round(x)) y=(y) font-family=(family) font-size=(size) font-weight=(weight) fill=(INK.0) { (text) } }
-}
-
-/// Style rules for dark pages.
-fn dark_style() -> String {
-    let colours = RUNS.into_iter().chain([INK, FAINT, PAPER]);
-    let rule =
-        |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
-    colours.map(rule).collect()
 }
 
 fn round(value: f64) -> f64 {

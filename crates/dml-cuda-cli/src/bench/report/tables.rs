@@ -44,14 +44,11 @@ pub fn machines(comparison: &Comparison) -> Table {
     let of_run = |run: &RunSummary| facts(run).into_iter().chain([("notes", run.notes.join("\n"))]).collect();
     let facts: Vec<Vec<(&str, String)>> = runs.iter().map(of_run).collect();
     let labels = runs.iter().enumerate().map(|(n, run)| format!("{}: {}", letter(n), run.label));
-    let mut rows = vec![std::iter::once(String::new()).chain(labels).collect()];
-    for (n, (name, _)) in facts[0].iter().enumerate() {
-        let values = facts.iter().map(|facts| facts[n].1.clone());
-        if values.clone().any(|value| !value.is_empty()) {
-            rows.push(std::iter::once((*name).to_owned()).chain(values).collect());
-        }
-    }
-    rows
+    let names = std::iter::once(String::new()).chain(labels).collect();
+    let values = |n: usize| facts.iter().map(move |facts| facts[n].1.clone());
+    let known = (0..facts[0].len()).filter(|&n| values(n).any(|value| !value.is_empty()));
+    let row = |n: usize| std::iter::once(facts[0][n].0.to_owned()).chain(values(n)).collect();
+    std::iter::once(names).chain(known.map(row)).collect()
 }
 
 /// All cases: the figures of each run, what compares another run with the first, and why figures are missing.
@@ -71,8 +68,7 @@ pub fn cases(comparison: &Comparison) -> Table {
             let kind = cause.as_ref().and_then(|cause| cause.split(':').next());
             cells.extend(cell.as_ref().map_or([kind.unwrap_or_default(), "", "", ""].map(str::to_owned), of_cell));
         }
-        let changes = row.changes.iter().map(|change| change.as_ref().map(of_change).unwrap_or_default());
-        cells.extend(changes.flatten());
+        cells.extend(row.changes.iter().flat_map(|change| change.as_ref().map(of_change).unwrap_or_default()));
         let cause = |(n, cause): (usize, &Option<String>)| Some(named(count, n, cause.as_ref()?));
         cells.push(row.causes.iter().enumerate().filter_map(cause).collect::<Vec<_>>().join("; "));
         cells

@@ -43,17 +43,11 @@ fn escaped(text: &str) -> String {
 fn drawn(rows: &Table, is_markdown: bool, numbers: usize) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(if is_markdown { ASCII_MARKDOWN } else { NOTHING });
-    for (n, row) in rows.iter().enumerate() {
-        let row = row.iter().map(|cell| if is_markdown { escaped(cell) } else { cell.clone() });
-        match n {
-            0 => table.set_header(row),
-            _ => table.add_row(row),
-        };
-    }
-    for (n, _) in rows[0].iter().enumerate().skip(numbers).filter(|(_, name)| *name != "cause") {
-        if let Some(column) = table.column_mut(n) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+    let cell = |text: &String| if is_markdown { escaped(text) } else { text.clone() };
+    table.set_header(rows[0].iter().map(cell));
+    table.add_rows(rows[1..].iter().map(|row| row.iter().map(cell)));
+    for (column, _) in table.column_iter_mut().zip(&rows[0]).skip(numbers).filter(|(_, name)| *name != "cause") {
+        column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()
 }
@@ -79,6 +73,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
 fn record(row: &Row, run: usize, label: &str) -> [(&'static str, String); 17] {
     let cell = row.cells[run].as_ref();
     let change = run.checked_sub(1).and_then(|n| row.changes[n].as_ref());
+    let number = |value: f64| if value >= 1e12 { format!("{value:e}") } else { format!("{value:.4}") };
     let known = |value: Option<f64>| value.map(number).unwrap_or_default();
     let rate = cell.map(|cell| significant(cell.gigabytes_per_second, 4).replace(',', ""));
     [
@@ -100,13 +95,6 @@ fn record(row: &Row, run: usize, label: &str) -> [(&'static str, String); 17] {
         ("speed_up_low", known(change.map(|change| change.interval.0))),
         ("speed_up_high", known(change.map(|change| change.interval.1))),
     ]
-}
-
-fn number(value: f64) -> String {
-    if value >= 1e12 {
-        return format!("{value:e}");
-    }
-    format!("{value:.4}")
 }
 
 /// Text that a spreadsheet does not run.

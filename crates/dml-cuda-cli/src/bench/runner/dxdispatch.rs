@@ -28,16 +28,15 @@ impl<'a> DxDispatch<'a> {
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.display());
         let here = std::env::current_dir().map_err(|error| failed(&error))?;
-        let folder = program.parent().map_or(here.clone(), |parent| here.join(parent));
-        let others = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&others)));
-        let path = path.map_err(|error| failed(&error))?;
+        let mut folders = vec![program.parent().map_or(here.clone(), |parent| here.join(parent))];
+        folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let path = std::env::join_paths(folders).map_err(|error| failed(&error))?;
         let name = program.file_name().unwrap_or(program.as_os_str()).to_owned();
         let mut runner = Self { asked, name, path, tool: String::new(), adapters: String::new() };
         let scratch = super::folder([])?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
         let said = |option: &str| {
-            let ended = super::run(&mut runner.command(), scratch.path(), &[option.to_owned()], asked);
+            let ended = super::run(&mut runner.command(), scratch.path(), option, asked);
             ended.map(|ended| ended.stdout).map_err(|error| failed(&error))
         };
         let (version, adapters) = (transcript::directml_version(&said("-S")?), said("-s")?);
@@ -46,10 +45,8 @@ impl<'a> DxDispatch<'a> {
                 "--adapter '{adapter}' has a space, must be a part of the name without one, because DxDispatch's options end at a space"
             ));
         }
-        runner.tool = match version {
-            Some(version) => format!("DxDispatch with DirectML {version}"),
-            None => Path::new(&runner.name).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        };
+        let stem = || Path::new(&runner.name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        runner.tool = version.map_or_else(stem, |version| format!("DxDispatch with DirectML {version}"));
         runner.adapters = adapters;
         Ok(runner)
     }
@@ -61,10 +58,9 @@ impl<'a> DxDispatch<'a> {
     }
 
     /// Runs a model, which must succeed.
-    fn run(&self, folder: &Path, job: &Job, options: &[(&str, u32)], printed: &mut Transcript) -> Result<(), String> {
-        let mut arguments = vec![format!("{}.json", job.name)];
-        arguments.extend(options.iter().flat_map(|(option, value)| [(*option).to_owned(), value.to_string()]));
-        let ended = super::run(&mut self.command(), folder, &arguments, self.asked)?;
+    fn run(&self, folder: &Path, job: &Job, options: &str, printed: &mut Transcript) -> Result<(), String> {
+        let words = format!("{}.json{options}", job.name);
+        let ended = super::run(&mut self.command(), folder, &words, self.asked)?;
         printed.read(&format!("{}\n{}", ended.stderr, ended.stdout), &job.name);
         match &printed.failure {
             None if ended.status.success() => Ok(()),
@@ -84,11 +80,11 @@ impl Runner for DxDispatch<'_> {
         let folder = super::folder(job.files()?)?;
         let (dispatches, mut printed) = (job.work.dispatches, Transcript::default());
         if job.is_output() {
-            self.run(folder.path(), job, &[], &mut printed)?;
+            self.run(folder.path(), job, "", &mut printed)?;
         } else {
             // Samples have four decimals. The medians of five more runs have six.
             for verbosity in [2, 0, 0, 0, 0, 0] {
-                let options = [("-i", self.asked.samples + 1), ("-w", 1), ("-r", dispatches), ("-v", verbosity)];
+                let options = format!(" -i {} -w 1 -r {dispatches} -v {verbosity}", self.asked.samples + 1);
                 self.run(folder.path(), job, &options, &mut printed)?;
             }
         }

@@ -50,13 +50,9 @@ enum Event {
     Other,
 }
 
-/// What a process printed: the device, and the microseconds of each iteration, on the GPU if there is one.
-#[derive(Default)]
-struct Printed {
-    device: Device,
-    /// Of the case, and of its own baseline behind it.
-    dispatches: Vec<Vec<f64>>,
-}
+/// What a process printed: the device, and the microseconds of each iteration, on the GPU if there is one. The case's own baseline is behind
+/// it.
+type Printed = (Device, Vec<Vec<f64>>);
 
 impl<'a> Own<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
@@ -68,12 +64,12 @@ impl<'a> Own<'a> {
         }
         let mut own = Self { program, asked, on_cpu, device: Device::default() };
         // A missing device is one error, not one for each case.
-        own.device = own.call(&std::env::temp_dir(), &["baseline", "fill", "4"].map(str::to_owned))?.device;
+        (own.device, _) = own.call(&std::env::temp_dir(), "baseline fill 4")?;
         Ok(own)
     }
 
-    fn call(&self, folder: &Path, arguments: &[String]) -> Result<Printed, String> {
-        let ended = super::run(&mut Command::new(&self.program), folder, arguments, self.asked)?;
+    fn call(&self, folder: &Path, words: &str) -> Result<Printed, String> {
+        let ended = super::run(&mut Command::new(&self.program), folder, words, self.asked)?;
         if ended.status.success() {
             return read(&ended.stdout);
         }
@@ -81,16 +77,14 @@ impl<'a> Own<'a> {
         Err(format!("{} ({})", shown(error.unwrap_or("no error was printed")), ended.status))
     }
 
-    fn arguments(&self, job: &Job) -> Vec<String> {
-        let model = format!("{}.json", job.name);
-        let bytes = if let Task::Baseline(bytes) = job.task { bytes.to_string() } else { String::new() };
-        let words = match (&job.task, job.work.mode) {
-            (Task::Baseline(_), Mode::BaselineOfCopies) => ["baseline", "copy", &bytes],
-            (Task::Baseline(_), _) => ["baseline", if self.asked.cold_l2 { "write" } else { "fill" }, &bytes],
-            (Task::TimeCold, _) => return vec!["kernel".to_owned(), job.name.clone()],
-            _ => [&model, "--format", "json"],
-        };
-        words.map(str::to_owned).to_vec()
+    fn words(&self, job: &Job) -> String {
+        let fill = if self.asked.cold_l2 { "write" } else { "fill" };
+        match (&job.task, job.work.mode) {
+            (Task::Baseline(bytes), Mode::BaselineOfCopies) => format!("baseline copy {bytes}"),
+            (Task::Baseline(bytes), _) => format!("baseline {fill} {bytes}"),
+            _ if self.asked.cold_l2 => format!("kernel {}", job.name),
+            _ => format!("{}.json --format json", job.name),
+        }
     }
 }
 
@@ -103,30 +97,29 @@ impl Runner for Own<'_> {
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let folder = super::folder(job.files()?)?;
-        let arguments = self.arguments(job);
+        let folder = super::folder(if self.asked.cold_l2 { Vec::new() } else { job.files()? })?;
+        let words = self.words(job);
         let once = |iterations: u32, dispatches: u32| {
-            let repeated = ["-i".to_owned(), iterations.to_string(), "-r".to_owned(), dispatches.to_string()];
-            self.call(folder.path(), &[&arguments[..], &repeated].concat())
+            self.call(folder.path(), &format!("{words} -i {iterations} -r {dispatches}"))
         };
         if job.is_output() {
-            let device = once(1, 1)?.device.name;
+            let device = once(1, 1)?.0.name;
             let outcome = Some(super::output(folder.path(), job)?);
             return Ok(Answer { device, outcome, dispatches: 1, ..Answer::default() });
         }
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, job.work.dispatches);
         // Only a first run tells how slow a CPU is.
         if self.on_cpu {
-            let first = once(1, 1)?.dispatches.concat().into_iter().fold(0.1, f64::max) / 1e3;
+            let first = once(1, 1)?.1.concat().into_iter().fold(0.1, f64::max) / 1e3;
             dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
             let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
             iterations = iterations.min(most.max(CPU_LEAST_SAMPLES) + 1);
         }
-        let printed = once(iterations, dispatches)?;
+        let (device, timed) = once(iterations, dispatches)?;
         // The first iteration is cold.
-        let mut hot = printed.dispatches.iter().filter_map(|each| each.get(1..));
+        let mut hot = timed.iter().filter_map(|each| each.get(1..));
         let outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
-        let (device, baseline) = (printed.device, hot.next().filter(|hot| !hot.is_empty()).map(median));
+        let baseline = hot.next().filter(|hot| !hot.is_empty()).map(median);
         Ok(Answer { device: device.name, outcome, dispatches, baseline, notes: Vec::new() })
     }
 
@@ -146,18 +139,18 @@ impl Runner for Own<'_> {
 }
 
 fn read(text: &str) -> Result<Printed, String> {
-    let mut printed = Printed::default();
+    let (mut device, mut dispatches) = Printed::default();
     for line in text.lines() {
         match serde_json::from_str(line).map_err(|error| format!("it printed '{}': {error}", shown(line)))? {
-            Event::Device(device) => printed.device = device,
+            Event::Device(found) => device = found,
             Event::Dispatch { cpu_milliseconds, gpu_milliseconds } => {
                 let each = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
-                printed.dispatches.push(each.into_iter().map(|milliseconds| milliseconds * 1e3).collect());
+                dispatches.push(each.into_iter().map(|milliseconds| milliseconds * 1e3).collect());
             }
             Event::Other => {}
         }
     }
-    Ok(printed)
+    Ok((device, dispatches))
 }
 
 #[cfg(test)]
@@ -167,7 +160,7 @@ mod tests {
         let line = |cpu: &str, gpu: &str| {
             format!(r#"{{"event":"dispatch","dispatchable":"x","cpu_milliseconds":{cpu},"gpu_milliseconds":{gpu}}}"#)
         };
-        let printed = super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n")).expect("lines");
-        assert_eq!(printed.dispatches, [vec![1000.0, 2000.0], vec![500.0]]);
+        let (_, timed) = super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n")).expect("lines");
+        assert_eq!(timed, [vec![1000.0, 2000.0], vec![500.0]]);
     }
 }

@@ -9,12 +9,10 @@ pub struct Transcript {
     pub device: Option<String>,
     /// The cause of the last process's failure.
     pub failure: Option<String>,
-    /// Single iterations, without the cold ones.
-    each: Vec<f64>,
+    /// Single iterations, without the cold ones, or what is wrong with a time.
+    each: Vec<Result<f64, String>>,
     /// Medians of whole processes.
-    medians: Vec<f64>,
-    /// What is wrong with a time.
-    no_time: Option<String>,
+    medians: Vec<Result<f64, String>>,
 }
 
 /// Below this, four decimals of a millisecond are too coarse.
@@ -23,13 +21,14 @@ const SHORT_MICROSECONDS: f64 = 20.0;
 impl Transcript {
     /// The samples, or of short work the medians, which have more digits.
     pub fn outcome(self) -> Result<Outcome, String> {
-        let none =
-            (self.each.is_empty() && self.medians.is_empty()).then(|| "it printed no time of the GPU".to_owned());
-        if let Some(why) = self.no_time.or(none) {
-            return Err(why);
+        let each = self.each.into_iter().collect::<Result<Vec<f64>, _>>()?;
+        let medians = self.medians.into_iter().collect::<Result<Vec<f64>, _>>()?;
+        let is_short = medians.iter().any(|&median| median < SHORT_MICROSECONDS);
+        match (each.is_empty(), medians.is_empty()) {
+            (true, true) => Err("it printed no time of the GPU".to_owned()),
+            (false, _) if !is_short => Ok(Outcome::Each(each)),
+            _ => Ok(Outcome::Medians(medians)),
         }
-        let is_short = self.medians.iter().any(|&median| median < SHORT_MICROSECONDS);
-        Ok(if self.each.is_empty() || is_short { Outcome::Medians(self.medians) } else { Outcome::Each(self.each) })
     }
 
     /// Adds what a process printed about a dispatchable.
@@ -42,30 +41,21 @@ impl Transcript {
             if let Some(device) = line.strip_prefix("Running on '").and_then(|rest| rest.strip_suffix('\'')) {
                 self.device.get_or_insert_with(|| shown(device));
             } else if let Some((_, rest)) = dispatch_line(line).filter(|(found, _)| *found == name) {
-                let count = rest.trim_start_matches([' ', ':']).split(' ').next();
-                dispatched = Some(count.and_then(|count| count.parse().ok()).unwrap_or(0));
+                dispatched = Some(count(rest));
                 // Old versions print an average.
-                match microseconds(rest, " ms median (GPU)").or_else(|| microseconds(rest, " ms average (GPU)")) {
-                    Some(Ok(median)) => self.medians.push(median),
-                    Some(Err(why)) => self.no_time = Some(why),
-                    None => {}
-                }
+                let median = microseconds(rest, " ms median (GPU)").or_else(|| microseconds(rest, " ms average (GPU)"));
+                self.medians.extend(median);
             } else if let Some(rest) = line.strip_prefix("GPU Timings (Cold)") {
-                let count = rest.trim_start_matches([' ', ':']).split(' ').next();
-                cold = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+                cold = count(rest);
             } else if line.starts_with("iteration ") {
                 each.extend(microseconds(line, " ms (GPU)"));
             }
         }
-        let each: Result<Vec<f64>, String> = match dispatched {
+        match dispatched {
             Some(count) if !each.is_empty() && each.len() != count => {
-                Err(format!("it printed the times of {} iterations, must be {count}", each.len()))
+                self.each.push(Err(format!("it printed the times of {} iterations, must be {count}", each.len())));
             }
-            _ => each.into_iter().skip(cold).collect(),
-        };
-        match each {
-            Ok(each) => self.each.extend(each),
-            Err(why) => self.no_time = Some(why),
+            _ => self.each.extend(each.into_iter().skip(cold)),
         }
         self.failure = cause(&lines, dispatched.is_none());
     }
@@ -107,6 +97,12 @@ fn dispatch_line(line: &str) -> Option<(&str, &str)> {
     rest.starts_with(':').then_some((name, rest))
 }
 
+/// The number behind a colon.
+fn count(text: &str) -> usize {
+    let count = text.trim_start_matches([' ', ':']).split(' ').next();
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 /// The time before a unit, in digits with a point; or what is there instead of one.
 fn microseconds(text: &str, unit: &str) -> Option<Result<f64, String>> {
     let (rest, _) = text.split_once(unit)?;
@@ -119,8 +115,7 @@ fn microseconds(text: &str, unit: &str) -> Option<Result<f64, String>> {
 
 /// The version of DirectML that `dxdispatch -S` says is loaded, without its build number.
 pub fn directml_version(text: &str) -> Option<String> {
-    let section = text.lines().map(str::trim).skip_while(|line| *line != "DirectML:").skip(1);
-    let loaded = section.take_while(|line| line.starts_with('-')).find(|line| line.starts_with("- Loaded Version"))?;
+    let loaded = section(text, "DirectML:").find_map(|line| line.strip_prefix("- Loaded Version"))?;
     // A NUL ends the text.
     let (_, version) = loaded.split_once(':')?;
     let version = version.trim().split(['+', '\0', ' ']).next()?;
@@ -129,11 +124,14 @@ pub fn directml_version(text: &str) -> Option<String> {
 
 /// The driver's version that `dxdispatch -s` says of an adapter.
 pub fn driver(text: &str, adapter: &str) -> Option<String> {
-    let section = text.lines().map(str::trim).skip_while(|line| *line != adapter).skip(1);
-    let mut facts = section.take_while(|line| line.starts_with('-'));
-    facts
-        .find_map(|line| ["-Version: ", "-Driver: "].iter().find_map(|name| line.strip_prefix(name)))
-        .map(str::to_owned)
+    let version = |line: &'_ str| line.strip_prefix("-Version: ").or(line.strip_prefix("-Driver: ")).map(str::to_owned);
+    section(text, adapter).find_map(version)
+}
+
+/// The lines about a name, each of which begins with a dash.
+fn section<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let lines = text.lines().map(str::trim).skip_while(move |line| *line != name).skip(1);
+    lines.take_while(|line| line.starts_with('-'))
 }
 
 #[cfg(test)]
@@ -187,10 +185,7 @@ mod tests {
             (&*format!("Running on 'GPU'\n{parse}\nRunAll called before initialize\n"), parse),
             (&format!("{parse}\nRunAll called before initialize\nRunning on 'GPU'\n"), parse),
             ("Running on 'GPU'\nCompile Op\nAssertion failed: IsString()\n\n", "Assertion failed: IsString()"),
-            (
-                "Running on 'GPU'\ndxdispatch.exe failed with hr=0x80004001\nExpected a .json file\n",
-                "Expected a .json file",
-            ),
+            ("dxdispatch.exe failed with hr=0x80004001\nExpected a .json file\n", "Expected a .json file"),
             ("some other program's words\n", "some other program's words"),
             ("Running on 'GPU'\nCompile Op\n", "no dispatch was printed"),
             (" \n", "nothing was printed"),
@@ -204,14 +199,11 @@ mod tests {
 
     #[test]
     fn versions_are_those_of_directml_and_of_the_adapter() {
-        let text = "DirectML:\r\n- Configured Version : NuGet (Microsoft.AI.DirectML.1.15.0)\r\n\
-            - Loaded Path        : C:\\dxdispatch\\directml.dll\r\n\
-            - Loaded Version     : 1.15.4+241025-1615.1.dml-1.15.fac7597\0\r\n\r\nD3D12:\r\n- Loaded Version : 1.2\r\n";
+        let text = "DirectML:\r\n- Loaded Version     : 1.15.4+241025\0\r\n\r\nD3D12:\r\n- Loaded Version : 1.2\r\n";
         assert_eq!(directml_version(text).as_deref(), Some("1.15.4"));
         assert_eq!(directml_version("DirectML:\n- Configured Version : None\n\nPIX:\n- Loaded Version : 1.2\n"), None);
-        let text =
-            "GPU 1\n-Version: 1.2.3.4\n-Hardware: true\n\nGPU\n-Hardware: true\n-Version: 5.6.7.8\n\nCPU\n-Driver: x";
-        assert_eq!(driver(text, "GPU").as_deref(), Some("5.6.7.8"));
-        assert_eq!((driver(text, "CPU").as_deref(), driver(text, "other")), (Some("x"), None));
+        let text = "GPU 1\n-Version: 1.2\n\nGPU\n-Hardware: true\n-Version: 5.6.7.8\n\nCPU\n-Driver: x";
+        let drivers = ["GPU", "CPU", "other"].map(|adapter| driver(text, adapter));
+        assert_eq!(drivers.each_ref().map(Option::as_deref), [Some("5.6.7.8"), Some("x"), None]);
     }
 }

@@ -243,26 +243,15 @@ esac
     );
     let compared = well(folder.path(), &["report", "dml.json", "cpu.json", "--label", "dml"]);
     assert!(compared.contains("outputs are not compared: ONNX Runtime's DirectML provider"), "{compared}");
-    let no_python = ["bench", "-o", "n.json", "--runner", "onnxruntime", "--provider", "cpu", "--python", "./nothing"];
-    assert!(refused(folder.path(), &no_python).contains("nothing cannot be started"));
-    let device = [
-        "bench",
-        "-o",
-        "n.json",
-        "--runner",
-        "onnxruntime",
-        "--provider",
-        "cpu",
-        "--python",
-        "./dxdispatch.exe",
-        "-a",
-        "9",
-    ];
-    assert!(
-        refused(folder.path(), &device).contains("--adapter is 9, must be 0 with the provider CPUExecutionProvider")
-    );
-    let no_provider = ["bench", "-o", "n.json", "--runner", "onnxruntime"];
-    assert!(refused(folder.path(), &no_provider).contains("--provider is not given, must be cuda, cpu, dml or a name"));
+    let device = ["--provider", "cpu", "--python", "./dxdispatch.exe", "-a", "9"];
+    for (options, words) in [
+        (&["--provider", "cpu", "--python", "./nothing"][..], "nothing cannot be started"),
+        (&device, "--adapter is 9, must be 0 with the provider CPUExecutionProvider"),
+        (&[], "--provider is not given, must be cuda, cpu, dml or a name"),
+    ] {
+        let bench = ["bench", "-o", "n.json", "--runner", "onnxruntime"];
+        assert!(refused(folder.path(), &[&bench[..], options].concat()).contains(words));
+    }
 }
 
 #[test]

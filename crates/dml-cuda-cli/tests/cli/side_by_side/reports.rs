@@ -42,6 +42,12 @@ fn runs_that_are_none_are_said() {
     no_cause["cases"][0] =
         json!({ "case": "y", "type": "f32", "mode": "copy", "bytes": 1, "dispatches": 1, "error": " " });
     let twice = made("a", &[("x", "f32", &[1.0]), ("x", "f32", &[1.0])]);
+    let [letters, capitals, half] = ["zz", "AB", "abc"].map(|bytes| {
+        let mut run = with(&[1.0]);
+        run["outputs"] = json!({ "o": { "bytes": bytes } });
+        run.to_string()
+    });
+    let no_digits = "the output 'o' has bytes that are no pairs of lowercase hexadecimal digits";
     for (run, words) in [
         ("{ \"schema\": 3 }", "its schema is 3, must be 2: a newer release of dml-cuda wrote it"),
         ("{ \"schema\": 1 }", "its schema is 1, must be 2: an older release of dml-cuda wrote it"),
@@ -52,6 +58,9 @@ fn runs_that_are_none_are_said() {
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),
         (&no_cause.to_string(), "the case 'y, f32, copy' has no error"),
         (&twice.to_string(), "the case 'x, f32, copy' is there twice"),
+        (&letters, no_digits),
+        (&capitals, no_digits),
+        (&half, no_digits),
     ] {
         fs::write(folder.path().join("r.json"), run).expect("written");
         let said = refused(folder.path(), &["report", "r.json"]);
@@ -174,16 +183,10 @@ fn a_floor_is_of_512_mib_in_the_same_run() {
     let records: Vec<_> = records.records().map(|record| record.expect("a record")).collect();
     assert_eq!((&records[0][of_baseline], &records[0][of_floor]), ("0.8000", "0.4000"));
     assert_eq!(&records[1][of_floor], "", "1 MiB waits for its launch");
-}
-
-/// Some runs have it as the case's own baseline.
-#[test]
-fn a_baseline_without_samples_has_its_median() {
-    let folder = tempfile::tempdir().expect("a folder");
+    // Some runs have the median of a baseline as its own baseline.
     let mut run = made("a", &[("x", "f32", &[100.0; 3])]);
-    let baseline = json!({ "case": "1 MiB", "type": "u32", "mode": "baseline of copies", "bytes": 1 << 20,
-        "dispatches": 1, "each": [], "baseline": 50.0 });
-    run["cases"].as_array_mut().expect("cases").push(baseline);
+    run["cases"].as_array_mut().expect("cases").push(json!({ "case": "1 MiB", "type": "u32",
+        "mode": "baseline of copies", "bytes": 1 << 20, "dispatches": 1, "each": [], "baseline": 50.0 }));
     write(folder.path(), "a.json", &run);
     assert!(well(folder.path(), &["report", "a.json"]).contains("50 %"));
 }
@@ -304,25 +307,40 @@ fn names_are_escaped_and_cut() {
 #[test]
 fn runs_have_names_of_their_own() {
     let folder = tempfile::tempdir().expect("a folder");
-    let a = made("this on that", &[("x", "f32", &[1.0])]);
-    let mut b = made("this on that", &[("x", "f32", &[432.1])]);
-    b["machine"]["commit"] = json!("def");
+    let a = made("a", &[("x", "f32", &[1.0])]);
+    let mut b = made("b", &[("x", "f32", &[1.0])]);
     b["timing"] = json!("by an hourglass");
     write(folder.path(), "a.json", &a);
     write(folder.path(), "b.json", &b);
     let warned = well(folder.path(), &["report", "a.json", "b.json"]);
     assert!(warned.contains("A and B were timed differently. A: not known. B: by an hourglass\n"), "{warned}");
-    // How labels are told apart is a test of its own.
-    for (options, labels) in [
-        (&["b.json"][..], ["this on that, abc", "this on that, def"]),
-        (&["a.json"], ["this on that, run A", "this on that, run B"]),
-        (&["b.json", "--label", "l", "--label", "l"], ["l, abc", "l, def"]),
+    // Runs of one label are told apart by their commits, else by their dates, else by the letters of their columns.
+    let [first, later] = ["2026-01-02", "2026-01-03"];
+    for (machines, options, labels) in [
+        (&[["a", "1", "d"], ["b", "1", "d"]][..], &[][..], &["a", "b"][..]),
+        (&[["a", "1", "d"], ["a", "2", "d"]], &[], &["a, 1", "a, 2"]),
+        (&[["a", "1", "d"], ["b", "2", "d"]], &["--label", "l", "--label", "l"], &["l, 1", "l, 2"]),
+        (&[["a", "", first], ["a", "1", later]], &[], &["a, 2026-01-02", "a, 2026-01-03"]),
+        (&[["a", "", ""], ["b", "", ""], ["a", "", ""]], &[], &["a, run A", "b", "a, run C"]),
+        (
+            &[["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, 1", "", ""]],
+            &[],
+            &["run A", "a, 1, run B", "a, 2", "a, 1, run D"],
+        ),
     ] {
-        let csv = well(folder.path(), &[&["report", "a.json"], options, &["--format", "csv"]].concat());
+        let names = &["0.json", "1.json", "2.json", "3.json"][..machines.len()];
+        for (name, [label, commit, date]) in names.iter().zip(machines) {
+            let mut run = made(label, &[("x", "f32", &[1.0])]);
+            (run["machine"]["commit"], run["machine"]["date"]) = (json!(commit), json!(date));
+            write(folder.path(), name, &run);
+        }
+        let report =
+            |format: &'static str| well(folder.path(), &[&["report"], names, options, &["--format", format]].concat());
+        let csv = report("csv");
         let mut records = csv::Reader::from_reader(csv.as_bytes());
         let found: Vec<String> = records.records().map(|record| record.expect("a record")[4].to_owned()).collect();
         assert_eq!(found, labels);
-        let page = well(folder.path(), &[&["report", "a.json"], options, &["--format", "html"]].concat());
+        let page = report("html");
         assert!(labels.iter().all(|label| page.contains(label)), "{labels:?}");
     }
 }

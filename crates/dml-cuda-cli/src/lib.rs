@@ -14,7 +14,7 @@ mod whole_file;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dml_cuda::{Adapter, Device, DeviceError};
+use dml_cuda::{Adapter, Device, DeviceError, DirectMlVersion, Properties};
 use serde_json::json;
 
 use bench::{baseline, kernel, report, suite, timing};
@@ -25,19 +25,12 @@ use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
-    let mut options = match Options::read() {
-        Ok(options) => options,
+    let outcome = match Options::read() {
+        Ok(mut options) => options.command.take().map_or_else(|| run_model(&options), subcommand),
         // Printing an error may fail silently. Printing help may not.
         Err(error) if error.use_stderr() => error.exit(),
-        Err(help) => return ended(out::with(|_| help.print()).map(|()| ExitCode::SUCCESS)),
+        Err(help) => out::with(|_| help.print()).map(|()| ExitCode::SUCCESS),
     };
-    ended(match options.command.take() {
-        Some(command) => subcommand(command),
-        None => run_model(&options),
-    })
-}
-
-fn ended(outcome: Result<ExitCode, String>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         complain!("ERROR: {error}");
         ExitCode::FAILURE
@@ -117,16 +110,12 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     if options.validate {
         return answers::validate(&document, options).map_err(in_file);
     }
-    if options.explain {
-        let here = || choose_device(options.adapter.as_deref());
-        let device = options.target.map_or_else(here, |_| Ok(Device::cpu()))?;
-        return answers::explain(&document, &device.with_feature_level(options.feature_level), options)
-            .map_err(in_file);
-    }
-    let Some(model) = model else { return Ok(ExitCode::SUCCESS) };
+    // Plans for a target need no device.
+    let here = || choose_device(options.adapter.as_deref());
+    let device = options.target.map_or_else(here, |_| Ok(Device::cpu()))?.with_feature_level(options.feature_level);
+    let Some(model) = model else { return answers::explain(&document, &device, options).map_err(in_file) };
     drop(document);
     drop(text);
-    let device = choose_device(options.adapter.as_deref())?.with_feature_level(options.feature_level);
     execute::Executor::run(model, &device, options).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -158,42 +147,38 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
 }
 
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
-    let open = |ordinal| Device::cuda(ordinal).map_err(|error| error.to_string());
-    let name = adapter.unwrap_or_default();
-    if name.is_empty() {
-        return match Device::cuda_status() {
-            Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => Ok(Device::cpu()),
-            Ok(_) => open(0),
+    let ordinal = match adapter.unwrap_or_default() {
+        "" => match Device::cuda_status() {
+            Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => return Ok(Device::cpu()),
+            Ok(_) => 0,
             Err(error) => {
                 complain!("WARNING: {error}; running on the CPU");
-                Ok(Device::cpu())
+                return Ok(Device::cpu());
             }
-        };
-    }
-    if name.eq_ignore_ascii_case("cpu") {
-        return Ok(Device::cpu());
-    }
-    if let Ok(ordinal) = name.parse() {
-        return open(ordinal);
-    }
+        },
+        name if name.eq_ignore_ascii_case("cpu") => return Ok(Device::cpu()),
+        name => name.parse().or_else(|_| ordinal_of(name))?,
+    };
+    Device::cuda(ordinal).map_err(|error| error.to_string())
+}
+
+/// The first GPU that has this text in its name.
+fn ordinal_of(name: &str) -> Result<usize, String> {
     let adapters = Device::cuda_adapters().map_err(|error| error.to_string())?;
     let is_meant = |adapter: &&Adapter| adapter.name.to_lowercase().contains(&name.to_lowercase());
-    if let Some(adapter) = adapters.iter().find(is_meant) {
-        return open(adapter.ordinal);
-    }
+    let found = adapters.iter().find(is_meant).map(|adapter| adapter.ordinal);
     let names: Vec<&str> = adapters.iter().map(|adapter| adapter.name.as_str()).collect();
     let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
-    Err(format!("the adapter is '{name}', must be part of the name of a GPU ({list}), an ordinal, or cpu"))
+    found.ok_or(format!("the adapter is '{name}', must be part of the name of a GPU ({list}), an ordinal, or cpu"))
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {
     for Adapter { name, ordinal, properties, .. } in Device::cuda_adapters().map_err(|error| error.to_string())? {
-        let (major, minor) = properties.compute_capability;
-        let (capability, driver) = (format!("{major}.{minor}"), events::cuda_version(&properties));
-        let (multiprocessors, memory) = (properties.multiprocessors, properties.total_memory);
-        let gigabytes = memory as f64 / f64::from(1 << 30);
+        let driver = events::cuda_version(&properties);
+        let Properties { compute_capability: (major, minor), multiprocessors, total_memory, .. } = properties;
+        let gigabytes = total_memory as f64 / f64::from(1 << 30);
         let text = format!(
-            "{name}\n-Ordinal: {ordinal}\n-Hardware: true\n-Driver: {driver}\n-Compute Capability: {capability}\n\
+            "{name}\n-Ordinal: {ordinal}\n-Hardware: true\n-Driver: {driver}\n-Compute Capability: {major}.{minor}\n\
              -Multiprocessors: {multiprocessors}\n-Dedicated Adapter Memory: {gigabytes:.2} GB\n"
         );
         let event = json!({
@@ -202,9 +187,9 @@ fn show_adapters(format: Format) -> Result<(), String> {
             "ordinal": ordinal,
             "hardware": true,
             "driver": driver,
-            "compute_capability": capability,
+            "compute_capability": format!("{major}.{minor}"),
             "multiprocessors": multiprocessors,
-            "memory_bytes": memory,
+            "memory_bytes": total_memory,
         });
         events::tell(format, &event, text)?;
     }
@@ -212,7 +197,7 @@ fn show_adapters(format: Format) -> Result<(), String> {
 }
 
 fn show_dependencies(format: Format) -> Result<(), String> {
-    let recorded: Vec<String> = dml_cuda::DirectMlVersion::recorded().map(|version| version.to_string()).collect();
+    let recorded: Vec<String> = DirectMlVersion::recorded().map(|version| version.to_string()).collect();
     let driver = Device::cuda_status().map_or_else(|error| error.to_string(), |count| format!("{count} GPUs"));
     let (version, answered) = (env!("CARGO_PKG_VERSION"), recorded.join(", "));
     let text = format!("dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}");

@@ -23,8 +23,8 @@ use resource::Resource;
 pub struct Dispatchable {
     pub name: String,
     pub desc: OperatorDesc,
-    /// DxDispatch says which of two ways it compiles. They are one here.
-    pub compiled_as_graph: bool,
+    /// What DxDispatch prints when it compiles it, in one of two ways. They are one here.
+    pub compiling: &'static str,
     /// Default bindings. A dispatch can override them.
     pub bindings: Bindings,
 }
@@ -47,9 +47,11 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let bound = node.get("bindings")?;
         let bindings = bound.map_or(Ok(Bindings::new()), |bound| command::bindings(&bound, &resource_names))?;
-        let compiled_as_graph =
-            node.get("dmlCompileType")?.is_some_and(|mode| mode.string().is_ok_and(|mode| mode == "DmlCompileGraph"));
-        Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiled_as_graph, bindings })
+        let compiling = match node.get("dmlCompileType")?.and_then(|mode| mode.string().ok()) {
+            Some("DmlCompileGraph") => "Compiling op using IDMLDevice1::CompileGraph",
+            _ => "Compile Op",
+        };
+        Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiling, bindings })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
     let command_nodes = root.require("commands")?;

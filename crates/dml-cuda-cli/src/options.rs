@@ -8,20 +8,15 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
-pub use bench::{Bench, Guard, Plain, Repeated, Report, ReportFormat, Tier};
+pub use bench::{Bench, Plain, Repeated, Report, ReportFormat, Tier};
 
 use crate::names::{likeness, nearest};
 
 /// Runs a DxDispatch model that uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES,
 /// on an NVIDIA GPU or on the CPU.
 #[derive(Parser)]
-#[command(
-    name = "dml-cuda",
-    version,
-    arg_required_else_help = true,
-    args_conflicts_with_subcommands = true,
-    args_override_self = true
-)]
+#[command(name = "dml-cuda", version, arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true, args_override_self = true)]
 pub struct Options {
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -64,8 +64,7 @@ pub fn may_write_result(path: &Path, overwrite: bool) -> Result<(PathBuf, Option
 
 /// The file behind links, and what is there.
 fn target(path: &Path) -> Result<(PathBuf, Option<Metadata>), String> {
-    let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
-    let target = match is_link {
+    let target = match path.is_symlink() {
         true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,
         false => path.to_owned(),
     };
@@ -95,8 +94,7 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     let mut partial = partial();
     *partial = None;
     written.and(mode)?;
-    file.persist(target)?;
-    Ok(())
+    Ok(file.persist(target).map(drop)?)
 }
 
 /// A file that the signal handler knows from the moment it exists.
@@ -121,10 +119,8 @@ fn partial() -> MutexGuard<'static, Option<PathBuf>> {
 fn remove_on_signals() {
     let handler = || {
         // The lock stays until the process ends, so that no other file is started.
-        let mut partial = partial();
-        if let Some(path) = partial.take() {
-            let _ = fs::remove_file(path);
-        }
+        let partial = partial();
+        let _ = partial.as_ref().map(fs::remove_file);
         std::process::exit(130);
     };
     // There may be one already. Without a handler a signal ends the process as usual.

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 
 use super::compare::{tell_apart, Comparison, Row};
 use super::run::Run;
-use crate::options::{Guard, Report, ReportFormat};
+use crate::options::{Report, ReportFormat};
 use crate::out::{self, complain, say, shown};
 use crate::whole_file;
 
@@ -55,7 +55,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
-    guard(&comparison, &options.guard)
+    guard(&comparison, options)
 }
 
 fn read(options: &Report) -> Result<Vec<Run>, String> {
@@ -84,15 +84,15 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
 }
 
 /// Whether a pipeline may go on.
-fn guard(comparison: &Comparison, guard: &Guard) -> Result<ExitCode, String> {
-    if !guard.fail_on_slower {
+fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> {
+    if !options.fail_on_slower {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(why) = comparison.other_machine.iter().flatten().next() {
         complain!("ERROR: --fail-on-slower: {why}");
         return Ok(ExitCode::from(2));
     }
-    match comparison.regressions(guard.allow_different_outputs, guard.allow_missing).join("; ") {
+    match comparison.regressions(options.allow_different_outputs, options.allow_missing).join("; ") {
         regressions if regressions.is_empty() => Ok(ExitCode::SUCCESS),
         regressions => Err(format!("--fail-on-slower: {regressions}")),
     }

@@ -83,7 +83,7 @@ pub fn belongs(case: &Case, tier: Tier) -> bool {
     case.misaligned == 0 && case.desc.output_tensor().total_tensor_size_in_bytes <= most_bytes(tier)
 }
 
-#[cfg(all(test, in_repository))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::run::Run;
@@ -92,8 +92,11 @@ mod tests {
     /// Runs with a cold L2 are compared with what an older bench recorded.
     #[test]
     fn an_older_record_has_the_cases_of_a_cold_run() {
-        let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record/nvidia-h200/2026-11-22.json");
-        let record = Run::read(Path::new(record)).expect("a run");
+        let records = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record"));
+        if !records.is_dir() {
+            return; // The published crate leaves them out.
+        }
+        let record = Run::read(&records.join("nvidia-h200/2026-11-22.json")).expect("a run");
         let cold = cold_jobs("");
         let is_missing = |work: &Work| {
             let same = |other: &Work| other.name() == work.name() && other.bytes == work.bytes;

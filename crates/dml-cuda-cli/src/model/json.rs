@@ -18,7 +18,6 @@ const DEEPEST: usize = 256;
 
 /// A parsed document, and what its readers found. They record what DxDispatch would refuse; `--strict` makes that an error.
 pub struct Document<'a> {
-    text: &'a str,
     pub value: Value<'a>,
     pub findings: RefCell<Findings>,
 }
@@ -35,8 +34,8 @@ pub struct Findings {
 }
 
 pub struct Value<'a> {
-    /// The byte at which it begins, and the line of that byte.
-    at: usize,
+    /// The document from here on, and the line on which it begins.
+    text: &'a str,
     pub line: usize,
     pub kind: Kind<'a>,
 }
@@ -67,7 +66,7 @@ impl fmt::Display for Kind<'_> {
 
 /// Parses a document; an error names line and column.
 pub fn parse(text: &str) -> Result<Document<'_>> {
-    let mut parser = Parser::new(text, 0, 1);
+    let mut parser = Parser::new(text, 1);
     parser.next()?;
     if parser.token.is_none() {
         return Err(parser.error("the document is empty"));
@@ -78,13 +77,13 @@ pub fn parse(text: &str) -> Result<Document<'_>> {
         return Err(parser.error("text after the document's value"));
     }
     let findings = Findings { refused: parser.refused, ..Findings::default() };
-    Ok(Document { text, value, findings: RefCell::new(findings) })
+    Ok(Document { value, findings: RefCell::new(findings) })
 }
 
-impl<'a> Document<'a> {
+impl<'a> Value<'a> {
     /// Calls `read` with each element of an array.
-    pub fn elements(&self, array: &Value, read: impl FnMut(Value<'a>) -> Result<()>) -> Result<()> {
-        let mut parser = Parser::new(self.text, array.at, array.line);
+    pub fn elements(&self, read: impl FnMut(Value<'a>) -> Result<()>) -> Result<()> {
+        let mut parser = Parser::new(self.text, self.line);
         parser.next()?;
         parser.array(0, read).map(drop)
     }
@@ -92,8 +91,6 @@ impl<'a> Document<'a> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// The byte at which the scanner began.
-    begin: usize,
     scanner: Scanner<'a>,
     token: Option<Token<'a>>,
     /// The line of the token.
@@ -102,8 +99,8 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Begins at a byte of that line. Takes the same extensions of JSON as DxDispatch: comments, and trailing commas.
-    fn new(text: &'a str, begin: usize, line: usize) -> Self {
+    /// Begins on that line. Takes the same extensions of JSON as DxDispatch: comments, and trailing commas.
+    fn new(text: &'a str, line: usize) -> Self {
         let options = ScannerOptions {
             allow_single_quoted_strings: false,
             allow_hexadecimal_numbers: false,
@@ -112,29 +109,25 @@ impl<'a> Parser<'a> {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        Self { text, begin, scanner: Scanner::new(&text[begin..], &options), token: None, line, refused: Vec::new() }
-    }
-
-    /// The byte at which the token begins.
-    fn at(&self) -> usize {
-        self.begin + self.scanner.token_start()
+        Self { text, scanner: Scanner::new(text, &options), token: None, line, refused: Vec::new() }
     }
 
     /// Goes to the next token that is no comment.
     fn next(&mut self) -> Result<()> {
-        let before = self.at();
+        let before = self.scanner.token_start();
         loop {
             self.token = self.scanner.scan().map_err(|error| {
-                let (line, column) = (error.line_display(), error.column_display());
-                format!("line {line}, column {column}: {}", lower_first(&error.kind().to_string()))
+                let (line, column, mut why) = (error.line_display(), error.column_display(), error.kind().to_string());
+                why[..1].make_ascii_lowercase();
+                format!("line {line}, column {column}: {why}")
             })?;
             if !matches!(self.token, Some(Token::CommentLine(_) | Token::CommentBlock(_))) {
                 break;
             }
         }
-        self.line += self.text[before..self.at()].matches('\n').count();
+        self.line += self.text[before..self.scanner.token_start()].matches('\n').count();
         if let Some(Token::String(_)) = self.token {
-            let literal = &self.text[self.at()..self.begin + self.scanner.token_end()];
+            let literal = &self.text[self.scanner.token_start()..self.scanner.token_end()];
             if let Some(found) = literal.chars().find(|character| *character < ' ') {
                 let line = self.line;
                 self.refused.push(format!("line {line}: a string has the character {found:?}, must have an escape"));
@@ -144,7 +137,8 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, why: &str) -> String {
-        let column = self.text[..self.at()].rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let column =
+            self.text[..self.scanner.token_start()].rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         format!("line {}, column {column}: {why}", self.line)
     }
 
@@ -153,7 +147,7 @@ impl<'a> Parser<'a> {
         if depth > DEEPEST {
             return Err(self.error(&format!("more than {DEEPEST} values inside each other")));
         }
-        let (at, line) = (self.at(), self.line);
+        let (text, line) = (&self.text[self.scanner.token_start()..], self.line);
         let kind = match self.token.take() {
             Some(Token::Null) => Kind::Null,
             Some(Token::Boolean(value)) => Kind::Boolean(value),
@@ -163,7 +157,7 @@ impl<'a> Parser<'a> {
             Some(Token::OpenBracket) => self.array(depth, |_| Ok(()))?,
             _ => return Err(self.error("expected a value")),
         };
-        Ok(Value { at, line, kind })
+        Ok(Value { text, line, kind })
     }
 
     fn object(&mut self, depth: usize) -> Result<Kind<'a>> {
@@ -203,9 +197,4 @@ impl<'a> Parser<'a> {
         }
         Ok(())
     }
-}
-
-fn lower_first(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
 }

@@ -154,7 +154,7 @@ impl<'a> Node<'a> {
         }
         let array = Rc::new(self.path.clone());
         let mut all = Vec::new();
-        self.document.elements(self.value, |value| {
+        self.value.elements(|value| {
             let path = Path::Element(array.clone(), all.len());
             all.push(read(&Node { value: &value, path, document: self.document })?);
             Ok(())
@@ -221,12 +221,11 @@ impl<'a> Node<'a> {
 
     /// A number, or one of the strings "nan", "inf" and "-inf".
     pub fn float(&self) -> Result<f64> {
+        // Rust reads these in any case, too.
+        let is_name = |text: &str| ["nan", "inf", "-inf"].iter().any(|name| name.eq_ignore_ascii_case(text));
         let float = match self.kind() {
             Kind::Number(text) => text.parse().ok(),
-            // Rust reads these in any case, too.
-            Kind::Text(text) if ["nan", "inf", "-inf"].iter().any(|name| name.eq_ignore_ascii_case(text)) => {
-                text.parse().ok()
-            }
+            Kind::Text(text) if is_name(text) => text.parse().ok(),
             _ => None,
         };
         float.ok_or_else(|| self.error(self.kind(), "a number, \"nan\", \"inf\" or \"-inf\""))

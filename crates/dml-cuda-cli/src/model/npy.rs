@@ -39,7 +39,8 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
         return Err("it is in Fortran order, must be in C order (numpy.ascontiguousarray)".to_owned());
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
-    let data_type = TensorDataType::ALL.into_iter().find(|data_type| type_name(*data_type).is_some_and(|n| n == name));
+    let mut whole = TensorDataType::ALL.into_iter().filter(|data_type| data_type.size_in_bits() >= 8);
+    let data_type = whole.find(|data_type| type_name(*data_type) == name);
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
         let dtype = shown(&dtype);
         return Err(format!("its dtype is {dtype}, must be a float of 2, 4 or 8 bytes or an integer of 1, 2, 4 or 8"));
@@ -64,23 +65,22 @@ fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
     Ok((root.require("descr")?.string()?.to_owned(), root.require("fortran_order")?.boolean()?, shape))
 }
 
-/// The name of a type in a dtype. None for types of less than a byte.
-fn type_name(data_type: TensorDataType) -> Option<String> {
+/// The name of a type of whole bytes in a dtype.
+fn type_name(data_type: TensorDataType) -> String {
     let kind = match data_type {
-        TensorDataType::UInt4 | TensorDataType::Int4 => return None,
         _ if data_type.is_float() => 'f',
         _ if is_signed(data_type) => 'i',
         _ => 'u',
     };
-    Some(format!("{kind}{}", data_type.size_in_bits() / 8))
+    format!("{kind}{}", data_type.size_in_bits() / 8)
 }
 
-/// A .npy file with these elements, little endian, in C order.
+/// A .npy file with these elements of a type of whole bytes, little endian, in C order.
 pub fn write(data_type: TensorDataType, shape: &[u64], elements: &[u8]) -> Result<Vec<u8>, String> {
-    let name = type_name(data_type).ok_or(format!("the data type is {data_type}, must be one of whole bytes"))?;
     let order = if data_type.size_in_bits() == 8 { '|' } else { '<' };
     let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
-    let header = format!("{{'descr': '{order}{name}', 'fortran_order': False, 'shape': ({sizes}), }}");
+    let header =
+        format!("{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({sizes}), }}", type_name(data_type));
     // The elements begin at a multiple of 64, after 10 bytes, the header and a line's end.
     let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
     let claimed =

@@ -97,16 +97,14 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         return Ok((declared, Values::Bytes(all), None));
     }
     values.check_names(&["value", "valueStart", "valueDelta", "valueCount", "sourcePath"])?;
-    let has = |name: &str| values.get(name).map(|member| member.is_some());
-    let is_sequence = has("valueStart")?;
-    let first = match (has("value")?, is_sequence, has("sourcePath")?) {
-        (true, false, false) => "value",
-        (false, true, false) => "valueStart",
-        (false, false, true) => return file(node, &values.require("sourcePath")?, declared, folder),
+    let (first, is_sequence) = match (values.get("value")?, values.get("valueStart")?, values.get("sourcePath")?) {
+        (Some(value), None, None) => (value, false),
+        (None, Some(start), None) => (start, true),
+        (None, None, Some(source)) => return file(node, &source, declared, folder),
         _ => return Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
     };
     let data_type = typed(node, declared)?;
-    let first = bits(&values.require(first)?, data_type)?;
+    let first = bits(&first, data_type)?;
     let delta = values.get("valueDelta")?.filter(|_| is_sequence).map(|delta| bits(&delta, data_type)).transpose()?;
     if is_sequence && delta.is_none() {
         values.refuse("without valueDelta", "an object that has it");

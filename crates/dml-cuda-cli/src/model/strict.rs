@@ -46,11 +46,11 @@ fn reversal(model: &Model, desc: &ReverseSubsequencesDesc, bindings: &Bindings, 
     if let (Some(source), Some(node)) = (bindings.get("SequenceLengthsTensor"), nodes.get("SequenceLengthsTensor")?) {
         // What a dispatch writes is checked when it is dispatched.
         if let Some(resource) = resource(&source.resource).filter(|_| !is_written(&source.resource)) {
-            let offset = source.offset_in_bytes(resource.data_type).unwrap_or(u64::MAX);
             let mut bytes = Vec::new();
             resource.initial_values.write(|part| bytes.write_all(part)).map_err(|error| error.to_string())?;
-            let bytes = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
-            if let Some((found, required)) = long_lengths(bytes, desc) {
+            let offset = source.offset_in_bytes(resource.data_type);
+            let bound = offset.and_then(|offset| bytes.get(offset as usize..)).unwrap_or_default();
+            if let Some((found, required)) = long_lengths(bound, desc) {
                 node.refuse(found, required);
             }
         }

@@ -19,15 +19,12 @@ pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
         return integer(node, data_type);
     }
     let value = node.float()?;
-    let (bits, held) = match data_type {
-        TensorDataType::Float16 => {
-            let half = truncated(value as f32);
-            (half.to_bits().into(), half.to_f64())
-        }
-        TensorDataType::Float32 => ((value as f32).to_bits().into(), f64::from(value as f32)),
-        _ => (value.to_bits(), value),
+    let bits = match data_type {
+        TensorDataType::Float16 => truncated(value as f32).to_bits().into(),
+        TensorDataType::Float32 => (value as f32).to_bits().into(),
+        _ => value.to_bits(),
     };
-    if held.is_infinite() && value.is_finite() {
+    if value.is_finite() && matches!(Number::new(bits, data_type), Number::Float(held) if held.is_infinite()) {
         return Err(node.error(node.kind(), format!("a number that {data_type} can hold, \"inf\" or \"-inf\"")));
     }
     Ok(bits)
@@ -158,15 +155,11 @@ impl fmt::Display for Number {
         let scientific = format!("{value:.5e}");
         let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
         let exponent: i32 = exponent.parse().unwrap_or(0);
-        let trimmed = |text: &str| match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-            false => text.to_owned(),
-        };
         if (-4..6).contains(&exponent) {
-            return f.write_str(&trimmed(&format!("{value:.*}", (5 - exponent) as usize)));
+            // The shortest text of a number with six digits.
+            return scientific.parse().unwrap_or(*value).fmt(f);
         }
-        let sign = if exponent < 0 { '-' } else { '+' };
-        write!(f, "{}e{sign}{:02}", trimmed(digits), exponent.abs())
+        write!(f, "{}e{exponent:+03}", digits.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 

@@ -62,8 +62,16 @@ pub struct Report {
     /// Differences below this many percent count as SAME
     #[arg(long, default_value_t = 5.0, value_parser = percent)]
     pub threshold: f64,
-    #[command(flatten)]
-    pub guard: Guard,
+    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run; exit
+    /// 2 if the machine was not the same
+    #[arg(long)]
+    pub fail_on_slower: bool,
+    /// With --fail-on-slower, allow different outputs
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_different_outputs: bool,
+    /// With --fail-on-slower, allow cases and outputs that are missing from a run
+    #[arg(long, requires = "fail_on_slower")]
+    pub allow_missing: bool,
     /// [default: by the extension of --output, else a table]
     #[arg(long, value_enum)]
     pub format: Option<ReportFormat>,
@@ -95,21 +103,6 @@ pub enum ReportFormat {
     Html,
     /// The chart alone
     Svg,
-}
-
-/// For pipelines that guard against regressions.
-#[derive(Args)]
-pub struct Guard {
-    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run; exit
-    /// 2 if the machine was not the same
-    #[arg(long)]
-    pub fail_on_slower: bool,
-    /// With --fail-on-slower, allow different outputs
-    #[arg(long, requires = "fail_on_slower")]
-    pub allow_different_outputs: bool,
-    /// With --fail-on-slower, allow cases and outputs that are missing from a run
-    #[arg(long, requires = "fail_on_slower")]
-    pub allow_missing: bool,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -8,10 +8,11 @@ use dml_cuda::{
 };
 use serde_json::{json, Value};
 
+use super::events::tell;
 use crate::model;
 use crate::model::json::{Document, Result};
 use crate::options::{Format, Options, Versions};
-use crate::out::{self, say, shown};
+use crate::out::{say, shown};
 
 /// The answer about a dispatchable.
 struct Answer {
@@ -25,21 +26,14 @@ struct Answer {
 
 /// Prints an answer about each dispatchable. Fails if one is not accepted.
 fn print(document: &Document, format: Format, answer: impl Fn(Result<OperatorDesc>) -> Answer) -> Result<ExitCode> {
-    let dispatchables = model::read_dispatchables(document)?;
-    let answers: Vec<(String, Answer)> = dispatchables.into_iter().map(|(name, desc)| (name, answer(desc))).collect();
-    let all_accepted = answers.iter().all(|(_, answer)| answer.accepted);
-    out::with(|out| {
-        for (name, mut answer) in answers {
-            if format == Format::Json {
-                answer.event["dispatchable"] = json!(name);
-                writeln!(out, "{}", answer.event)?;
-                continue;
-            }
-            writeln!(out, "Dispatchable '{}'{}", shown(&name), answer.verdict)?;
-            answer.lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
-        }
-        Ok(())
-    })?;
+    let mut all_accepted = true;
+    for (name, desc) in model::read_dispatchables(document)? {
+        let Answer { accepted, verdict, lines, mut event } = answer(desc);
+        all_accepted &= accepted;
+        event["dispatchable"] = json!(name);
+        let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
+        tell(format, &event, format_args!("Dispatchable '{}'{verdict}{lines}", shown(&name)))?;
+    }
     Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -61,7 +55,7 @@ pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
 fn verdict(by: &str, answer: Result<std::result::Result<Vec<String>, ValidationErrors>>) -> Answer {
     let (notes, errors) = match answer {
         Ok(Ok(notes)) => (notes, Vec::new()),
-        Ok(Err(errors)) => (Vec::new(), errors.errors().iter().map(error_data).collect()),
+        Ok(Err(errors)) => (Vec::new(), error_data(&errors)),
         Err(unreadable) => (Vec::new(), vec![json!({ "message": unreadable })]),
     };
     let accepted = errors.is_empty();
@@ -74,54 +68,50 @@ fn verdict(by: &str, answer: Result<std::result::Result<Vec<String>, ValidationE
     }
 }
 
-fn error_data(error: &ValidationError) -> Value {
-    json!({
-        "rule": error.rule.id(),
-        "place": error.place,
-        "found": error.found,
-        "required": error.requirement.to_string(),
-        "message": error.to_string(),
-    })
+fn error_data(errors: &ValidationErrors) -> Vec<Value> {
+    let data = |error: &ValidationError| {
+        json!({
+            "rule": error.rule.id(),
+            "place": error.place,
+            "found": error.found,
+            "required": error.requirement.to_string(),
+            "message": error.to_string(),
+        })
+    };
+    errors.errors().iter().map(data).collect()
 }
 
 /// The answer which recorded versions accept. It has a line for each range of versions that rejects, with the first broken rule.
 fn by_version(desc: Result<OperatorDesc>) -> Answer {
-    let answer = |verdict: &str, lines, event| Answer {
-        accepted: true,
-        verdict: format!(": accepted by {verdict}"),
-        lines,
-        event,
-    };
-    let desc = match desc {
-        Ok(desc) => desc,
-        Err(unreadable) => {
-            let event = json!({ "event": "versions", "message": unreadable });
-            return answer("none", vec![unreadable], event);
-        }
-    };
-    let versions = DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(&desc, &version).err()));
-    let versions: Vec<(String, Option<ValidationErrors>)> = versions.collect();
-    let verdicts = versions.iter().map(|(version, errors)| {
-        let mut verdict = json!({ "version": version, "accepted": errors.is_none() });
-        if let Some(errors) = errors {
-            verdict["errors"] = errors.errors().iter().map(error_data).collect();
-        }
-        verdict
-    });
-    let event = json!({ "event": "versions", "verdicts": verdicts.collect::<Vec<_>>() });
-    // Neighbours with the same first broken rule are one range.
-    let broken = |errors: &Option<ValidationErrors>| errors.as_ref().map(|errors| errors.errors()[0].to_string());
     let (mut accepting, mut lines) = (Vec::new(), Vec::new());
-    for range in versions.chunk_by(|(_, a), (_, b)| broken(a) == broken(b)) {
-        let (first, last) = (&range[0], &range[range.len() - 1]);
-        let span = if range.len() > 1 { format!("{} to {}", first.0, last.0) } else { first.0.clone() };
-        match broken(&first.1) {
-            Some(broken) => lines.push(format!("{span}: {broken}")),
-            None => accepting.push(span),
+    let event = match desc {
+        Ok(desc) => {
+            let answers =
+                DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(&desc, &version)));
+            let answers: Vec<_> = answers.map(|(version, answer)| (version, answer.err())).collect();
+            // Neighbours with the same first broken rule are one range.
+            let broken = |errors: &Option<ValidationErrors>| Some(errors.as_ref()?.errors()[0].to_string());
+            for range in answers.chunk_by(|(_, a), (_, b)| broken(a) == broken(b)) {
+                let (first, last) = (&range[0], &range[range.len() - 1]);
+                let span = if range.len() > 1 { format!("{} to {}", first.0, last.0) } else { first.0.clone() };
+                match broken(&first.1) {
+                    Some(broken) => lines.push(format!("{span}: {broken}")),
+                    None => accepting.push(span),
+                }
+            }
+            let verdicts = answers.iter().map(|(version, errors)| match errors {
+                None => json!({ "version": version, "accepted": true }),
+                Some(errors) => json!({ "version": version, "accepted": false, "errors": error_data(errors) }),
+            });
+            json!({ "event": "versions", "verdicts": verdicts.collect::<Vec<_>>() })
         }
-    }
+        Err(unreadable) => {
+            lines.push(unreadable.clone());
+            json!({ "event": "versions", "message": unreadable })
+        }
+    };
     let accepting = if accepting.is_empty() { "none".to_owned() } else { accepting.join(" and ") };
-    answer(&accepting, lines, event)
+    Answer { accepted: true, verdict: format!(": accepted by {accepting}"), lines, event }
 }
 
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.

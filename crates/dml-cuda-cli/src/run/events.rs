@@ -27,18 +27,16 @@ pub fn tell(format: Format, event: &Value, text: impl Display) -> Result<(), Str
 pub fn device(device: &Device, graph: bool) -> Value {
     let properties = device.cuda_properties();
     let timing = match properties {
-        Some(_) if graph => {
-            "events on the GPU around the launches of an iteration, which are one CUDA graph, the same buffers every time"
-        }
-        Some(_) => "events on the GPU around launches that are queued one by one, the same buffers every time",
-        None => "the host's clock around the dispatches of an iteration, the same buffers every time",
+        Some(_) if graph => "events on the GPU around the launches of an iteration, which are one CUDA graph",
+        Some(_) => "events on the GPU around launches that are queued one by one",
+        None => "the host's clock around the dispatches of an iteration",
     };
     json!({
         "event": "device",
         "name": device.name(),
         "driver": properties.map_or_else(String::new, cuda_version),
         "pci": properties.map_or("", |properties| &properties.pci_bus_id),
-        "timing": timing,
+        "timing": format!("{timing}, the same buffers every time"),
     })
 }
 
@@ -62,27 +60,31 @@ pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
 
 /// Prints the elements of a resource.
 pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
-    let is_json = format == Format::Json;
     let width = (data_type.size_in_bits() / 8) as usize;
     let elements = bytes.chunks_exact(width).map(from_bytes);
     let index_width = elements.len().to_string().len();
-    out::with(|out| {
-        match is_json {
-            true => write!(out, r#"{{"event":"print","resource":{},"type":"{data_type}","values":["#, json!(name))?,
-            false => write!(out, "Resource '{}':{}", shown(name), if verbose { "\n" } else { " " })?,
+    let (begin, between, end) = match format {
+        Format::Json => {
+            let begin = format!(r#"{{"event":"print","resource":{},"type":"{data_type}","values":["#, json!(name));
+            (begin, ",", "]}")
         }
+        Format::Text if verbose => (format!("Resource '{}':\n", shown(name)), "\n", "\n"),
+        Format::Text => (format!("Resource '{}': ", shown(name)), ", ", ""),
+    };
+    out::with(|out| {
+        write!(out, "{begin}")?;
         for (n, element) in elements.enumerate() {
-            let (number, is_first) = (Number::new(element, data_type).to_string(), n == 0);
-            if is_json {
+            let number = Number::new(element, data_type).to_string();
+            write!(out, "{}", if n == 0 { "" } else { between })?;
+            match format {
                 // NaN and infinities are strings, because JSON has no numbers for them.
-                let quote = if number.contains(['n', 'i']) { "\"" } else { "" };
-                write!(out, "{}{quote}{number}{quote}", if is_first { "" } else { "," })?;
-            } else if verbose {
-                writeln!(out, "[{n:index_width$}] {number} (0x{element:digits$X})", digits = width * 2)?;
-            } else {
-                write!(out, "{}{number}", if is_first { "" } else { ", " })?;
+                Format::Json if number.contains(['n', 'i']) => write!(out, "\"{number}\"")?,
+                Format::Text if verbose => {
+                    write!(out, "[{n:index_width$}] {number} (0x{element:digits$X})", digits = width * 2)?
+                }
+                _ => out.write_all(number.as_bytes())?,
             }
         }
-        writeln!(out, "{}", if is_json { "]}" } else { "" })
+        writeln!(out, "{end}")
     })
 }

@@ -36,6 +36,7 @@ struct Placed {
     explicit_size: bool,
 }
 
+/// What commands run with. Their names of resources and dispatchables were checked when the model was read.
 pub struct Executor<'a> {
     options: &'a Options,
     stream: Stream,
@@ -55,10 +56,8 @@ impl<'a> Executor<'a> {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
                 format!("dispatchable '{name}' is rejected:{}", lines.concat())
             })?;
-            match (options.format, dispatchable.compiled_as_graph) {
-                (Format::Json, _) => {}
-                (Format::Text, true) => say!("Compiling op using IDMLDevice1::CompileGraph")?,
-                (Format::Text, false) => say!("Compile Op")?,
+            if options.format == Format::Text {
+                say!("{}", dispatchable.compiling)?;
             }
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
@@ -125,22 +124,16 @@ impl<'a> Executor<'a> {
         Ok(outcome?)
     }
 
-    fn placed(&self, name: &str) -> Result<&Placed> {
-        // Names were checked when the model was read.
-        Ok(self.resources.get(name).ok_or_else(|| format!("there is no resource '{name}'"))?)
-    }
-
     fn dispatch(&self, name: &str, bindings: &Bindings) -> Result<()> {
-        let (operator, defaults) = self.operators.get(name).ok_or("there is no such dispatchable")?;
-        let tensors = operator.operator().tensors();
-        if let Some(unknown) = bindings.keys().find(|point| !tensors.iter().any(|(role, _)| role.name() == *point)) {
-            let names: Vec<&str> = tensors.iter().map(|(role, _)| role.name()).collect();
-            return Err(format!("the bind point is '{unknown}', must be one of {}", names.join(", ")).into());
+        let (operator, defaults) = &self.operators[name];
+        let points: Vec<&str> = operator.operator().tensors().iter().map(|(role, _)| role.name()).collect();
+        if let Some(unknown) = bindings.keys().find(|point| !points.contains(&point.as_str())) {
+            return Err(format!("the bind point is '{unknown}', must be one of {}", points.join(", ")).into());
         }
-        let bound = tensors.iter().map(|(role, _)| {
-            let source = bindings.get(role.name()).or_else(|| defaults.get(role.name()));
-            let source = source.ok_or_else(|| format!("nothing is bound to {}", role.name()))?;
-            self.binding(source).map_err(|error| format!("{}: {error}", role.name()))
+        let bound = points.iter().map(|&point| {
+            let source = bindings.get(point).or_else(|| defaults.get(point));
+            let source = source.ok_or_else(|| format!("nothing is bound to {point}"))?;
+            self.binding(source).map_err(|error| format!("{point}: {error}"))
         });
         let bound = bound.collect::<std::result::Result<Vec<BufferBinding>, String>>()?;
         let (output, inputs) = bound.split_last().ok_or("nothing is bound to OutputTensor")?;
@@ -222,24 +215,23 @@ impl<'a> Executor<'a> {
     }
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
-        let Placed { buffer, data_type, .. } = self.placed(&source.resource)?;
+        let Placed { buffer, data_type, .. } = &self.resources[&source.resource];
         let offset = source.offset_in_bytes(*data_type);
         let offset = offset.ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
         Ok(BufferBinding::range(buffer, offset, buffer.size_in_bytes().saturating_sub(offset)))
     }
 
     fn print(&self, name: &str, verbose: bool) -> Result<()> {
-        let placed = self.placed(name)?;
+        let placed = &self.resources[name];
         let without = "a list of mixed types cannot be printed: its elements have no common type";
         let data_type = placed.data_type.ok_or(without)?;
-        let width = (data_type.size_in_bits() / 8) as usize;
-        let mut bytes = vec![0; placed.initial_length as usize / width * width];
+        let mut bytes = vec![0; placed.initial_length as usize];
         placed.buffer.read(0, &mut bytes)?;
         Ok(events::print(self.options.format, name, &bytes, data_type, verbose)?)
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
-        let placed = self.placed(name)?;
+        let placed = &self.resources[name];
         let path = self.options.output_path.clone().unwrap_or_default().join(separated(target_path));
         let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         // A raw file holds the whole resource. An array holds its elements without the padding to 4 bytes.

@@ -161,21 +161,20 @@ fn broken_files_and_options_get_one_clear_message() {
         assert!(!output.status.success(), "{arguments:?}");
         assert!(stderr(&output).contains(what) && !stderr(&output).contains("panicked"), "{}", stderr(&output));
     };
-    fs::write(path, "{\n  \"resources\": {},\n  \"x\" 1\n}").expect("written");
-    rejected(&[path], "broken.json: line 3, column 7: ");
-    fs::write(path, "").expect("written");
-    rejected(&[path], "line 1, column 1: the document is empty");
+    let unreadable = |text: &[u8], what: &str| {
+        fs::write(path, text).expect("written");
+        rejected(&[path], what);
+    };
+    unreadable(b"{\n  \"resources\": {},\n  \"x\" 1\n}", "broken.json: line 3, column 7: ");
+    unreadable(b"", "line 1, column 1: the document is empty");
     // DxDispatch refuses these too. It accepts comments and trailing commas.
     for loose in ["a: 1", "'a': 1", "\"a\": 1 \"b\": 2"] {
-        fs::write(path, format!("{{ {loose} }}")).expect("written");
-        rejected(&[path], "broken.json: line 1, column ");
+        unreadable(format!("{{ {loose} }}").as_bytes(), "broken.json: line 1, column ");
     }
     for loose in ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#] {
-        fs::write(path, format!("{{ \"a\": {loose} }}")).expect("written");
-        rejected(&[path], "broken.json: line 1, column ");
+        unreadable(format!("{{ \"a\": {loose} }}").as_bytes(), "broken.json: line 1, column ");
     }
-    fs::write(path, [0xFF, 0xFE, 0]).expect("written");
-    rejected(&[path], "the model is not UTF-8 text");
+    unreadable(&[0xFF, 0xFE, 0], "the model is not UTF-8 text");
     let endless = fs::File::create(path).expect("made");
     endless.set_len((256 << 20) + 1).expect("a hole");
     rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
@@ -184,12 +183,11 @@ fn broken_files_and_options_get_one_clear_message() {
         &["some/model.onnx"],
         "some/model.onnx: it is an ONNX model, which this runner does not run: ONNX Runtime does",
     );
-    fs::write(path, "{ \"resources\": {}, \"dispatchables\": { \"a\": 1, \"a\": 2 }, \"commands\": [] }")
-        .expect("written");
-    rejected(&[path], "a second \"a\", must be the only one of its name in dispatchables");
     // Written as text, because serde_json has no member twice.
-    fs::write(path, small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1)).expect("written");
-    rejected(&[path], "ValueDelta is given a second time, must be given once");
+    let twice = "a second \"a\", must be the only one of its name in dispatchables";
+    unreadable(br#"{ "resources": {}, "dispatchables": { "a": 1, "a": 2 }, "commands": [] }"#, twice);
+    let twice = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
+    unreadable(twice.as_bytes(), "ValueDelta is given a second time, must be given once");
     fs::write(path, small().to_string()).expect("written");
     rejected(&[path, "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU");
     rejected(&[path, "-a", "99"], "cuda: ");

@@ -14,7 +14,7 @@ mod validate;
 mod written_files;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use dml_cuda_testing::repository;
@@ -48,6 +48,12 @@ fn write_model(folder: &Path, model: &Value) -> String {
 /// Runs a model in a folder.
 fn run_model(folder: &Path, model: &Value) -> Output {
     run(&[&write_model(folder, model)])
+}
+
+/// The repository's models.
+fn models() -> Vec<PathBuf> {
+    let entries = fs::read_dir(repository("models")).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
 }
 
 /// One of the repository's models, without comments.

@@ -26,7 +26,8 @@ def view(x: Any, name: str) -> Array:
             refuse_mask(x, name)
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
-        return Array(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable, x)
+        strides = None if x.flags.c_contiguous else x.strides
+        return Array(x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x)
     if library_of(x) == "jax":
         raise TypeError(f"{name} is an array of JAX, must not be unless x is one: they never change, and XLA has its own streams")
     interface = getattr(x, "__cuda_array_interface__", None)

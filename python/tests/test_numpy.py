@@ -169,13 +169,13 @@ class Reverse(unittest.TestCase):
             *((TypeError, f"axis is {value}, must be an integer", lambda value=value: dml_cuda.reverse_subsequences(x, 1, value)) for value in (1.0, None)),
             *((TypeError, f"lengths has dtype {kind}, must have one of integers", lambda value=value: dml_cuda.reverse_subsequences(x, value, 1))
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")), ("bool", True))),
-            (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\], x's with 1 at axis", lambda: dml_cuda.reverse_subsequences(x, [1] * 4, 1)),
+            (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: dml_cuda.reverse_subsequences(x, [1] * 4, 1)),
             (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, [[1], [-2], [3]], 1)),
             *((ValueError, "out is read-only, must be writable", lambda value=value: dml_cuda.reverse_subsequences(value, 1, 1, out=read_only)) for value in (x, read_only)),
             (ValueError, r"out has shape \(4, 3\), must have x's, \(3, 4\)", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x.T)),
             (TypeError, "out has dtype float64, must have x's, int64", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x.astype(float))),
             (ValueError, "must be the same range, to run in place, or lie apart", lambda: dml_cuda.reverse_subsequences(wide[:10], 1, 0, out=wide[5:15])),
-            (ValueError, "axis is 0, must be a dimension of x, which has none", lambda: dml_cuda.reverse_subsequences(np.array(1), 1, 0)),
+            (ValueError, "x has 0 dimensions, must have at least 1", lambda: dml_cuda.reverse_subsequences(np.array(1), 1, 0)),
             (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: dml_cuda.reverse_subsequences([1], 1, 0)),
             (TypeError, "x has dtype object, must have one whose elements are bytes", lambda: dml_cuda.reverse_subsequences(np.array([None]), 1, 0)),
             *((ValueError, "lengths is -1, must be at least 0", lambda value=value: dml_cuda.reverse_subsequences(x, value, 1)) for value in (-1, np.int8(-1))),
@@ -332,6 +332,7 @@ class Fill(unittest.TestCase):
             (TypeError, "out has dtype int16, must have int8", lambda: fill(3, 0, 1, "int8", out=np.zeros(3, np.int16))),
             *((TypeError, f"shape is {value!r}, must be an integer or a sequence of integers", lambda value=value: fill(value, 0, 1, "int8")) for value in (2.0, None, "23", b"23", {2, 3})),
             (TypeError, r"shape\[1\] is 3.0, must be an integer", lambda: fill((2, 3.0), 0, 1, "int8")),
+            (ValueError, "shape is a tuple, must have at most 2", lambda: fill((10**5000,), 0, 1, "int8")),
             (ValueError, r"shape is \(1099511627776,\), must have at most 2\*\*32 - 1 elements", lambda: fill(1 << 40, 0, 1, "int8")),
             *((TypeError, f"delta is {re.escape(repr(value))}, must be a number", lambda value=value: fill(3, 0, value, "float32"))
               for value in ("1", b"1", None, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),

@@ -196,10 +196,10 @@ class Array(NamedTuple):
 
 
 def _pointer(of: Array) -> Any:
-    """A pointer to the structure. An element of no bytes has a byte here: the caller dispatches nothing."""
+    """A pointer to the structure."""
     numbers = ctypes.c_int64 * len(of.shape)
     strides = None if of.strides is None else numbers(*of.strides)
-    return ctypes.byref(CArray(of.address, len(of.shape), of.dtype.itemsize or 1, numbers(*of.shape), strides))
+    return ctypes.byref(CArray(of.address, len(of.shape), of.dtype.itemsize, numbers(*of.shape), strides))
 
 
 def reversal(x: Array, lengths: Array, output: Array, axis: int) -> Compiled:

@@ -3,6 +3,7 @@ Shared by all kinds of arrays."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator as _operator
 import struct
@@ -28,11 +29,11 @@ def refuse_mask(x: Any, name: str) -> None:
 
 def shown(value: Any) -> str:
     """A wrong value for an error message: the value if it is short, else its type."""
-    try:
+    with contextlib.suppress(Exception):  # such as an integer of thousands of digits
         text = repr(value)
-    except Exception:  # such as an integer of thousands of digits
-        return f"a {type(value).__qualname__}"
-    return text if len(text) <= 80 and "\n" not in text else f"a {type(value).__qualname__}"
+        if len(text) <= 80 and "\n" not in text:
+            return text
+    return f"a {type(value).__qualname__}"
 
 
 _INT = frozenset([int])
@@ -52,13 +53,8 @@ def integers(value: Any, name: str, required: str = "a sequence of integers") ->
     """Converts a sequence of integers to a tuple."""
     if type(value) is tuple and _INT.issuperset(map(type, value)):
         return value
-    if not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
-        try:
-            items = tuple(value)
-        except TypeError:
-            pass
-        else:
-            return tuple(integer(item, f"{name}[{at}]") for at, item in enumerate(items))
+    if np.iterable(value) and not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
+        return tuple(integer(item, f"{name}[{at}]") for at, item in enumerate(value))
     raise TypeError(f"{name} is {shown(value)}, must be {required}")
 
 
@@ -84,10 +80,8 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
 def _real(value: Any) -> float:
     """Like ``float``, but refuses texts, complex and masked values, and arrays with dimensions."""
     if type(value) not in (float, int):
-        kind = getattr(getattr(value, "dtype", None), "kind", None)
-        if isinstance(value, (str, bytes, bytearray)) or is_masked(value) or kind in ("S", "U", "T", "c", "m", "M"):
-            raise TypeError
-        if getattr(value, "ndim", 0):
+        kind = getattr(getattr(value, "dtype", None), "kind", "O")
+        if isinstance(value, (str, bytes, bytearray)) or is_masked(value) or kind in "SUTcmM" or getattr(value, "ndim", 0) > 0:
             raise TypeError
     return float(value)
 

@@ -96,9 +96,8 @@ def in_arguments(error: ValueError, output: str, layout: str) -> ValueError:
 
 def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(str(PATH))
-    pointer, error = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
-    handle = ctypes.POINTER(ctypes.c_void_p)
-    status = ctypes.c_uint32
+    pointer, status = ctypes.c_void_p, ctypes.c_uint32
+    handle = error = ctypes.POINTER(ctypes.c_void_p)
     for name, result, arguments in [
         ("version", ctypes.c_char_p, []),
         ("cuda_device_count", status, [ctypes.POINTER(ctypes.c_uint32), error]),

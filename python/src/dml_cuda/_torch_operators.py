@@ -20,8 +20,7 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 from . import _library as _lib
 from ._arguments import axis_from_front, axis_of_lanes, host_lengths, is_masked, refuse_mask, scalar_bits, shown
 
-_OLDEST = (2, 8)
-if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
+if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
     raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
 if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):  # libdml_cuda_torch.so may have registered the operators
     _lib.check(_lib.library.dml_cuda_register_torch)

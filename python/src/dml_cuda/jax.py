@@ -22,18 +22,16 @@ from . import _library as lib
 from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, scalar_bits
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
-_OLDEST = (0, 6, 0)
-_INTERFACE = 0
 
 
 def _check_versions(version: tuple[int, ...], header: str) -> None:
     """Refuses a JAX that is too old, and one whose foreign function interface is another than the handlers'."""
-    if version < _OLDEST:
-        raise ImportError(f"JAX is {'.'.join(map(str, version))}, must be {'.'.join(map(str, _OLDEST))} or newer for dml_cuda.jax")
+    if version < (0, 6, 0):
+        raise ImportError(f"JAX is {'.'.join(map(str, version))}, must be 0.6.0 or newer for dml_cuda.jax")
     found = re.search(r"#define XLA_FFI_API_MAJOR (\d+)", header)
-    if found and int(found[1]) != _INTERFACE:
+    if found and found[1] != "0":
         raise ImportError(
-            f"jaxlib has version {found[1]} of XLA's foreign function interface, must have {_INTERFACE}: use another jaxlib or dml-cuda"
+            f"jaxlib has version {found[1]} of XLA's foreign function interface, must have 0: use another jaxlib or dml-cuda"
         )
 
 

@@ -102,19 +102,12 @@ def _tensor(desc: Any, place: str) -> Any:
     alignment = _field(desc, "GuaranteedBaseOffsetAlignment", place, _number, 0)
     total = _field(desc, "TotalTensorSizeInBytes", place, functools.partial(_number, most=(1 << 64) - 1), None)
     if total is None:
-        last = None if strides is None else sum((size - 1) * stride for size, stride in zip(sizes, strides))
-        bits = (math.prod(sizes) if last is None else last + 1) * int(name.lstrip("UINTFLOA"))
-        total = min(4 * -(-bits // 32), (1 << 64) - 1)
+        elements = math.prod(sizes) if strides is None else 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
+        total = min(4 * -(-elements * int(name.lstrip("UINTFLOA")) // 32), (1 << 64) - 1)
     numbers = ctypes.c_uint32 * len(sizes)
-    buffer = _BufferTensorDesc(
-        lib.DATA_TYPES[name],
-        flags == "OWNED_BY_DML",
-        len(sizes),
-        numbers(*sizes),
-        None if strides is None else numbers(*strides),
-        total,
-        alignment,
-    )
+    steps = None if strides is None else numbers(*strides)
+    owned = flags == "OWNED_BY_DML"
+    buffer = _BufferTensorDesc(lib.DATA_TYPES[name], owned, len(sizes), numbers(*sizes), steps, total, alignment)
     return ctypes.pointer(_TensorDesc(1, ctypes.pointer(buffer)))
 
 

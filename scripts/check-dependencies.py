@@ -43,12 +43,9 @@ def main():
                 wrong.append(f"{name} comes from {package['source']}, must come from the registry")
         print(f"{manifest}: {len(foreign)} dependencies")
         for root in (id for id in metadata["workspace_members"] if packages[id]["name"] in PUBLISHED):
-            seen, left = set(), [root]
-            while left:
-                id = left.pop()
-                if id not in seen:
-                    seen.add(id)
-                    left += nodes[id]
+            seen = {root}
+            while more := {dependency for id in seen for dependency in nodes[id]} - seen:
+                seen |= more
             declared = packages[root]["rust_version"]
             for package in map(packages.get, seen):
                 if number(package["rust_version"] or "1.0") > number(declared):

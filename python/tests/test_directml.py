@@ -10,6 +10,7 @@ import pickle
 import unittest
 
 import dml_cuda
+from test_numpy import check_errors
 
 VERDICTS = pathlib.Path(__file__).parents[2] / "tests/data/directml/verdicts.jsonl.gz"
 
@@ -42,7 +43,7 @@ class Descriptors(unittest.TestCase):
         for level in ("five", "4_2", "0_0", "", "5.0"):
             with self.assertRaisesRegex(ValueError, f"feature_level is '{level}', must be such as '5_0': one of 1_0, 2_0"):
                 dml_cuda.validate(desc, level)
-        for error, words, call in [
+        check_errors(self, [
             (TypeError, "feature_level is 5.0, must be a text such as '5_0'", lambda: dml_cuda.validate(desc, 5.0)),
             (TypeError, "directml is 1.8, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=1.8)),
             (TypeError, "directml is 0, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=0)),
@@ -51,15 +52,13 @@ class Descriptors(unittest.TestCase):
             (ValueError, "directml is .*, must have no NUL", lambda: dml_cuda.validate(desc, directml="1.8.0\0")),
             (TypeError, "target is None, must be a text such as 'h100'", lambda: dml_cuda.explain(desc, None)),
             (ValueError, "target is 'h1000', must be a GPU's", lambda: dml_cuda.explain(desc, "h1000")),
-        ]:  # fmt: skip
-            with self.subTest(words), self.assertRaisesRegex(error, words):
-                call()
+        ])  # fmt: skip
 
     def test_what_is_no_descriptor_is_named(self):
         fill = {"OutputTensor": {"DataType": "INT8", "Sizes": [1]}, "ValueDataType": "FLOAT32"}
         of_fill = lambda **fields: {"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, **fields}}
         of_output = lambda **fields: of_fill(OutputTensor={**fill["OutputTensor"], **fields})
-        for error, words, desc in [
+        cases = [
             (ValueError, "desc.Type is missing, must be there", {}),
             (ValueError, "desc.Type is 'COPY', must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES", {"Type": "COPY", "Desc": {}}),
             (ValueError, "ReverseSubsequencesDesc.InputTensor is missing", {"Type": "REVERSE_SUBSEQUENCES", "Desc": {}}),
@@ -73,9 +72,8 @@ class Descriptors(unittest.TestCase):
             (TypeError, "OutputTensor.Sizes is 3, must be a sequence of integers", of_output(Sizes=3)),
             (TypeError, r"OutputTensor.Sizes\[1\] is 2.0, must be an integer", of_output(Sizes=[1, 2.0])),
             (TypeError, "OutputTensor.TotalTensorSizeInBytes is '4', must be an integer", of_output(TotalTensorSizeInBytes="4")),
-        ]:  # fmt: skip
-            with self.subTest(words), self.assertRaisesRegex(error, words):
-                dml_cuda.validate(desc)
+        ]  # fmt: skip
+        check_errors(self, [(error, words, lambda desc=desc: dml_cuda.validate(desc)) for error, words, desc in cases])
 
 
 def overlapping():

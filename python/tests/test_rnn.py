@@ -12,6 +12,7 @@ import warnings
 from with_torch import CUDA, DEVICES, Module, Seen, dt, torch  # first: without PyTorch it skips this module
 
 import dml_cuda
+from test_numpy import check_errors
 
 STEPS, BATCH, FEATURES, HIDDEN = 9, 5, 6, 8
 LENGTHS = [4, 9, 1, 7, 4]
@@ -320,26 +321,24 @@ class BidirectionalRNN(unittest.TestCase):
                         self.close([torch.from_numpy(value) for value in found], required, 1e-5)
 
     def test_errors_name_argument_found_and_required(self):
-        nn = torch.nn
+        nn, wrap = torch.nn, dt.BidirectionalRNN
 
         class Own(nn.LSTM):
             def forward(self, x, hx=None):
                 return super().forward(x + 1, hx)
 
-        for error, words, rnn in [
-            (TypeError, "Own with a forward of its own", Own(2, 3, bidirectional=True)),
-            (TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN", nn.Linear(2, 3)),
-            (TypeError, "rnn is a torch.nn.modules.rnn.LSTMCell, must be", nn.LSTMCell(2, 3)),
-            (ValueError, "rnn.bidirectional is False, must be True", nn.GRU(2, 3)),
-        ]:
-            with self.subTest(words), self.assertRaisesRegex(error, words):
-                dt.BidirectionalRNN(rnn)
+        check_errors(self, [
+            (TypeError, "Own with a forward of its own", lambda: wrap(Own(2, 3, bidirectional=True))),
+            (TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN", lambda: wrap(nn.Linear(2, 3))),
+            (TypeError, "rnn is a torch.nn.modules.rnn.LSTMCell, must be", lambda: wrap(nn.LSTMCell(2, 3))),
+            (ValueError, "rnn.bidirectional is False, must be True", lambda: wrap(nn.GRU(2, 3))),
+        ])  # fmt: skip
         lstm, gru = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, bidirectional=True)) for kind in (nn.LSTM, nn.GRU))
         first = dt.BidirectionalRNN(nn.GRU(FEATURES, HIDDEN, bidirectional=True, batch_first=True))
         replaced = dt.BidirectionalRNN(nn.LSTM(FEATURES, HIDDEN, bidirectional=True))
         replaced.rnn = nn.Linear(1, 1)
         x, lengths, h_0 = torch.zeros(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.zeros(2, BATCH, HIDDEN)
-        for error, words, call in [
+        check_errors(self, [
             (TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM", lambda: replaced(x, lengths)),
             (TypeError, "x is a list, must be a tensor", lambda: lstm([1], lengths)),
             (TypeError, "lengths is a list, must be a tensor", lambda: lstm(x, LENGTHS)),
@@ -358,9 +357,7 @@ class BidirectionalRNN(unittest.TestCase):
             (TypeError, "hx is a tuple, must be the tensor h_0", lambda: gru(x, lengths, (h_0, h_0))),
             (RuntimeError, r"Expected hidden size \(2, 5, 8\), got \[2, 5, 7\]", lambda: gru(x, lengths, h_0[:, :, :7])),
             (RuntimeError, r"Expected hidden\[1\] size \(2, 5, 8\), got \[1, 5, 8\]", lambda: lstm(x, lengths, (h_0, h_0[:1]))),
-        ]:  # fmt: skip
-            with self.subTest(words), self.assertRaisesRegex(error, words):
-                call()
+        ])  # fmt: skip
 
 
 @unittest.skipIf(not CUDA, "no PyTorch with a GPU")

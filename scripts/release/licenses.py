@@ -14,14 +14,12 @@ TEXTS = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.IGNORE
 
 def shipped(metadata):
     """The packages that the workspace's libraries and programs are linked with."""
-    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+    linked = lambda dep: any(kind["kind"] is None for kind in dep["dep_kinds"])
+    nodes = {node["id"]: [dep["pkg"] for dep in node["deps"] if linked(dep)] for node in metadata["resolve"]["nodes"]}
     roots = ("dml-cuda-cli", "dml-cuda-capi", "dml-cuda-torch")
-    found, todo = set(), [package["id"] for package in metadata["packages"] if package["name"] in roots]
-    while todo:
-        node = todo.pop()
-        if node not in found:
-            found.add(node)
-            todo += [dep["pkg"] for dep in nodes[node]["deps"] if any(kind["kind"] is None for kind in dep["dep_kinds"])]
+    found = {package["id"] for package in metadata["packages"] if package["name"] in roots}
+    while more := {dep for node in found for dep in nodes[node]} - found:
+        found |= more
     return [package for package in metadata["packages"] if package["id"] in found - set(metadata["workspace_members"])]
 
 

@@ -3,6 +3,7 @@ Shared by all kinds of arrays."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator as _operator
 import struct
@@ -28,11 +29,11 @@ def refuse_mask(x: Any, name: str) -> None:
 
 def shown(value: Any) -> str:
     """A wrong value for an error message: the value if it is short, else its type."""
-    try:
+    with contextlib.suppress(Exception):  # such as an integer of thousands of digits
         text = repr(value)
-    except Exception:  # such as an integer of thousands of digits
-        return f"a {type(value).__qualname__}"
-    return text if len(text) <= 80 and "\n" not in text else f"a {type(value).__qualname__}"
+        if len(text) <= 80 and "\n" not in text:
+            return text
+    return f"a {type(value).__qualname__}"
 
 
 _INT = frozenset([int])
@@ -52,13 +53,8 @@ def integers(value: Any, name: str, required: str = "a sequence of integers") ->
     """Converts a sequence of integers to a tuple."""
     if type(value) is tuple and _INT.issuperset(map(type, value)):
         return value
-    if not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
-        try:
-            items = tuple(value)
-        except TypeError:
-            pass
-        else:
-            return tuple(integer(item, f"{name}[{at}]") for at, item in enumerate(items))
+    if np.iterable(value) and not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
+        return tuple(integer(item, f"{name}[{at}]") for at, item in enumerate(value))
     raise TypeError(f"{name} is {shown(value)}, must be {required}")
 
 
@@ -84,10 +80,8 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
 def _real(value: Any) -> float:
     """Like ``float``, but refuses texts, complex and masked values, and arrays with dimensions."""
     if type(value) not in (float, int):
-        kind = getattr(getattr(value, "dtype", None), "kind", None)
-        if isinstance(value, (str, bytes, bytearray)) or is_masked(value) or kind in ("S", "U", "T", "c", "m", "M"):
-            raise TypeError
-        if getattr(value, "ndim", 0):
+        kind = getattr(getattr(value, "dtype", None), "kind", "O")
+        if isinstance(value, (str, bytes, bytearray)) or is_masked(value) or kind in "SUTcmM" or getattr(value, "ndim", 0) > 0:
             raise TypeError
     return float(value)
 
@@ -112,37 +106,39 @@ def fill_shape(shape: Any) -> tuple[int, ...]:
     required = "an integer or a sequence of integers"
     sizes = integers(shape, "shape", required) if np.iterable(shape) else (integer(shape, "shape", required),)
     if min(sizes, default=0) < 0:
-        raise ValueError(f"shape is {sizes}, must have sizes of at least 0")
+        raise ValueError(f"shape is {shown(sizes)}, must have sizes of at least 0")
     if 0 not in sizes:  # what the operator would refuse, before memory is allocated
         if len(sizes) > 8:
-            raise ValueError(f"shape is {sizes}, must have at most 8 dimensions (tensor.dimension_count)")
+            raise ValueError(f"shape is {shown(sizes)}, must have at most 8 dimensions (tensor.dimension_count)")
         if math.prod(sizes) >= 1 << 32:
-            raise ValueError(f"shape is {sizes}, must have at most 2**32 - 1 elements (tensor.element_count)")
+            raise ValueError(f"shape is {shown(sizes)}, must have at most 2**32 - 1 elements (tensor.element_count)")
     return sizes
 
 
 def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
-    """Checks an axis where the library cannot, because sizes may be symbols. The words are the library's."""
+    """Checks an axis of x, and counts it from the front. The library's words, where it cannot check because sizes may be symbols."""
     axis, rank = integer(axis, name), len(shape)
     if rank == 0:
         raise ValueError("x has 0 dimensions, must have at least 1")
     if not -rank <= axis < rank:
-        raise ValueError(f"{name} is {axis}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+        raise ValueError(f"{name} is {shown(axis)}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
     return axis % rank
 
 
-def check_broadcast(lengths: Sequence[Any], shape: Sequence[Any], axis: int, name: str = "axis") -> None:
-    """Checks the shape of lengths where the library cannot, because sizes may be symbols. The words are the library's."""
-    lanes = [*shape[:axis], 1, *shape[axis + 1 :]]
-    missing = len(lanes) - len(lengths)
-    if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths, lanes[missing:])):
-        raise ValueError(f"lengths has shape {list(lengths)}, must broadcast to {lanes}, x's with 1 at {name}")
+def axis_of_lanes(axis: Any, shape: Any, lengths: Any, name: str = "axis") -> int:
+    """As `axis_from_front`. Checks the shape of the lengths, too. Callers show shapes as lists or as tuples."""
+    front = axis_from_front(axis, shape, name)
+    of_lanes = type(shape)((*shape[:front], 1, *shape[front + 1 :]))
+    missing = len(shape) - len(lengths)
+    if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths, of_lanes[missing:])):
+        raise ValueError(f"lengths has shape {lengths}, must broadcast to {of_lanes}, x's with 1 at {name}")
+    return front
 
 
-def check_batch(lengths: Sequence[Any], batch: Any) -> None:
+def check_batch(lengths: Any, required: Any) -> None:
     """Checks the shape of the lengths of a padded batch."""
-    if tuple(lengths) != (batch,):
-        raise ValueError(f"lengths has shape {list(lengths)}, must have [{batch}], the batch size")
+    if lengths != required:
+        raise ValueError(f"lengths has shape {lengths}, must have {required}, the batch size")
 
 
 def host_lengths(lengths: Any) -> npt.NDArray[Any]:

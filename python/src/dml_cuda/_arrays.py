@@ -26,7 +26,8 @@ def view(x: Any, name: str) -> Array:
             refuse_mask(x, name)
         if x.dtype.hasobject:
             raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
-        return Array(x.ctypes.data, x.shape, x.strides, x.dtype, None, not x.flags.writeable, x)
+        strides = None if x.flags.c_contiguous else x.strides
+        return Array(x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x)
     if library_of(x) == "jax":
         raise TypeError(f"{name} is an array of JAX, must not be unless x is one: they never change, and XLA has its own streams")
     interface = getattr(x, "__cuda_array_interface__", None)
@@ -110,16 +111,15 @@ def _from_dlpack(x: Any, name: str) -> Array:
             capsule = x.__dlpack__()
     except Exception as error:
         raise ValueError(f"{name} gives no memory to DLPack, must: {type(error).__name__}: {error}") from error
-    flags = 0
-    if _has_name(capsule, b"dltensor_versioned"):
-        address = _pointer_of(capsule, b"dltensor_versioned")
+    flags, is_versioned = 0, _has_name(capsule, b"dltensor_versioned")
+    address = _pointer_of(capsule, b"dltensor_versioned" if is_versioned else b"dltensor")
+    if is_versioned:
         major = ctypes.c_uint32.from_address(address + _VERSION).value
         if major != 1:
             raise TypeError(f"{name} has version {major} of DLPack, must have 1")
         flags = ctypes.c_uint64.from_address(address + _FLAGS).value
-        tensor = _DLTensor.from_address(address + _VERSIONED_TENSOR)
-    else:
-        tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+        address += _VERSIONED_TENSOR
+    tensor = _DLTensor.from_address(address)
     if tensor.device_type not in (1, 2, 3, 13):
         raise TypeError(f"{name} is on a device of DLPack's type {tensor.device_type}, must be on the CPU or a CUDA GPU")
     read_only = flags & (_READ_ONLY | _COPIED) != 0  # writes to a copy would be lost

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _library as lib
@@ -53,14 +54,18 @@ def _operator(operator_type: int, desc: ctypes.Structure) -> _OperatorDesc:
     return _OperatorDesc(operator_type, ctypes.cast(ctypes.pointer(desc), ctypes.POINTER(ctypes.c_byte)))
 
 
-def _field(desc: Mapping[str, Any], name: str, place: str, default: Any = ...) -> Any:
-    if not isinstance(desc, Mapping):
-        raise TypeError(f"{place} is {shown(desc)}, must be a mapping of fields")
-    if name in desc:
-        return desc[name]
-    if default is ...:
+def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{place} is {shown(value)}, must be a mapping of fields")
+    return value
+
+
+def _field(desc: Any, name: str, place: str, convert: Callable[[Any, str], Any], default: Any = ...) -> Any:
+    """A field that `convert` checks and converts, or its default."""
+    value = _mapping(desc, place).get(name, default)
+    if value is ...:
         raise ValueError(f"{place}.{name} is missing, must be there")
-    return default
+    return value if value is default else convert(value, f"{place}.{name}")
 
 
 def _data_type(value: Any, place: str) -> str:
@@ -70,71 +75,58 @@ def _data_type(value: Any, place: str) -> str:
     return name
 
 
-def _number(value: Any, place: str, most: int) -> int:
+def _number(value: Any, place: str, most: int = (1 << 32) - 1) -> int:
     found = integer(value, place)
     if not 0 <= found <= most:
         raise ValueError(f"{place} is {found}, must be from 0 to {most}")
     return found
 
 
-def _numbers(value: Any, place: str, most: int) -> list[int]:
+def _numbers(value: Any, place: str) -> list[int]:
     found = list(integers(value, place))
-    if any(not 0 <= number <= most for number in found):
-        raise ValueError(f"{place} is {found}, must be numbers from 0 to {most}")
+    if any(not 0 <= number < 1 << 32 for number in found):
+        raise ValueError(f"{place} is {found}, must be numbers from 0 to {(1 << 32) - 1}")
     return found
 
 
-def _tensor(desc: Mapping[str, Any], place: str) -> Any:
+def _tensor(desc: Any, place: str) -> Any:
     """A pointer to a DML_TENSOR_DESC."""
-    name = _data_type(_field(desc, "DataType", place), f"{place}.DataType")
-    sizes = _numbers(_field(desc, "Sizes", place), f"{place}.Sizes", (1 << 32) - 1)
-    strides = _field(desc, "Strides", place, None)
-    strides = None if strides is None else _numbers(strides, f"{place}.Strides", (1 << 32) - 1)
+    name = _field(desc, "DataType", place, _data_type)
+    sizes = _field(desc, "Sizes", place, _numbers)
+    strides = _field(desc, "Strides", place, _numbers, None)
     if strides is not None and len(strides) != len(sizes):
         raise ValueError(f"{place}.Strides has {len(strides)} numbers, must have {len(sizes)}, as Sizes has")
-    flags = str(_field(desc, "Flags", place, "NONE")).upper().removeprefix("DML_TENSOR_FLAG_")
+    flags = _field(desc, "Flags", place, lambda value, _: str(value).upper().removeprefix("DML_TENSOR_FLAG_"), "NONE")
     if flags not in ("NONE", "OWNED_BY_DML"):
         raise ValueError(f"{place}.Flags is {flags!r}, must be NONE or OWNED_BY_DML")
-    alignment = _field(desc, "GuaranteedBaseOffsetAlignment", place, 0)
-    alignment = _number(alignment, f"{place}.GuaranteedBaseOffsetAlignment", (1 << 32) - 1)
-    total = _field(desc, "TotalTensorSizeInBytes", place, None)
+    alignment = _field(desc, "GuaranteedBaseOffsetAlignment", place, _number, 0)
+    total = _field(desc, "TotalTensorSizeInBytes", place, functools.partial(_number, most=(1 << 64) - 1), None)
     if total is None:
-        last = None if strides is None else sum((size - 1) * stride for size, stride in zip(sizes, strides))
-        bits = (math.prod(sizes) if last is None else last + 1) * int(name.lstrip("UINTFLOA"))
-        total = min(4 * -(-bits // 32), (1 << 64) - 1)
-    else:
-        total = _number(total, f"{place}.TotalTensorSizeInBytes", (1 << 64) - 1)
+        elements = math.prod(sizes) if strides is None else 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
+        total = min(4 * -(-elements * int(name.lstrip("UINTFLOA")) // 32), (1 << 64) - 1)
     numbers = ctypes.c_uint32 * len(sizes)
-    buffer = _BufferTensorDesc(
-        lib.DATA_TYPES[name],
-        flags == "OWNED_BY_DML",
-        len(sizes),
-        numbers(*sizes),
-        None if strides is None else numbers(*strides),
-        total,
-        alignment,
-    )
+    steps = None if strides is None else numbers(*strides)
+    owned = flags == "OWNED_BY_DML"
+    buffer = _BufferTensorDesc(lib.DATA_TYPES[name], owned, len(sizes), numbers(*sizes), steps, total, alignment)
     return ctypes.pointer(_TensorDesc(1, ctypes.pointer(buffer)))
 
 
 def _desc(desc: Mapping[str, Any]) -> _OperatorDesc:
-    kind = str(_field(desc, "Type", "desc")).upper().removeprefix("DML_OPERATOR_")
-    inner = _field(desc, "Desc", "desc")
-    if not isinstance(inner, Mapping):
-        raise TypeError(f"desc.Desc is {shown(inner)}, must be a mapping of fields")
+    kind = _field(desc, "Type", "desc", lambda value, _: str(value).upper().removeprefix("DML_OPERATOR_"))
+    inner = _field(desc, "Desc", "desc", _mapping)
     if kind == "FILL_VALUE_SEQUENCE":
         place = "FillValueSequenceDesc"
-        output = _tensor(_field(inner, "OutputTensor", place), f"{place}.OutputTensor")
-        name = _data_type(_field(inner, "ValueDataType", place), f"{place}.ValueDataType")
-        bits = [0, 0]  # of the other types, which the operator refuses, whatever the scalars are
-        if name in lib.FILL_TYPES:
-            bits = [scalar_bits(_field(inner, field, place, 0), name, f"{place}.{field}") for field in ("ValueStart", "ValueDelta")]
+        output = _field(inner, "OutputTensor", place, _tensor)
+        name = _field(inner, "ValueDataType", place, _data_type)
+        # The operator refuses the other types, whatever the scalars are.
+        convert = lambda value, place: scalar_bits(value, name, place) if name in lib.FILL_TYPES else 0
+        bits = [_field(inner, field, place, convert, 0) for field in ("ValueStart", "ValueDelta")]
         return _operator(104, _FillDesc(output, lib.DATA_TYPES[name], *bits))
     if kind == "REVERSE_SUBSEQUENCES":
         place = "ReverseSubsequencesDesc"
         names = ("InputTensor", "SequenceLengthsTensor", "OutputTensor")
-        tensors = [_tensor(_field(inner, name, place), f"{place}.{name}") for name in names]
-        axis = _number(_field(inner, "Axis", place), f"{place}.Axis", (1 << 32) - 1)
+        tensors = [_field(inner, name, place, _tensor) for name in names]
+        axis = _field(inner, "Axis", place, _number)
         return _operator(106, _ReverseDesc(*tensors, axis))
     raise ValueError(f"desc.Type is {kind!r}, must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES")
 

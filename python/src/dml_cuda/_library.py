@@ -26,8 +26,8 @@ class CArray(ctypes.Structure):
         ("Data", ctypes.c_void_p),
         ("Rank", ctypes.c_uint32),
         ("ElementSizeInBytes", ctypes.c_uint32),
-        ("Sizes", ctypes.c_void_p),
-        ("StridesInBytes", ctypes.c_void_p),
+        ("Sizes", ctypes.POINTER(ctypes.c_int64)),
+        ("StridesInBytes", ctypes.POINTER(ctypes.c_int64)),
     ]
 
 
@@ -96,9 +96,8 @@ def in_arguments(error: ValueError, output: str, layout: str) -> ValueError:
 
 def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(str(PATH))
-    pointer, error = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
-    handle = ctypes.POINTER(ctypes.c_void_p)
-    status = ctypes.c_uint32
+    pointer, status = ctypes.c_void_p, ctypes.c_uint32
+    handle = error = ctypes.POINTER(ctypes.c_void_p)
     for name, result, arguments in [
         ("version", ctypes.c_char_p, []),
         ("cuda_device_count", status, [ctypes.POINTER(ctypes.c_uint32), error]),
@@ -141,15 +140,9 @@ def check(function: Any, *arguments: Any) -> None:
     for index in range(library.dml_cuda_error_violation_count(error)):
         library.dml_cuda_error_violation(error, index, ctypes.byref(found))
         level = found.NeededFeatureLevel
-        violations.append(
-            Violation(
-                found.Rule.decode(),
-                found.Place.decode(),
-                found.Found.decode(),
-                found.Required.decode() if found.Required is not None else None,
-                f"{level >> 12}_{level >> 8 & 15}" if level else None,
-            )
-        )
+        needed = f"{level >> 12}_{level >> 8 & 15}" if level else None
+        required = None if found.Required is None else found.Required.decode()
+        violations.append(Violation(found.Rule.decode(), found.Place.decode(), found.Found.decode(), required, needed))
     library.dml_cuda_destroy_error(error)
     if status == 2:
         raise ValidationError(message, violations)
@@ -201,19 +194,16 @@ class Array(NamedTuple):
     """The owner of the memory."""
 
 
-def _c_array(of: Array) -> tuple[CArray, Any]:
-    """The structure, and the data that it points to. An element of no bytes has a byte here: the caller dispatches nothing."""
-    rank = len(of.shape)
-    numbers = (ctypes.c_int64 * (2 * rank))(*of.shape, *(of.strides or ()))
-    sizes = ctypes.addressof(numbers)
-    return CArray(of.address, rank, of.dtype.itemsize or 1, sizes, None if of.strides is None else sizes + 8 * rank), numbers
+def _pointer(of: Array) -> Any:
+    """A pointer to the structure."""
+    numbers = ctypes.c_int64 * len(of.shape)
+    strides = None if of.strides is None else numbers(*of.strides)
+    return ctypes.byref(CArray(of.address, len(of.shape), of.dtype.itemsize, numbers(*of.shape), strides))
 
 
 def reversal(x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
     """Compiles a reversal, or finds it in the library's cache."""
-    arrays = [_c_array(of) for of in (x, lengths, output)]
-    pointers = (ctypes.byref(array) for array, _ in arrays)
-    return Compiled(library.dml_cuda_compile_reversal, device(x.ordinal), *pointers, axis)
+    return Compiled(library.dml_cuda_compile_reversal, device(x.ordinal), *map(_pointer, (x, lengths, output)), axis)
 
 
 def fill(output: Array, data_type: str, scalars: Sequence[int], stream: int) -> None:
@@ -227,6 +217,5 @@ def fill(output: Array, data_type: str, scalars: Sequence[int], stream: int) -> 
 @functools.lru_cache(maxsize=256)
 def _sequence(output: Array, data_type: int, start: int, delta: int) -> Compiled:
     """Compiles a fill. Without this cache a call takes 1.5 times as long."""
-    array, _numbers = _c_array(output)
     scalars = (ctypes.byref(ctypes.c_uint64(bits)) for bits in (start, delta))
-    return Compiled(library.dml_cuda_compile_sequence, device(output.ordinal), ctypes.byref(array), data_type, *scalars)
+    return Compiled(library.dml_cuda_compile_sequence, device(output.ordinal), _pointer(output), data_type, *scalars)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._arguments import axis_from_front, fill_shape, fill_type, host_lengths, integer, integers, scalar_bits, shown
+from ._arguments import axis_of_lanes, fill_shape, fill_type, host_lengths, integer, integers, scalar_bits, shown
 from ._arrays import empty_like, library_of, stream_of, view
 
 
@@ -92,35 +92,25 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         from . import jax
 
         return jax.reverse_subsequences(x, lengths, axis)
-    axis = integer(axis, "axis")
     given = view(x, "x")
-    if not -(2**31) <= axis < 2**31:
-        axis_from_front(axis, given.shape)
     if given.ordinal is None and any(stride < 0 for stride in given.strides or ()):
         x = np.array(x, order="C", subok=True)  # if x is out, too, out has the negative strides
         given = view(x, "x")
     if out is None:
         out = empty_like(x, "x")
-        output = view(out, "out")
-    else:
-        output = given if out is x else view(out, "out")
-        _check_out(output, given.shape, given.dtype, "x's, ")
-        if output.ordinal != given.ordinal:
-            raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
+    output = given if out is x else view(out, "out")
+    _check_out(output, given.shape, given.dtype, "x's, ")
+    if output.ordinal != given.ordinal:
+        raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
     of_lanes = _lengths(lengths, given.ordinal)
+    axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
     handle = stream_of(x, given.ordinal is None, stream, "x")
-    is_empty = 0 in given.shape or given.dtype.itemsize == 0
-    if is_empty:  # only the shapes count, whatever their sizes
-        given, of_lanes, output = (
-            of._replace(shape=tuple(min(size, 2**32 - 1) for size in of.shape), strides=None) for of in (given, of_lanes, output)
-        )
+    if 0 in given.shape or given.dtype.itemsize == 0:
+        return out
     try:
         compiled = lib.reversal(given, of_lanes, output, axis)
-        if not is_empty:
-            compiled.dispatch(lib.Addresses(given.address, of_lanes.address), 2, output.address, handle)
+        compiled.dispatch(lib.Addresses(given.address, of_lanes.address), 2, output.address, handle)
     except ValueError as error:
-        if is_empty and isinstance(error, lib.ValidationError):
-            return out  # the arguments are right, and no operator has nothing to do
         layout = f"out has shape {output.shape} and strides of {output.strides} bytes"
         raise lib.in_arguments(error, "out", layout) from None
     return out

@@ -146,7 +146,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T of at least 1")
         if lengths.dtype not in _LENGTHS:
             raise TypeError(f"lengths has dtype {lengths.dtype}, must be int64 or an integer type of at most 32 bits")
-        check_batch(lengths.shape, x.shape[0 if rnn.batch_first else 1])
+        check_batch([*lengths.shape], [x.shape[0 if rnn.batch_first else 1]])
         if lengths.device != x.device:
             raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
         if hx is None:

@@ -18,10 +18,9 @@ from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from . import _library as _lib
-from ._arguments import axis_from_front, check_broadcast, host_lengths, is_masked, refuse_mask, scalar_bits, shown
+from ._arguments import axis_from_front, axis_of_lanes, host_lengths, is_masked, refuse_mask, scalar_bits, shown
 
-_OLDEST = (2, 8)
-if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
+if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
     raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
 if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):  # libdml_cuda_torch.so may have registered the operators
     _lib.check(_lib.library.dml_cuda_register_torch)
@@ -128,9 +127,8 @@ def _batched(in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) ->
     x = x if of_x is None else x.movedim(of_x, 0)
     lengths = lengths if of_lengths is None else lengths.movedim(of_lengths, 0)
     # What does not fit one element of the batch must not reach the others.
-    axis = axis_from_front(dim, x.shape[1:], "dim")
     of_element = lengths.shape if of_lengths is None else lengths.shape[1:]
-    check_broadcast(of_element, x.shape[1:], axis, "dim")
+    axis = axis_of_lanes(dim, [*x.shape[1:]], [*of_element], "dim")
     if of_lengths is not None:
         lengths = lengths.reshape(lengths.shape[:1] + (1,) * (x.dim() - 1 - len(of_element)) + of_element)
     return x, lengths, axis + 1
@@ -147,11 +145,10 @@ def _reverse_fake(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Ten
 
 def _check_shapes(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
     """Checks what the kernels check, where sizes may be symbols."""
-    axis = axis_from_front(dim, x.shape, "dim")
     as_lengths(x, lengths)
     if lengths.device != x.device:
         raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
-    check_broadcast(lengths.shape, x.shape, axis, "dim")
+    axis_of_lanes(dim, [*x.shape], [*lengths.shape], "dim")
 
 
 def _fill_fake(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:

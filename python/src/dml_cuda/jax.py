@@ -19,36 +19,28 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
-from ._arguments import axis_from_front, check_batch, check_broadcast, fill_shape, fill_type, host_lengths, scalar_bits
+from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, scalar_bits
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
-_OLDEST = (0, 6, 0)
-_INTERFACE = 0
 
 
 def _check_versions(version: tuple[int, ...], header: str) -> None:
     """Refuses a JAX that is too old, and one whose foreign function interface is another than the handlers'."""
-    if version < _OLDEST:
-        raise ImportError(f"JAX is {'.'.join(map(str, version))}, must be {'.'.join(map(str, _OLDEST))} or newer for dml_cuda.jax")
+    if version < (0, 6, 0):
+        raise ImportError(f"JAX is {'.'.join(map(str, version))}, must be 0.6.0 or newer for dml_cuda.jax")
     found = re.search(r"#define XLA_FFI_API_MAJOR (\d+)", header)
-    if found and int(found[1]) != _INTERFACE:
+    if found and found[1] != "0":
         raise ImportError(
-            f"jaxlib has version {found[1]} of XLA's foreign function interface, must have {_INTERFACE}: use another jaxlib or dml-cuda"
+            f"jaxlib has version {found[1]} of XLA's foreign function interface, must have 0: use another jaxlib or dml-cuda"
         )
 
 
-def _register() -> None:
-    from jax import ffi
-
-    header = pathlib.Path(ffi.include_dir(), "xla/ffi/api/c_api.h")
-    _check_versions(jax.__version_info__, header.read_text() if header.exists() else "")
-    for name in ("reverse_subsequences", "fill_value_sequence"):
-        for platform in ("cpu", "CUDA"):
-            handler = getattr(lib.library, f"dml_cuda_xla_{name}_{platform.lower()}")
-            ffi.register_ffi_target(f"dml_cuda_{name}", ffi.pycapsule(handler), platform=platform)
-
-
-_register()
+_header = pathlib.Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h")
+_check_versions(jax.__version_info__, _header.read_text() if _header.exists() else "")
+for _name in ("reverse_subsequences", "fill_value_sequence"):
+    for _platform in ("cpu", "CUDA"):
+        _handler = getattr(lib.library, f"dml_cuda_xla_{_name}_{_platform.lower()}")
+        jax.ffi.register_ffi_target(f"dml_cuda_{_name}", jax.ffi.pycapsule(_handler), platform=_platform)
 
 
 # ---- Reversals ------------------------------------------------------------------------------------------------
@@ -186,9 +178,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
            [6, 5, 7, 8]], dtype=int32)
     """
     x, dtype = _array(x, "x")
-    front = axis_from_front(axis, x.shape)
     lengths = _lengths(lengths)
-    check_broadcast(lengths.shape, x.shape, front)
+    front = axis_of_lanes(axis, x.shape, lengths.shape)
     lengths = lengths.reshape((1,) * (x.ndim - lengths.ndim) + lengths.shape)
     if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:  # sizes of an exported program may be symbols
         _validate(x.shape, dtype, lengths.shape, front)
@@ -234,7 +225,7 @@ def reverse_padded_sequence(
     if batch == time:
         raise ValueError(f"batch_axis and time_axis are {batch_axis} and {time_axis}, must be two axes of x")
     lengths = _lengths(lengths)
-    check_batch(lengths.shape, x.shape[batch])
+    check_batch(lengths.shape, (x.shape[batch],))
     shape = tuple(size if d == batch else 1 for d, size in enumerate(x.shape))
     return reverse_subsequences(x, lengths.reshape(shape), time, in_place=in_place)
 

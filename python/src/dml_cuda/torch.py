@@ -34,7 +34,7 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
         raise ValueError(f"x has {rank} dimensions, must have at least 2: time and batch")
     lengths = as_lengths(x, lengths)
     batch = x.shape[0 if batch_first else 1]
-    check_batch(lengths.shape, batch)
+    check_batch([*lengths.shape], [batch])
     after = rank - 1 if batch_first else rank - 2
     of_lanes = lengths.view(batch, *(1,) * after) if after else lengths
     return reverse_subsequences(x, of_lanes, 1 if batch_first else 0)

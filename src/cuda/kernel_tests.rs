@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::kernels::FAMILIES;
-use super::select::golden_tests::every_launch;
+use super::select::golden_tests::of_each_candidate;
 use super::{GpuTarget, Launch};
 use crate::common::cases::Case;
 use crate::common::difference;
@@ -43,7 +43,7 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let plan = Plan::new(&case.desc).expect("the cases are valid");
     let mut found: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
-        let launches = every_launch(&plan, target, case.in_place).into_iter().map(|(_, launch)| launch);
+        let launches = of_each_candidate(&plan, target, case.in_place).into_iter().flat_map(|found| found.launches);
         for launch in launches.filter(wanted) {
             if !found.contains(&launch) {
                 found.push(launch);

@@ -1,7 +1,7 @@
 //! An operator that was compiled with options refuses dispatches that it was not compiled for, and runs the others.
 #![allow(unsafe_code)]
 
-use crate::common::{assert_same, cases, devices, lanes, POISON};
+use crate::common::{assert_same, cases, devices, lanes, run_compiled};
 use crate::outside::Outside;
 use dml_cuda::{
     BindingError, BufferBinding, CompileError, CompileOptions, CompiledOperator, Device, DispatchError, OperatorDesc,
@@ -59,19 +59,9 @@ fn an_alignment_is_a_power_of_two() {
 #[test]
 fn an_operator_compiled_for_bound_buffers_is_right() {
     for device in devices("an_operator_compiled_for_bound_buffers_is_right") {
-        let stream = device.create_stream().expect("a stream");
         for case in cases::all().iter().step_by(7) {
             let operator = compile(&device, &case.desc, 16, Some(case.in_place)).expect("compiled");
-            let buffer = |bytes: &Vec<u8>| device.create_buffer_from(bytes.as_slice()).expect("small");
-            let mut buffers: Vec<_> = case.inputs.iter().map(buffer).collect();
-            let inputs: Vec<BufferBinding> = buffers.iter().map(Into::into).collect();
-            let total = case.desc.output_tensor().total_tensor_size_in_bytes as usize;
-            if !case.in_place {
-                buffers.insert(0, buffer(&vec![POISON; total]));
-            }
-            let table = operator.bind(&inputs, &(&buffers[0]).into()).expect("the binding satisfies the options");
-            table.dispatch(&stream).expect("queued");
-            let found: Vec<u8> = buffers[0].read_elements(total).expect("read");
+            let found = run_compiled(&operator, &case.inputs(), case.in_place);
             assert_same(&device, &case.desc, &found, &case.expected());
         }
     }

@@ -84,26 +84,18 @@ fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_typ
 
     // "Needs a level" and "must be" are different answers.
     let answers = verdict.err().map_or_else(Vec::new, |errors| errors.into_iter().collect());
-    let at_role = |rule: Rule| {
-        answers
-            .iter()
-            .find(|error| error.rule == rule && error.place.contains(role.name()))
-            .map(|error| error.requirement.clone())
-    };
-    let required = |from: Option<&str>| match from {
-        from if reached(from) => None,
-        Some(from) => Some(Some(from.parse::<FeatureLevel>().expect("a level"))),
-        None => Some(None),
-    };
-    let answered = |requirement: Option<Requirement>| {
-        requirement.map(|requirement| match requirement {
+    let answer = |rule: Rule| {
+        let error = answers.iter().find(|error| error.rule == rule && error.place.contains(role.name()));
+        error.map(|error| match error.requirement {
             Requirement::Needs(level) => Some(level),
             Requirement::MustBe(_) => None,
         })
     };
+    let level_of = |from: &str| from.parse::<FeatureLevel>().expect("a level");
+    let required = |from: Option<&str>| (!reached(from)).then(|| from.map(level_of));
     if exists {
-        assert_eq!(answered(at_role(Rule::TensorDataType)), required(type_from), "{cell}");
-        assert_eq!(answered(at_role(Rule::TensorDimensionCount)), required(count_from), "{cell}");
+        assert_eq!(answer(Rule::TensorDataType), required(type_from), "{cell}");
+        assert_eq!(answer(Rule::TensorDimensionCount), required(count_from), "{cell}");
     } else {
         assert_eq!(answers.len(), 1, "{cell}");
         assert_eq!(answers[0].requirement, Requirement::Needs(FeatureLevel::V2_1), "{cell}");

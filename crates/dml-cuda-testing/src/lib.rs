@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dml_cuda::{
     BufferBinding, BufferTensorDesc, CompiledOperator, Device, FillValueSequenceDesc, OperatorDesc,
-    ReverseSubsequencesDesc, ScalarUnion, TensorDataType, TensorRole,
+    ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
 };
 
 static SKIPS: AtomicUsize = AtomicUsize::new(0);
@@ -107,7 +107,12 @@ fn lead(desc: &BufferTensorDesc) -> usize {
 /// `inputs` are the bytes of the input tensors; missing bytes at the end are poison. In place, the output begins as the
 /// first input. Panics if a guard was written or an input changed.
 pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
-    let operator = compile(device, desc);
+    run_compiled(&compile(device, desc), inputs, in_place)
+}
+
+/// The same for a compiled operator.
+pub fn run_compiled(operator: &CompiledOperator, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
+    let (device, desc) = (operator.device(), operator.operator().desc());
     let output_desc = desc.output_tensor();
     let place = |desc: &BufferTensorDesc, bytes: &[u8]| {
         let total = desc.total_tensor_size_in_bytes as usize;
@@ -118,9 +123,7 @@ pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: boo
         buffer.write(0, &memory).expect("the range is the buffer");
         (BufferBinding::range(&buffer, lead(desc) as u64, total as u64), memory)
     };
-    let tensors = operator.operator().tensors();
-    let input_tensors = tensors.iter().filter(|(role, _)| *role != TensorRole::Output);
-    let placed: Vec<_> = input_tensors.zip(inputs).map(|((_, desc), bytes)| place(desc, bytes)).collect();
+    let placed: Vec<_> = desc.input_tensors().into_iter().zip(inputs).map(|(desc, bytes)| place(desc, bytes)).collect();
     let (output, before) = if in_place { placed[0].clone() } else { place(output_desc, &[]) };
     let bindings: Vec<BufferBinding> = placed.iter().map(|(binding, _)| binding.clone()).collect();
 

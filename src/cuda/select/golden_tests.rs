@@ -69,8 +69,8 @@ fn selected(desc: &OperatorDesc) -> impl Iterator<Item = (&'static str, &'static
     })
 }
 
-/// Every launch of a mode that a candidate can make, also those that are never tried, with the candidate's index.
-pub fn every_launch(plan: &Plan, target: &GpuTarget, in_place: bool) -> Vec<(usize, Launch)> {
+/// What each candidate launches in a mode, also if it is never tried. Nothing if nothing moves.
+pub fn of_each_candidate(plan: &Plan, target: &GpuTarget, in_place: bool) -> Vec<Launches> {
     if plan.select(target, in_place).launches.is_empty() {
         return Vec::new();
     }
@@ -85,11 +85,7 @@ pub fn every_launch(plan: &Plan, target: &GpuTarget, in_place: bool) -> Vec<(usi
             Some(Launches::find(candidate, in_place, plan.width, |launch| launch(&layout)))
         }
     };
-    (0..)
-        .map_while(only)
-        .enumerate()
-        .flat_map(|(n, found)| found.launches.into_iter().map(move |launch| (n, launch)))
-        .collect()
+    (0..).map_while(only).collect()
 }
 
 fn line(launch: &Launch) -> String {
@@ -172,9 +168,11 @@ fn every_candidate_is_selected_in_the_golden_file() {
         let plan = Plan::new(&desc).expect("the layouts are valid");
         for ((_, target), in_place) in GpuTarget::NAMED.iter().flat_map(|target| [(target, false), (target, true)]) {
             let selected = plan.select(target, in_place).launches;
-            let candidates = every_launch(&plan, target, in_place).into_iter();
-            let candidates = candidates.filter(|(_, launch)| selected.contains(launch));
-            found.extend(candidates.map(|(n, _)| (desc.operator_type().name(), n, usize::from(in_place))));
+            for (n, candidate) in of_each_candidate(&plan, target, in_place).iter().enumerate() {
+                if candidate.launches.iter().any(|launch| selected.contains(launch)) {
+                    found.insert((desc.operator_type().name(), n, in_place));
+                }
+            }
         }
     }
     let fills = fill_value_sequence::CANDIDATES.iter().map(|candidate| candidate.names);
@@ -182,8 +180,8 @@ fn every_candidate_is_selected_in_the_golden_file() {
     let of_fills = fills.enumerate().map(|candidate| (OperatorType::FillValueSequence, candidate));
     let of_reversals = reversals.enumerate().map(|candidate| (OperatorType::ReverseSubsequences, candidate));
     for (operator, (n, names)) in of_fills.chain(of_reversals) {
-        for (mode, name) in names.into_iter().enumerate() {
-            let seen = found.contains(&(operator.name(), n, mode));
+        for (name, in_place) in names.into_iter().zip([false, true]) {
+            let seen = found.contains(&(operator.name(), n, in_place));
             assert_eq!(seen, name.is_some(), "candidate {n} of {}, {name:?}", operator.name());
         }
     }

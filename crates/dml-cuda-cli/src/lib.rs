@@ -61,7 +61,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     for option in &options.ignored {
         complain!("NOTE: --{option} has no meaning here");
     }
-    let mut models = options.models();
+    let mut models = options.model.iter().chain(&options.positional_model).chain(&options.more_models);
     let first = models.next();
     for more in models {
         complain!("NOTE: one model a run: {} is ignored", shown(&more.to_string_lossy()));

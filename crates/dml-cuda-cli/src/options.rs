@@ -3,7 +3,7 @@
 mod bench;
 mod ignored;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
@@ -136,11 +136,6 @@ impl Options {
             Some(said) => Err(Self::command().error(clap::error::ErrorKind::InvalidSubcommand, said)),
             None => read,
         }
-    }
-
-    /// The given models. Only the first one runs.
-    pub fn models(&self) -> impl Iterator<Item = &Path> {
-        self.model.iter().chain(&self.positional_model).chain(&self.more_models).map(PathBuf::as_path)
     }
 }
 

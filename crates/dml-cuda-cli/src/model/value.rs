@@ -12,9 +12,7 @@ use crate::out::shown;
 
 /// The bits of one element.
 pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
-    if let Some(digits) = node.digits() {
-        refuse_number(node, digits, data_type);
-    }
+    refuse_number(node, data_type);
     if !data_type.is_float() {
         return integer(node, data_type);
     }
@@ -31,8 +29,9 @@ pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
 }
 
 /// Records numbers of a type that DxDispatch refuses.
-fn refuse_number(node: &Node, digits: &str, data_type: TensorDataType) {
+fn refuse_number(node: &Node, data_type: TensorDataType) {
     use TensorDataType as T;
+    let Some(digits) = node.digits() else { return };
     let is_unsigned = matches!(data_type, T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64);
     if is_unsigned && digits.starts_with('-') {
         return node.refuse(shown(digits), format!("0 or more, because its type is {data_type}"));

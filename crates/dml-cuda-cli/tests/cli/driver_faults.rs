@@ -12,15 +12,10 @@ use crate::runner;
 
 /// Runs a model with this many GPUs and a `cuInit` that returns `code`.
 fn run(folder: &Path, gpus: u32, code: u32, arguments: &[&str]) -> Output {
-    runner()
-        .args(arguments)
-        .arg(repository("models/reverse_subsequences.json"))
-        .env("LD_LIBRARY_PATH", folder)
-        .env("FAKE_GPUS", gpus.to_string())
-        .env("FAKE_CU_INIT", code.to_string())
-        .stdin(Stdio::null())
-        .output()
-        .expect("the runner starts")
+    let mut runner = runner();
+    runner.args(arguments).arg(repository("models/reverse_subsequences.json")).env("LD_LIBRARY_PATH", folder);
+    runner.env("FAKE_GPUS", gpus.to_string()).env("FAKE_CU_INIT", code.to_string()).stdin(Stdio::null());
+    runner.output().expect("the runner starts")
 }
 
 #[test]

@@ -23,12 +23,9 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains("writing to standard output failed: "), "{}", stderr(&output));
     }
-    let mut child = runner()
-        .args([model.to_str().expect("UTF-8"), "-v", "2", "-i", "20000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the runner starts");
+    let mut runner = runner();
+    runner.arg(&model).args(["-v", "2", "-i", "20000"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = runner.spawn().expect("the runner starts");
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));

@@ -122,13 +122,9 @@ fn a_signal_leaves_no_partial_file() {
     let model = model(scratch.path(), 256 << 20, &out.join("large"));
     for signal in ["-INT", "-TERM"] {
         fs::create_dir(&out).expect("made");
-        let mut child = runner()
-            .args(["-a", "cpu"])
-            .arg(&model)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the runner starts");
+        let mut runner = runner();
+        runner.args(["-a", "cpu"]).arg(&model).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = runner.spawn().expect("the runner starts");
         // As soon as any file exists.
         let started = Instant::now();
         while names(&out).is_empty() {

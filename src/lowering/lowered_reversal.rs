@@ -64,6 +64,9 @@ impl LoweredReversal {
             return Err(LoweringError::Axis { found: axis, rank });
         }
         let axis = from_front as usize;
+        for (d, &size) in input.sizes.iter().enumerate() {
+            size_of(Input, d, size)?;
+        }
         let missing = missing_dimensions(&input, &lengths, axis)?;
 
         let mut bits = element_size as u64 | addresses | 8;

@@ -245,6 +245,10 @@ static void arrays(void) {
     CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL) == DML_CUDA_STATUS_VALIDATION);
     FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));
+    const int64_t of_no_input[2] = {-2, 4};
+    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL};
+    FAILS(INVALID_ARGUMENT, "dimension 0 of InputTensor is -2, must be at least 0",
+          dml_cuda_compile_reversal(device, &impossible, &impossible, &impossible, 1, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, doubles, NULL, &error) == 0 && doubles[0] == 1.5 && doubles[5] == 3);
     dml_cuda_destroy_compiled_operator(compiled);

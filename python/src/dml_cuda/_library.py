@@ -26,9 +26,11 @@ class CArray(ctypes.Structure):
         ("Data", ctypes.c_void_p),
         ("Rank", ctypes.c_uint32),
         ("ElementSizeInBytes", ctypes.c_uint32),
-        ("Sizes", ctypes.POINTER(ctypes.c_int64)),
-        ("StridesInBytes", ctypes.POINTER(ctypes.c_int64)),
+        ("Sizes", ctypes.c_void_p),
+        ("StridesInBytes", ctypes.c_void_p),
     ]
+    numbers: Any
+    """The sizes and strides, to keep them."""
 
 
 class CViolation(ctypes.Structure):
@@ -196,9 +198,12 @@ class Array(NamedTuple):
 
 def _pointer(of: Array) -> Any:
     """A pointer to the structure."""
-    numbers = ctypes.c_int64 * len(of.shape)
-    strides = None if of.strides is None else numbers(*of.strides)
-    return ctypes.byref(CArray(of.address, len(of.shape), of.dtype.itemsize, numbers(*of.shape), strides))
+    rank = len(of.shape)
+    numbers = (ctypes.c_int64 * (2 * rank))(*of.shape, *(of.strides or ()))
+    sizes = ctypes.addressof(numbers)
+    array = CArray(of.address, rank, of.dtype.itemsize, sizes, None if of.strides is None else sizes + 8 * rank)
+    array.numbers = numbers
+    return ctypes.byref(array)
 
 
 def reversal(x: Array, lengths: Array, output: Array, axis: int) -> Compiled:

@@ -98,10 +98,12 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         given = view(x, "x")
     if out is None:
         out = empty_like(x, "x")
-    output = given if out is x else view(out, "out")
-    _check_out(output, given.shape, given.dtype, "x's, ")
-    if output.ordinal != given.ordinal:
-        raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
+        output = view(out, "out")
+    else:
+        output = given if out is x else view(out, "out")
+        _check_out(output, given.shape, given.dtype, "x's, ")
+        if output.ordinal != given.ordinal:
+            raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
     of_lanes = _lengths(lengths, given.ordinal)
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
     handle = stream_of(x, given.ordinal is None, stream, "x")

@@ -70,7 +70,11 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
     runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
     // Text of runs may come from anywhere: it is cut, and has no control characters.
-    runs.iter_mut().flat_map(Run::texts).for_each(|text| *text = shown(text));
+    for run in &mut runs {
+        run.texts().into_iter().for_each(|text| *text = shown(text));
+        let outputs = std::mem::take(&mut run.outputs);
+        run.outputs = outputs.into_iter().map(|(name, output)| (shown(&name), output)).collect();
+    }
     Ok(runs)
 }
 

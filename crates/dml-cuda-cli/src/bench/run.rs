@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::work::Work;
+use crate::out::shown;
 use crate::schema;
 use crate::whole_file;
 
@@ -97,6 +98,13 @@ impl Outcome {
         !self.samples().is_empty()
     }
 
+    fn why(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Error(why) | Self::NotCompared(why) => Some(why),
+            _ => None,
+        }
+    }
+
     /// Why there are no samples.
     pub fn cause(&self) -> Option<String> {
         match self {
@@ -130,7 +138,8 @@ impl Run {
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;
-        let mut run: Self = serde_json::from_str(text).map_err(|error| failed(format!("this is no run: {error}")))?;
+        let mut run: Self = serde_json::from_str(text)
+            .map_err(|error| failed(format!("this is no run: {}", shown(&error.to_string()))))?;
         // Some runs of 0.2.0 have the median of a baseline as that of its own baseline.
         for Timed { work, outcome, baseline } in &mut run.cases {
             if let Some(median) = baseline.filter(|_| work.mode.is_baseline() && !outcome.has_samples()) {
@@ -158,11 +167,12 @@ impl Run {
                 (_, Some(wrong)) => &format!("has a time of {wrong:e}, must be microseconds above 0"),
                 _ => continue,
             };
-            return Err(format!("the case '{}' {why}", work.name()));
+            return Err(format!("the case '{}' {why}", shown(&work.name())));
         }
         for (name, output) in &self.outputs {
             let Outcome::Bytes(text) = &output.written else { continue };
             if !text.len().is_multiple_of(2) || text.contains(|c| !matches!(c, '0'..='9' | 'a'..='f')) {
+                let name = shown(name);
                 return Err(format!("the output '{name}' has bytes that are no pairs of lowercase hexadecimal digits"));
             }
         }
@@ -174,13 +184,17 @@ impl Run {
         self.planned.saturating_sub(self.cases.len() + self.outputs.len())
     }
 
-    /// All text that a report shows.
+    /// All text that a report shows, but for the names of outputs.
     pub fn texts(&mut self) -> Vec<&mut String> {
         let Machine { tool, commit, device, driver, clocks, host, operating_system, date, command } = &mut self.machine;
         let mut texts = vec![tool, commit, device, driver, clocks, host, operating_system, date, command];
         texts.extend([&mut self.label, &mut self.timing, &mut self.suite]);
         texts.extend(&mut self.notes);
-        texts.extend(self.cases.iter_mut().flat_map(|timed| [&mut timed.work.case, &mut timed.work.data_type]));
+        for Timed { work, outcome, .. } in &mut self.cases {
+            texts.extend([&mut work.case, &mut work.data_type]);
+            texts.extend(outcome.why());
+        }
+        texts.extend(self.outputs.values_mut().filter_map(|output| output.written.why()));
         texts
     }
 

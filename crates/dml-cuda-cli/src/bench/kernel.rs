@@ -104,18 +104,18 @@ impl Bound {
 /// Dispatches once more, and compares every byte of the outputs with what a CPU makes of the same bytes.
 fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
     on_cpu.table.dispatch(&on_cpu.output.device().create_stream()?)?;
+    let [mut found, mut required] = [(); 2].map(|()| vec![0; RANDOM_BYTES]);
     for set in sets {
         // What an earlier dispatch left there proves nothing.
         write_random_bytes(&set.output)?;
         set.table.dispatch(stream)?;
         for (at, length) in parts(&set.output) {
-            let read = |buffer: &Buffer| {
-                let mut bytes = vec![0; length];
-                buffer.read(at, &mut bytes).map(|()| bytes)
-            };
-            let (found, required) = (read(&set.output)?, read(&on_cpu.output)?);
-            if let Some((n, (found, required))) = found.iter().zip(&required).enumerate().find(|(_, (a, b))| a != b) {
-                let at = at + n as u64;
+            let (found, required) = (&mut found[..length], &mut required[..length]);
+            set.output.read(at, found)?;
+            on_cpu.output.read(at, required)?;
+            if found != required {
+                let n = found.iter().zip(&*required).take_while(|(a, b)| a == b).count();
+                let (at, found, required) = (at + n as u64, found[n], required[n]);
                 return Err(format!("byte {at} of the output is {found:#04x}, must be {required:#04x}").into());
             }
         }

@@ -3,9 +3,12 @@
 import doctest
 import importlib.util
 import itertools
+import os
 import pathlib
 import re
+import signal
 import tempfile
+import threading
 import unittest
 
 import dml_cuda
@@ -203,6 +206,33 @@ class Reverse(unittest.TestCase):
         with self.assertRaises(dml_cuda.ValidationError) as caught:
             dml_cuda.reverse_subsequences(np.zeros(4), 1, 0, out=out)
         self.assertEqual({violation.place.partition(".")[0] for violation in caught.exception.violations}, {"out"})
+
+
+class Forks(unittest.TestCase):
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork")
+    def test_a_forked_child_never_waits_for_a_lock_of_the_parent(self):
+        done = threading.Event()
+
+        def calls():
+            while not done.is_set():
+                for size in range(1, 4000):
+                    dml_cuda.reverse_subsequences(np.zeros(size, np.uint8), size, 0)
+
+        threads = [threading.Thread(target=calls) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        statuses = []
+        for _ in range(100):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                right = all(dml_cuda.reverse_subsequences(np.arange(size), size, 0)[0] == size - 1 for size in range(1, 4000, 40))
+                os._exit(0 if right else 1)
+            statuses.append(os.waitpid(child, 0)[1])
+        done.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(statuses, [0] * 100)
 
 
 class Exported:

@@ -70,12 +70,13 @@ impl Device {
     /// i·delta, rounded once. These are the values of ONNX's `Range` for FLOAT64; for its other types, use a
     /// [`FillValueSequenceDesc`]. Compile, bind and dispatch it like any other operator.
     pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
-        Operator::beyond_directml(FillValueSequenceDesc {
+        let desc = FillValueSequenceDesc {
             output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
             value_data_type: TensorDataType::Float64,
             value_start: ScalarUnion::Float64(start),
             value_delta: ScalarUnion::Float64(delta),
-        })
+        };
+        Operator::float64_sequence(desc).expect("every count from 1 on satisfies the rules")
     }
 
     /// A buffer of that many bytes, all zero, aligned to at least 16 bytes.

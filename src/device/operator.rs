@@ -5,10 +5,11 @@ use std::sync::Arc;
 #[cfg(feature = "cuda")]
 use crate::cuda::{Context, Launcher};
 use crate::desc::feature_level::FeatureLevel;
-use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
 use crate::registry::Plan;
+use crate::validate::{validate_float64_fill, ValidationErrors};
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
 #[derive(Clone, Debug)]
@@ -19,9 +20,11 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator that DirectML does not have, valid at every feature level. `Plan::new` must accept the descriptor.
-    pub(crate) fn beyond_directml(desc: impl Into<OperatorDesc>) -> Self {
-        Self { desc: Arc::new(desc.into()), level: FeatureLevel::ALL[0] }
+    /// A packed sequence of FLOAT64, which DirectML does not have. Usable at every feature level.
+    pub(crate) fn float64_sequence(desc: FillValueSequenceDesc) -> Result<Self, ValidationErrors> {
+        let desc = desc.into();
+        validate_float64_fill(&desc)?;
+        Ok(Self { desc: Arc::new(desc), level: FeatureLevel::ALL[0] })
     }
 
     /// The descriptor it was made from.

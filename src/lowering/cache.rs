@@ -1,10 +1,10 @@
 //! A cache of compiled operators, for callers whose tensors come one call at a time. The key is everything that an
 //! operator depends on.
 
-use std::mem::take;
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::mem::{replace, take};
+use std::sync::{RwLock, TryLockError};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::desc::data_type::TensorDataType;
 use crate::desc::feature_level::FeatureLevel;
@@ -20,13 +20,33 @@ const GENERATION: usize = 1024;
 /// The ordinal and the level of the device, and the arguments.
 type Key = (Option<usize>, FeatureLevel, Lowered, CompileOptions);
 
-#[derive(Default)]
+type Generation = FxHashMap<Key, CompiledOperator>;
+
 struct Generations {
-    recent: FxHashMap<Key, CompiledOperator>,
-    older: FxHashMap<Key, CompiledOperator>,
+    recent: Generation,
+    older: Generation,
 }
 
-static OPERATORS: LazyLock<RwLock<Generations>> = LazyLock::new(RwLock::default);
+static OPERATORS: RwLock<Generations> = RwLock::new(Generations {
+    recent: Generation::with_hasher(FxBuildHasher),
+    older: Generation::with_hasher(FxBuildHasher),
+});
+
+/// How often a lock is tried: longer than another thread keeps it, unless the system has stopped that thread.
+const TRIES: u32 = 256;
+
+/// Takes a lock, and never waits for it. In a forked child, a lock that another thread of the parent had stays taken
+/// for ever. Without the cache, a call compiles its operator.
+fn take_lock<Guard>(attempt: impl Fn() -> Result<Guard, TryLockError<Guard>>) -> Option<Guard> {
+    (0..TRIES).find_map(|_| match attempt() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            std::hint::spin_loop();
+            None
+        }
+    })
+}
 
 impl Device {
     /// The compiled operator for tensors of other libraries: compiled now, or by an earlier call of this process with
@@ -39,24 +59,28 @@ impl Device {
     /// The descriptor is rejected, or compilation failed.
     pub fn compile_lowered(&self, lowered: &Lowered, options: CompileOptions) -> Result<CompiledOperator, Error> {
         let key: Key = (self.ordinal(), self.feature_level(), *lowered, options);
-        let read = OPERATORS.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(operator) = read.recent.get(&key) {
-            return Ok(operator.clone());
-        }
-        let older = read.older.get(&key).cloned();
-        drop(read);
-        let operator = match (older, lowered) {
+        let found = take_lock(|| OPERATORS.try_read()).map(|generations| {
+            let recent = generations.recent.get(&key).cloned();
+            (recent.is_some(), recent.or_else(|| generations.older.get(&key).cloned()))
+        });
+        let (is_recent, found) = found.unwrap_or_default();
+        let operator = match (found, lowered) {
+            (Some(operator), _) if is_recent => return Ok(operator),
             (Some(operator), _) => operator,
             (None, Lowered::Sequence(sequence)) if sequence.data_type == TensorDataType::Float64 => {
-                self.compile_operator_with(&Operator::beyond_directml(sequence.desc()), options)?
+                self.compile_operator_with(&Operator::float64_sequence(sequence.desc())?, options)?
             }
             (None, _) => self.compile_operator_with(&self.create_operator(lowered.desc())?, options)?,
         };
-        let mut generations = OPERATORS.write().unwrap_or_else(PoisonError::into_inner);
-        if generations.recent.len() == GENERATION {
-            generations.older = take(&mut generations.recent);
+        let mut dropped = Generation::default(); // after the lock
+        if let Some(mut generations) = take_lock(|| OPERATORS.try_write()) {
+            if generations.recent.len() == GENERATION {
+                let full = take(&mut generations.recent);
+                dropped = replace(&mut generations.older, full);
+            }
+            generations.recent.insert(key, operator.clone());
         }
-        generations.recent.insert(key, operator.clone());
+        drop(dropped);
         Ok(operator)
     }
 }

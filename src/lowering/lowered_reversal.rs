@@ -43,7 +43,8 @@ impl LoweredReversal {
     ///
     /// # Errors
     ///
-    /// [`LoweringError`]: the axis, sizes or strides do not fit, or the tensor needs more than 8 dimensions.
+    /// [`LoweringError`]: the axis, sizes, strides or the element's size do not fit, the lengths have a type of less than
+    /// a byte, or the tensor needs more than 8 dimensions.
     pub fn new(
         input: ForeignTensor<'_>,
         lengths: ForeignTensor<'_>,
@@ -68,6 +69,10 @@ impl LoweredReversal {
             size_of(Input, d, size)?;
         }
         let missing = missing_dimensions(&input, &lengths, axis)?;
+        let length_width = i64::from(length_type.size_in_bits() / 8);
+        if length_width == 0 {
+            return Err(LoweringError::LengthType { found: length_type });
+        }
 
         let mut bits = element_size as u64 | addresses | 8;
         for strides in [input.strides_in_bytes, output.strides_in_bytes].into_iter().flatten() {
@@ -75,6 +80,10 @@ impl LoweredReversal {
             bits |= moving.fold(0, |bits, (&stride, _)| bits | stride as u64);
         }
         let unit = 1 << bits.trailing_zeros();
+        let (width, most) = (element_size as i64, u64::from(u32::MAX) << bits.trailing_zeros());
+        if !(1..=most).contains(&(element_size as u64)) {
+            return Err(LoweringError::ElementSize { found: element_size, most });
+        }
         let data_type = match unit {
             1 => TensorDataType::UInt8,
             2 => TensorDataType::UInt16,
@@ -86,8 +95,7 @@ impl LoweredReversal {
         let fold = || LoweringError::Fold { shape: input.sizes.to_vec() };
 
         // From the innermost dimension out: the units of an element, then the tensors' dimensions.
-        let (width, length_width) = (element_size as i64, i64::from(length_type.size_in_bits() / 8));
-        lowered.add((width / unit).max(1) as u32, [1, 0, 1], false).ok_or_else(fold)?;
+        lowered.add((width / unit) as u32, [1, 0, 1], false).ok_or_else(fold)?;
         for d in (0..rank).rev() {
             let size = size_of(Input, d, input.sizes[d])?;
             let of_lengths = match d.checked_sub(missing) {

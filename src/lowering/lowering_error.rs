@@ -1,5 +1,6 @@
 //! Why tensors cannot be described, in the caller's words.
 
+use crate::desc::data_type::TensorDataType;
 use crate::desc::layout::MAX_DIMENSIONS;
 use crate::desc::TensorRole;
 
@@ -45,6 +46,18 @@ pub enum LoweringError {
         found: i64,
         /// The input's dimensions.
         rank: usize,
+    },
+    /// The lengths have a type of less than a byte.
+    LengthType {
+        /// Their type.
+        found: TensorDataType,
+    },
+    /// An element has no bytes, or too many.
+    ElementSize {
+        /// Its bytes.
+        found: usize,
+        /// The most that it can have.
+        most: u64,
     },
     /// The lengths do not broadcast to the input's lanes.
     Lengths {
@@ -102,6 +115,10 @@ impl LoweringError {
             Self::Axis { found, rank } => {
                 let end = *rank as i64;
                 format!("{axis} is {found}, must be from {} to {}, of an {input} of {rank} dimensions", -end, end - 1)
+            }
+            Self::LengthType { found } => format!("{lengths} has type {found}, must be UINT32 or UINT64"),
+            Self::ElementSize { found, most } => {
+                format!("an element of {input} is {found} bytes, must be from 1 to {most}")
             }
             Self::Lengths { found, required } => {
                 format!("{lengths} has shape {found:?}, must broadcast to {required:?}, {input}'s with 1 at {axis}")

@@ -76,6 +76,15 @@ fn errors_name_what_does_not_fit() {
     let striped: Vec<i64> = (0..20).map(|d| if d % 2 == 0 { 2 } else { 1 }).collect();
     assert!(refused(&[2; 20], &striped, 19).ends_with("must fold into 8 dimensions for these strides and lengths"));
 
+    let lower = |element_size, length_type| {
+        let lowered = LoweredReversal::new(packed(&[2]), packed(&[]), None, 0, element_size, length_type, 0);
+        lowered.expect_err("refused").to_string()
+    };
+    let words = "SequenceLengthsTensor has type UINT4, must be UINT32 or UINT64";
+    assert_eq!(lower(4, TensorDataType::UInt4), words);
+    let words = "an element of InputTensor is 34359738376 bytes, must be from 1 to 34359738360";
+    assert_eq!(lower((1 << 35) + 8, TensorDataType::UInt32), words);
+
     let strides = |of_input: &[i64], of_lengths: &[i64]| {
         let (input, lengths) = (strided(&[2, 3], of_input), strided(&[2, 1], of_lengths));
         let lowered = LoweredReversal::new(input, lengths, None, 1, 4, TensorDataType::UInt32, 0);
@@ -89,4 +98,112 @@ fn errors_name_what_does_not_fit() {
     let odd = "stride 0 of SequenceLengthsTensor is 6 bytes, must be a multiple of 4, the bytes of an element";
     assert_eq!(strides(&[12, 4], &[6, 4]), odd);
     assert_eq!(strides(&[12], &[4, 4]), "InputTensor has 1 strides, must have 2, one for each dimension");
+}
+
+/// What DirectML cannot describe passes the rules of sizes, too: no way leads around them.
+#[test]
+fn no_way_to_a_compiled_operator_accepts_a_size_of_0() {
+    let device = Device::cpu();
+    let broken = |what: String, compiled: Result<crate::CompiledOperator, crate::Error>| match compiled {
+        Err(crate::Error::Validation(errors)) => {
+            assert!(
+                errors.errors().iter().any(|error| error.rule == crate::Rule::TensorSizesNonzero),
+                "{what}: {errors}"
+            );
+        }
+        other => panic!("{what}: {other:?}"),
+    };
+    let described = |desc: OperatorDesc| Ok(device.compile_operator(&device.create_operator(desc)?)?);
+    let lowered = |lowered: Lowered| device.compile_lowered(&lowered, crate::CompileOptions::default());
+    for sizes in [&[0][..], &[0, 3], &[3, 0], &[0, 0], &[2, 0, 3]] {
+        let of_bytes: Vec<i64> = sizes.iter().map(|&size| size.into()).collect();
+        for data_type in TensorDataType::ALL {
+            let what = format!("{data_type} {sizes:?}");
+            let output_tensor = crate::BufferTensorDesc::packed(data_type, sizes);
+            let scalar = crate::ScalarUnion::UInt64(1);
+            let fill = crate::FillValueSequenceDesc {
+                output_tensor: output_tensor.clone(),
+                value_data_type: data_type,
+                value_start: scalar,
+                value_delta: scalar,
+            };
+            broken(format!("fill of {what}"), described(fill.into()));
+            broken(
+                format!("sequence of {what}"),
+                lowered(Lowered::Sequence(LoweredSequence::packed(data_type, 0, 1, 1))),
+            );
+            if let Ok(sequence) = LoweredSequence::strided(data_type, packed(&of_bytes), 1, 1) {
+                broken(format!("strided sequence of {what}"), lowered(Lowered::Sequence(sequence)));
+            }
+        }
+        for axis in 0..sizes.len() {
+            let what = format!("reversal of {sizes:?} along {axis}");
+            let mut of_lengths = sizes.to_vec();
+            of_lengths[axis] = 1;
+            let tensor = |data_type, sizes| crate::BufferTensorDesc::packed(data_type, sizes);
+            broken(
+                what.clone(),
+                described(OperatorDesc::from(crate::ReverseSubsequencesDesc {
+                    input_tensor: tensor(TensorDataType::Float32, sizes),
+                    sequence_lengths_tensor: tensor(TensorDataType::UInt32, &of_lengths),
+                    output_tensor: tensor(TensorDataType::Float32, sizes),
+                    axis: axis as u32,
+                })),
+            );
+            let length_type = TensorDataType::UInt32;
+            let reversal = LoweredReversal::new(packed(&of_bytes), packed(&[]), None, axis as i64, 4, length_type, 0);
+            broken(format!("lowered {what}"), lowered(Lowered::Reversal(reversal.expect("sizes of 0 can be lowered"))));
+        }
+        assert!(crate::fill_value_sequence(&device, sizes, 1f32, 1f32).is_err(), "{sizes:?}");
+        assert!(crate::reverse_subsequences(&device, &[0u8; 0], sizes, 0, &[0u32; 0]).is_err(), "{sizes:?}");
+    }
+}
+
+proptest::proptest! {
+    /// No arguments panic, and a descriptor has all bytes of the input, at their places.
+    #[test]
+    fn a_reversal_is_refused_or_lowered_whole(
+        dimensions in proptest::collection::vec((edge(), edge(), edge(), edge()), 0..11),
+        (rank_of_lengths, strided, axis) in (0usize..12, 0u8..8, -12i64..12),
+        element_size in proptest::sample::select(vec![0, 1, 2, 3, 4, 8, 12, 1 << 31, 1 << 35, (1 << 35) + 8, 1 << 40, usize::MAX]),
+        (length_type, addresses) in (proptest::sample::select(TensorDataType::ALL.to_vec()), proptest::prelude::any::<u64>()),
+    ) {
+        let column = |of: fn(&(i64, i64, i64, i64)) -> i64| dimensions.iter().map(of).collect::<Vec<i64>>();
+        let (sizes, of_input, of_lengths, of_output) = (column(|d| d.0), column(|d| d.1), column(|d| d.2), column(|d| d.3));
+        let rank = rank_of_lengths.min(sizes.len());
+        let mut lanes = sizes.clone();
+        if let Some(size) = usize::try_from(axis).ok().and_then(|axis| lanes.get_mut(axis)) {
+            *size = 1;
+        }
+        let given = |bit: u8, strides| if strided & bit > 0 { Some(strides) } else { None };
+        let input = ForeignTensor { sizes: &sizes, strides_in_bytes: given(1, &of_input[..]) };
+        let lengths = ForeignTensor {
+            sizes: &lanes[sizes.len() - rank..],
+            strides_in_bytes: given(2, &of_lengths[sizes.len() - rank..]),
+        };
+        let output = given(4, &of_output[..]);
+        if let Ok(lowered) = LoweredReversal::new(input, lengths, output, axis, element_size, length_type, addresses) {
+            let desc = lowered.desc();
+            let (of_desc, size_of_element) = (&desc.input_tensor, element_size as u128);
+            let unit = u128::from(of_desc.data_type.size_in_bits() / 8);
+            let bytes = |unit: u128, sizes: Vec<u128>| match sizes.contains(&0) {
+                true => 0,
+                false => sizes.into_iter().fold(unit, u128::saturating_mul),
+            };
+            let required = bytes(size_of_element, sizes.iter().map(|&size| size as u128).collect());
+            let found = bytes(unit, of_desc.sizes.iter().map(|&size| size.into()).collect());
+            proptest::prop_assert_eq!(found, required);
+            if let (Some(strides), false) = (input.strides_in_bytes, sizes.contains(&0)) {
+                let last: u128 = sizes.iter().zip(strides).map(|(&size, &stride)| (size as u128 - 1) * stride.max(0) as u128).sum();
+                let span = of_desc.span().expect("as many strides as sizes") * unit;
+                proptest::prop_assert_eq!(span, last + size_of_element);
+            }
+        }
+    }
+}
+
+/// Sizes and strides that are small, or around a limit.
+fn edge() -> impl proptest::strategy::Strategy<Value = i64> {
+    let edges = [-1, 0, 1, 2, 3, 4, 8, 24, (1 << 32) - 1, 1 << 32, (1 << 35) - 8, 1 << 35, i64::MAX, i64::MIN];
+    proptest::prop_oneof![4 => 1i64..4, 1 => proptest::sample::select(edges.to_vec())]
 }

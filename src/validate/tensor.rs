@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::rule_set::{RuleSet, SpanArithmetic};
 use super::rules::{Requirement, Rule, ValidationError};
+use crate::desc::data_type::TensorDataType;
 use crate::desc::feature_level::{lowest_level, tensor_support, TensorSupport};
 use crate::desc::layout;
 use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
@@ -67,6 +68,9 @@ impl Tensor<'_> {
 
     fn data_type(&mut self) {
         let found = self.desc.data_type;
+        if self.rules.fills_float64 && found == TensorDataType::Float64 {
+            return;
+        }
         let accepts = |support: &TensorSupport| support.data_types.contains(&found);
         self.supported(Rule::TensorDataType, ".DataType", found, accepts, |support| list(support.data_types));
     }

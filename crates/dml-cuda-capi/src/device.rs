@@ -1,7 +1,7 @@
 //! Devices.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)] // the contract is in the doc comments and in the header's preamble
 
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::BTreeMap;
 use std::ffi::{c_char, CString};
 use std::sync::{Mutex, PoisonError};
 
@@ -21,11 +21,14 @@ pub struct DML_CUDA_DEVICE {
 /// Opens a GPU once in a process, and never closes it: kernels stay loaded, so queued work outlives its operator and device.
 pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::DeviceError> {
     static OPENED: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
-    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-    match opened.entry(ordinal) {
-        Entry::Occupied(device) => Ok(device.get().clone()),
-        Entry::Vacant(place) => Ok(place.insert(Device::cuda(ordinal)?).clone()),
+    let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = opened().get(&ordinal).cloned();
+    if let Some(device) = known {
+        return Ok(device);
     }
+    // Opening takes long. The lock is free meanwhile: nobody waits, and a forked child rarely finds it taken.
+    let device = Device::cuda(ordinal)?;
+    Ok(opened().entry(ordinal).or_insert(device).clone())
 }
 
 /// Counts the GPUs. On a machine without NVIDIA's driver this fails, and the message names what is missing.

@@ -66,6 +66,16 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
 }
 
 #[test]
+fn a_forked_child_never_waits_for_a_lock_of_the_parent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("forks");
+    let c = C.map(|flag| if flag == "-std=c99" { "-std=c11" } else { flag });
+    if compile("CC", &[&c[..], &["-pthread"]].concat(), "tests/c/forks.c", LINK, &program) {
+        assert_eq!(printed(&mut run(&program)), "200 of 200 children returned\n");
+    }
+}
+
+#[test]
 fn the_file_name_says_which_programs_can_use_the_library() {
     let lib = library();
     let version = env!("CARGO_PKG_VERSION");

@@ -242,6 +242,19 @@ static void arrays(void) {
     FAILS(VALIDATION, "OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of Sizes [2, 4] in the same memory "
           "(output.strides.nonzero)", dml_cuda_error_status(error));
     output.StridesInBytes = NULL;
+    /* No size may be 0, for no type. */
+    const int64_t empty[][2] = {{0, 1}, {3, 0}, {0, 0}};
+    for (uint32_t type = DML_CUDA_TENSOR_DATA_TYPE_FLOAT32; type <= DML_CUDA_TENSOR_DATA_TYPE_INT64; ++type) {
+        const uint32_t bytes[] = {0, 4, 2, 4, 2, 1, 4, 2, 1, 8, 8, 8};
+        for (uint32_t n = 0; n < 6; ++n) {
+            DML_CUDA_ARRAY array = {doubles, 1 + n % 2, bytes[type], empty[n / 2], NULL};
+            if (n == 2) continue; /* [3] */
+            CHECK(dml_cuda_compile_sequence(device, &array, type, &start, &delta, &compiled, &error) == DML_CUDA_STATUS_VALIDATION);
+            CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.sizes.nonzero") == 0);
+            dml_cuda_destroy_error(error);
+            CHECK(dml_cuda_compile_reversal(device, &array, &of_lengths, &array, 0, &compiled, NULL) == DML_CUDA_STATUS_VALIDATION);
+        }
+    }
     CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL) == DML_CUDA_STATUS_VALIDATION);
     FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));

@@ -90,10 +90,14 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
     let contiguous = in_step == 1 && out_step == 1;
     let inner = inner(plan);
+    let tile = match inner {
+        Inner::Row(_, row, _) => Tile::<T, LANES>::that_pays(size, row),
+        _ => None,
+    };
     // Pieces too short to move one by one: it is faster to copy the whole tensor, and to reverse the copy in place.
     let short = match inner {
         Inner::Block(..) => false,
-        Inner::Row(_, row, _) => !Tile::<T, LANES>::pays(size, row),
+        Inner::Row(..) => tile.is_none(),
         Inner::Lane(_) => contiguous && size > MAX_SELECTED && size * size_of::<T>() < MIN_COPIED_BYTES,
     };
     if short {
@@ -126,7 +130,7 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
             }
         }),
         Inner::Row(outer, row, length_step) => {
-            let mut tile = Tile::<T, LANES>::new(size, row);
+            let Some(mut tile) = tile else { return };
             for_each(&outer, |[at_in, at_out, at_length]| {
                 for lanes in tile.pieces(row) {
                     (0..size).for_each(|t| tile.read(t, &input[at_in + t * in_step..][lanes.clone()]));
@@ -143,24 +147,23 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
 fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T]) {
     let (size, step) = (plan.axis.size as usize, plan.axis.out_stride as usize);
     match inner(plan) {
-        Inner::Row(outer, row, length_step) if !Tile::<T, LANES>::pays(size, row) => {
-            for_each(&outer, |[_, at, at_length]| {
-                for j in 0..row {
-                    let length = length(plan, lengths, at_length + j * length_step);
-                    let (mut front, mut back) = (at + j, at + j + length.saturating_sub(1) * step);
-                    while front < back {
-                        out.swap(front, back);
-                        front += step;
-                        back -= step;
-                    }
-                }
-            });
-        }
         Inner::Lane(outer) if step == 1 => for_each(&outer, |[_, at, at_length]| {
             out[at..at + length(plan, lengths, at_length)].reverse();
         }),
         Inner::Row(outer, row, length_step) => {
-            let mut tile = Tile::<T, LANES>::new(size, row);
+            let Some(mut tile) = Tile::<T, LANES>::that_pays(size, row) else {
+                return for_each(&outer, |[_, at, at_length]| {
+                    for j in 0..row {
+                        let length = length(plan, lengths, at_length + j * length_step);
+                        let (mut front, mut back) = (at + j, at + j + length.saturating_sub(1) * step);
+                        while front < back {
+                            out.swap(front, back);
+                            front += step;
+                            back -= step;
+                        }
+                    }
+                });
+            };
             for_each(&outer, |[_, at, at_length]| {
                 for lanes in tile.pieces(row) {
                     let first = at_length + lanes.start * length_step;

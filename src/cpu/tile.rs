@@ -57,18 +57,25 @@ pub(super) struct Tile<T: Element, const LANES: usize> {
 
 impl<T: Element, const LANES: usize> Tile<T, LANES> {
     /// Whether a tile is faster for lanes of `size` elements, `row` of them side by side, and is not too large.
-    pub fn pays(size: usize, row: usize) -> bool {
+    fn pays(size: usize, row: usize) -> bool {
         let bytes = size.next_multiple_of(byte_lanes::BLOCK) * size_of::<Line<T, LANES>>();
         size >= MIN_LANE && row * size_of::<T>() >= MIN_ROW_BYTES && bytes <= MAX_TILE_BYTES
     }
 
-    /// A tile for lanes of `size` elements, `row` of them side by side. `pays` must be true for them.
-    pub fn new(size: usize, row: usize) -> Self {
+    /// A tile for lanes of `size` elements, `row` of them side by side, if it pays and there is memory for it.
+    pub fn that_pays(size: usize, row: usize) -> Option<Self> {
+        Self::pays(size, row).then(|| Self::new(size, row)).flatten()
+    }
+
+    fn new(size: usize, row: usize) -> Option<Self> {
         let size = size.next_multiple_of(byte_lanes::BLOCK);
         let line = size_of::<Line<T, LANES>>();
         let strips = (TILE_BYTES / size).clamp(LEAST_ROW_BYTES, MOST_ROW_BYTES) / line;
         let strips = row.div_ceil(LANES).min(strips).min(MAX_TILE_BYTES / (size * line)).max(1);
-        Self { size, lines: vec![Line([T::zeroed(); LANES]); size * strips], workspace: Workspace::default() }
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(size * strips).ok()?;
+        lines.resize(size * strips, Line([T::zeroed(); LANES]));
+        Some(Self { size, lines, workspace: Workspace::default() })
     }
 
     /// Cuts a row of lanes into pieces that fit in the tile.
@@ -121,7 +128,7 @@ mod tests {
         let elements: Vec<T> = (0..size * row).map(|n| make(n ^ n >> 5)).collect();
         let length = |j: usize| j * 7 % (size + 1);
         let mut out = vec![make(0); elements.len()];
-        let mut tile = Tile::<T, LANES>::new(size, row);
+        let mut tile = Tile::<T, LANES>::new(size, row).expect("memory");
         let pieces: Vec<Range<usize>> = tile.pieces(row).collect();
         assert!(pieces.iter().map(Range::len).sum::<usize>() == row, "{size}, {row}: {pieces:?}");
         for lanes in &pieces {
@@ -142,8 +149,7 @@ mod tests {
         assert!(!Tile::<u8, 64>::pays(1 << 29, 1 << 10));
         assert!(!Tile::<u64, 8>::pays((1 << 20) + 1, 8));
         for (size, row) in [(1 << 20, 1 << 20), (100_000, 70_000), (512, 768)] {
-            assert!(Tile::<u16, 32>::pays(size, row));
-            let tile = Tile::<u16, 32>::new(size, row);
+            let tile = Tile::<u16, 32>::that_pays(size, row).expect("memory");
             assert!(tile.lines.len() * 64 <= MAX_TILE_BYTES, "{size}, {row}");
             assert!(tile.pieces(row).map(|lanes| lanes.len()).sum::<usize>() == row, "{size}, {row}");
         }

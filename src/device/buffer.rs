@@ -15,7 +15,7 @@ pub(crate) struct HostBytes(Box<[u128]>);
 
 impl HostBytes {
     fn new(size_in_bytes: u64) -> Result<Self, BufferError> {
-        let failed = |reason: String| BufferError::OutOfMemory { backend: "cpu", size_in_bytes, reason };
+        let failed = |reason| out_of_memory(size_in_bytes, reason);
         let words = usize::try_from(size_in_bytes.div_ceil(16)).map_err(|error| failed(error.to_string()))?;
         // The system provides zero pages lazily: they cost nothing until they are written.
         let memory = bytemuck::allocation::try_zeroed_slice_box(words);
@@ -113,7 +113,8 @@ impl Buffer {
         if length > size_in_bytes {
             return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes });
         }
-        let mut values = vec![T::zeroed(); count];
+        let out_of_memory = |()| out_of_memory(length, "the system has no more memory".to_owned());
+        let mut values = bytemuck::allocation::try_zeroed_vec(count).map_err(out_of_memory)?;
         self.read(0, bytemuck::cast_slice_mut(&mut values))?;
         Ok(values)
     }
@@ -150,6 +151,10 @@ impl Buffer {
             Storage::Cuda(memory) => Some(memory),
         }
     }
+}
+
+fn out_of_memory(size_in_bytes: u64, reason: String) -> BufferError {
+    BufferError::OutOfMemory { backend: "cpu", size_in_bytes, reason }
 }
 
 /// Ignores poisoning: a panic cannot leave invalid bytes, because all bytes are valid.

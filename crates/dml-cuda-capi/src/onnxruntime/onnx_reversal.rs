@@ -7,7 +7,7 @@ use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 use super::element::element;
 use super::node::Kernel;
 use super::ort::Result;
-use crate::frameworks::{element_count, Lengths};
+use crate::frameworks::{element_count, zeros, Lengths};
 
 const NAMES: Names = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
 
@@ -54,8 +54,9 @@ impl Reverse {
                 return Ok(());
             }
             // The indices of strings are reversed. Then the texts are copied in that order.
-            let indices: Vec<u32> = if strings { (0..element_count(shape)?).collect() } else { Vec::new() };
-            let mut order = indices.clone();
+            let count = if strings { element_count(shape)? as usize } else { 0 };
+            let (mut indices, mut order) = (zeros::<u32>(count)?, zeros::<u32>(count)?);
+            indices.iter_mut().zip(0..).for_each(|(place, index)| *place = index);
             let (from, to) = match strings {
                 true if !kernel.is_on_host() => return Err("strings are reversed on the CPU only".into()),
                 true => (indices.as_ptr().into(), order.as_mut_ptr().into()),

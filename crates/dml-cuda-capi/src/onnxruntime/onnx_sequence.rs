@@ -8,7 +8,7 @@ use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 use super::element::{element, Element};
 use super::node::Kernel;
 use super::ort::{Ort, Result};
-use crate::frameworks::element_count;
+use crate::frameworks::{element_count, zeros};
 
 /// ONNX Runtime passes only types of `register`.
 const NOT_NUMERIC: &str = "the element type of start must be numeric";
@@ -56,7 +56,7 @@ impl Kernel {
             return self.sequence(context, sequence, &[count.into()]);
         }
         // On the host: rounds floats.
-        let mut floats = vec![0f32; count as usize];
+        let mut floats = zeros::<f32>(count as usize)?;
         // SAFETY: `floats` has that many elements.
         unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], floats.as_mut_ptr().into(), context) }?;
         let to = ort.data(ort.output(context, &[count.into()])?)?.cast::<bf16>();

@@ -10,6 +10,7 @@ use ort_sys::{
     OrtStatusPtr, OrtValue,
 };
 
+use crate::frameworks::zeros;
 use crate::input::list;
 use crate::status::text;
 
@@ -220,9 +221,9 @@ impl Ort {
     pub fn copy_strings(self, from: *const OrtValue, to: *mut OrtValue, order: &[u32]) -> Result<()> {
         let count = order.len();
         let length = read(0, |length| call!(self, GetStringTensorDataLength(from, length)))?;
-        let (mut bytes, mut offsets) = (vec![0u8; length], vec![0usize; count]);
+        let (mut bytes, mut offsets) = (zeros::<u8>(length)?, zeros::<usize>(count + 1)?);
         call!(self, GetStringTensorContent(from, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
-        offsets.push(length);
+        offsets[count] = length;
         for (index, &from) in order.iter().enumerate() {
             let text = &bytes[offsets[from as usize]..offsets[from as usize + 1]];
             let mut buffer = null_mut();

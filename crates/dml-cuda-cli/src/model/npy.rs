@@ -50,7 +50,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     let Some((elements, behind)) = claimed.and_then(|claimed| rest.split_at_checked(claimed)) else {
         return Err(format!("its header promises a shape of {shape:?}, more than the file's {have} bytes hold"));
     };
-    let mut elements = elements.to_vec();
+    let mut elements = joined(&[elements])?;
     if order == ">" {
         elements.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
@@ -87,7 +87,15 @@ pub fn write(data_type: TensorDataType, shape: &[u64], elements: &[u8]) -> Resul
         u16::try_from(length).map_err(|_| format!("{} dimensions are too many for a .npy file", shape.len()))?;
     let start = [b"\x93NUMPY\x01\0".as_slice(), &claimed.to_le_bytes()].concat();
     let header = format!("{header:width$}\n", width = length - 1);
-    Ok([&start, header.as_bytes(), elements].concat())
+    joined(&[&start, header.as_bytes(), elements])
+}
+
+/// The parts, one after another. They may be too large for the memory.
+fn joined(parts: &[&[u8]]) -> Result<Vec<u8>, String> {
+    let (length, mut whole) = (parts.iter().map(|part| part.len()).sum(), Vec::new());
+    whole.try_reserve_exact(length).map_err(|error| format!("no memory for its {length} bytes: {error}"))?;
+    parts.iter().for_each(|part| whole.extend_from_slice(part));
+    Ok(whole)
 }
 
 #[cfg(test)]

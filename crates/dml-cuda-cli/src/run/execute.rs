@@ -225,8 +225,7 @@ impl<'a> Executor<'a> {
         let placed = &self.resources[name];
         let without = "a list of mixed types cannot be printed: its elements have no common type";
         let data_type = placed.data_type.ok_or(without)?;
-        let mut bytes = vec![0; placed.initial_length as usize];
-        placed.buffer.read(0, &mut bytes)?;
+        let bytes: Vec<u8> = placed.buffer.read_elements(placed.initial_length as usize)?;
         Ok(events::print(self.options.format, name, &bytes, data_type, verbose)?)
     }
 
@@ -237,8 +236,7 @@ impl<'a> Executor<'a> {
         // A raw file holds the whole resource. An array holds its elements without the padding to 4 bytes.
         let whole = !is_npy || placed.explicit_size;
         let length = if whole { placed.buffer.size_in_bytes() } else { placed.initial_length };
-        let mut bytes = vec![0; length as usize];
-        placed.buffer.read(0, &mut bytes)?;
+        let mut bytes: Vec<u8> = placed.buffer.read_elements(length as usize)?;
         if is_npy {
             let data_type = placed.data_type.ok_or("a list of mixed types cannot be written as an array")?;
             bytes = array(data_type, dimensions, &bytes)?;
@@ -273,11 +271,9 @@ fn array(data_type: TensorDataType, dimensions: &[u32], bytes: &[u8]) -> Result<
 /// Fails if DirectML would reverse otherwise, by the lengths that are there now.
 fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<()> {
     let (OperatorDesc::ReverseSubsequences(desc), [_, lengths]) = (desc, inputs) else { return Ok(()) };
-    let mut bytes = vec![0; lengths.size_in_bytes as usize];
-    if !bytes.is_empty() {
-        lengths.buffer.read(lengths.offset, &mut bytes)?;
-    }
-    strict::long_lengths(&bytes, desc).map_or(Ok(()), |(found, required)| {
+    let all: Vec<u8> = lengths.buffer.to_vec()?;
+    let range = lengths.offset as usize..(lengths.offset + lengths.size_in_bytes) as usize;
+    strict::long_lengths(all.get(range).unwrap_or_default(), desc).map_or(Ok(()), |(found, required)| {
         Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}").into())
     })
 }

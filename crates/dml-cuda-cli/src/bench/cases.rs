@@ -1,5 +1,7 @@
 //! The cases: shapes, layouts and lengths, and the bytes each must move, in 32-byte sectors.
 
+use std::ops::Range;
+
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
 };
@@ -36,7 +38,7 @@ impl Case {
     pub fn floor_bytes(&self, lengths: &[u32]) -> u64 {
         let OperatorDesc::ReverseSubsequences(desc) = &self.desc else { return self.fill_bytes };
         let all = desc.output_tensor.total_tensor_size_in_bytes;
-        lengths.len() as u64 * 4 + 2 * if self.in_place { touched(desc, lengths) } else { all }
+        lengths.len() as u64 * 4 + 2 * if self.in_place { touched(desc, lengths, self.misaligned) } else { all }
     }
 
     pub fn is_fill(&self) -> bool {
@@ -131,49 +133,53 @@ fn reverse(name: &str, data_type: TensorDataType, shape: &Shape, in_place: bool,
     Case { name: name.to_owned(), desc: desc.into(), in_place, fill_bytes: 0, misaligned }
 }
 
-/// Bytes of the sectors that hold an element below its lane's length and not in its middle.
-fn touched(desc: &ReverseSubsequencesDesc, lengths: &[u32]) -> u64 {
-    let sizes: Vec<u64> = desc.input_tensor.sizes.iter().map(|&size| size.into()).collect();
-    let (width, at) = (width(desc.input_tensor.data_type), desc.axis as usize);
-    let (axis, before) = (sizes[at], sizes[..at].iter().product::<u64>());
-    let (behind, last) = (sizes[at + 1..].iter().product::<u64>(), sizes.len() - 1);
+/// Bytes of the sectors with an element that a reversal in place moves: below its lane's length, and not in its middle.
+/// A sector counts once, however many lanes it is of. The tensor begins `misaligned` bytes past a sector.
+fn touched(desc: &ReverseSubsequencesDesc, lengths: &[u32], misaligned: u64) -> u64 {
+    let (sizes, axis) = (&desc.input_tensor.sizes, desc.axis as usize);
+    let (size, width) = (u64::from(sizes[axis]), width(desc.input_tensor.data_type));
     let strides = desc.sequence_lengths_tensor.strides.as_deref().unwrap_or_default();
-    let has_lengths = |d: usize| strides[d] > 0;
-    let sectors = |begin: u64, end: u64| if end > begin { end.div_ceil(SECTOR) - begin / SECTOR } else { 0 };
-    let moved = |length: u32| if length < 2 { 0 } else { u64::from(length) };
-    let sum: u64 = if !(at..=last).any(has_lengths) || behind == 1 {
-        // A lane, or all that lies behind the axis, is one run of bytes; as many with one length as share it.
-        let shared = before / lengths.len() as u64;
-        let run = |n: u64| {
-            let begin = n * axis * behind * width;
-            sectors(begin, begin + moved(lengths[(n / shared) as usize]) * behind * width)
-        };
-        (0..before).map(run).sum()
-    } else if has_lengths(last) && !(behind * width).is_multiple_of(SECTOR) {
-        // Side by side, in rows that are no whole sectors: sector by sector.
-        let (mut sum, mut last) = (0, u64::MAX);
-        for (n, lengths) in lengths.chunks(behind as usize).enumerate() {
-            for t in 0..axis {
-                let row = (n as u64 * axis + t) * behind;
-                for (at, _) in (row..).zip(lengths).filter(|(_, &length)| t < moved(length)) {
-                    let sector = at * width / SECTOR;
-                    sum += u64::from(sector != last);
-                    last = sector;
+    // The lengths of dimensions, in row-major order.
+    let places = |dimensions: Range<usize>| {
+        dimensions.fold(vec![0], |places, d| {
+            let steps = || (0..sizes[d] as usize).map(|n| n * strides[d] as usize);
+            places.iter().flat_map(|place| steps().map(move |step| place + step)).collect()
+        })
+    };
+    let with_lengths = sizes.len() - strides[axis + 1..].iter().rev().take_while(|&&stride| stride == 0).count();
+    let block: u64 = sizes[with_lengths..].iter().map(|&size| u64::from(size)).product();
+    let blocks = places(axis + 1..with_lengths);
+    // Elements come in the order of their addresses. The sectors before `next` are counted.
+    let (mut next, mut sectors) = (0, 0);
+    let mut add = |begin: u64, end: u64| {
+        let (begin, end) = (misaligned + begin * width, misaligned + end * width);
+        if begin < end {
+            sectors += end.div_ceil(SECTOR).saturating_sub(next.max(begin / SECTOR));
+            next = next.max(end.div_ceil(SECTOR));
+        }
+        // The first element whose sector is not counted.
+        (next * SECTOR).saturating_sub(misaligned).div_ceil(width)
+    };
+    for (n, place) in (0..).zip(places(0..axis)) {
+        if let [of_block] = blocks[..] {
+            let (lane, length) = (n * size, u64::from(lengths[place + of_block]));
+            add(lane * block, (lane + length / 2) * block);
+            add((lane + length.div_ceil(2)) * block, (lane + length) * block);
+            continue;
+        }
+        for t in 0..size {
+            let (row, mut at) = ((n * size + t) * blocks.len() as u64, 0);
+            while let Some(of_block) = blocks.get(at) {
+                let length = u64::from(lengths[place + of_block]);
+                at += 1;
+                if t < length && 2 * t + 1 != length {
+                    let begin = (row + at as u64 - 1) * block;
+                    at = at.max((add(begin, begin + block) / block).saturating_sub(row) as usize);
                 }
             }
         }
-        sum
-    } else if has_lengths(last) {
-        // Side by side: a sector of a row is moved where any of its lanes is that long.
-        let longest = |lengths: &[u32]| lengths.iter().copied().max().map_or(0, moved);
-        lengths.chunks((SECTOR / width) as usize).map(longest).sum()
-    } else {
-        // Blocks of whole sectors, as many with one length as share it.
-        let shared = before * behind / lengths.len() as u64;
-        assert!((sizes[last] * width).is_multiple_of(SECTOR), "rows of whole sectors");
-        lengths.iter().map(|&length| moved(length)).sum::<u64>() * shared * width / SECTOR
-    };
-    sum * SECTOR
+    }
+    sectors * SECTOR
 }
 
 /// Every case.
@@ -305,4 +311,71 @@ pub fn onnx() -> Vec<Case> {
         cases.push(fill(name, tensor));
     }
     cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::suite::belongs;
+    use crate::options::Tier;
+
+    /// Looks at every element alone.
+    fn counted(case: &Case) -> u64 {
+        let OperatorDesc::ReverseSubsequences(desc) = &case.desc else { return 0 };
+        let (sizes, axis, lengths) = (&desc.input_tensor.sizes, desc.axis as usize, case.lengths());
+        let strides = desc.sequence_lengths_tensor.strides.as_deref().expect("written out");
+        let width = width(desc.input_tensor.data_type);
+        let elements: u64 = sizes.iter().map(|&size| u64::from(size)).product();
+        let mut is_moved = vec![false; ((case.misaligned + elements * width) / SECTOR + 1) as usize];
+        for n in 0..elements {
+            let (mut rest, mut t, mut place) = (n, 0, 0);
+            for d in (0..sizes.len()).rev() {
+                let at = rest % u64::from(sizes[d]);
+                rest /= u64::from(sizes[d]);
+                place += at * u64::from(strides[d]);
+                t = if d == axis { at } else { t };
+            }
+            let length = u64::from(lengths[place as usize]);
+            if t < length && t != length - 1 - t {
+                let begin = case.misaligned + n * width;
+                is_moved[(begin / SECTOR) as usize] = true;
+                is_moved[((begin + width - 1) / SECTOR) as usize] = true;
+            }
+        }
+        lengths.len() as u64 * 4 + 2 * SECTOR * is_moved.iter().filter(|&&moved| moved).count() as u64
+    }
+
+    #[test]
+    fn bytes_in_place_are_those_of_the_union_of_sectors() {
+        let five = |sizes: [u32; 5], axis, each: &[usize]| Shape(sizes.to_vec(), axis, each.to_vec());
+        let mut shapes = vec![
+            five([2, 3, 2, 16, 24], 3, &[1]),
+            five([2, 16, 2, 3, 24], 1, &[3]),
+            five([2, 9, 3, 5, 7], 1, &[0, 2, 4]),
+        ];
+        for length_behind in [false, true] {
+            for (before, axis) in [(40, 7), (9, 31), (5, 100), (1, 1000), (300, 4), (64, 1)] {
+                shapes.extend([1, 3, 5, 16, 33, 64].map(|behind| lanes(before, axis, behind, length_behind)));
+            }
+        }
+        for data_type in WIDTHS {
+            for shape in &shapes {
+                for misaligned in [0, width(data_type)] {
+                    let case = reverse("", data_type, shape, true, misaligned);
+                    let found = case.floor_bytes(&case.lengths());
+                    assert_eq!(found, counted(&case), "{data_type} {:?} along {} at {misaligned}", shape.0, shape.1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "CI runs it: it takes a minute"]
+    fn bytes_in_place_of_the_quick_cases_are_those_of_the_union_of_sectors() {
+        let quick = |case: &Case| case.in_place && belongs(case, Tier::Quick);
+        let cases = all().into_iter().chain(onnx()).filter(quick);
+        let checked =
+            cases.map(|case| assert_eq!(case.floor_bytes(&case.lengths()), counted(&case), "{}", case.file_name()));
+        assert!(checked.count() > 80);
+    }
 }

@@ -37,6 +37,8 @@ mod dispatch;
 mod error;
 mod explain;
 pub mod lowering;
+#[cfg(feature = "cuda")]
+mod mode;
 mod ops;
 mod plain;
 mod plan;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
-use crate::cuda::{Context, Launcher};
+use crate::cuda::{Context, Launcher, Mode};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
-use crate::registry::Plan;
+use crate::registry::OperatorPlan;
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator that DirectML does not have, valid at every feature level. `Plan::new` must accept the descriptor.
+    /// An operator that DirectML does not have, valid at every feature level. `OperatorPlan::new` must accept the descriptor.
     pub(crate) fn beyond_directml(desc: impl Into<OperatorDesc>) -> Self {
         Self { desc: Arc::new(desc.into()), level: FeatureLevel::ALL[0] }
     }
@@ -34,8 +34,8 @@ impl Operator {
         self.desc.signature().tensors().collect()
     }
 
-    pub(crate) fn plan(&self) -> Plan {
-        Plan::new(&self.desc)
+    pub(crate) fn plan(&self) -> OperatorPlan {
+        OperatorPlan::new(&self.desc)
             .expect("`create_operator` validates, and validated descriptors and packed sequences have a plan")
     }
 }
@@ -86,7 +86,7 @@ pub struct CompiledOperator {
 pub(crate) struct Inner {
     operator: Operator,
     device: Device,
-    pub plan: Plan,
+    pub plan: OperatorPlan,
     pub options: CompileOptions,
     /// Queues its kernels; `None` on the CPU.
     #[cfg(feature = "cuda")]
@@ -98,11 +98,11 @@ impl CompiledOperator {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
         let launcher = |context: &Arc<Context>| {
-            let launches = |in_place| match options.in_place {
-                Some(always) if always != in_place => Vec::new(),
-                _ => plan.select(&context.target, in_place).for_pointers(options.pointer_alignment),
+            let launches = |mode| match options.in_place.map(Mode::new) {
+                Some(always) if always != mode => Vec::new(),
+                _ => plan.select(&context.target, mode).for_pointers(options.pointer_alignment),
             };
-            Launcher::new(context, [false, true].map(launches))
+            Launcher::new(context, Mode::ALL.map(launches))
         };
         Ok(Self {
             inner: Arc::new(Inner {

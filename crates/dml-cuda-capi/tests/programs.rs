@@ -134,10 +134,10 @@ fn cmake_finds_the_versions_that_fit() {
     if !has("cmake") {
         return;
     }
-    assert_eq!(env!("CARGO_PKG_VERSION"), "0.2.0", "the versions below are for this one");
-    let fit = ["", "0.2", "0.2 EXACT", "0.2.0", "0.2.0 EXACT", "0.1...0.2.0", "0.2...<0.3"];
-    let other = ["0", "0.1", "0.1.9", "0.1.9 EXACT", "0.2.1", "0.2.1 EXACT", "0.20", "1"];
-    let other_ranges = ["0.1...<0.2.0", "0.0.1...0.1.9", "0.2.1...0.3"];
+    assert_eq!(env!("CARGO_PKG_VERSION"), "0.3.0", "the versions below are for this one");
+    let fit = ["", "0.3", "0.3 EXACT", "0.3.0", "0.3.0 EXACT", "0.2...0.3.0", "0.3...<0.4"];
+    let other = ["0", "0.2", "0.2.9", "0.2.9 EXACT", "0.3.1", "0.3.1 EXACT", "0.30", "1"];
+    let other_ranges = ["0.2...<0.3.0", "0.0.1...0.2.9", "0.3.1...0.4"];
     for (n, asked) in fit.iter().chain(&other).chain(&other_ranges).enumerate() {
         let folder = tempfile::tempdir().expect("a folder");
         let project = format!(
@@ -146,7 +146,7 @@ fn cmake_finds_the_versions_that_fit() {
         );
         std::fs::write(folder.path().join("CMakeLists.txt"), project).expect("written");
         let answer = configured(folder.path(), &folder.path().join("build"));
-        assert_eq!(answer.contains("found <0.2.0>"), n < fit.len(), "{asked}: {answer}");
+        assert_eq!(answer.contains("found <0.3.0>"), n < fit.len(), "{asked}: {answer}");
     }
 }
 

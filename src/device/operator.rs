@@ -49,7 +49,7 @@ impl Operator {
 /// let (input, lengths) = ([[1u8, 2, 3]], [[2u32]]);
 /// let tensor = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
 /// let desc = LoweredReversal::new(tensor(&[1, 3]), tensor(&[1, 1]), None, 1, 1, TensorDataType::UInt32, 0)?.desc();
-/// let options = CompileOptions { in_place: Some(true), ..CompileOptions::default() };
+/// let options = CompileOptions::default().with_in_place(true);
 /// let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
 /// let mut output = [[0u8; 3]];
 /// let copying = operator.dispatch_on_host(&[input.as_flattened(), bytemuck::cast_slice(&lengths)], output.as_flattened_mut());
@@ -57,12 +57,25 @@ impl Operator {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CompileOptions {
     /// The guaranteed alignment, in bytes, of the first elements of the first input and of the output: a power of two,
     /// or 0 if they are only known to be aligned to their elements. For bound buffers, 16 is always right.
     pub pointer_alignment: u32,
     /// Whether the output is the input: always, never, or either (`None`).
     pub in_place: Option<bool>,
+}
+
+impl CompileOptions {
+    /// The same with a [`pointer_alignment`](Self::pointer_alignment).
+    pub fn with_pointer_alignment(self, pointer_alignment: u32) -> Self {
+        Self { pointer_alignment, ..self }
+    }
+
+    /// The same for dispatches that are always (`true`), never or sometimes (`None`) [`in_place`](Self::in_place).
+    pub fn with_in_place(self, in_place: impl Into<Option<bool>>) -> Self {
+        Self { in_place: in_place.into(), ..self }
+    }
 }
 
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.

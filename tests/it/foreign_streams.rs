@@ -1,9 +1,12 @@
-//! Streams, contexts and graphs of another CUDA library, and the largest tensors, which only a GPU has memory for.
+//! Streams, contexts and graphs of another CUDA library, streams that wait for each other, and the largest tensors, which only a GPU has
+//! memory for.
 #![allow(unsafe_code)]
 
 use crate::common::{compile, cuda, fill, lanes, POISON};
 use crate::outside::{result, sys, CudaContext, Outside};
-use dml_cuda::{reverse_subsequences, Address, CompiledOperator, Device, RawStream, ScalarUnion, TensorDataType};
+use dml_cuda::{
+    reverse_subsequences, Address, BufferBinding, CompiledOperator, Device, RawStream, ScalarUnion, TensorDataType,
+};
 
 #[test]
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
@@ -53,7 +56,7 @@ fn the_callers_context_stays_current() {
         let buffer = device.create_buffer_from(&[1.0f32; 16]).expect("small");
         let lengths = device.create_buffer_from(&[8u32; 2]).expect("small");
         let operator = compile(device, &lanes(TensorDataType::Float32, 2, 8).into());
-        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &(&buffer).into()).expect("right");
+        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &buffer).expect("right");
         table.dispatch(&stream).expect("queued");
         let events = [(); 2].map(|()| stream.record_event().expect("recorded"));
         events[1].milliseconds_since(&events[0]).expect("timed");

@@ -9,6 +9,7 @@ use crate::error::DeviceError;
 
 /// The properties of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Properties {
     /// Major and minor number of the compute capability, such as (9, 0).
     pub compute_capability: (u32, u32),

@@ -9,7 +9,7 @@ use dml_cuda_testing::driver_double::{driver, fail_every_call, text, with_failur
 /// Uses the whole public API on a GPU and drops objects in difficult orders. Runs in a separate process, whose driver
 /// is the double.
 fn scenario() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{CompileOptions, Device, ScalarUnion, TensorDataType};
+    use dml_cuda::{CompileOptions, Device, DeviceError, ScalarUnion, TensorDataType};
     for adapter in Device::cuda_adapters()? {
         assert_eq!((adapter.name.as_str(), adapter.ordinal), ("Fake GPU", 0));
     }
@@ -30,6 +30,8 @@ fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     in_place.bind(&[(&input).into(), (&lengths).into()], &input)?.dispatch(&other)?;
     let later = stream.record_event()?;
     assert!(later.milliseconds_since(&earlier)? > 0.0);
+    other.wait(&later)?;
+    assert_eq!(Device::cpu().create_stream()?.wait(&later), Err(DeviceError::DifferentDevices));
     let filling = fill.bind(&[], &output)?;
     filling.dispatch(&stream)?;
     let mut graph = device.record_graph([&copying, &filling, &copying])?;

@@ -43,6 +43,28 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     }
 }
 
+#[test]
+fn a_stream_waits_for_an_event_of_another() {
+    let Some(device) = cuda("a_stream_waits_for_an_event_of_another") else { return };
+    let [bytes, end] = [64 << 20, 64];
+    let [long, short, lengths] = [bytes, end, 4].map(|size| device.create_buffer(size).expect("small"));
+    let fill_with = |value| {
+        let [start, delta] = [value, 0].map(ScalarUnion::UInt8);
+        let operator = compile(&device, &fill(TensorDataType::UInt8, &[bytes as u32], start, delta).into());
+        operator.bind(&[], &long).expect("right")
+    };
+    let copy = compile(&device, &lanes(TensorDataType::UInt8, 1, end as u32).into());
+    let copy = copy.bind(&[BufferBinding::range(&long, bytes - end, end), (&lengths).into()], &short).expect("right");
+    let [first, second] = [(); 2].map(|()| device.create_stream().expect("a stream"));
+    for value in (0..100).rev().chain([7]) {
+        fill_with(value).dispatch(&first).expect("queued");
+    }
+    // The copy would read another value, or 0, without waiting.
+    second.wait(&first.record_event().expect("recorded")).expect("queued");
+    copy.dispatch(&second).expect("queued");
+    assert_eq!(short.to_vec::<u8>().expect("read"), [7; 64]);
+}
+
 /// The context that is current on this thread.
 fn current() -> Option<sys::CUcontext> {
     result::ctx::get_current().expect("the driver is initialized")

@@ -51,6 +51,14 @@ impl Event {
             .map_err(cuda_error("recording an event in a graph"))
     }
 
+    /// Makes the work that is queued on a stream of the same GPU from now on wait for the event.
+    pub fn hold_back(&self, stream: StreamHandle) -> Result<(), CudaError> {
+        let _current = self.context.enter()?;
+        let plain = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: both handles are live, and the caller has checked that they are of one GPU.
+        unsafe { result::stream::wait_event(stream.raw(), self.raw, plain) }.map_err(cuda_error("waiting for an event"))
+    }
+
     /// The GPU's milliseconds from the earlier event to this one. Both must have happened.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;

@@ -2,7 +2,7 @@
 //!
 //! Looks for nvcc in `NVCC`, then `CUDA_HOME` and `CUDA_PATH`, then `PATH`, then `/usr/local/cuda`. An nvcc that cannot
 //! compile (for example on Windows without Visual C++) is skipped, unless `NVCC` names it: then it is an error. The
-//! build warns if the prebuilt PTX is older than a kernel. `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking
+//! build warns if the prebuilt PTX is of other kernels. `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking
 //! for nvcc. The build does not depend on the local GPU: it makes PTX for the lowest target, which the driver compiles
 //! for the GPU it finds.
 
@@ -11,7 +11,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 /// The flags for every kernel, except for the target. `scripts/prebuilt.sh` reads these lines.
 const NVCC_FLAGS: [&str; 3] = ["-ptx", "-std=c++17", "-O3"];
@@ -62,13 +61,14 @@ fn target(source: &str) -> String {
     text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
 }
 
-/// Whether a kernel was changed after the prebuilt PTX was. A checkout writes both within a minute.
+/// Whether the prebuilt PTX is of other kernels: `scripts/prebuilt.sh` writes the FNV-1a checksum of its sources.
 fn kernels_changed() -> bool {
-    let newest = |folder: &str| {
-        let files = fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_file());
-        files.filter_map(|file| file.metadata().ok()?.modified().ok()).max()
-    };
-    newest("kernels") > newest("kernels/prebuilt").map(|written| written + Duration::from_secs(60))
+    let entries = fs::read_dir("kernels").expect("the folder kernels is part of the crate").flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    let bytes = files.iter().flat_map(|file| fs::read(file).unwrap_or_default());
+    let checksum = bytes.fold(0xcbf29ce484222325, |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100000001b3));
+    !fs::read_to_string("kernels/prebuilt/SOURCES").is_ok_and(|sources| sources.trim() == format!("{checksum:016x}"))
 }
 
 fn find_nvcc(out_dir: &Path) -> Option<PathBuf> {
@@ -86,7 +86,7 @@ fn find_nvcc(out_dir: &Path) -> Option<PathBuf> {
     }
     let warn = |why: &str| {
         if kernels_changed() {
-            println!("cargo:warning={why}: using the PTX in kernels/prebuilt, which is older than the kernels");
+            println!("cargo:warning={why}: using the PTX in kernels/prebuilt, which is of other kernels");
         }
     };
     let name = if cfg!(windows) { "nvcc.exe" } else { "nvcc" };

@@ -26,7 +26,7 @@ fn cpu(c: &mut Criterion) {
         };
         let desc = fill(data_type, &[count], start, delta);
         let output = device.create_buffer(BYTES.into()).expect("enough memory");
-        let table = compile(&device, &desc.into()).bind(&[], &BufferBinding::whole(&output)).expect("right");
+        let table = compile(&device, &desc.into()).bind(&[], &output).expect("right");
         group.bench_function(format!("fill {data_type}"), |b| {
             b.iter(|| table.dispatch(&stream).expect("nothing can fail"))
         });
@@ -56,7 +56,7 @@ fn cpu(c: &mut Criterion) {
             let lengths = device.create_buffer_from(&lengths).expect("enough memory");
             for (mode, target) in [("copying", &output), ("in place", &input)] {
                 let inputs = [BufferBinding::whole(&input), BufferBinding::whole(&lengths)];
-                let table = operator.bind(&inputs, &BufferBinding::whole(target)).expect("right");
+                let table = operator.bind(&inputs, target).expect("right");
                 group.bench_function(format!("{name} {data_type} {mode}"), |b| {
                     b.iter(|| table.dispatch(&stream).expect("nothing can fail"))
                 });

@@ -49,10 +49,10 @@ fn dispatch(c: &mut Criterion) {
     context.bind_to_thread().expect("the context is live");
     let output = device.create_buffer(1 << 16).expect("small");
     let input = device.create_buffer(1 << 16).expect("small");
-    let table = compile(&device, &fill()).bind(&[], &BufferBinding::whole(&output)).expect("right");
+    let table = compile(&device, &fill()).bind(&[], &output).expect("right");
     let reversal = compile(&device, &reverse());
     let inputs = [BufferBinding::range(&input, 0, 1 << 15), BufferBinding::range(&input, 1 << 15, 1 << 15)];
-    let reversal = reversal.bind(&inputs, &BufferBinding::whole(&output)).expect("right");
+    let reversal = reversal.bind(&inputs, &output).expect("right");
 
     const EMPTY: &std::ffi::CStr =
         c".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry empty(.param .u64 a) { ret; }\n";

@@ -36,7 +36,7 @@ fn time(desc: OperatorDesc, options: CompileOptions) {
         let bindings: Vec<_> = input.iter().map(BufferBinding::whole).collect();
         let output = device.create_buffer(size).expect("small");
         let stream = device.create_stream().expect("a stream");
-        operator.bind(&bindings, &BufferBinding::whole(&output)).expect("right").dispatch(&stream).expect("queued");
+        operator.bind(&bindings, &output).expect("right").dispatch(&stream).expect("queued");
         stream.synchronize().expect("no kernel failed");
         let result: Vec<f32> = output.to_vec().expect("read");
         assert_eq!(result[1], if inputs.is_empty() { 1.5 } else { 0.0 });
@@ -47,7 +47,7 @@ fn time(desc: OperatorDesc, options: CompileOptions) {
 
 fn main() {
     let argument = |name: &str| std::env::args().any(|argument| argument == name);
-    let promised = CompileOptions { pointer_alignment: 16, in_place: Some(false) };
+    let promised = CompileOptions::default().with_pointer_alignment(16).with_in_place(false);
     let options = if argument("--promised") { promised } else { CompileOptions::default() };
     let kinds = ["--fill", "--reversal", "--large-reversal"];
     if let Some(kind) = kinds.into_iter().find(|kind| argument(kind)) {

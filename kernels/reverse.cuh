@@ -136,7 +136,8 @@ __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
     return {begin, begin + r.in_bytes};
 }
 
-// Entry points of a body for units of 1, 2 and 4 bytes, and of 8. The unit's type is the body's first template argument.
+// Entry points of a body for units of 1, 2 and 4 bytes, and of 8. Bodies named copy_* copy, those named swap_* run in place, and those
+// named reverse_* do either. The unit's type is the body's first template argument.
 #define ENTRIES_TO_4(bounds, Params, name, body, ...)           \
     ENTRY(bounds, Params, name##_1, body<u8, ##__VA_ARGS__>)    \
     ENTRY(bounds, Params, name##_2, body<u16, ##__VA_ARGS__>)   \

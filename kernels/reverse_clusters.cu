@@ -38,7 +38,7 @@ struct Clusters {
     u32 length_stride;  // from one lane of a row to the next
     u32 lane_pitch;     // bytes from one lane to the next in shared memory
 };
-static_assert(sizeof(Clusters) == 352, "the host's Strips");
+static_assert(sizeof(Clusters) == 352, "the host's Clusters");
 
 #ifdef __CUDACC__
 // Waits for all threads of the cluster and for their stores.
@@ -78,7 +78,7 @@ __device__ __forceinline__ Element element_of(const uint4& v, u32 k) {
 }
 
 // A cluster's strip: its first lane in the row, and how many lanes of the row it has.
-struct Strip {
+struct ClusterStrip {
     u32 first_lane, lanes;
 };
 
@@ -97,7 +97,7 @@ __device__ __forceinline__ u32 place_of(u32 t) {
 // Reads this thread block's rows of the strip and scatters their elements to the thread blocks that write them. In
 // place, it reads only rows that are below a length.
 template <class Element, bool IN_PLACE, bool ALIGNED>
-__device__ __forceinline__ void scatter(const Clusters& p, const Position& at_outer, const Strip& strip) {
+__device__ __forceinline__ void scatter(const Clusters& p, const Position& at_outer, const ClusterStrip& strip) {
     constexpr u32 W = sizeof(Element), N = 16 / W;
     constexpr u32 READ = (ALIGNED ? LOADS_IN_FLIGHT : LOADS_IN_FLIGHT_UNALIGNED) / (W == 1 ? 2 : 1);
     const u32 log = log2_of(p.strip_bytes / 16), column = threadIdx.x & ((1u << log) - 1);
@@ -168,7 +168,7 @@ __device__ __forceinline__ void transpose_words(const Word (&lane)[1], Word (&ro
 
 // Copying: writes this thread block's rows of the strip, in whole words at aligned addresses.
 template <class Element, class Word>
-__device__ __forceinline__ void write_rows(const Clusters& p, const Position& at_outer, const Strip& strip) {
+__device__ __forceinline__ void write_rows(const Clusters& p, const Position& at_outer, const ClusterStrip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
     const u32 log = log2_of(p.strip_bytes / sizeof(Word)), lane = (threadIdx.x & ((1u << log) - 1)) * N;
     const u32 at_once = CLUSTER_THREADS >> log;
@@ -193,7 +193,7 @@ __device__ __forceinline__ void write_rows(const Clusters& p, const Position& at
 // Writes this thread block's rows of the strip element by element; in place, only what is below the lengths. A thread
 // keeps one lane, so that one warp writes a whole sector at once.
 template <class Element, class Word, bool IN_PLACE>
-__device__ __forceinline__ void write_lanes(const Clusters& p, const Position& at_outer, const Strip& strip) {
+__device__ __forceinline__ void write_lanes(const Clusters& p, const Position& at_outer, const ClusterStrip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
     const u32 log = log2_of(p.strip_bytes / W), lane = threadIdx.x & ((1u << log) - 1), at_once = CLUSTER_THREADS >> log;
     if (lane >= strip.lanes) return;
@@ -218,7 +218,7 @@ __device__ __forceinline__ void reverse_clusters(const Clusters& p) {
     const u32 n = blockIdx.x / CLUSTER;
     const u32 outer = divide(n, p.strips_per_row);
     const Position at_outer = locate(outer, p.r);
-    Strip strip;
+    ClusterStrip strip;
     strip.first_lane = (n - outer * p.strips_per_row.divisor) * (p.strip_bytes / W);
     strip.lanes = min(p.strip_bytes / W, p.row_lanes - strip.first_lane);
     const u64 in = reinterpret_cast<u64>(at(static_cast<const Element*>(p.r.in), at_outer.in + strip.first_lane));

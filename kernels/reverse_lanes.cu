@@ -27,7 +27,7 @@ static_assert(sizeof(Lanes) == 344, "the host's Lanes");
 // it. It reads the vectors that contain an element below the length. It does not write elements at or past the length.
 
 template <class Element, bool IN_PLACE>
-__device__ __forceinline__ void whole_lanes(const Lanes& p) {
+__device__ __forceinline__ void reverse_lanes(const Lanes& p) {
     constexpr u32 W = sizeof(Element);
     const ThreadGroup group = this_group(p.group_size_log2);
     const u32 lane = group.index;
@@ -172,7 +172,7 @@ __device__ __forceinline__ void sync_arrived(u32 loaded) { __syncthreads_or(load
 static constexpr u32 TILES_PER_BLOCK = 8;  // (same in tuning.rs, lanes)
 
 template <class Element>
-__device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
+__device__ __forceinline__ void swap_long_lanes(const Lanes& p) {
     constexpr u32 W = sizeof(Element);
     constexpr int FRONT = THREADS * VECTORS_PER_THREAD / 2 - 1;
     const u32 lane = divide(blockIdx.x, p.tiles_per_lane);
@@ -224,6 +224,7 @@ __device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
         }
 #pragma unroll
         for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) low[k] = reverse_elements<W>(shift_pair(low[k], high[k], shift[k]));
+        static_assert(VECTORS_PER_THREAD == 2, "all vectors are waited for");
         sync_arrived(low[0].x | low[1].x);
 #pragma unroll
         for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
@@ -232,7 +233,7 @@ __device__ __forceinline__ void reverse_long_lanes(const Lanes& p) {
     }
 }
 
-ENTRIES_TO_8((THREADS, 6), Lanes, reverse_lanes, whole_lanes, false)
-ENTRIES_TO_8((THREADS, 6), Lanes, reverse_lanes_in_place, whole_lanes, true)
+ENTRIES_TO_8((THREADS, 6), Lanes, reverse_lanes, reverse_lanes, false)
+ENTRIES_TO_8((THREADS, 6), Lanes, reverse_lanes_in_place, reverse_lanes, true)
 ENTRIES_TO_8((THREADS, 8), Lanes, reverse_long_lanes, copy_long_lanes)
-ENTRIES_TO_8((THREADS, 5), Lanes, reverse_long_lanes_in_place, reverse_long_lanes)
+ENTRIES_TO_8((THREADS, 5), Lanes, reverse_long_lanes_in_place, swap_long_lanes)

@@ -35,7 +35,7 @@ __device__ __forceinline__ u64 reverse_lane(u64 lane, u32 length) {
 }
 
 template <class Element, u32 N>
-__device__ __forceinline__ void reverse_lanes_of_bytes(const Reverse& r) {
+__device__ __forceinline__ void copy_lanes_of_bytes(const Reverse& r) {
     constexpr u32 W = sizeof(Element), LANES = 16 / N;
     const u64 vector = global_thread();
     const u64 first = vector * LANES;
@@ -76,14 +76,14 @@ __device__ __forceinline__ void reverse_lanes_of_bytes(const Reverse& r) {
 
 // Lanes of 8, 4 or 2 bytes. All threads take the same branch.
 template <class Element>
-__device__ __forceinline__ void reverse_in_registers(const Reverse& r) {
+__device__ __forceinline__ void copy_in_registers(const Reverse& r) {
     const u32 bytes = r.axis_size * static_cast<u32>(sizeof(Element));
-    if (bytes == 8) return reverse_lanes_of_bytes<Element, 8>(r);
+    if (bytes == 8) return copy_lanes_of_bytes<Element, 8>(r);
     if constexpr (sizeof(Element) < 4) {
-        if (bytes == 4) return reverse_lanes_of_bytes<Element, 4>(r);
+        if (bytes == 4) return copy_lanes_of_bytes<Element, 4>(r);
     }
     if constexpr (sizeof(Element) < 2) {
-        if (bytes == 2) return reverse_lanes_of_bytes<Element, 2>(r);
+        if (bytes == 2) return copy_lanes_of_bytes<Element, 2>(r);
     }
 }
 
@@ -92,7 +92,7 @@ __device__ __forceinline__ void reverse_in_registers(const Reverse& r) {
 // A thread writes elements directly from their source in shared memory. This saves the barrier and the partial vectors
 // of a reversal in shared memory.
 template <class Element>
-__device__ __forceinline__ void reverse_lanes_in_place(const Segments& p) {
+__device__ __forceinline__ void swap_packed_lanes(const Segments& p) {
     constexpr int W = sizeof(Element);
     const Stage s = stage_segments<true>(p, W);
     const int first = static_cast<int>(threadIdx.x & ((1u << p.group_size_log2) - 1)) * W, step = W << p.group_size_log2;
@@ -108,6 +108,6 @@ __device__ __forceinline__ void reverse_lanes_in_place(const Segments& p) {
     }
 }
 
-ENTRIES_TO_4((THREADS), Reverse, reverse_packed_lanes_in_registers, reverse_in_registers)
+ENTRIES_TO_4((THREADS), Reverse, reverse_packed_lanes_in_registers, copy_in_registers)
 ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes, copy_segments, true)
-ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes_in_place, reverse_lanes_in_place)
+ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes_in_place, swap_packed_lanes)

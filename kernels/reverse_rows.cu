@@ -135,7 +135,7 @@ __device__ __forceinline__ void write_joined_rows(u8* out, u32 begin, int length
 // Why in place is right: a block belongs to one thread group, which reads all of it before a barrier and writes after it.
 
 template <class Unit>
-__device__ __forceinline__ void reverse_packed_rows(const Segments& p) {
+__device__ __forceinline__ void swap_packed_rows(const Segments& p) {
     const ThreadGroup group = this_group(p.group_size_log2);
     const u32 n = group.index;
     const u32 at_vector = RUN_SLACK_BEFORE + group.in_block * (p.vectors_per_segment + RUN_SLACK_BEHIND);
@@ -278,6 +278,6 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
 ENTRY((THREADS), Rows, reverse_rows, copy_rows)
 ENTRY((THREADS), Rows, reverse_rows_in_place, swap_rows)
 ENTRIES_TO_4((THREADS), Segments, reverse_packed_rows, copy_segments, false)
-ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, reverse_packed_rows)
+ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, swap_packed_rows)
 ENTRIES_TO_4((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)
 ENTRIES_TO_4((THREADS, 6), RowTiles, reverse_row_tiles_in_place, swap_row_tiles)

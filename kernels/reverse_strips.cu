@@ -181,7 +181,7 @@ __device__ __forceinline__ void prefetch_lengths(const Strips& p, u32 lanes) {
 }
 
 template <class Element, class Word>
-__device__ __forceinline__ void reverse_strips(const Strips& p) {
+__device__ __forceinline__ void swap_strips(const Strips& p) {
     prefetch_lengths(p, p.strip_bytes / sizeof(Element));
     const Strip strip = this_strip(p);
     bool is_staged, is_interleaved = false;
@@ -197,7 +197,7 @@ __device__ __forceinline__ void reverse_strips(const Strips& p) {
 
 // A separate kernel: with the registers of the one above, fewer thread blocks would fit.
 template <class Element>
-__device__ __forceinline__ void reverse_unaligned_strips(const Strips& p) {
+__device__ __forceinline__ void swap_unaligned_strips(const Strips& p) {
     const Strip strip = this_strip(p);
     stage_unaligned<Element, true>(p, strip);
     __syncthreads();
@@ -207,6 +207,6 @@ __device__ __forceinline__ void reverse_unaligned_strips(const Strips& p) {
 ENTRIES_TO_4((MOST_THREADS), Strips, reverse_strips, copy_strips, u32)
 ENTRY((MOST_THREADS), Strips, reverse_strips_8, copy_strips<u64, u64>)
 ENTRY((MOST_THREADS), Strips, reverse_unaligned_strips_4, copy_unaligned_strips<u32>)
-ENTRIES_TO_4((THREADS), Strips, reverse_strips_in_place, reverse_strips, u32)
-ENTRY((THREADS), Strips, reverse_strips_in_place_8, reverse_strips<u64, u64>)
-ENTRIES_TO_8((THREADS), Strips, reverse_unaligned_strips_in_place, reverse_unaligned_strips)
+ENTRIES_TO_4((THREADS), Strips, reverse_strips_in_place, swap_strips, u32)
+ENTRY((THREADS), Strips, reverse_strips_in_place_8, swap_strips<u64, u64>)
+ENTRIES_TO_8((THREADS), Strips, reverse_unaligned_strips_in_place, swap_unaligned_strips)

@@ -4,8 +4,10 @@
 set -uo pipefail
 unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)
-[ $# -gt 0 ] && out=$(cd "$1" && pwd) && ls "$out"/*.whl > /dev/null ||
-  { echo "usage: scripts/check-release.sh OUT [CHECK...]; OUT has the files of scripts/release.sh" >&2; exit 2; }
+if ! { [ $# -gt 0 ] && out=$(cd "$1" && pwd) && ls "$out"/*.whl > /dev/null; }; then
+  echo "usage: scripts/check-release.sh OUT [CHECK...]; OUT has the files of scripts/release.sh" >&2
+  exit 2
+fi
 shift
 [ $# -gt 0 ] || set -- sbom chroots wheels crates windows aarch64
 for check in "$@"; do
@@ -37,6 +39,7 @@ chroots() {
   for suite in bullseye trixie; do
     debootstrap --variant=minbase --include=libgcc-s1 "$suite" "$work/$suite" > "$work/$suite.log" || { cat "$work/$suite.log"; return 1; }
     cp -r "$linux" "$work/$suite/opt/dml-cuda" && cp "$work/reverse" "$work/$suite/opt/"
+    # shellcheck disable=SC2016 # the shell of the chroot expands it
     chroot "$work/$suite" /bin/sh -ec '
       cd /tmp
       for model in /opt/dml-cuda/share/dml-cuda/models/*.json; do
@@ -97,7 +100,7 @@ crates() {
 failed=()
 for check in "$@"; do
   printf '\n== %s (at %d s)\n' "$check" "$SECONDS"
-  ("$check") && echo "$check: ok" || { echo "$check: FAILED"; failed+=("$check"); }
+  if ("$check"); then echo "$check: ok"; else echo "$check: FAILED"; failed+=("$check"); fi
 done
 printf '\n%d s, failed: %s\n' "$SECONDS" "${failed[*]:-none}"
 [ ${#failed[@]} = 0 ]

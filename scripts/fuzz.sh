@@ -4,12 +4,13 @@
 # fuzz/ inputs that fail. scripts/fuzz.sh --keep adds the new inputs that increase the coverage to the corpus.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
+host=$(rustc -vV | sed -n 's/^host: //p')
 if [ "$1" = --keep ]; then
   kept=$(mktemp -d)
   trap 'rm -rf "$kept"' EXIT
   for target in model npy operators overlap; do
     mkdir -p "$kept/corpus/$target"
-    target/*/release/"$target" -set_cover_merge=1 -max_len=4096 "$kept/corpus/$target" "found/$target" 2>/dev/null
+    "target/$host/release/$target" -set_cover_merge=1 -max_len=4096 "$kept/corpus/$target" "found/$target" 2>/dev/null
   done
   tar -C "$kept" -cJf corpus.tar.xz corpus
   exit
@@ -22,7 +23,6 @@ targets=${*:-model npy operators overlap}
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
 # With a named target, cargo does not instrument build scripts and macros.
-host=$(rustc -vV | sed -n 's/^host: //p')
 DML_CUDA_PREBUILT=1 RUSTFLAGS="$flags" cargo build --locked --release --quiet --target "$host"
 fuzz() {
   local runs=-1

@@ -33,7 +33,7 @@ share=$prefix/share
 mkdir -p "$share"/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
 runner=${RUNNER:-$built/dml-cuda}
 "$runner" man > "$share/man/man1/dml-cuda.1"
-for command in $(sed -n 's/^dml.-cuda.-\(.*\)(1)$/\1/p' "$share/man/man1/dml-cuda.1"); do
+sed -n 's/^dml.-cuda.-\(.*\)(1)$/\1/p' "$share/man/man1/dml-cuda.1" | while read -r command; do
   "$runner" man "$command" > "$share/man/man1/dml-cuda-$command.1"
 done
 "$runner" completions bash > "$share/bash-completion/completions/dml-cuda"

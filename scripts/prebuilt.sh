@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc. With --check only compares them.
+# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc, and kernels/prebuilt/SOURCES, the checksum by which build.rs knows
+# whether the PTX is of these kernels. With --check only compares them.
 #
 # nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far older. So each file declares the
 # lowest ISA version that two assemblers accept: the ptxas of CUDA 12.0 for the file's targets among sm_75, sm_80 and sm_90, so that drivers
@@ -41,6 +42,15 @@ for source in kernels/*.cu; do
   done
   echo "$name.ptx: PTX ISA $isa, assembled by ptxas 12.0 for $(targets "$target")"
 done
+
+python3 - > "$out/SOURCES" << 'EOF'
+import pathlib
+checksum = 0xCBF29CE484222325  # FNV-1a, as in build.rs
+for path in sorted(path for path in pathlib.Path("kernels").iterdir() if path.is_file()):
+    for byte in path.read_bytes():
+        checksum = (checksum ^ byte) * 0x100000001B3 % 2**64
+print(f"{checksum:016x}")
+EOF
 
 if [ "${1:-}" = --check ]; then
   diff -r "$out" kernels/prebuilt >/dev/null || {

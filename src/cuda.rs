@@ -18,3 +18,5 @@ pub(crate) use kernels::PLAIN;
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::Launcher;
 pub use target::{GpuTarget, ParseGpuTargetError};
+
+pub(crate) use crate::mode::Mode;

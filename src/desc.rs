@@ -4,6 +4,9 @@ pub(crate) mod data_type;
 pub mod feature_level;
 pub(crate) mod layout;
 
+use std::fmt;
+use std::str::FromStr;
+
 use data_type::{ScalarUnion, TensorDataType};
 
 /// `DML_TENSOR_FLAGS`.
@@ -113,7 +116,7 @@ impl BufferTensorDesc {
 
 /// `DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC`: element i of the output, in row-major order of its coordinates,
 /// becomes start + i·delta.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FillValueSequenceDesc {
     /// The tensor to fill.
     pub output_tensor: BufferTensorDesc,
@@ -197,7 +200,7 @@ pub enum OperatorType {
 }
 
 /// `DML_OPERATOR_DESC`: any operator of this crate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OperatorDesc {
     /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
@@ -283,10 +286,27 @@ impl OperatorType {
             Self::ReverseSubsequences => "ReverseSubsequencesDesc",
         }
     }
+}
+
+/// Writes DirectML's full name.
+impl fmt::Display for OperatorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text is not the name of an [`OperatorType`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an operator; known are DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES, each also without the prefix DML_OPERATOR_")]
+pub struct ParseOperatorTypeError(String);
+
+impl FromStr for OperatorType {
+    type Err = ParseOperatorTypeError;
 
     /// Reads DirectML's name, with or without `DML_OPERATOR_`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let suffix = |operator: &Self| operator.name().strip_prefix("DML_OPERATOR_") == Some(name);
-        Self::ALL.iter().copied().find(|operator| operator.name() == name || suffix(operator))
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_its = |name: &str| name == text || name.strip_prefix("DML_OPERATOR_") == Some(text);
+        let found = Self::ALL.iter().find(|operator| is_its(operator.name()));
+        found.copied().ok_or_else(|| ParseOperatorTypeError(text.to_owned()))
     }
 }

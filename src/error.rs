@@ -1,10 +1,14 @@
 //! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors again.
 //! [`Error`] is for the short paths, which take all steps at once.
 
+#[cfg(feature = "cuda")]
+use crate::cuda::ParseGpuTargetError;
+use crate::desc::data_type::ParseTensorDataTypeError;
 use crate::desc::feature_level::{FeatureLevel, ParseFeatureLevelError};
-use crate::desc::TensorRole;
+use crate::desc::{ParseOperatorTypeError, TensorRole};
 use crate::lowering::lowering_error::LoweringError;
-use crate::validate::ValidationErrors;
+use crate::lowering::RangeError;
+use crate::validate::{ParseDirectMlVersionError, ParseRuleError, ValidationErrors};
 
 /// A call of the CUDA driver failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +56,7 @@ pub enum DeviceError {
     #[error("the graph has not been launched, must be before it is asked for its time")]
     NotLaunched,
     /// Two events, or an event and a stream, belong to different devices.
-    #[error("the two events are of different devices, must be of one")]
+    #[error("the two events, or the event and the stream, are of different devices, must be of one")]
     DifferentDevices,
     /// The driver failed.
     #[error(transparent)]
@@ -106,6 +110,7 @@ pub enum CompileError {
         /// The device's level.
         level: FeatureLevel,
         /// The rules that are broken at that level.
+        #[source]
         errors: ValidationErrors,
     },
     /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is not a power of two.
@@ -294,7 +299,29 @@ pub enum Error {
     /// Tensors of another library cannot be described.
     #[error(transparent)]
     Lowering(#[from] LoweringError),
+    /// A range has no valid number of elements.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// A call of the CUDA driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
     /// A text is not a feature level.
     #[error(transparent)]
     FeatureLevel(#[from] ParseFeatureLevelError),
+    /// A text is not a data type.
+    #[error(transparent)]
+    TensorDataType(#[from] ParseTensorDataTypeError),
+    /// A text is not an operator.
+    #[error(transparent)]
+    OperatorType(#[from] ParseOperatorTypeError),
+    /// A text is not a rule.
+    #[error(transparent)]
+    Rule(#[from] ParseRuleError),
+    /// A text is not a version of DirectML.
+    #[error(transparent)]
+    DirectMlVersion(#[from] ParseDirectMlVersionError),
+    /// A text is not a GPU's limits.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    GpuTarget(#[from] ParseGpuTargetError),
 }

@@ -5,13 +5,13 @@ use std::fmt;
 #[cfg(feature = "cuda")]
 use crate::cuda::select::Launches;
 #[cfg(feature = "cuda")]
-use crate::cuda::{GpuTarget, Launch};
+use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::CompiledOperator;
 #[cfg(feature = "cuda")]
 use crate::device::operator::Operator;
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
-use crate::registry::Plan;
+use crate::registry::OperatorPlan;
 
 /// The plan of an operator: its merged dimensions, and the kernels that a dispatch chooses from. `Display` writes it
 /// for people; `dml-cuda --explain` prints that.
@@ -93,19 +93,20 @@ impl Operator {
     }
 }
 
-fn on_cpu(plan: &Plan) -> Explanation {
+fn on_cpu(plan: &OperatorPlan) -> Explanation {
     let Summary { dimensions, modes } = plan.summary();
     let mode = |(name, bytes)| ExplainedMode { name, bytes, launches: Vec::new(), rejected: Vec::new() };
     Explanation { dimensions, modes: modes.into_iter().map(mode).collect() }
 }
 
 #[cfg(feature = "cuda")]
-fn on_gpu(plan: &Plan, target: &GpuTarget) -> Explanation {
+fn on_gpu(plan: &OperatorPlan, target: &GpuTarget) -> Explanation {
     let mut explanation = on_cpu(plan);
-    for (mode, in_place) in explanation.modes.iter_mut().zip([false, true]) {
-        let Launches { launches, rejected } = plan.select(target, in_place);
-        mode.launches = launches.iter().map(explained).collect();
-        mode.rejected = rejected.iter().map(|(kernel, reason)| (kernel.to_string(), reason.to_string())).collect();
+    for (explained_mode, mode) in explanation.modes.iter_mut().zip(Mode::ALL) {
+        let Launches { launches, rejected } = plan.select(target, mode);
+        explained_mode.launches = launches.iter().map(explained).collect();
+        explained_mode.rejected =
+            rejected.iter().map(|(kernel, reason)| (kernel.to_string(), reason.to_string())).collect();
     }
     explanation
 }

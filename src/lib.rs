@@ -37,6 +37,8 @@ mod dispatch;
 mod error;
 mod explain;
 pub mod lowering;
+#[cfg(feature = "cuda")]
+mod mode;
 mod ops;
 mod plain;
 mod plan;
@@ -47,12 +49,14 @@ mod validate;
 pub use address::{Address, RawStream};
 #[cfg(feature = "cuda")]
 pub use cuda::{GpuTarget, ParseGpuTargetError, Properties};
-pub use desc::data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, TensorDataType};
+pub use desc::data_type::{
+    Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, SequenceElement, TensorDataType,
+};
 pub use desc::feature_level;
 pub use desc::feature_level::{FeatureLevel, TensorSupport};
 pub use desc::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorFlags,
-    TensorRole,
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ParseOperatorTypeError,
+    ReverseSubsequencesDesc, TensorFlags, TensorRole,
 };
 pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;
@@ -70,8 +74,8 @@ pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequence
 #[doc(hidden)]
 pub use plain::{PlainKind, PlainWork};
 pub use validate::{
-    validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, Requirement, Rule, ValidationError,
-    ValidationErrors,
+    validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError, Requirement, Rule,
+    ValidationError, ValidationErrors,
 };
 
 /// The examples of README are tests.

@@ -1,7 +1,7 @@
 //! Short paths: one call that creates, compiles, binds and runs. They add nothing else. For repeated work, compile once
 //! and dispatch many times.
 
-use crate::desc::data_type::{Delta, Element, Length};
+use crate::desc::data_type::{Delta, Element, Length, SequenceElement};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc};
 use crate::device::binding::BufferBinding;
 use crate::device::buffer::Buffer;
@@ -17,7 +17,13 @@ use crate::error::Error;
 /// assert_eq!(countdown, [10, 8, 6, 4]);
 /// # Ok::<(), dml_cuda::Error>(())
 /// ```
-pub fn fill_value_sequence<T: Element>(
+///
+/// DirectML has no FLOAT64 sequences:
+///
+/// ```compile_fail,E0277
+/// let doubles = dml_cuda::fill_value_sequence(&dml_cuda::Device::cpu(), &[4], 0f64, 1f64);
+/// ```
+pub fn fill_value_sequence<T: SequenceElement>(
     device: &Device,
     sizes: &[u32],
     start: T,
@@ -30,7 +36,7 @@ pub fn fill_value_sequence<T: Element>(
 }
 
 /// Fills a packed tensor with those sizes in a buffer of the device.
-pub fn fill_value_sequence_into<T: Element>(
+pub fn fill_value_sequence_into<T: SequenceElement>(
     device: &Device,
     sizes: &[u32],
     start: T,
@@ -83,12 +89,12 @@ pub fn reverse_subsequences_into<T: Element, L: Length>(
     run(device, &device.create_operator(reverse_desc::<T, L>(sizes, axis))?, &[input, lengths], output)
 }
 
-fn fill_desc<T: Element>(sizes: &[u32], start: T, delta: impl Delta<T>) -> FillValueSequenceDesc {
+fn fill_desc<T: SequenceElement>(sizes: &[u32], start: T, delta: impl Delta<T>) -> FillValueSequenceDesc {
     FillValueSequenceDesc {
         output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
         value_data_type: T::DATA_TYPE,
-        value_start: start.to_scalar(),
-        value_delta: delta.to_scalar(),
+        value_start: start.into(),
+        value_delta: delta.into(),
     }
 }
 
@@ -107,10 +113,10 @@ fn reverse_desc<T: Element, L: Length>(sizes: &[u32], axis: u32) -> ReverseSubse
 
 fn run(device: &Device, operator: &Operator, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
     let in_place = inputs.first().is_some_and(|input| input.same_as(output));
-    let options = CompileOptions { pointer_alignment: 16, in_place: Some(in_place) };
+    let options = CompileOptions::default().with_pointer_alignment(16).with_in_place(in_place);
     let operator = device.compile_operator_with(operator, options)?;
     let inputs: Vec<BufferBinding> = inputs.iter().map(|&buffer| buffer.into()).collect();
     let stream = device.create_stream()?;
-    operator.bind(&inputs, &output.into())?.dispatch(&stream)?;
+    operator.bind(&inputs, output)?.dispatch(&stream)?;
     Ok(stream.synchronize()?)
 }

@@ -41,12 +41,12 @@ pub struct PlainWork {
 impl PlainKind {
     /// The entry point of its kernel, and how many bytes a thread block moves at least; `None` for the driver's own
     /// work.
-    fn kernel(self) -> Option<(usize, u64)> {
+    fn kernel(self) -> Option<(&'static str, u64)> {
         match self {
             Self::Copy | Self::Fill => None,
-            Self::Store => Some((0, 256 * 16)),
-            Self::Swap => Some((1, 256 * 16 * 4)),
-            Self::Empty => Some((2, 0)),
+            Self::Store => Some(("store", 256 * 16)),
+            Self::Swap => Some(("swap", 256 * 16 * 4)),
+            Self::Empty => Some(("empty", 0)),
         }
     }
 }
@@ -140,7 +140,7 @@ impl PlainWork {
             let Some(to) = memory(&self.to) else { return Ok(()) };
             match (self.kind, &self.kernel) {
                 (_, Some(kernel)) => {
-                    kernel.launch(&cuda::Addresses { inputs: &[], output: to.address() }, false, stream)
+                    kernel.launch(&cuda::Addresses { inputs: &[], output: to.address() }, cuda::Mode::Copying, stream)
                 }
                 (PlainKind::Copy, None) => {
                     memory(&self.from).map_or(Ok(()), |from| to.queue_copy(from, self.bytes, stream))
@@ -170,5 +170,5 @@ fn kernel(kind: PlainKind, bytes: u64) -> Option<cuda::Launch> {
     let (entry, share) = kind.kernel()?;
     let blocks = u32::try_from(bytes.checked_div(share).unwrap_or(1).max(1)).unwrap_or(u32::MAX);
     let word = if kind == PlainKind::Swap { u64::from(blocks) * share / 2 } else { 1 };
-    Some(cuda::Launch::new(cuda::PLAIN.entry(false, entry), blocks, 16, Params { out: 0, word }))
+    Some(cuda::Launch::new(cuda::PLAIN.entry(cuda::Mode::Copying, entry), blocks, 16, Params { out: 0, word }))
 }

@@ -4,18 +4,18 @@ use crate::cpu::{self, cpu_fill, cpu_reverse};
 #[cfg(feature = "cuda")]
 use crate::cuda::select::{self, Launches};
 #[cfg(feature = "cuda")]
-use crate::cuda::GpuTarget;
+use crate::cuda::{GpuTarget, Mode};
 use crate::desc::OperatorDesc;
 use crate::plan::{self, fill_plan, reverse_plan};
 
 /// The plan of one operator.
 #[derive(Clone, Debug)]
-pub(crate) enum Plan {
+pub(crate) enum OperatorPlan {
     FillValueSequence(fill_plan::Plan),
     ReverseSubsequences(reverse_plan::Plan),
 }
 
-impl Plan {
+impl OperatorPlan {
     /// The plan of a validated descriptor; `None` if the descriptor was not validated.
     pub fn new(desc: &OperatorDesc) -> Option<Self> {
         match desc {
@@ -50,10 +50,10 @@ impl Plan {
 
     /// The kernel launches that can run it on a GPU in a mode.
     #[cfg(feature = "cuda")]
-    pub fn select(&self, target: &GpuTarget, in_place: bool) -> Launches {
+    pub fn select(&self, target: &GpuTarget, mode: Mode) -> Launches {
         match self {
-            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, in_place),
-            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, in_place),
+            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, mode),
+            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, mode),
         }
     }
 }

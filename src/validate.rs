@@ -14,7 +14,7 @@ mod version;
 use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
 use crate::desc::OperatorDesc;
 use rule_set::RuleSet;
-pub use rules::{Requirement, Rule, ValidationError};
+pub use rules::{ParseRuleError, Requirement, Rule, ValidationError};
 pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 
 /// Every rule that a descriptor breaks, in the order of its fields; never empty.

@@ -9,7 +9,7 @@ use dml_cuda_testing::driver_double::{driver, fail_every_call, text, with_failur
 /// Uses the whole public API on a GPU and drops objects in difficult orders. Runs in a separate process, whose driver
 /// is the double.
 fn scenario() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{CompileOptions, Device, ScalarUnion, TensorDataType};
+    use dml_cuda::{CompileOptions, Device, DeviceError, ScalarUnion, TensorDataType};
     for adapter in Device::cuda_adapters()? {
         assert_eq!((adapter.name.as_str(), adapter.ordinal), ("Fake GPU", 0));
     }
@@ -18,19 +18,21 @@ fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
     let fill = device.create_operator(dml_cuda_testing::fill(TensorDataType::Float32, &[2, 8], start, delta))?;
     let (reversal, fill) = (device.compile_operator(&reversal)?, again.compile_operator(&fill)?);
-    let promised = CompileOptions { pointer_alignment: 16, in_place: Some(true) };
+    let promised = CompileOptions::default().with_pointer_alignment(16).with_in_place(true);
     let in_place = again.compile_operator_with(reversal.operator(), promised)?;
     let input = device.create_buffer_from(&[1.0f32; 16])?;
     let lengths = again.create_buffer_from(&[3u32, 8])?;
     let output = device.create_buffer(64)?;
     let (stream, other) = (device.create_stream()?, again.create_stream()?);
-    let copying = reversal.bind(&[(&input).into(), (&lengths).into()], &(&output).into())?;
+    let copying = reversal.bind(&[(&input).into(), (&lengths).into()], &output)?;
     let earlier = stream.record_event()?;
     copying.dispatch(&stream)?;
-    in_place.bind(&[(&input).into(), (&lengths).into()], &(&input).into())?.dispatch(&other)?;
+    in_place.bind(&[(&input).into(), (&lengths).into()], &input)?.dispatch(&other)?;
     let later = stream.record_event()?;
     assert!(later.milliseconds_since(&earlier)? > 0.0);
-    let filling = fill.bind(&[], &(&output).into())?;
+    other.wait(&later)?;
+    assert_eq!(Device::cpu().create_stream()?.wait(&later), Err(DeviceError::DifferentDevices));
+    let filling = fill.bind(&[], &output)?;
     filling.dispatch(&stream)?;
     let mut graph = device.record_graph([&copying, &filling, &copying])?;
     graph.launch(&stream)?;
@@ -55,7 +57,7 @@ fn scenario() -> Result<(), Box<dyn std::error::Error>> {
                 scope.spawn(move || -> Result<(), dml_cuda::Error> {
                     let device = Device::cuda(0)?;
                     let (stream, buffer) = (device.create_stream()?, device.create_buffer(64)?);
-                    let table = fill.bind(&[], &(&buffer).into())?;
+                    let table = fill.bind(&[], &buffer)?;
                     table.dispatch(&stream)?;
                     if n % 2 == 0 {
                         drop(stream);

@@ -121,7 +121,7 @@ fn full() -> Vec<String> {
     // Existing objects still work. A graph, a newly loaded kernel and a stream either work or fail with a readable
     // error.
     let bindings = [(&input).into(), (&lengths).into()];
-    let table = operator.bind(&bindings, &(&output).into()).expect("bound");
+    let table = operator.bind(&bindings, &output).expect("bound");
     table.dispatch(&stream).expect("queued");
     assert_eq!(output.to_vec::<u8>().expect("read"), required);
     let lines = vec![

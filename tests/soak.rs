@@ -155,7 +155,7 @@ impl Worker<'_> {
         if matches!(way, Way::InPlace) {
             output = inputs.remove(0);
         }
-        let table = self.place.operators[n].bind(&bindings, &(&output).into()).expect("bound");
+        let table = self.place.operators[n].bind(&bindings, &output).expect("bound");
         let stream = if matches!(way, Way::SharedStream) { &self.place.stream } else { &self.stream };
         table.dispatch(stream).expect("queued");
         drop((inputs, bindings, table));
@@ -167,7 +167,7 @@ impl Worker<'_> {
         if self.recorded.as_ref().is_none_or(|recorded| recorded.of != n || recorded.launches > 40) {
             let (inputs, output) = self.buffers(variant);
             let bindings: Vec<BufferBinding> = inputs.iter().map(Into::into).collect();
-            let table = self.place.operators[n].bind(&bindings, &(&output).into()).expect("bound");
+            let table = self.place.operators[n].bind(&bindings, &output).expect("bound");
             let graph = self.place.device.record_graph([&table, &table]).expect("recorded");
             self.recorded = Some(Recorded { of: n, graph, inputs, output, launches: 0 });
         }

@@ -19,7 +19,7 @@ for wheel in "$out"/*.whl; do
   [[ $(basename "$wheel") == dml_cuda-*-py3-none-*$tag.whl ]] || fail "$wheel is not named after a py3-none wheel for $tag"
   auditwheel show "$wheel" | tr '\n' ' ' | grep -q "consistent with the following platform tag: \"$tag\"" || fail "$wheel is no $tag"
   python3 -m zipfile -l "$wheel" > list
-  grep -q 'sboms/dml-cuda-capi.cdx.json' list && grep -q 'LICENSE-THIRD-PARTY.txt' list || fail "$wheel has no bill or no licenses"
+  for file in sboms/dml-cuda-capi.cdx.json LICENSE-THIRD-PARTY.txt; do grep -q "$file" list || fail "$wheel has no $file"; done
   echo "$(basename "$wheel"): $tag"
 done
 python3 -m venv --without-pip venv

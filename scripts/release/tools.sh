@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Tools of release.sh and check-release.sh, sourced by them: $root is the repository. Installs what is missing
 # outside of the repository, because cargo walks through all that is in it.
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/dml-cuda-release
@@ -18,7 +19,7 @@ fi
 # A compiler with the standard library for aarch64, and with its sources for Windows. rustup's need a download of their own.
 debian=$tools/debian
 if [ ! -d "$debian/arm64" ]; then
-  "$root/scripts/release/debian-packages.sh" "$debian/amd64" amd64 rustc-web rust-web-src binutils-aarch64-linux-gnu
+  "${root:?}/scripts/release/debian-packages.sh" "$debian/amd64" amd64 rustc-web rust-web-src binutils-aarch64-linux-gnu
   "$root/scripts/release/debian-packages.sh" "$debian/new" arm64 libstd-rust-web-dev python3-minimal libpython3-stdlib
   cp -r "$debian/new/usr/lib/rustlib/aarch64-unknown-linux-gnu" "$debian/amd64/usr/lib/rustlib/"
   mv "$debian/new" "$debian/arm64"

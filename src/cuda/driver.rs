@@ -23,6 +23,6 @@ pub(crate) use device::{current_ordinal, describe, device_count};
 pub(crate) use event::Event;
 pub(crate) use graph::Graph;
 pub(crate) use handle::StreamHandle;
-pub(crate) use loaded_kernel::Kernel;
+pub(crate) use loaded_kernel::LoadedKernel;
 pub(crate) use memory::Memory;
 pub(crate) use stream::Stream;

@@ -12,10 +12,10 @@ use std::io::Write;
 
 use super::kernels::FAMILIES;
 use super::select::golden_tests::of_each_candidate;
-use super::{GpuTarget, Launch};
+use super::{GpuTarget, Launch, Mode};
 use crate::common::cases::Case;
 use crate::common::difference;
-use crate::registry::Plan;
+use crate::registry::OperatorPlan;
 
 /// Something that can run a launch.
 trait Machine {
@@ -40,10 +40,11 @@ type Wanted = (GpuTarget, fn(&Launch) -> bool);
 
 /// The launches of a case, without duplicates.
 fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
-    let plan = Plan::new(&case.desc).expect("the cases are valid");
+    let plan = OperatorPlan::new(&case.desc).expect("the cases are valid");
     let mut found: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
-        let launches = of_each_candidate(&plan, target, case.in_place).into_iter().flat_map(|found| found.launches);
+        let launches =
+            of_each_candidate(&plan, target, Mode::new(case.in_place)).into_iter().flat_map(|found| found.launches);
         for launch in launches.filter(wanted) {
             if !found.contains(&launch) {
                 found.push(launch);

@@ -1,6 +1,8 @@
 //! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
 //! exactly the entry points of this table.
 
+use crate::mode::Mode;
+
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
@@ -13,14 +15,15 @@ static PLAIN_PTX: (&str, &str) = (PLAIN.file, include_str!("../plain.ptx"));
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
-    /// Copying, and in place.
+    /// In the order of `Mode::ALL`.
     pub entries: [&'static [&'static str]; 2],
 }
 
 impl Family {
-    /// The n-th entry point of a mode.
-    pub fn entry(&self, in_place: bool, n: usize) -> Entry {
-        Entry { file: self.file, name: self.entries[usize::from(in_place)][n] }
+    /// The entry point of a mode whose name ends so.
+    pub fn entry(&self, mode: Mode, suffix: &str) -> Entry {
+        let name = mode.of(&self.entries).iter().find(|name| name.ends_with(suffix));
+        Entry { file: self.file, name: name.expect("a suffix of the table below") }
     }
 }
 

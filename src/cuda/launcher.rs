@@ -2,23 +2,24 @@
 
 use std::sync::Arc;
 
-use super::driver::{self, Context, Kernel, StreamHandle};
+use super::driver::{self, Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
 use crate::error::{CompileError, CudaError};
+use crate::mode::Mode;
 
 /// Launches in the order in which they are tried. Empty if nothing moves.
-type Loaded = Vec<(Launch, Arc<Kernel>)>;
+type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
 
 /// Queues one operator on streams of one GPU.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     context: Arc<Context>,
-    /// Copying, and in place.
+    /// In the order of `Mode::ALL`.
     modes: [Loaded; 2],
 }
 
 impl Launcher {
-    /// Looks up the kernels of the launches, copying and in place, and loads those that this context uses for the first
+    /// Looks up the kernels of the launches, in the order of `Mode::ALL`, and loads those that this context uses for the first
     /// time.
     pub fn new(context: &Arc<Context>, [copying, in_place]: [Vec<Launch>; 2]) -> Result<Self, CompileError> {
         let load = |launches: Vec<Launch>| -> Result<Loaded, CudaError> {
@@ -30,8 +31,8 @@ impl Launcher {
 
     /// Queues the first launch whose alignment the pointers satisfy. No launch means that there is nothing to do: the
     /// last one accepts all pointers that the operator was compiled for, and binding and raw dispatch check these.
-    pub fn launch(&self, addresses: &Addresses<'_>, in_place: bool, stream: StreamHandle) -> Result<(), CudaError> {
-        let launches = &self.modes[usize::from(in_place)];
+    pub fn launch(&self, addresses: &Addresses<'_>, mode: Mode, stream: StreamHandle) -> Result<(), CudaError> {
+        let launches = mode.of(&self.modes);
         match launches.iter().find(|(launch, _)| launch.takes(addresses)) {
             Some((launch, kernel)) => driver::launch(&self.context, kernel, launch, addresses, stream),
             None => {

@@ -23,6 +23,7 @@ use std::fmt;
 
 use super::launch::Launch;
 use super::tuning::{THREADS, VEC16};
+use crate::mode::Mode;
 
 /// Why a candidate cannot run a layout: a text, in which `{}` stands for a number of `tuning`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ fn reject_if(holds: bool, reason: impl Into<RejectReason>) -> Result<(), RejectR
 /// An entry of an operator's `CANDIDATES`: a kernel and one way to launch it. `F` is a function that returns the launch
 /// or the reason why it is not possible.
 struct Candidate<F> {
-    /// Its name in the list of rejected kernels, copying and in place. `None` if it cannot run in that mode.
+    /// Its name in the list of rejected kernels, in the order of `Mode::ALL`. `None` if it cannot run in that mode.
     names: [Option<&'static str>; 2],
     /// Whether it is always faster than the candidates after it. If not, its rejection is not reported.
     faster: bool,
@@ -100,13 +101,13 @@ impl Launches {
     /// after it would never be launched. `launch` calls a candidate's function.
     fn find<F: Copy>(
         candidates: &[Candidate<F>],
-        in_place: bool,
+        mode: Mode,
         width: u32,
         launch: impl Fn(F) -> Result<Launch, RejectReason>,
     ) -> Self {
         let mut found = Self::default();
         for candidate in candidates {
-            let Some(name) = candidate.names[usize::from(in_place)] else { continue };
+            let Some(name) = *mode.of(&candidate.names) else { continue };
             match launch(candidate.launch) {
                 Ok(launch) => {
                     if found.launches.is_empty() {

@@ -1,6 +1,8 @@
 //! Tensor data types and the scalars of `FILL_VALUE_SEQUENCE`.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::mem::discriminant;
 use std::str::FromStr;
 
 use bytemuck::Pod;
@@ -94,8 +96,9 @@ impl FromStr for TensorDataType {
 ///
 /// As in DirectML, the operator's `value_data_type` says how the bytes are read, and only the low bytes of that type
 /// count: `ScalarUnion::Int8(-2)`, `ScalarUnion::Int64(-2)` and `ScalarUnion::UInt8(254)` are the same delta for a
-/// UINT8 sequence. A FLOAT16 is a [`ScalarUnion::Float16`], or its bits as a [`ScalarUnion::UInt16`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// UINT8 sequence. A FLOAT16 is a [`ScalarUnion::Float16`], or its bits as a [`ScalarUnion::UInt16`]. Two are equal if they are of one
+/// view and have the same bits.
+#[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // the variants have DirectML's names
 pub enum ScalarUnion {
     Bytes([u8; 8]),
@@ -132,17 +135,28 @@ impl ScalarUnion {
     }
 }
 
+impl PartialEq for ScalarUnion {
+    fn eq(&self, other: &Self) -> bool {
+        discriminant(self) == discriminant(other) && self.to_bits() == other.to_bits()
+    }
+}
+
+impl Eq for ScalarUnion {}
+
+impl Hash for ScalarUnion {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (discriminant(self), self.to_bits()).hash(state);
+    }
+}
+
 mod sealed {
     pub trait Sealed {}
 }
 
 /// A Rust type that can be the element of a tensor.
-pub trait Element: Pod + sealed::Sealed + Send + Sync {
+pub trait Element: Pod + Delta<Self> + Send + Sync {
     /// The data type of a tensor with these elements.
     const DATA_TYPE: TensorDataType;
-
-    /// The scalar as DirectML's union.
-    fn to_scalar(self) -> ScalarUnion;
 }
 
 macro_rules! element {
@@ -150,8 +164,10 @@ macro_rules! element {
         impl sealed::Sealed for $rust {}
         impl Element for $rust {
             const DATA_TYPE: TensorDataType = TensorDataType::$data_type;
-            fn to_scalar(self) -> ScalarUnion {
-                ScalarUnion::$data_type(self)
+        }
+        impl From<$rust> for ScalarUnion {
+            fn from(scalar: $rust) -> Self {
+                Self::$data_type(scalar)
             }
         }
     )*};
@@ -162,9 +178,18 @@ element! {
     i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
 }
 
+/// An [`Element`] of which DirectML has sequences: any but `f64`, for which there is
+/// [`Device::create_float64_sequence`](crate::Device::create_float64_sequence).
+pub trait SequenceElement: Element {}
+
+macro_rules! sequence_element {
+    ($($rust:ty)*) => {$(impl SequenceElement for $rust {})*};
+}
+sequence_element! { f32 f16 u8 u16 u32 u64 i8 i16 i32 i64 }
+
 /// A Rust type that can be the delta of a sequence of `T`: `T` itself and, for an integer, also the type of the same
 /// width with the other signedness, so that a `u8` sequence can count down by `-2i8`.
-pub trait Delta<T: Element>: Element {}
+pub trait Delta<T>: Into<ScalarUnion> + sealed::Sealed {}
 
 macro_rules! delta {
     ($($delta:ty => $($element:ty),*;)*) => {$($(impl Delta<$element> for $delta {})*)*};

@@ -39,6 +39,12 @@ impl From<&Buffer> for BufferBinding {
     }
 }
 
+impl From<&BufferBinding> for BufferBinding {
+    fn from(binding: &BufferBinding) -> Self {
+        binding.clone()
+    }
+}
+
 /// An operator with its buffers: `IDMLBindingTable`. It keeps the buffers alive and can be dispatched any number of
 /// times.
 ///
@@ -52,7 +58,7 @@ impl From<&Buffer> for BufferBinding {
 ///     value_delta: ScalarUnion::Int32(-1),
 /// })?;
 /// let buffer = device.create_buffer(32)?;
-/// let table = device.compile_operator(&operator)?.bind(&[], &BufferBinding::range(&buffer, 16, 16))?;
+/// let table = device.compile_operator(&operator)?.bind(&[], BufferBinding::range(&buffer, 16, 16))?;
 /// let stream = device.create_stream()?;
 /// table.dispatch(&stream)?;
 /// stream.synchronize()?;
@@ -69,7 +75,7 @@ pub struct BindingTable {
 
 impl CompiledOperator {
     /// Binds buffers: the inputs that the descriptor has, in the order of its fields (InputTensor, SequenceLengthsTensor;
-    /// none for a fill), and the output.
+    /// none for a fill), and the output: a range, or a whole `&Buffer`.
     ///
     /// Binding the output to exactly the first input's range runs in place.
     ///
@@ -81,9 +87,13 @@ impl CompiledOperator {
     /// - a range leaves its buffer, or is smaller than its tensor's TotalTensorSizeInBytes;
     /// - an offset is not a multiple of max(16, GuaranteedBaseOffsetAlignment);
     /// - the output overlaps the lengths, overlaps a part of the input, or equals the input with other strides.
-    pub fn bind(&self, inputs: &[BufferBinding], output: &BufferBinding) -> Result<BindingTable, BindingError> {
+    pub fn bind(
+        &self,
+        inputs: &[BufferBinding],
+        output: impl Into<BufferBinding>,
+    ) -> Result<BindingTable, BindingError> {
         span!("bind", operator = self.operator_type().name());
-        BindingTable::new(self, inputs, output, |_| MIN_ALIGNMENT)
+        BindingTable::new(self, inputs, output.into(), |_| MIN_ALIGNMENT)
     }
 
     /// The same at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may be. The
@@ -92,25 +102,25 @@ impl CompiledOperator {
     pub fn bind_at_elements(
         &self,
         inputs: &[BufferBinding],
-        output: &BufferBinding,
+        output: impl Into<BufferBinding>,
     ) -> Result<BindingTable, BindingError> {
-        BindingTable::new(self, inputs, output, bytes_of_element)
+        BindingTable::new(self, inputs, output.into(), bytes_of_element)
     }
 }
 
 impl BindingTable {
-    fn new<'a>(
+    fn new(
         operator: &CompiledOperator,
-        inputs: &'a [BufferBinding],
-        output: &'a BufferBinding,
+        inputs: &[BufferBinding],
+        output: BufferBinding,
         least_alignment: fn(&BufferTensorDesc) -> u32,
     ) -> Result<Self, BindingError> {
-        let operand = |binding: &'a BufferBinding| {
+        fn operand(binding: &BufferBinding) -> Operand<'_> {
             let BufferBinding { ref buffer, offset: address, size_in_bytes: bytes } = *binding;
             Operand { buffer: Some(buffer), address, bytes }
-        };
-        let in_place = operator.check_operands(inputs.iter().map(operand), operand(output), least_alignment)?;
-        Ok(Self { operator: operator.clone(), inputs: inputs.to_vec(), output: output.clone(), in_place })
+        }
+        let in_place = operator.check_operands(inputs.iter().map(operand), operand(&output), least_alignment)?;
+        Ok(Self { operator: operator.clone(), inputs: inputs.to_vec(), output, in_place })
     }
 
     /// The bound operator.

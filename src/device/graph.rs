@@ -19,7 +19,7 @@ use crate::trace::span;
 /// let fill = device.create_float64_sequence(4.try_into()?, 1.0, 0.5);
 /// let fill = device.compile_operator(&fill)?;
 /// let buffer = device.create_buffer(32)?;
-/// let mut graph = device.record_graph(&[fill.bind(&[], &(&buffer).into())?])?;
+/// let mut graph = device.record_graph(&[fill.bind(&[], &buffer)?])?;
 /// let stream = device.create_stream()?;
 /// graph.launch(&stream)?;
 /// assert_eq!(buffer.to_vec::<f64>()?, [1.0, 1.5, 2.0, 2.5]);

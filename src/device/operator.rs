@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
-use crate::cuda::{Context, Launcher};
+use crate::cuda::{Context, Launcher, Mode};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::error::CompileError;
-use crate::registry::Plan;
+use crate::registry::OperatorPlan;
 use crate::validate::{validate_float64_fill, ValidationErrors};
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
@@ -37,8 +37,8 @@ impl Operator {
         self.desc.signature().tensors().collect()
     }
 
-    pub(crate) fn plan(&self) -> Plan {
-        Plan::new(&self.desc)
+    pub(crate) fn plan(&self) -> OperatorPlan {
+        OperatorPlan::new(&self.desc)
             .expect("`create_operator` validates, and validated descriptors and packed sequences have a plan")
     }
 }
@@ -52,7 +52,7 @@ impl Operator {
 /// let (input, lengths) = ([[1u8, 2, 3]], [[2u32]]);
 /// let tensor = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
 /// let desc = LoweredReversal::new(tensor(&[1, 3]), tensor(&[1, 1]), None, 1, 1, TensorDataType::UInt32, 0)?.desc();
-/// let options = CompileOptions { in_place: Some(true), ..CompileOptions::default() };
+/// let options = CompileOptions::default().with_in_place(true);
 /// let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
 /// let mut output = [[0u8; 3]];
 /// let copying = operator.dispatch_on_host(&[input.as_flattened(), bytemuck::cast_slice(&lengths)], output.as_flattened_mut());
@@ -60,12 +60,25 @@ impl Operator {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CompileOptions {
     /// The guaranteed alignment, in bytes, of the first elements of the first input and of the output: a power of two,
     /// or 0 if they are only known to be aligned to their elements. For bound buffers, 16 is always right.
     pub pointer_alignment: u32,
     /// Whether the output is the input: always, never, or either (`None`).
     pub in_place: Option<bool>,
+}
+
+impl CompileOptions {
+    /// The same with a [`pointer_alignment`](Self::pointer_alignment).
+    pub fn with_pointer_alignment(self, pointer_alignment: u32) -> Self {
+        Self { pointer_alignment, ..self }
+    }
+
+    /// The same for dispatches that are always (`true`), never or sometimes (`None`) [`in_place`](Self::in_place).
+    pub fn with_in_place(self, in_place: impl Into<Option<bool>>) -> Self {
+        Self { in_place: in_place.into(), ..self }
+    }
 }
 
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.
@@ -89,7 +102,7 @@ pub struct CompiledOperator {
 pub(crate) struct Inner {
     operator: Operator,
     device: Device,
-    pub plan: Plan,
+    pub plan: OperatorPlan,
     pub options: CompileOptions,
     /// Queues its kernels; `None` on the CPU.
     #[cfg(feature = "cuda")]
@@ -101,11 +114,11 @@ impl CompiledOperator {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
         let launcher = |context: &Arc<Context>| {
-            let launches = |in_place| match options.in_place {
-                Some(always) if always != in_place => Vec::new(),
-                _ => plan.select(&context.target, in_place).for_pointers(options.pointer_alignment),
+            let launches = |mode| match options.in_place.map(Mode::new) {
+                Some(always) if always != mode => Vec::new(),
+                _ => plan.select(&context.target, mode).for_pointers(options.pointer_alignment),
             };
-            Launcher::new(context, [false, true].map(launches))
+            Launcher::new(context, Mode::ALL.map(launches))
         };
         Ok(Self {
             inner: Arc::new(Inner {

@@ -1,4 +1,4 @@
-//! Streams, which order work on a device, and events, which time it.
+//! Streams, which order work on a device, and events, which time it and order streams.
 
 #[cfg(feature = "cuda")]
 use crate::address::RawStream;
@@ -46,6 +46,22 @@ impl Stream {
             return Ok(Event { mark: stream.record_event()?, device: self.device.clone() });
         }
         Err(DeviceError::NoEvents)
+    }
+
+    /// Makes the work that is queued from now on wait for an event of this device, such as one of another stream. Does not wait itself.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::DifferentDevices`]; [`DeviceError::Cuda`].
+    pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        if !self.device.same_as(&event.device) {
+            return Err(DeviceError::DifferentDevices);
+        }
+        #[cfg(feature = "cuda")]
+        if let Some(stream) = &self.queue {
+            event.mark.hold_back(stream.handle())?;
+        }
+        Ok(())
     }
 
     /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.

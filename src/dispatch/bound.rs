@@ -2,7 +2,7 @@
 
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
-use crate::cuda::{Addresses, StreamHandle};
+use crate::cuda::{Addresses, Mode, StreamHandle};
 #[cfg(feature = "cuda")]
 use crate::desc::MAX_INPUTS;
 use crate::device::binding::{BindingTable, BufferBinding};
@@ -48,7 +48,7 @@ impl BindingTable {
         let mut inputs = [0; MAX_INPUTS];
         inputs.iter_mut().zip(&self.inputs).for_each(|(input, binding)| *input = address(binding));
         let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output: address(&self.output) };
-        launcher.launch(&addresses, self.in_place, stream)
+        launcher.launch(&addresses, Mode::new(self.in_place), stream)
     }
 }
 

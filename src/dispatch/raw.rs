@@ -4,7 +4,7 @@
 use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
-use crate::cuda::{Addresses, StreamHandle};
+use crate::cuda::{Addresses, Mode, StreamHandle};
 use crate::device::operand::{bytes_of_element, Operand};
 use crate::device::operator::CompiledOperator;
 use crate::error::DispatchError;
@@ -77,7 +77,7 @@ impl CompiledOperator {
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
             // into. Promises 1, 2 and 4 are what `driver::launch` needs of the pointers in its parameters.
             let handle = unsafe { StreamHandle::borrow(stream) };
-            return Ok(launcher.launch(&addresses, in_place, handle)?);
+            return Ok(launcher.launch(&addresses, Mode::new(in_place), handle)?);
         }
         if stream != RawStream::NULL {
             return Err(DispatchError::Stream { found: stream.0 as u64 });

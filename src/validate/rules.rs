@@ -4,6 +4,7 @@
 //! higher feature level would accept what was found, they say `needs <feature level>` instead of `must be <required>`.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::desc::feature_level::FeatureLevel;
 
@@ -77,8 +78,22 @@ impl fmt::Display for Rule {
     }
 }
 
+/// The text is not the id of a [`Rule`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the id of a rule, such as reverse.axis.range")]
+pub struct ParseRuleError(String);
+
+impl FromStr for Rule {
+    type Err = ParseRuleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.iter().find(|rule| rule.id() == text).copied().ok_or_else(|| ParseRuleError(text.to_owned()))
+    }
+}
+
 /// What the rule requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Requirement {
     /// No feature level accepts what was found. The text says what is required.
     MustBe(String),

@@ -269,6 +269,13 @@ int cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
     if (flags != 1) report("an event that is not external");
     return 0;
 }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+    WITH_CONTEXT;
+    check(EVENT, event, 0);
+    check(STREAM, stream, 0);
+    if (flags != 0) report("an event of a capture");
+    return 0;
+}
 int cuEventSynchronize(void *event) { CALL; check(EVENT, event, 0); return 0; }
 int cuEventDestroy_v2(void *event) { WITH_CONTEXT; drop(EVENT, event); return 0; }
 int cuMemGetInfo_v2(size_t *available, size_t *total) { WITH_CONTEXT; *available = *total = 1 << 30; return 0; }

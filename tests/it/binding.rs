@@ -94,7 +94,7 @@ fn ranges_of_one_buffer_may_be_used_together() {
             buffer.write(lengths_at, bytemuck::cast_slice(&[8u32, 3])).expect("in range");
             let operator = compile(&device, &desc().into());
             let inputs = [BufferBinding::range(&buffer, input_at, TOTAL), BufferBinding::range(&buffer, lengths_at, 8)];
-            let table = operator.bind(&inputs, &BufferBinding::range(&buffer, output_at, TOTAL)).expect("apart");
+            let table = operator.bind(&inputs, BufferBinding::range(&buffer, output_at, TOTAL)).expect("apart");
             let stream = device.create_stream().expect("a stream");
             table.dispatch(&stream).expect("bound");
             let mut output = [0u16; 16];
@@ -118,7 +118,7 @@ fn threads_may_use_the_same_buffers_in_any_role() {
                 let (operator, device) = (&operator, &device);
                 scope.spawn(move || {
                     let inputs = [BufferBinding::range(input, 0, TOTAL), BufferBinding::range(lengths, 128, 8)];
-                    let table = operator.bind(&inputs, &BufferBinding::range(output, 0, TOTAL)).expect("apart");
+                    let table = operator.bind(&inputs, BufferBinding::range(output, 0, TOTAL)).expect("apart");
                     let stream = device.create_stream().expect("a stream");
                     (0..500).for_each(|_| table.dispatch(&stream).expect("bound"));
                     stream.synchronize().expect("done");
@@ -142,7 +142,7 @@ fn buffers_and_streams_of_another_device_are_rejected() {
     }
 
     let operator = compile(&cpu, &desc().into());
-    let table = operator.bind(&inputs(&here), &BufferBinding::range(&here, 128, TOTAL)).expect("right");
+    let table = operator.bind(&inputs(&here), BufferBinding::range(&here, 128, TOTAL)).expect("right");
     let rejected = table.dispatch(&gpu.create_stream().expect("a stream"));
     assert!(matches!(rejected, Err(DispatchError::Device { .. })), "{rejected:?}");
 }
@@ -184,7 +184,7 @@ fn plain_work_and_bindings_at_elements_stay_inside_their_buffers() {
             (device.create_buffer_from(&values).expect("small"), device.create_buffer_from(&[8u32, 3]).expect("small"));
         let output = poisoned(&device, 48);
         let inputs = [BufferBinding::range(&input, 2, TOTAL), BufferBinding::whole(&lengths)];
-        let table = operator.bind_at_elements(&inputs, &BufferBinding::range(&output, 6, TOTAL)).expect("it fits");
+        let table = operator.bind_at_elements(&inputs, BufferBinding::range(&output, 6, TOTAL)).expect("it fits");
         let stream = device.create_stream().expect("a stream");
         table.dispatch(&stream).expect("it runs");
         let found: Vec<u16> = output.to_vec().expect("whole elements");
@@ -192,7 +192,7 @@ fn plain_work_and_bindings_at_elements_stay_inside_their_buffers() {
         assert_eq!(found[..3], [poison; 3]);
         assert_eq!(found[3..19], [8, 7, 6, 5, 4, 3, 2, 1, 11, 10, 9, 12, 13, 14, 15, 16]);
         assert_eq!(found[19..], [poison; 5]);
-        let at = |offset| operator.bind_at_elements(&inputs, &BufferBinding::range(&output, offset, TOTAL)).err();
+        let at = |offset| operator.bind_at_elements(&inputs, BufferBinding::range(&output, offset, TOTAL)).err();
         assert!(matches!(at(1), Some(BindingError::Alignment { found: 1, required: 2, .. })));
         assert!(matches!(at(18), Some(BindingError::Range { offset: 18, .. })));
 

@@ -15,7 +15,8 @@ fn compile(
     in_place: Option<bool>,
 ) -> Result<CompiledOperator, CompileError> {
     let operator = device.create_operator(desc.clone()).expect("right");
-    device.compile_operator_with(&operator, CompileOptions { pointer_alignment, in_place })
+    let options = CompileOptions::default().with_pointer_alignment(pointer_alignment).with_in_place(in_place);
+    device.compile_operator_with(&operator, options)
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
         .collect();
     let stream = device.create_stream().expect("a stream");
     let operator = crate::common::compile(device, &record.desc);
-    let table = operator.bind(&inputs, &BufferBinding::range(&out, offset, total)).expect("the record was executed");
+    let table = operator.bind(&inputs, BufferBinding::range(&out, offset, total)).expect("the record was executed");
     table.dispatch(&stream).expect("the record was executed");
     stream.synchronize().expect("the record was executed");
     out.to_vec().expect("bytes are whole")

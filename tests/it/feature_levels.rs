@@ -88,7 +88,7 @@ fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_typ
         let error = answers.iter().find(|error| error.rule == rule && error.place.contains(role.name()));
         error.map(|error| match error.requirement {
             Requirement::Needs(level) => Some(level),
-            Requirement::MustBe(_) => None,
+            _ => None,
         })
     };
     let level_of = |from: &str| from.parse::<FeatureLevel>().expect("a level");

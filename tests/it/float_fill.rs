@@ -68,7 +68,7 @@ fn float32_indices_are_rounded_above_two_to_the_24() {
             (0x7F00_0000, 0xF480_0000),
         ] {
             let operator = compile(&device, &desc(TensorDataType::Float32, count, start, delta));
-            operator.bind(&[], &(&output).into()).expect("right").dispatch(&stream).expect("dispatched");
+            operator.bind(&[], &output).expect("right").dispatch(&stream).expect("dispatched");
             stream.synchronize().expect("done");
             let last = u64::from(count) - 1024;
             let edges = [0, (1 << 24) - 512, 1 << 24, (1 << 25) - 3, 1 << 31, last];
@@ -147,7 +147,7 @@ fn float64_sequences_are_rounded_once() {
             let operator = device.create_float64_sequence(count, *start, *delta);
             let operator = device.compile_operator(&operator).expect("compiled");
             let output = device.create_buffer(required.len() as u64 * 8).expect("small");
-            operator.bind(&[], &(&output).into()).expect("right").dispatch(&stream).expect("queued");
+            operator.bind(&[], &output).expect("right").dispatch(&stream).expect("queued");
             assert_eq!(output.to_vec::<u64>().expect("read"), *required, "{device}: {start} + i·{delta}");
         }
     }

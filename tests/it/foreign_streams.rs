@@ -1,9 +1,12 @@
-//! Streams, contexts and graphs of another CUDA library, and the largest tensors, which only a GPU has memory for.
+//! Streams, contexts and graphs of another CUDA library, streams that wait for each other, and the largest tensors, which only a GPU has
+//! memory for.
 #![allow(unsafe_code)]
 
 use crate::common::{compile, cuda, fill, lanes, POISON};
 use crate::outside::{result, sys, CudaContext, Outside};
-use dml_cuda::{reverse_subsequences, Address, CompiledOperator, Device, RawStream, ScalarUnion, TensorDataType};
+use dml_cuda::{
+    reverse_subsequences, Address, BufferBinding, CompiledOperator, Device, RawStream, ScalarUnion, TensorDataType,
+};
 
 #[test]
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
@@ -40,6 +43,28 @@ fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
     }
 }
 
+#[test]
+fn a_stream_waits_for_an_event_of_another() {
+    let Some(device) = cuda("a_stream_waits_for_an_event_of_another") else { return };
+    let [bytes, end] = [64 << 20, 64];
+    let [long, short, lengths] = [bytes, end, 4].map(|size| device.create_buffer(size).expect("small"));
+    let fill_with = |value| {
+        let [start, delta] = [value, 0].map(ScalarUnion::UInt8);
+        let operator = compile(&device, &fill(TensorDataType::UInt8, &[bytes as u32], start, delta).into());
+        operator.bind(&[], &long).expect("right")
+    };
+    let copy = compile(&device, &lanes(TensorDataType::UInt8, 1, end as u32).into());
+    let copy = copy.bind(&[BufferBinding::range(&long, bytes - end, end), (&lengths).into()], &short).expect("right");
+    let [first, second] = [(); 2].map(|()| device.create_stream().expect("a stream"));
+    for value in (0..100).rev().chain([7]) {
+        fill_with(value).dispatch(&first).expect("queued");
+    }
+    // The copy would read another value, or 0, without waiting.
+    second.wait(&first.record_event().expect("recorded")).expect("queued");
+    copy.dispatch(&second).expect("queued");
+    assert_eq!(short.to_vec::<u8>().expect("read"), [7; 64]);
+}
+
 /// The context that is current on this thread.
 fn current() -> Option<sys::CUcontext> {
     result::ctx::get_current().expect("the driver is initialized")
@@ -53,7 +78,7 @@ fn the_callers_context_stays_current() {
         let buffer = device.create_buffer_from(&[1.0f32; 16]).expect("small");
         let lengths = device.create_buffer_from(&[8u32; 2]).expect("small");
         let operator = compile(device, &lanes(TensorDataType::Float32, 2, 8).into());
-        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &(&buffer).into()).expect("right");
+        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &buffer).expect("right");
         table.dispatch(&stream).expect("queued");
         let events = [(); 2].map(|()| stream.record_event().expect("recorded"));
         events[1].milliseconds_since(&events[0]).expect("timed");

@@ -14,8 +14,8 @@ fn twice(device: &Device) -> (Graph, [Buffer; 4]) {
     let bytes = u64::from(LANES * SIZE * 4);
     let buffer = |bytes| device.create_buffer(bytes).expect("memory");
     let [input, output, first, second] = [bytes, bytes, 12, 12].map(buffer);
-    let copy = operator.bind(&[(&input).into(), (&first).into()], &(&output).into()).expect("bound");
-    let again = operator.bind(&[(&output).into(), (&second).into()], &(&output).into()).expect("bound");
+    let copy = operator.bind(&[(&input).into(), (&first).into()], &output).expect("bound");
+    let again = operator.bind(&[(&output).into(), (&second).into()], &output).expect("bound");
     let graph = device.record_graph([&copy, &again]).expect("recorded");
     (graph, [input, output, first, second])
 }
@@ -94,7 +94,7 @@ fn graphs_refuse_streams_and_operators_of_another_device() {
         assert_eq!(launched, Err(DispatchError::Device { found, required }));
         let operator = compile(other, &lanes(TensorDataType::UInt8, 2, 4).into());
         let [buffer, lengths] = [8, 8].map(|bytes| other.create_buffer(bytes).expect("memory"));
-        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &(&buffer).into()).expect("bound");
+        let table = operator.bind(&[(&buffer).into(), (&lengths).into()], &buffer).expect("bound");
         let (found, required) = (device.to_string(), other.to_string());
         assert_eq!(device.record_graph([&table]).err(), Some(DispatchError::Graph { found, required }));
     }

@@ -22,3 +22,4 @@ mod raw_dispatch;
 mod slices;
 #[cfg(feature = "tracing")]
 mod tracing;
+mod traits;

@@ -308,7 +308,7 @@ typedef struct {
 extern "C" {
 #endif /* __cplusplus */
 
-/* The library's version, such as `0.2.0`. The text is valid until the process ends. */
+/* The library's version, such as `0.3.0`. The text is valid until the process ends. */
 const char *dml_cuda_version(void);
 
 /* Counts what this library did for the ONNX Runtime sessions of this process. Shows whether it is in use. */

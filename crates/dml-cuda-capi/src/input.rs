@@ -185,5 +185,6 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
 
 /// The compile options of a dispatch whose addresses are known: `addresses` are the input's and the output's, combined by "or".
 pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
-    CompileOptions { pointer_alignment: if addresses.is_multiple_of(16) { 16 } else { 0 }, in_place }
+    let pointer_alignment = if addresses.is_multiple_of(16) { 16 } else { 0 };
+    CompileOptions::default().with_pointer_alignment(pointer_alignment).with_in_place(in_place)
 }

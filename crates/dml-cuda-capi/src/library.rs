@@ -13,7 +13,7 @@ pub(crate) static NODES: AtomicU64 = AtomicU64::new(0);
 pub(crate) static RUNS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static IN_PLACE_RUNS: AtomicU64 = AtomicU64::new(0);
 
-/// The library's version, such as `0.2.0`. The text is valid until the process ends.
+/// The library's version, such as `0.3.0`. The text is valid until the process ends.
 #[no_mangle]
 pub extern "C" fn dml_cuda_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

@@ -52,6 +52,7 @@ impl From<ValidationError> for Violation {
         let (required, level) = match &error.requirement {
             Requirement::MustBe(required) => (Some(text(required)), 0),
             Requirement::Needs(level) => (None, level_value(*level)),
+            _ => (None, 0),
         };
         Self { rule: text(error.rule.id()), place: text(&error.place), found: text(&error.found), required, level }
     }

@@ -10,6 +10,8 @@ use common::{built, compile, has, installed, library, printed, root, run, CPP};
 
 const C: [&str; 8] =
     ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
+/// With the header of 0.2.0 instead: programs that were compiled with it run with this library.
+const OLD: [&str; 2] = ["-include", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/dml_cuda_0_2.h")];
 const VERSION: &str = concat!("-DVERSION=\"", env!("CARGO_PKG_VERSION"), "\"");
 const LINK: &[&str] = &["-ldml_cuda"];
 const EXAMPLE_PRINTS: &str = "3 2 1 4 6 5 7 8 \n";
@@ -19,6 +21,7 @@ fn the_header_has_directmls_layout_in_c_and_in_cpp() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("layout");
     if compile("CC", &C, "tests/c/layout.c", &[], &program) {
+        compile("CC", &[&C[..], &OLD].concat(), "tests/c/layout.c", &[], &program);
         compile("CXX", &[&CPP[..], &["-x", "c++"]].concat(), "tests/c/layout.c", &[], &program);
     }
 }
@@ -57,7 +60,9 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     let program = folder.path().join("calls");
     let archive = built().join("libdml_cuda.a");
     let archive = [&archive.to_string_lossy(), "-lpthread", "-ldl", "-lm"];
-    for (times, options, link) in [("1", &[][..], LINK), ("1000000", &["-fsanitize=address", "-g"], &archive)] {
+    for (times, options, link) in
+        [("1", &[][..], LINK), ("1", &OLD, LINK), ("1000000", &["-fsanitize=address", "-g"], &archive)]
+    {
         if compile("CC", &[&C[..], &[VERSION], options].concat(), "tests/c/calls.c", link, &program) {
             let found = printed(run(&program).arg(times).env("ASAN_OPTIONS", "detect_leaks=1"));
             assert_eq!(found, "all calls are right\n");
@@ -144,10 +149,10 @@ fn cmake_finds_the_versions_that_fit() {
     if !has("cmake") {
         return;
     }
-    assert_eq!(env!("CARGO_PKG_VERSION"), "0.2.0", "the versions below are for this one");
-    let fit = ["", "0.2", "0.2 EXACT", "0.2.0", "0.2.0 EXACT", "0.1...0.2.0", "0.2...<0.3"];
-    let other = ["0", "0.1", "0.1.9", "0.1.9 EXACT", "0.2.1", "0.2.1 EXACT", "0.20", "1"];
-    let other_ranges = ["0.1...<0.2.0", "0.0.1...0.1.9", "0.2.1...0.3"];
+    assert_eq!(env!("CARGO_PKG_VERSION"), "0.3.0", "the versions below are for this one");
+    let fit = ["", "0.3", "0.3 EXACT", "0.3.0", "0.3.0 EXACT", "0.2...0.3.0", "0.3...<0.4"];
+    let other = ["0", "0.2", "0.2.9", "0.2.9 EXACT", "0.3.1", "0.3.1 EXACT", "0.30", "1"];
+    let other_ranges = ["0.2...<0.3.0", "0.0.1...0.2.9", "0.3.1...0.4"];
     for (n, asked) in fit.iter().chain(&other).chain(&other_ranges).enumerate() {
         let folder = tempfile::tempdir().expect("a folder");
         let project = format!(
@@ -156,7 +161,7 @@ fn cmake_finds_the_versions_that_fit() {
         );
         std::fs::write(folder.path().join("CMakeLists.txt"), project).expect("written");
         let answer = configured(folder.path(), &folder.path().join("build"));
-        assert_eq!(answer.contains("found <0.2.0>"), n < fit.len(), "{asked}: {answer}");
+        assert_eq!(answer.contains("found <0.3.0>"), n < fit.len(), "{asked}: {answer}");
     }
 }
 

@@ -10,9 +10,9 @@ use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 
 use super::capture::Unrestricted;
 use super::device::{attribute, describe, Properties};
-use super::failure::explain;
+use super::failure::cuda_error;
 use super::handle::{new_stream, StreamHandle};
-use super::loaded_kernel::Kernel;
+use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
 use crate::cuda::launch::{Addresses, Launch};
@@ -32,7 +32,7 @@ pub(crate) struct Context {
     pub target: GpuTarget,
     /// The stream for copying and setting memory.
     pub(super) copies: StreamHandle,
-    kernels: Mutex<Vec<(Entry, Arc<Kernel>)>>,
+    kernels: Mutex<Vec<(Entry, Arc<LoadedKernel>)>>,
     #[cfg(feature = "cudarc-0_19")]
     kept: AtomicBool,
 }
@@ -53,10 +53,10 @@ impl Context {
 
     fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let (name, properties) = describe(ordinal)?;
-        let _unrestricted = Unrestricted::enter().map_err(explain("allowing calls during a capture"))?;
-        let primary = PrimaryContext::retain(ordinal).map_err(explain(&format!("opening device {ordinal}")))?;
+        let _unrestricted = Unrestricted::enter().map_err(cuda_error("allowing calls during a capture"))?;
+        let primary = PrimaryContext::retain(ordinal).map_err(cuda_error(&format!("opening device {ordinal}")))?;
         let _current = primary.enter()?;
-        let read = |which| attribute(primary.device, which).map_err(explain("reading the limits of thread blocks"));
+        let read = |which| attribute(primary.device, which).map_err(cuda_error("reading the limits of thread blocks"));
         let target = GpuTarget {
             shared_memory: read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             multiprocessors: properties.multiprocessors,
@@ -87,12 +87,12 @@ impl Context {
     }
 
     /// A kernel, loaded on first use.
-    pub fn kernel(&self, entry: Entry) -> Result<Arc<Kernel>, CudaError> {
+    pub fn kernel(&self, entry: Entry) -> Result<Arc<LoadedKernel>, CudaError> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, kernel)) = kernels.iter().find(|(loaded, _)| *loaded == entry) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(Kernel::new(&self.primary, entry, self.target.shared_memory)?);
+        let kernel = Arc::new(LoadedKernel::new(&self.primary, entry, self.target.shared_memory)?);
         kernels.push((entry, kernel.clone()));
         Ok(kernel)
     }
@@ -119,7 +119,7 @@ impl Drop for Context {
 /// `dispatch_raw`, whose caller promises the same. `PlainWork` checks its own buffers.
 pub(crate) fn launch(
     context: &Context,
-    kernel: &Kernel,
+    kernel: &LoadedKernel,
     launch: &Launch,
     addresses: &Addresses<'_>,
     stream: StreamHandle,
@@ -132,5 +132,5 @@ pub(crate) fn launch(
     // twin of its structure (tests run every entry point). The driver copies them before it returns. The comment above
     // and the kernel file explain why the memory that the kernel accesses is valid.
     unsafe { result::launch_kernel(kernel.function, blocks, threads, launch.shared, stream.raw(), &mut arguments) }
-        .map_err(explain("launching a kernel"))
+        .map_err(cuda_error("launching a kernel"))
 }

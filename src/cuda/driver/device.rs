@@ -3,12 +3,13 @@
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
 
-use super::failure::explain;
+use super::failure::cuda_error;
 use super::library;
 use crate::error::DeviceError;
 
 /// The properties of a GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Properties {
     /// Major and minor number of the compute capability, such as (9, 0).
     pub compute_capability: (u32, u32),
@@ -31,14 +32,14 @@ pub(crate) fn device_count() -> Result<usize, DeviceError> {
     match result::init().and_then(|()| result::device::get_count()) {
         Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),
-        Err(error) => Err(explain("initializing the driver")(error).into()),
+        Err(error) => Err(cuda_error("initializing the driver")(error).into()),
     }
 }
 
 /// The ordinal of the GPU whose context is current on the calling thread.
 pub(crate) fn current_ordinal() -> Result<usize, DeviceError> {
     library::check()?;
-    let failed = explain("finding the current device");
+    let failed = cuda_error("finding the current device");
     let mut device = 0;
     // SAFETY: the driver writes one handle to the address of a live variable.
     unsafe { sys::cuCtxGetDevice(&mut device) }.result().map_err(&failed)?;
@@ -57,7 +58,7 @@ pub(crate) fn describe(ordinal: usize) -> Result<(String, Properties), DeviceErr
         let device = result::device::get(i32::try_from(ordinal).unwrap_or(i32::MAX))?;
         Ok((result::device::get_name(device)?, properties(device)?))
     };
-    Ok(read().map_err(explain("reading the device's properties"))?)
+    Ok(read().map_err(cuda_error("reading the device's properties"))?)
 }
 
 pub(super) fn attribute(device: sys::CUdevice, which: Attribute) -> Result<u32, DriverError> {

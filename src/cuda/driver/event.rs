@@ -7,7 +7,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
 use super::context::Context;
-use super::failure::explain;
+use super::failure::cuda_error;
 use super::handle::StreamHandle;
 use crate::error::CudaError;
 
@@ -27,7 +27,8 @@ impl Event {
     /// A new event, not recorded yet.
     pub(super) fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(explain("creating an event"))?;
+        let raw =
+            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(cuda_error("creating an event"))?;
         Ok(Self { context: context.clone(), raw })
     }
 
@@ -36,7 +37,7 @@ impl Event {
         let event = Self::new(context)?;
         let _current = context.enter()?;
         // SAFETY: both handles are live and of one context.
-        unsafe { result::event::record(event.raw, stream.raw()) }.map_err(explain("recording an event"))?;
+        unsafe { result::event::record(event.raw, stream.raw()) }.map_err(cuda_error("recording an event"))?;
         Ok(event)
     }
 
@@ -47,13 +48,21 @@ impl Event {
         // SAFETY: both handles are live and of one context.
         unsafe { sys::cuEventRecordWithFlags(self.raw, stream.raw(), external) }
             .result()
-            .map_err(explain("recording an event in a graph"))
+            .map_err(cuda_error("recording an event in a graph"))
+    }
+
+    /// Makes the work that is queued on a stream of the same GPU from now on wait for the event.
+    pub fn hold_back(&self, stream: StreamHandle) -> Result<(), CudaError> {
+        let _current = self.context.enter()?;
+        let plain = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: both handles are live, and the caller has checked that they are of one GPU.
+        unsafe { result::stream::wait_event(stream.raw(), self.raw, plain) }.map_err(cuda_error("waiting for an event"))
     }
 
     /// The GPU's milliseconds from the earlier event to this one. Both must have happened.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
-        let failed = explain("timing two events");
+        let failed = cuda_error("timing two events");
         for event in [earlier, self] {
             // SAFETY: both events were created by `new` and live as long as `self`.
             unsafe { result::event::synchronize(event.raw) }.map_err(&failed)?;

@@ -25,7 +25,7 @@ const ADVICE: &[(&[CUresult], &str)] = &[
 /// Turns the driver's error into one that says which call failed and what to do about it.
 ///
 /// Compares and prints results as numbers, because a newer driver may return one that cudarc's enum does not have.
-pub(super) fn explain(verb: &str) -> impl Fn(DriverError) -> CudaError + '_ {
+pub(super) fn cuda_error(verb: &str) -> impl Fn(DriverError) -> CudaError + '_ {
     move |error| {
         let code = error.0 as u32;
         let reason = error.error_string().map(|reason| reason.to_string_lossy().into_owned());

@@ -6,7 +6,7 @@ use cudarc::driver::{result, sys};
 
 use super::context::Context;
 use super::event::Event;
-use super::failure::explain;
+use super::failure::cuda_error;
 use super::handle::{new_stream, StreamHandle};
 use super::stream::settle;
 use crate::error::CudaError;
@@ -36,7 +36,7 @@ impl Graph {
         let _current = context.enter()?;
         let (first, last) = (Event::new(context)?, Event::new(context)?);
         let stream = OwnStream(new_stream()?);
-        let failed = explain("capturing a graph");
+        let failed = cuda_error("capturing a graph");
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is live, and nothing else uses it.
         unsafe { result::stream::begin_capture(stream.0.raw(), mode) }.map_err(&failed)?;
@@ -50,7 +50,7 @@ impl Graph {
         // SAFETY: the graph is live, and the driver writes one handle to a live variable.
         unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, captured.0, 0) }
             .result()
-            .map_err(explain("instantiating a graph"))?;
+            .map_err(cuda_error("instantiating a graph"))?;
         Ok(Self { context: context.clone(), executable, first, last })
     }
 
@@ -59,7 +59,7 @@ impl Graph {
         let _current = self.context.enter()?;
         // SAFETY: both handles are live and of one context, and no other thread uses the graph. Whoever recorded the
         // graph keeps alive what its work uses; the code that queued the work says why its accesses are valid.
-        unsafe { result::graph::launch(self.executable, stream.raw()) }.map_err(explain("launching a graph"))
+        unsafe { result::graph::launch(self.executable, stream.raw()) }.map_err(cuda_error("launching a graph"))
     }
 
     /// Waits for the last launch and returns its duration in milliseconds. Waiting for the event alone is not enough:

@@ -3,7 +3,7 @@
 use cudarc::driver::result::stream::{self, StreamKind};
 use cudarc::driver::sys;
 
-use super::failure::explain;
+use super::failure::cuda_error;
 use crate::address::RawStream;
 use crate::error::CudaError;
 
@@ -32,10 +32,10 @@ impl StreamHandle {
 pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
     // SAFETY: the stream is live: `STREAMS` lists streams that are not dropped yet, and is locked while one of them is
     // used.
-    unsafe { stream::synchronize(stream.0) }.map_err(explain("waiting for a stream"))
+    unsafe { stream::synchronize(stream.0) }.map_err(cuda_error("waiting for a stream"))
 }
 
 /// A new stream of the current context. It does not synchronize with the default stream.
 pub(super) fn new_stream() -> Result<StreamHandle, CudaError> {
-    stream::create(StreamKind::NonBlocking).map(StreamHandle).map_err(explain("creating a stream"))
+    stream::create(StreamKind::NonBlocking).map(StreamHandle).map_err(cuda_error("creating a stream"))
 }

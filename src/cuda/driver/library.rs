@@ -11,7 +11,7 @@ use crate::error::DeviceError;
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// The driver's functions that this crate calls. cudarc would panic if one were missing.
-const FUNCTIONS: [&str; 41] = [
+const FUNCTIONS: [&str; 42] = [
     "cuCtxGetCurrent",
     "cuCtxGetDevice",
     "cuCtxSetCurrent",
@@ -52,6 +52,7 @@ const FUNCTIONS: [&str; 41] = [
     "cuStreamDestroy_v2",
     "cuStreamEndCapture",
     "cuStreamSynchronize",
+    "cuStreamWaitEvent",
     "cuThreadExchangeStreamCaptureMode",
 ];
 

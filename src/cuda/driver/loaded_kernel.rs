@@ -7,14 +7,14 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
 use super::capture::Unrestricted;
-use super::failure::explain;
+use super::failure::cuda_error;
 use super::primary::PrimaryContext;
 use crate::cuda::kernels::Entry;
 use crate::error::CudaError;
 
 /// A loaded kernel. It is unloaded when the context and the last operator that uses it are gone.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct LoadedKernel {
     context: Arc<PrimaryContext>,
     module: sys::CUmodule,
     pub(super) function: sys::CUfunction,
@@ -22,17 +22,17 @@ pub(crate) struct Kernel {
 
 // SAFETY: a CUmodule and its CUfunctions are handles that any thread may use while their context is current; `launch`
 // and `drop` make it current first.
-unsafe impl Send for Kernel {}
+unsafe impl Send for LoadedKernel {}
 // SAFETY: as for Send; nothing here changes after `new`.
-unsafe impl Sync for Kernel {}
+unsafe impl Sync for LoadedKernel {}
 
-impl Kernel {
+impl LoadedKernel {
     /// Loads one entry point from the PTX of a kernel file, as a separate module: the driver compiles PTX when it loads
     /// it, and the other entry points of the file are not needed.
     pub(super) fn new(context: &Arc<PrimaryContext>, entry: Entry, shared_memory: u32) -> Result<Self, CudaError> {
         let _current = context.enter()?;
         let verb = format!("loading {}", entry.name);
-        let failed = explain(&verb);
+        let failed = cuda_error(&verb);
         let _unrestricted = Unrestricted::enter().map_err(&failed)?;
         let invalid = |_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX));
         let name = CString::new(entry.name).map_err(invalid)?;
@@ -52,7 +52,7 @@ impl Kernel {
     }
 }
 
-impl Drop for Kernel {
+impl Drop for LoadedKernel {
     fn drop(&mut self) {
         if let Ok(_current) = self.context.enter() {
             // If the module cannot be unloaded, it leaks.

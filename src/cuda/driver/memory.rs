@@ -6,7 +6,7 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
 use super::context::Context;
-use super::failure::explain;
+use super::failure::cuda_error;
 use super::handle::{wait, StreamHandle};
 use super::primary::Entered;
 use super::stream::settle;
@@ -22,7 +22,7 @@ pub(crate) struct Memory {
 impl Memory {
     pub fn new(context: &Arc<Context>, size_in_bytes: u64) -> Result<Self, BufferError> {
         let _current = context.enter()?;
-        let (free, total) = result::mem_get_info().map_err(explain("asking for free memory"))?;
+        let (free, total) = result::mem_get_info().map_err(cuda_error("asking for free memory"))?;
         let out_of_memory = || {
             let reason = format!("the GPU has {total} bytes, of which {free} are free");
             BufferError::OutOfMemory { backend: "cuda", size_in_bytes, reason }
@@ -35,12 +35,12 @@ impl Memory {
         // SAFETY: the context is current.
         let address = unsafe { result::malloc_sync(bytes) }.map_err(|error| match error {
             DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) => out_of_memory(),
-            error => explain(&format!("allocating {size_in_bytes} bytes"))(error).into(),
+            error => cuda_error(&format!("allocating {size_in_bytes} bytes"))(error).into(),
         })?;
         let memory = Self { context: context.clone(), address };
         // SAFETY: `address` points to `bytes` bytes that nothing else uses yet, and the stream belongs to the context.
         unsafe { result::memset_d8_async(address, 0, bytes, context.copies.raw()) }
-            .map_err(explain("zeroing a buffer"))?;
+            .map_err(cuda_error("zeroing a buffer"))?;
         wait(context.copies)?;
         Ok(memory)
     }
@@ -57,7 +57,7 @@ impl Memory {
         // SAFETY: the range is inside the allocation (Buffer::check_range), and no queued work uses it. `bytes`
         // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
         unsafe { result::memcpy_htod_async(self.address + offset, bytes, copies.raw()) }
-            .map_err(explain("writing a buffer"))?;
+            .map_err(cuda_error("writing a buffer"))?;
         wait(copies)
     }
 
@@ -67,7 +67,7 @@ impl Memory {
         let copies = self.context.copies;
         // SAFETY: as for `write`; the destination is a live slice of the length copied.
         unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.raw()) }
-            .map_err(explain("reading a buffer"))?;
+            .map_err(cuda_error("reading a buffer"))?;
         wait(copies)
     }
 
@@ -77,7 +77,7 @@ impl Memory {
         // SAFETY: the ranges are inside their allocations. These are freed after the work queued on the crate's streams
         // is done (`drop` waits), and a graph that captures the stream is destroyed before the memory (`PlainWork`).
         unsafe { result::memcpy_dtod_async(self.address, from.address, bytes as usize, stream.raw()) }
-            .map_err(explain("copying a buffer"))
+            .map_err(cuda_error("copying a buffer"))
     }
 
     /// Queues a fill of the first bytes with one value. The memory must be at least that large.
@@ -85,7 +85,7 @@ impl Memory {
         let _current = self.context.enter()?;
         // SAFETY: as for `queue_copy`.
         unsafe { result::memset_d8_async(self.address, value, bytes as usize, stream.raw()) }
-            .map_err(explain("filling a buffer"))
+            .map_err(cuda_error("filling a buffer"))
     }
 
     /// Makes the context current and waits for all work queued on this crate's streams.

@@ -3,7 +3,7 @@
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
-use super::failure::explain;
+use super::failure::cuda_error;
 use crate::error::CudaError;
 
 /// A GPU's primary context, retained.
@@ -37,7 +37,7 @@ impl PrimaryContext {
             unsafe { result::ctx::set_current(self.raw) }?;
             Ok(Entered(Some(before)))
         };
-        enter().map_err(explain("making the device current"))
+        enter().map_err(cuda_error("making the device current"))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{check, report, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
-use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Stream};
+use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device};
 
@@ -61,7 +61,7 @@ impl Machine for Gpu {
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
         let of_inputs: Vec<u64> = inputs.iter().map(Tensor::address).collect();
         let addresses = Addresses { inputs: &of_inputs, output: output.address() };
-        launcher.launch(&addresses, false, self.stream.handle()).map_err(|error| error.to_string())?;
+        launcher.launch(&addresses, Mode::Copying, self.stream.handle()).map_err(|error| error.to_string())?;
         self.stream.synchronize().map_err(|error| error.to_string())?;
         let found = output.read()?;
         match inputs.iter().skip(case.in_place.into()).all(|input| input.read().is_ok_and(|bytes| bytes == input.bytes))

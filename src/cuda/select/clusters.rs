@@ -1,12 +1,30 @@
 //! reverse_clusters.cu: strips of long lanes side by side, for clusters of thread blocks.
 
-use super::layout::{Layout, NO_ROW};
+use std::mem::offset_of;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::fast_div::FastDiv;
+use super::layout::{Layout, Reverse, NO_ROW};
 use super::strips::{self, Strips};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
 use crate::cuda::tuning::{SECTOR, VEC16};
+
+/// `Clusters` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Clusters {
+    r: Reverse,
+    strips_per_row: FastDiv,
+    row_lanes: u32,
+    strip_bytes: u32,
+    length_stride: u32,
+    lane_pitch: u32,
+}
+const _: () = assert!(size_of::<Clusters>() == 352 && offset_of!(Clusters, r) == 0);
 
 /// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
@@ -18,7 +36,7 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     reject_if(is_short, "there are too few rows to give every thread block of a cluster work")?;
     reject_if(layout.bytes(row.size) < u64::from(SECTOR), ("rows of lanes are shorter than {} bytes", SECTOR))?;
     reject_if(
-        !layout.in_place && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16),
+        !layout.in_place() && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16),
         "elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows",
     )?;
     let rows = layout.axis.size.div_ceil(CLUSTER * DEAL) * DEAL;
@@ -36,12 +54,13 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         .into_iter()
         .find(|&strip| fits(strip))
         .ok_or("no strip of that many rows fits the shared memory of a cluster")?;
-    let most = if layout.in_place { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH };
+    let most = if layout.in_place() { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH };
     let slow = ("elements of that width are reversed faster one by one than in strips of {} bytes", strip);
     reject_if(strip == VEC16 && layout.width > most, slow)?;
     let blocks = grid(strips::count(layout, row, strip) * u64::from(CLUSTER))?;
-    let params = Strips::new(layout, row, strip, pitch as u32);
+    let Strips { r, strips_per_row, row_lanes, strip_bytes, length_stride, .. } = Strips::new(layout, row, strip);
+    let params = Clusters { r, strips_per_row, row_lanes, strip_bytes, length_stride, lane_pitch: pitch as u32 };
     let launch = Launch::new(layout.entry(&kernels::CLUSTERS, layout.width), blocks, layout.width, params);
-    let access = if layout.in_place { layout.width } else { layout.width.max(4) };
+    let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
     Ok(Launch { threads: CLUSTER_THREADS, shared: shared(strip) as u32, access, ..launch })
 }

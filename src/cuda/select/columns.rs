@@ -32,7 +32,7 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     let divides = layout.bytes(row.size).is_multiple_of(WHOLE_STRIP_BYTES);
     reject_if(divides, ("rows of lanes divide into whole strips of {} bytes", WHOLE_STRIP_BYTES))?;
-    reject_if(!layout.in_place && layout.width == 8, "elements of 8 bytes are copied as fast one by one")?;
+    reject_if(!layout.in_place() && layout.width == 8, "elements of 8 bytes are copied as fast one by one")?;
     let axis = &layout.axis;
     let elements = u64::from(axis.size) * u64::from(row.size);
     let bytes = elements * u64::from(layout.width);
@@ -42,7 +42,7 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     reject_if(!are_adjacent(layout.outside(), elements), "groups are not adjacent in memory")?;
     let groups = layout.outside_count();
     let few = BLOCKS_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors);
-    let are_few = !layout.in_place && bytes > STAGED_BYTES && groups < few;
+    let are_few = !layout.in_place() && bytes > STAGED_BYTES && groups < few;
     reject_if(are_few, "there are too few large groups of lanes side by side")?;
     let together = per_block(layout, groups, STAGED_BYTES / bytes);
     // The lengths, the ends, the groups, and one more vector because the groups may begin inside one.

@@ -16,10 +16,10 @@ use crate::cuda::tuning::VEC16;
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let mut params = parameters(layout, UNIT)?;
-    let is_scattered = layout.in_place || layout.block().is_some() && params.rank <= UNROLLED_DIMENSIONS;
+    let is_scattered = layout.in_place() || layout.block().is_some() && params.rank <= UNROLLED_DIMENSIONS;
     params.form = if is_scattered { SCATTERED } else { GATHERED };
     let per_thread = match UNIT {
-        _ if layout.in_place => PAIRS_PER_THREAD,
+        _ if layout.in_place() => PAIRS_PER_THREAD,
         VEC16 => 1,
         _ => ITEMS_PER_THREAD,
     };
@@ -93,7 +93,7 @@ fn lengths_vary_along_the_output(layout: &Layout<'_>) -> bool {
 
 /// Little work: one unit of `UNIT` bytes per thread.
 pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let in_place = layout.in_place;
+    let in_place = layout.in_place();
     let mut params = parameters(layout, UNIT)?;
     let most = match UNIT {
         VEC16 => SMALL_VECTORS,
@@ -127,7 +127,7 @@ fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Reverse, RejectReason> {
         dim_in_units(d, size, divisor)
     });
     let mut dims: Vec<ReverseDim> = dims.collect();
-    let steps = if layout.in_place { axis.size / 2 } else { axis.size };
+    let steps = if layout.in_place() { axis.size / 2 } else { axis.size };
     layout.insert_axis(&mut dims, steps, axis.out_stride / elements);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();
     let mut params = layout.parameters(items, dims.into_iter());

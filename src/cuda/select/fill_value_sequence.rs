@@ -9,6 +9,7 @@ use crate::cuda::launch::Launch;
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 use crate::desc::layout::MAX_DIMENSIONS;
+use crate::mode::Mode;
 use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
 
 /// `FillPacked` of the kernel file.
@@ -60,10 +61,10 @@ const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
 
-type Kernel = fn(&Plan) -> Result<Launch, RejectReason>;
+type FillLaunch = fn(&Plan) -> Result<Launch, RejectReason>;
 
 /// Fastest first. `rows::<true>` needs rows that all begin at multiples of a sector if the tensor does.
-pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
+pub(super) const CANDIDATES: &[Candidate<FillLaunch>] = &[
     Candidate::out_of_place("fill_packed", packed),
     Candidate::out_of_place("fill_rows", rows::<true>),
     Candidate::out_of_place("fill_rows", rows::<false>),
@@ -72,8 +73,21 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
 ];
 
 /// The launches of a mode.
-pub(crate) fn select(plan: &Plan, in_place: bool) -> Launches {
-    Launches::find(CANDIDATES, in_place, plan.width, |launch| launch(plan))
+pub(crate) fn select(plan: &Plan, mode: Mode) -> Launches {
+    Launches::find(CANDIDATES, mode, plan.width, |launch| launch(plan))
+}
+
+/// What the names of an arithmetic's entry points end with.
+fn suffix(arithmetic: Arithmetic) -> &'static str {
+    match arithmetic {
+        Arithmetic::Int8 => "_i8",
+        Arithmetic::Int16 => "_i16",
+        Arithmetic::Int32 => "_i32",
+        Arithmetic::Int64 => "_i64",
+        Arithmetic::Float32 => "_f32",
+        Arithmetic::Float16 => "_f16",
+        Arithmetic::Float64 => "_f64",
+    }
 }
 
 /// The whole tensor as one run: a 16-byte store per thread.
@@ -84,7 +98,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
         [Dimension { size, stride: 1, .. }] => size,
         _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
-    let entry = kernels::FILL_PACKED.entry(false, arithmetic as usize);
+    let entry = kernels::FILL_PACKED.entry(Mode::Copying, suffix(arithmetic));
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
     let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(plan, 1) };
     Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, width, params) })
@@ -94,7 +108,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
     let text = "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors";
     reject_if(run::<ALIGNED>(plan)? != 1, (text, LONG_ROW_BYTES))?;
-    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(false, plan.arithmetic as usize), 1))
+    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(Mode::Copying, suffix(plan.arithmetic)), 1))
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
@@ -102,13 +116,13 @@ fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
     let run = run::<false>(plan)?;
     let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
     reject_if(run < 2, (text, MIN_ROW_BYTES))?;
-    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(false, plan.arithmetic as usize), run))
+    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(Mode::Copying, suffix(plan.arithmetic)), run))
 }
 
 /// Anything: an element per thread.
 fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
     reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
-    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(false, 0), 0))
+    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(Mode::Copying, ""), 0))
 }
 
 /// A launch that writes the innermost `run` dimensions as one run.

@@ -11,10 +11,10 @@ use std::fmt::Write;
 use super::layout::Layout;
 use super::{fill_value_sequence, reverse_subsequences, Launches};
 use crate::common::{self, cases, repository};
-use crate::cuda::{GpuTarget, Launch};
+use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::data_type::ScalarUnion;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc};
-use crate::registry::Plan;
+use crate::registry::OperatorPlan;
 
 /// The layouts of the golden file: they cover every candidate, every reason for a rejection, and both sides of the
 /// thresholds that users meet. Each is a line such as `fill FLOAT32 [6, 100] strides [128, 1]`.
@@ -62,27 +62,26 @@ fn tensor(text: &str) -> BufferTensorDesc {
 
 /// The launches of a layout, on each GPU in each mode that it can run in.
 fn selected(desc: &OperatorDesc) -> impl Iterator<Item = (&'static str, &'static str, Launches)> {
-    let plan = Plan::new(desc).expect("the layouts are valid");
+    let plan = OperatorPlan::new(desc).expect("the layouts are valid");
     GpuTarget::NAMED.iter().flat_map(move |(name, target)| {
-        let modes = plan.summary().modes.into_iter().zip([false, true]);
-        modes.map(|((mode, _), in_place)| (*name, mode, plan.select(target, in_place))).collect::<Vec<_>>()
+        let modes = plan.summary().modes.into_iter().zip(Mode::ALL);
+        modes.map(|((name_of_mode, _), mode)| (*name, name_of_mode, plan.select(target, mode))).collect::<Vec<_>>()
     })
 }
 
 /// What each candidate launches in a mode, also if it is never tried. Nothing if nothing moves.
-pub fn of_each_candidate(plan: &Plan, target: &GpuTarget, in_place: bool) -> Vec<Launches> {
-    if plan.select(target, in_place).launches.is_empty() {
+pub fn of_each_candidate(plan: &OperatorPlan, target: &GpuTarget, mode: Mode) -> Vec<Launches> {
+    if plan.select(target, mode).launches.is_empty() {
         return Vec::new();
     }
     let only = |n: usize| match plan {
-        Plan::FillValueSequence(plan) => {
+        OperatorPlan::FillValueSequence(plan) => {
             let candidate = fill_value_sequence::CANDIDATES.get(n..=n)?;
-            Some(Launches::find(candidate, in_place, plan.width, |launch| launch(plan)))
+            Some(Launches::find(candidate, mode, plan.width, |launch| launch(plan)))
         }
-        Plan::ReverseSubsequences(plan) => {
-            let (candidate, layout) =
-                (reverse_subsequences::CANDIDATES.get(n..=n)?, Layout::new(plan, in_place, target));
-            Some(Launches::find(candidate, in_place, plan.width, |launch| launch(&layout)))
+        OperatorPlan::ReverseSubsequences(plan) => {
+            let (candidate, layout) = (reverse_subsequences::CANDIDATES.get(n..=n)?, Layout::new(plan, mode, target));
+            Some(Launches::find(candidate, mode, plan.width, |launch| launch(&layout)))
         }
     };
     (0..).map_while(only).collect()
@@ -165,12 +164,12 @@ fn the_kernels_selected_are_those_in_the_golden_file() {
 fn every_candidate_is_selected_in_the_golden_file() {
     let mut found = BTreeSet::new();
     for (_, desc) in chosen() {
-        let plan = Plan::new(&desc).expect("the layouts are valid");
-        for ((_, target), in_place) in GpuTarget::NAMED.iter().flat_map(|target| [(target, false), (target, true)]) {
-            let selected = plan.select(target, in_place).launches;
-            for (n, candidate) in of_each_candidate(&plan, target, in_place).iter().enumerate() {
+        let plan = OperatorPlan::new(&desc).expect("the layouts are valid");
+        for ((_, target), mode) in GpuTarget::NAMED.iter().flat_map(|target| Mode::ALL.map(|mode| (target, mode))) {
+            let selected = plan.select(target, mode).launches;
+            for (n, candidate) in of_each_candidate(&plan, target, mode).iter().enumerate() {
                 if candidate.launches.iter().any(|launch| selected.contains(launch)) {
-                    found.insert((desc.operator_type().name(), n, in_place));
+                    found.insert((desc.operator_type().name(), n, mode));
                 }
             }
         }
@@ -180,8 +179,8 @@ fn every_candidate_is_selected_in_the_golden_file() {
     let of_fills = fills.enumerate().map(|candidate| (OperatorType::FillValueSequence, candidate));
     let of_reversals = reversals.enumerate().map(|candidate| (OperatorType::ReverseSubsequences, candidate));
     for (operator, (n, names)) in of_fills.chain(of_reversals) {
-        for (name, in_place) in names.into_iter().zip([false, true]) {
-            let seen = found.contains(&(operator.name(), n, in_place));
+        for (name, mode) in names.into_iter().zip(Mode::ALL) {
+            let seen = found.contains(&(operator.name(), n, mode));
             assert_eq!(seen, name.is_some(), "candidate {n} of {}, {name:?}", operator.name());
         }
     }

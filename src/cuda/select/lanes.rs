@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<Lanes>() == 344 && offset_of!(Lanes, r) == 0);
 pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {
     let is_contiguous = layout.block().is_none() && [layout.axis.in_stride, layout.axis.out_stride] == [1; 2];
     reject_if(!is_contiguous, "the axis is not contiguous")?;
-    let is_slow = layout.in_place && layout.width == 8 && layout.axis.size < MIN_WIDE_LANE_IN_PLACE;
+    let is_slow = layout.in_place() && layout.width == 8 && layout.axis.size < MIN_WIDE_LANE_IN_PLACE;
     let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
     reject_if(is_slow, (text, MIN_WIDE_LANE_IN_PLACE))
 }
@@ -46,7 +46,7 @@ fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
 /// Lanes staged whole, several per thread block if they are short. With `ALIGNED`, all begin at multiples of 16 bytes.
 pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     check::<ALIGNED>(layout)?;
-    let (in_place, bytes) = (layout.in_place, layout.bytes(layout.axis.size));
+    let (in_place, bytes) = (layout.in_place(), layout.bytes(layout.axis.size));
     let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
     // One before the lane and two after it, which unaligned reads may reach.
     let vectors_per_lane = vectors + 3;
@@ -81,7 +81,7 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
 /// at multiples of 16 bytes.
 pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     check::<ALIGNED>(layout)?;
-    let tiles = if layout.in_place {
+    let tiles = if layout.in_place() {
         // A tile has two vectors per thread. Half of them are in front, less one: the back may begin inside a vector
         // and then touches one more.
         let front = u64::from(THREADS - 1) * u64::from(VEC16);

@@ -6,6 +6,7 @@ use super::fast_div::FastDiv;
 use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::target::GpuTarget;
 use crate::desc::layout::MAX_DIMENSIONS;
+use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
 
 /// `ReverseDim` of kernels/reverse.cuh.
@@ -59,14 +60,18 @@ pub(super) struct Layout<'a> {
     /// All but the axis, outermost in the output's memory first.
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,
-    pub in_place: bool,
+    pub mode: Mode,
     pub target: &'a GpuTarget,
 }
 
 impl<'a> Layout<'a> {
-    pub fn new(plan: &'a Plan, in_place: bool, target: &'a GpuTarget) -> Self {
+    pub fn new(plan: &'a Plan, mode: Mode, target: &'a GpuTarget) -> Self {
         let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
-        Self { width, wide_lengths, axis, dimensions, input_bytes, in_place, target }
+        Self { width, wide_lengths, axis, dimensions, input_bytes, mode, target }
+    }
+
+    pub fn in_place(&self) -> bool {
+        self.mode == Mode::InPlace
     }
 
     /// The dimension, if any, of a contiguous block that moves as one, with one length.
@@ -132,7 +137,7 @@ impl<'a> Layout<'a> {
 
     /// The entry point for this mode that moves units of `unit` bytes.
     pub fn entry(&self, family: &Family, unit: u32) -> Entry {
-        family.entry(self.in_place, unit.trailing_zeros() as usize)
+        family.entry(self.mode, ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize])
     }
 
     /// Parameters with strides in elements. `list` has the outermost dimension first. There are at most as many items

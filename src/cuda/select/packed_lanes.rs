@@ -32,10 +32,10 @@ pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> 
 /// Other short lanes, staged.
 pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     contiguous(layout)?;
-    let most = if layout.in_place { PACKED_LANE_BYTES_IN_PLACE } else { PACKED_LANE_BYTES };
-    reject_if(!layout.in_place && layout.axis.size >= PACKED_LANE, ("lanes have {} elements or more", PACKED_LANE))?;
+    let most = if layout.in_place() { PACKED_LANE_BYTES_IN_PLACE } else { PACKED_LANE_BYTES };
+    reject_if(!layout.in_place() && layout.axis.size >= PACKED_LANE, ("lanes have {} elements or more", PACKED_LANE))?;
     let (mut params, shared) = staged(layout, most - 1)?;
-    if layout.in_place {
+    if layout.in_place() {
         // One thread for every other element: on average, half of the elements are below a length.
         let group = layout.axis.size.div_ceil(2).next_power_of_two().min(WARP);
         params.group_size_log2 = group.trailing_zeros();

@@ -6,13 +6,14 @@ use super::{
 };
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
+use crate::mode::Mode;
 use crate::plan::reverse_plan::Plan;
 
-type Kernel = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
+type ReversalLaunch = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
 
 /// Fastest first. The last one that fits the element's width accepts any layout and any pointers.
 #[rustfmt::skip] // a line each
-pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
+pub(super) const CANDIDATES: &[Candidate<ReversalLaunch>] = &[
     // Little work, whatever the layout.
     Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<16>),
     Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<8>),
@@ -53,10 +54,10 @@ pub(super) const CANDIDATES: &[Candidate<Kernel>] = &[
 ];
 
 /// The launches of a mode. In place there are none for a lane of one element, which does not move.
-pub(crate) fn select(plan: &Plan, target: &GpuTarget, in_place: bool) -> Launches {
-    if in_place && (!plan.in_place || plan.axis.size < 2) {
+pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode) -> Launches {
+    if mode == Mode::InPlace && (!plan.in_place || plan.axis.size < 2) {
         return Launches::default();
     }
-    let layout = Layout::new(plan, in_place, target);
-    Launches::find(CANDIDATES, in_place, plan.width, |launch| launch(&layout))
+    let layout = Layout::new(plan, mode, target);
+    Launches::find(CANDIDATES, mode, plan.width, |launch| launch(&layout))
 }

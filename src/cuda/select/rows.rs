@@ -50,13 +50,13 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let whole = |stride: u32| layout.divides(stride, VEC16);
     let in_whole = whole(axis.in_stride) && layout.outside().all(|d| whole(d.in_stride));
     let alike = in_whole && whole(axis.out_stride) && layout.outside().all(|d| whole(d.out_stride));
-    reject_if(!alike && layout.in_place, "rows that change places begin at different alignments")?;
+    reject_if(!alike && layout.in_place(), "rows that change places begin at different alignments")?;
     let are_tiles = !alike && bytes < MIN_UNALIKE_ROW_BYTES && layout.rows_are_a_run();
     let text = "rows of less than {} bytes at different alignments are copied in tiles";
     reject_if(are_tiles, (text, MIN_UNALIKE_ROW_BYTES))?;
     let vectors = vectors_of_run(block.size, layout.width, false);
     let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
-    layout.insert_axis(&mut dims, if layout.in_place { axis.size / 2 } else { axis.size }, axis.out_stride);
+    layout.insert_axis(&mut dims, if layout.in_place() { axis.size / 2 } else { axis.size }, axis.out_stride);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>() * u64::from(vectors);
     let params = Rows {
         r: layout.parameters(items, dims.into_iter()),
@@ -64,7 +64,7 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
         row_bytes: bytes as u32,
         element_bytes: layout.width,
     };
-    let entry = kernels::ROWS.entry(layout.in_place, 0);
+    let entry = kernels::ROWS.entry(layout.mode, "");
     let blocks = blocks(items, VECTORS_PER_THREAD);
     Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, layout.width, params) })
 }
@@ -72,10 +72,10 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
 /// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
 pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
-    let most = if layout.in_place { PACKED_BLOCK_BYTES_IN_PLACE } else { PACKED_BLOCK_BYTES };
+    let most = if layout.in_place() { PACKED_BLOCK_BYTES_IN_PLACE } else { PACKED_BLOCK_BYTES };
     let (mut params, mut shared) = staged(layout, most)?;
     let (mut threads, mut together) = (THREADS, params.segments_per_block);
-    if layout.in_place {
+    if layout.in_place() {
         // One thread group per block. It stages one vector more, because the block may begin inside one.
         let vectors = params.segment_bytes.divisor.div_ceil(VEC16) + 1;
         // Not for bytes, which are reversed one by one and need the threads.
@@ -99,7 +99,7 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
     let row = u32::try_from(row).map_err(|_| "a row has 4 GiB or more")?;
     let bytes = layout.outside_count() * u64::from(layout.axis.size) * u64::from(row);
     let least = TILES_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors) * u64::from(WIDE_TILE_BYTES);
-    let tile_bytes = if layout.in_place || bytes < least { TILE_BYTES } else { WIDE_TILE_BYTES };
+    let tile_bytes = if layout.in_place() || bytes < least { TILE_BYTES } else { WIDE_TILE_BYTES };
     let (rows_per_tile, parts_per_row) = match tile_bytes / row {
         rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
         _ => (1, row.div_ceil(tile_bytes)),
@@ -108,7 +108,7 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
     reject_if(is_short, ("rows that are not adjacent have fewer than {} elements", MIN_LONE_ROW))?;
     let tile_row_bytes = if parts_per_row == 1 { row } else { row.div_ceil(parts_per_row).next_multiple_of(VEC16) };
     let axis = &layout.axis;
-    let steps = if layout.in_place { axis.size / 2 } else { axis.size };
+    let steps = if layout.in_place() { axis.size / 2 } else { axis.size };
     let tiles = u64::from(steps.div_ceil(rows_per_tile)) * u64::from(parts_per_row);
     let items = layout.outside_count() * tiles;
     let blocks = grid(items)?;
@@ -124,7 +124,7 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
     };
     // A run may begin and end inside a vector. In place, there are two runs.
     let vectors = rows_per_tile * tile_row_bytes / VEC16 + 2;
-    let runs = if layout.in_place { 2 } else { 1 };
+    let runs = if layout.in_place() { 2 } else { 1 };
     let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
     let divides = |elements: u32| layout.divides(elements, UNIT);
     let all_divide = divides(block.size)

@@ -13,16 +13,16 @@ use crate::cuda::tuning::strips::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::plan::reverse_plan::Dimension;
 
-/// `Strips` of strips.cuh, and `Clusters` of reverse_clusters.cu, which differs in the meaning of the last field.
+/// `Strips` of strips.cuh.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(super) struct Strips {
-    r: Reverse,
-    strips_per_row: FastDiv,
-    row_lanes: u32,
-    strip_bytes: u32,
-    length_stride: u32,
-    unaligned_or_lane_pitch: u32,
+    pub r: Reverse,
+    pub strips_per_row: FastDiv,
+    pub row_lanes: u32,
+    pub strip_bytes: u32,
+    pub length_stride: u32,
+    unaligned: u32,
 }
 const _: () = assert!(size_of::<Strips>() == 352 && offset_of!(Strips, r) == 0);
 
@@ -44,11 +44,11 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     let word = layout.width.max(4);
     // In place, rows of words that are not whole vectors are staged faster unaligned.
-    let apart = if (layout.in_place && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
+    let apart = if (layout.in_place() && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
     let text = "rows of lanes are not multiples of 4 bytes (of 16 for elements of 4 bytes in place, and of 8 bytes)";
     reject_if(!layout.rows_divide(row, word, apart), text)?;
     reject_if(layout.bytes(row.size) < MIN_ROW_BYTES, ("rows of lanes are shorter than {} bytes", MIN_ROW_BYTES))?;
-    let shared = if layout.in_place { SHARED_IN_PLACE } else { u32::MAX };
+    let shared = if layout.in_place() { SHARED_IN_PLACE } else { u32::MAX };
     let (strip, blocks, params) = cut(layout, shared, row, layout.bytes(row.size))?;
     reject_if(strip < VEC16, ("strips of that many rows are narrower than {} bytes", VEC16))?;
     let entry = layout.entry(&kernels::STRIPS, layout.width);
@@ -61,29 +61,27 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
 pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row().ok_or(NO_ROW)?;
     let text = "elements of 8 bytes are copied faster one by one than in strips of unaligned rows";
-    reject_if(!layout.in_place && layout.width == 8, text)?;
-    let shared = match layout.in_place {
+    reject_if(!layout.in_place() && layout.width == 8, text)?;
+    let shared = match layout.in_place() {
         true if layout.width < 4 => SHARED_NARROW_IN_PLACE,
         true => SHARED_IN_PLACE,
         false => u32::MAX,
     };
     // Prefers one partly empty strip to two strips, one of them partly empty.
     let (strip, blocks, mut params) = cut(layout, shared, row, layout.bytes(row.size) * 2 - 1)?;
-    params.unaligned_or_lane_pitch = 1;
-    let entry = match (layout.in_place, layout.width) {
-        (true, _) => layout.entry(&kernels::UNALIGNED_STRIPS, layout.width),
-        (false, 4) => kernels::UNALIGNED_STRIPS.entry(false, 0),
-        (false, _) => layout.entry(&kernels::STRIPS, layout.width),
-    };
+    params.unaligned = 1;
+    // Copying, the kernel for aligned strips of narrower elements has both forms.
+    let family = if layout.in_place() || layout.width == 4 { &kernels::UNALIGNED_STRIPS } else { &kernels::STRIPS };
+    let entry = layout.entry(family, layout.width);
     let shared = layout.axis.size * strip;
     let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
-    let access = if layout.in_place { layout.width } else { layout.width.max(4) };
+    let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
     Ok(Launch { threads, shared, access, ..Launch::new(entry, blocks, layout.width, params) })
 }
 
 impl Strips {
     /// Strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
-    pub fn new(layout: &Layout<'_>, row: &Dimension, strip: u32, unaligned_or_lane_pitch: u32) -> Self {
+    pub fn new(layout: &Layout<'_>, row: &Dimension, strip: u32) -> Self {
         let strips_per_row = layout.bytes(row.size).div_ceil(strip.into());
         Self {
             r: layout.parameters(count(layout, row, strip), layout.outside().map(dim)),
@@ -91,7 +89,7 @@ impl Strips {
             row_lanes: row.size,
             strip_bytes: strip,
             length_stride: row.length_stride,
-            unaligned_or_lane_pitch,
+            unaligned: 0,
         }
     }
 }
@@ -103,7 +101,7 @@ pub(super) fn count(layout: &Layout<'_>, row: &Dimension, strip: u32) -> u64 {
 
 /// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.
 fn threads(layout: &Layout<'_>, shared: u32, blocks: u32, wanted: u32) -> u32 {
-    if layout.in_place {
+    if layout.in_place() {
         return THREADS;
     }
     let fit = layout.target.shared_memory / shared;
@@ -116,7 +114,7 @@ fn threads(layout: &Layout<'_>, shared: u32, blocks: u32, wanted: u32) -> u32 {
 /// device has. Makes it narrower if there would be few thread blocks. Returns its width, the thread blocks and their
 /// parameters.
 fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Result<(u32, u32, Strips), RejectReason> {
-    let narrow = layout.in_place && layout.width < 4;
+    let narrow = layout.in_place() && layout.width < 4;
     let least = if narrow { MIN_NARROW_STRIP_BYTES } else { MIN_STRIP_BYTES };
     let widest = |shared: u32| {
         let fits = |strip: u32| u64::from(layout.axis.size) * u64::from(strip) <= u64::from(shared);
@@ -127,10 +125,10 @@ fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Resul
         .or_else(|| widest(layout.target.shared_memory))
         .ok_or("no strip of that many rows fits shared memory")?;
     let few =
-        if layout.in_place { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
+        if layout.in_place() { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
     while strip > MIN_STRIP_BYTES && count(layout, row, strip) < few {
         strip /= 2;
     }
     let blocks = grid(count(layout, row, strip))?;
-    Ok((strip, blocks, Strips::new(layout, row, strip, 0)))
+    Ok((strip, blocks, Strips::new(layout, row, strip)))
 }

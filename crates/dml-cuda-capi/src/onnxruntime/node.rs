@@ -11,12 +11,12 @@ use crate::frameworks;
 use crate::library::IN_PLACE_RUNS;
 
 /// The part of a node that does not depend on its operator. ONNX Runtime runs it from several threads at once.
-pub struct Kernel {
+pub struct NodeDevice {
     pub ort: Ort,
     pub device: Device,
 }
 
-impl Kernel {
+impl NodeDevice {
     /// Whether the node's tensors are in host memory.
     pub fn is_on_host(&self) -> bool {
         self.device.ordinal().is_none()

@@ -5,7 +5,7 @@ use dml::Address;
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
 use super::element::element;
-use super::node::Kernel;
+use super::node::NodeDevice;
 use super::ort::Result;
 use crate::frameworks::{element_count, zeros, Lengths};
 
@@ -24,8 +24,8 @@ fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
 }
 
 impl Reverse {
-    pub fn run(&self, kernel: &Kernel, context: *mut OrtKernelContext) -> Result<()> {
-        let ort = kernel.ort;
+    pub fn run(&self, node: &NodeDevice, context: *mut OrtKernelContext) -> Result<()> {
+        let ort = node.ort;
         let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
         let of_lengths = Address::from(ort.data(lengths)?);
         ort.shape(input, |element_type, shape| {
@@ -39,7 +39,7 @@ impl Reverse {
                 let lengths = Lengths::new(packed(sizes), of_lengths, of)
                     .ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
                 let reversal = self.lower(shape, &lengths, width)?;
-                if kernel.is_on_host() {
+                if node.is_on_host() {
                     let (name, most) = match self {
                         Self::Sequence { .. } => ("sequence_lens", Some(reversal.axis_size())),
                         Self::Subsequences { .. } => ("sequence_lengths", None),
@@ -58,13 +58,13 @@ impl Reverse {
             let (mut indices, mut order) = (zeros::<u32>(count)?, zeros::<u32>(count)?);
             indices.iter_mut().zip(0..).for_each(|(place, index)| *place = index);
             let (from, to) = match strings {
-                true if !kernel.is_on_host() => return Err("strings are reversed on the CPU only".into()),
+                true if !node.is_on_host() => return Err("strings are reversed on the CPU only".into()),
                 true => (indices.as_ptr().into(), order.as_mut_ptr().into()),
                 false => (ort.data(input)?.into(), ort.data(output)?.into()),
             };
             // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's device, or vectors of as
             // many numbers on the host.
-            unsafe { kernel.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }?;
+            unsafe { node.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }?;
             if strings {
                 ort.copy_strings(input, output, &order)?;
             }

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 
 use super::element::{element, Element};
-use super::node::Kernel;
+use super::node::NodeDevice;
 use super::ort::{Ort, Result};
 use crate::frameworks::{element_count, zeros};
 
@@ -27,7 +27,7 @@ fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(Element, u64)
     Ok((of, u64::from_le_bytes(bytes)))
 }
 
-impl Kernel {
+impl NodeDevice {
     /// ONNX's Range: ONNX defines the number of elements, this library their values. float16 and bfloat16 are computed in float.
     pub fn range(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;

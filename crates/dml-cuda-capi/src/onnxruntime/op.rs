@@ -11,7 +11,7 @@ use ort_sys::{
     OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
 };
 
-use super::node::Kernel;
+use super::node::NodeDevice;
 use super::onnx_reversal::Reverse;
 use super::ort::{Ort, Result, VERSION};
 use crate::device::cuda_device;
@@ -124,7 +124,7 @@ impl Op {
         let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
         NODES.fetch_add(1, Ordering::Relaxed);
-        Ok(Node { kernel: Kernel { ort, device }, kind: self.kind, reverse })
+        Ok(Node { device: NodeDevice { ort, device }, kind: self.kind, reverse })
     }
 }
 
@@ -162,7 +162,7 @@ unsafe extern "system" fn create(
 
 /// A node, as ONNX Runtime keeps it. ONNX Runtime runs it from several threads at once.
 struct Node {
-    kernel: Kernel,
+    device: NodeDevice,
     kind: Kind,
     /// `None` for a kind that makes sequences.
     reverse: Option<Reverse>,
@@ -172,12 +172,12 @@ unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelCont
     // SAFETY: `create` made it and it is not yet destroyed. Concurrent runs share it, and `Node` is `Sync`.
     let node = unsafe { &*node.cast::<Node>() };
     let body = || match &node.reverse {
-        Some(reverse) => reverse.run(&node.kernel, context),
-        None if node.kind == Kind::Range => node.kernel.range(context),
-        None => node.kernel.fill(context),
+        Some(reverse) => reverse.run(&node.device, context),
+        None if node.kind == Kind::Range => node.device.range(context),
+        None => node.device.fill(context),
     };
     RUNS.fetch_add(1, Ordering::Relaxed);
-    guarded(node.kernel.ort, || operator(node.kind), body)
+    guarded(node.device.ort, || operator(node.kind), body)
 }
 
 const _: () = {

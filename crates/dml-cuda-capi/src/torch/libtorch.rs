@@ -18,7 +18,7 @@ pub type Registry = *mut c_void;
 /// An argument or a result of an operator: a tensor's handle, or the bits of an int64.
 pub type Value = u64;
 /// A kernel takes `inputs` values from the stack, owns them, and leaves `outputs` values there. It may throw C++ exceptions.
-pub type Kernel = unsafe extern "C-unwind" fn(*mut Value, u64, u64);
+pub type BoxedKernel = unsafe extern "C-unwind" fn(*mut Value, u64, u64);
 /// 0 is success.
 type Status = i32;
 
@@ -51,7 +51,7 @@ functions! {
         library_fragment = aoti_torch_library_init_fragment(*const c_char, *const c_char, u32, *mut Registry) -> Status;
         library_impl = aoti_torch_library_init_impl(*const c_char, *const c_char, *const c_char, u32, *mut Registry) -> Status;
         define = aoti_torch_library_def(Registry, *const c_char) -> Status;
-        implement = aoti_torch_library_impl(Registry, *const c_char, Kernel) -> Status;
+        implement = aoti_torch_library_impl(Registry, *const c_char, BoxedKernel) -> Status;
         delete_library = aoti_torch_delete_library_object(Registry) -> Status;
         delete_tensor = aoti_torch_delete_tensor_object(Handle) -> Status;
         dim = aoti_torch_get_dim(Handle, *mut i64) -> Status;

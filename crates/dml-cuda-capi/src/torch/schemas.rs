@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
-use super::libtorch::{check, Kernel, Registry, Torch};
+use super::libtorch::{check, BoxedKernel, Registry, Torch};
 use super::torch_kernels::{kernel, TORCH};
 use crate::status::Failure;
 
@@ -13,7 +13,7 @@ const NAMESPACE: &CStr = c"dml_cuda";
 
 /// Schemas, names and kernels. The Python package gives the first two what autograd needs, in Python, which costs more time than a launch. It
 /// calls the last two where autograd has nothing to do.
-const OPERATORS: [(&CStr, &CStr, Kernel); 4] = [
+const OPERATORS: [(&CStr, &CStr, BoxedKernel); 4] = [
     (c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"reverse_subsequences", kernel::<false>),
     (c"reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"reverse_subsequences_", kernel::<true>),
     (c"_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_subsequences", kernel::<false>),

@@ -28,6 +28,11 @@ HOLDS(operator_size, sizeof(DML_CUDA_OPERATOR_DESC) == 16);
 AT(DML_CUDA_OPERATOR_DESC, Desc, 8);
 HOLDS(properties_size, sizeof(DML_CUDA_BINDING_PROPERTIES) == 24);
 AT(DML_CUDA_BINDING_PROPERTIES, TemporaryResourceSize, 8);
+HOLDS(counters_size, sizeof(DML_CUDA_ONNXRUNTIME_COUNTERS) == 24);
+HOLDS(support_size, sizeof(DML_CUDA_TENSOR_SUPPORT) == 16);
+HOLDS(options_size, sizeof(DML_CUDA_COMPILE_OPTIONS) == 8);
+HOLDS(array_size, sizeof(DML_CUDA_ARRAY) == 32);
+HOLDS(violation_size, sizeof(DML_CUDA_VIOLATION) == 40);
 
 HOLDS(fill_is_104, DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE == 104);
 HOLDS(reverse_is_106, DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES == 106);
@@ -42,5 +47,7 @@ HOLDS(int64_is_11, DML_CUDA_TENSOR_DATA_TYPE_INT64 == 11);
 HOLDS(int4_is_13, DML_CUDA_TENSOR_DATA_TYPE_INT4 == 13);
 HOLDS(level_5_2, DML_CUDA_FEATURE_LEVEL_5_2 == 0x5200);
 HOLDS(level_6_4, DML_CUDA_FEATURE_LEVEL_6_4 == 0x6400);
+HOLDS(validation_is_2, DML_CUDA_STATUS_VALIDATION == 2);
+HOLDS(torch_is_8, DML_CUDA_STATUS_TORCH == 8);
 
 int main(void) { return 0; }

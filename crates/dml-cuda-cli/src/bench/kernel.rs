@@ -96,7 +96,7 @@ impl Bound {
             let lengths = device.create_buffer_from(lengths)?;
             inputs = vec![range(input.as_ref().unwrap_or(&output)), BufferBinding::whole(&lengths)];
         }
-        let table = operator.bind_at_elements(&inputs, &range(&output))?;
+        let table = operator.bind_at_elements(&inputs, range(&output))?;
         Ok(Self { input, output, table })
     }
 }

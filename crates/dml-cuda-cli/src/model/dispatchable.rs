@@ -24,7 +24,7 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
     refuse_options(node)?;
     let name = type_node.string()?;
     let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
-    let Some(operator) = OperatorType::from_name(name) else {
+    let Ok(operator) = name.parse::<OperatorType>() else {
         let what = match name.to_ascii_lowercase().as_str() {
             "hlsl" => ", a compute shader",
             "onnx" => ", an ONNX model",

@@ -62,7 +62,7 @@ impl<'a> Executor<'a> {
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
-            let bound = CompileOptions { pointer_alignment: 16, in_place: None };
+            let bound = CompileOptions::default().with_pointer_alignment(16);
             let compiled = device.compile_operator_with(&operator, bound);
             let compiled = compiled.map_err(|error| format!("dispatchable '{name}': {error}"))?;
             let milliseconds = started.elapsed().as_secs_f64() * 1e3;

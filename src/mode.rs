@@ -1,0 +1,24 @@
+//! The two ways to run an operator.
+
+/// How an operator runs: the output is apart from the inputs, as that of a fill is, or it is the first input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mode {
+    Copying,
+    InPlace,
+}
+
+impl Mode {
+    pub const ALL: [Self; 2] = [Self::Copying, Self::InPlace];
+
+    pub fn new(in_place: bool) -> Self {
+        Self::ALL[usize::from(in_place)]
+    }
+
+    /// What a pair, in the order of `ALL`, has for this mode.
+    pub fn of<T>(self, [copying, in_place]: &[T; 2]) -> &T {
+        match self {
+            Self::Copying => copying,
+            Self::InPlace => in_place,
+        }
+    }
+}

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, Criterion};
-use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal};
-use dml_cuda::{BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
+use dml_cuda::{Address, BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType};
 use dml_cuda_testing::compile;
 
 fn reverse() -> OperatorDesc {
@@ -24,11 +24,13 @@ fn create_and_compile(c: &mut Criterion) {
                 b.iter(|| device.compile_operator(&device.create_operator(black_box(desc())).expect("right")))
             });
         }
-        let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
+        let packed = |sizes| ForeignTensor::packed(Address(0), sizes);
         c.bench_function(&format!("lower a reversal and find it compiled, {device}"), |b| {
             b.iter(|| {
-                let (x, lengths) = black_box((packed(&[64, 512, 1024]), packed(&[64, 1, 1])));
-                let lowered = LoweredReversal::new(x, lengths, None, 1, 4, TensorDataType::UInt64, 0).expect("right");
+                let (input, lengths) = black_box((packed(&[64, 512, 1024]), packed(&[64, 1, 1])));
+                let length_type = TensorDataType::UInt64;
+                let arrays = ReversalArrays { input, lengths, output: input, axis: 1, element_size: 4, length_type };
+                let lowered = LoweredReversal::new(&arrays).expect("right");
                 device.compile_lowered(&Lowered::Reversal(lowered), CompileOptions::default()).expect("compiled")
             })
         });

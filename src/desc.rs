@@ -3,6 +3,7 @@
 pub(crate) mod data_type;
 pub mod feature_level;
 pub(crate) mod layout;
+pub(crate) mod place;
 
 use std::fmt;
 use std::str::FromStr;

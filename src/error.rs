@@ -5,6 +5,7 @@
 use crate::cuda::ParseGpuTargetError;
 use crate::desc::data_type::ParseTensorDataTypeError;
 use crate::desc::feature_level::{FeatureLevel, ParseFeatureLevelError};
+use crate::desc::place::Names;
 use crate::desc::{ParseOperatorTypeError, TensorRole};
 use crate::lowering::lowering_error::LoweringError;
 use crate::lowering::RangeError;
@@ -126,10 +127,10 @@ pub enum CompileError {
 
 /// Buffers do not fit the operator. DirectML removes the device for these; here nothing has been queued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.message(&Names::DIRECTML))]
 #[non_exhaustive]
 pub enum BindingError {
     /// Too few inputs, or too many.
-    #[error("the number of inputs is {found}, must be {required} (binding.count)")]
     Count {
         /// Inputs given.
         found: usize,
@@ -137,7 +138,6 @@ pub enum BindingError {
         required: usize,
     },
     /// The buffer belongs to another device.
-    #[error("the buffer of {} is of {found}, must be of {required}, the operator's device (binding.device)", .tensor.name())]
     Device {
         /// Which tensor.
         tensor: TensorRole,
@@ -147,7 +147,6 @@ pub enum BindingError {
         required: String,
     },
     /// The range is smaller than the tensor.
-    #[error("the binding of {} is {found} bytes, must be at least {required}, its TotalTensorSizeInBytes (binding.size)", .tensor.name())]
     Size {
         /// Which tensor.
         tensor: TensorRole,
@@ -157,7 +156,6 @@ pub enum BindingError {
         required: u64,
     },
     /// The slice of another library is smaller than the tensor.
-    #[error("the slice of {} is {found} bytes, must be at least {required}, from its first element to its last (binding.slice)", .tensor.name())]
     Slice {
         /// Which tensor.
         tensor: TensorRole,
@@ -167,7 +165,6 @@ pub enum BindingError {
         required: u64,
     },
     /// The range leaves the buffer.
-    #[error("the binding of {} is {length} bytes at offset {offset}, must be within the {size_in_bytes} bytes of its buffer (binding.range)", .tensor.name())]
     Range {
         /// Which tensor.
         tensor: TensorRole,
@@ -179,7 +176,6 @@ pub enum BindingError {
         size_in_bytes: u64,
     },
     /// The offset, or the raw pointer, is not aligned.
-    #[error("the {what} of {} is {found:#x}, must be a multiple of {required} (binding.alignment)", .tensor.name())]
     Alignment {
         /// Which tensor.
         tensor: TensorRole,
@@ -191,13 +187,11 @@ pub enum BindingError {
         required: u64,
     },
     /// A raw pointer is null.
-    #[error("the pointer of {} is null, must be the address of its first element (binding.null)", .tensor.name())]
     Null {
         /// Which tensor.
         tensor: TensorRole,
     },
     /// The output overlaps an input that it may not overlap.
-    #[error("{}, must {required} (binding.overlap)", overlap(*.tensor, *.found, *.pointers))]
     Overlap {
         /// Which input.
         tensor: TensorRole,
@@ -209,24 +203,64 @@ pub enum BindingError {
         required: &'static str,
     },
     /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not satisfy.
-    #[error("the dispatch is {}in place, must {}be, as CompileOptions.InPlace is {} (binding.promise)",
-        if *.promised { "not " } else { "" }, if *.promised { "" } else { "not " }, if *.promised { "ALWAYS" } else { "NEVER" })]
     Promise {
         /// The option's value: always (true) or never (false) in place.
         promised: bool,
     },
     /// The output is bound to the input's range, but the two tensors place their elements differently.
-    #[error("the layout of OutputTensor differs from that of InputTensor, must have the same strides to run in place (binding.in_place)")]
     InPlace,
 }
 
-fn overlap(tensor: TensorRole, found: u64, pointers: Option<(u64, u64)>) -> String {
-    let name = tensor.name();
-    match pointers {
-        Some((output, input)) => {
-            format!("the range of OutputTensor at pointer {output:#x} overlaps that of {name} at pointer {input:#x}")
+impl BindingError {
+    /// The message in the caller's words.
+    pub fn message(&self, names: &Names<'_>) -> String {
+        let of = |tensor: &TensorRole| names.of(*tensor);
+        match self {
+            Self::Count { found, required } => {
+                format!("the number of inputs is {found}, must be {required} (binding.count)")
+            }
+            Self::Device { tensor, found, required } => format!(
+                "the buffer of {} is of {found}, must be of {required}, the operator's device (binding.device)",
+                of(tensor)
+            ),
+            Self::Size { tensor, found, required } => format!(
+                "the binding of {} is {found} bytes, must be at least {required}, its TotalTensorSizeInBytes (binding.size)",
+                of(tensor)
+            ),
+            Self::Slice { tensor, found, required } => format!(
+                "the slice of {} is {found} bytes, must be at least {required}, from its first element to its last (binding.slice)",
+                of(tensor)
+            ),
+            Self::Range { tensor, offset, length, size_in_bytes } => format!(
+                "the binding of {} is {length} bytes at offset {offset}, must be within the {size_in_bytes} bytes of its buffer (binding.range)",
+                of(tensor)
+            ),
+            Self::Alignment { tensor, what, found, required } => format!(
+                "the {what} of {} is {found:#x}, must be a multiple of {required} (binding.alignment)",
+                of(tensor)
+            ),
+            Self::Null { tensor } => {
+                format!("the pointer of {} is null, must be the address of its first element (binding.null)", of(tensor))
+            }
+            Self::Overlap { tensor, found, pointers, required } => {
+                let (output, input) = (names.output, of(tensor));
+                let ranges = match pointers {
+                    Some((to, from)) => {
+                        format!("the range of {output} at pointer {to:#x} overlaps that of {input} at pointer {from:#x}")
+                    }
+                    None => format!("the range of {output} overlaps that of {input} from offset {found:#x} on"),
+                };
+                format!("{ranges}, must {required} (binding.overlap)")
+            }
+            Self::Promise { promised } => {
+                let (found, required, option) = if *promised { ("not ", "", "ALWAYS") } else { ("", "not ", "NEVER") };
+                format!("the dispatch is {found}in place, must {required}be, as CompileOptions.InPlace is {option} (binding.promise)")
+            }
+            Self::InPlace => format!(
+                "the layout of {} differs from that of {}, must have the same strides to run in place (binding.in_place)",
+                names.output, names.input
+            ),
         }
-        None => format!("the range of OutputTensor overlaps that of {name} from offset {found:#x} on"),
     }
 }
 
@@ -324,4 +358,16 @@ pub enum Error {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     GpuTarget(#[from] ParseGpuTargetError),
+}
+
+impl Error {
+    /// The message in the caller's words.
+    pub fn message(&self, names: &Names<'_>) -> String {
+        match self {
+            Self::Validation(errors) => errors.message(names),
+            Self::Lowering(error) => error.message(names),
+            Self::Binding(error) | Self::Dispatch(DispatchError::Binding(error)) => error.message(names),
+            other => other.to_string(),
+        }
+    }
 }

@@ -54,6 +54,7 @@ pub use desc::data_type::{
 };
 pub use desc::feature_level;
 pub use desc::feature_level::{FeatureLevel, TensorSupport};
+pub use desc::place::Place;
 pub use desc::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ParseOperatorTypeError,
     ReverseSubsequencesDesc, TensorFlags, TensorRole,

@@ -10,12 +10,14 @@ mod lowered_reversal;
 mod lowered_sequence;
 pub(crate) mod lowering_error;
 mod range;
+mod run;
 
+pub use crate::desc::place::Names;
 use crate::desc::OperatorDesc;
-pub use foreign::ForeignTensor;
+pub use foreign::{ForeignTensor, ReversalArrays};
 pub use lowered_reversal::LoweredReversal;
 pub use lowered_sequence::LoweredSequence;
-pub use lowering_error::{LoweringError, Names};
+pub use lowering_error::LoweringError;
 pub use range::{integer_range_count, range_count, RangeError};
 
 /// An operator on tensors of other libraries, with everything that its descriptor depends on.

@@ -12,6 +12,7 @@ mod tensor;
 mod version;
 
 use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
+use crate::desc::place::{Names, Place};
 use crate::desc::OperatorDesc;
 use rule_set::RuleSet;
 pub use rules::{ParseRuleError, Requirement, Rule, ValidationError};
@@ -33,13 +34,18 @@ pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 /// assert_eq!(error.requirement, Requirement::MustBe("FLOAT32, the data type of OutputTensor".to_owned()));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))] // one line for each
+#[error("{}", self.message(&Names::DIRECTML))]
 pub struct ValidationErrors(Vec<ValidationError>);
 
 impl ValidationErrors {
     /// The broken rules.
     pub fn errors(&self) -> &[ValidationError] {
         &self.0
+    }
+
+    /// The message in the caller's words: a line for each rule.
+    pub fn message(&self, names: &Names<'_>) -> String {
+        self.0.iter().map(|error| error.message(names)).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -70,7 +76,8 @@ fn check(desc: &OperatorDesc, rules: &RuleSet) -> Result<(), ValidationErrors> {
         _ if rules.level < lowest => {
             let found = format_args!("{} at {}", operator.name(), rules.level);
             let needs = Requirement::Needs(lowest);
-            errors.push(Rule::OperatorFeatureLevel.broken(operator.desc_name(), found, needs));
+            let place = Place { operator, tensor: None, field: None, index: None };
+            errors.push(Rule::OperatorFeatureLevel.broken(place, found, needs));
         }
         OperatorDesc::FillValueSequence(desc) => fill_rules::check(desc, rules, &mut errors),
         OperatorDesc::ReverseSubsequences(desc) => reverse_rules::check(desc, rules, &mut errors),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::address::Address;
 #[cfg(feature = "cuda")]
 use crate::cuda::{Context, Launcher, Mode};
 use crate::desc::feature_level::FeatureLevel;
@@ -46,12 +47,14 @@ impl Operator {
 /// What all dispatches of a compiled operator have in common. A dispatch that differs fails.
 ///
 /// ```
-/// use dml_cuda::lowering::{ForeignTensor, LoweredReversal};
-/// use dml_cuda::{CompileOptions, Device, DispatchError, TensorDataType};
+/// use dml_cuda::lowering::{ForeignTensor, LoweredReversal, ReversalArrays};
+/// use dml_cuda::{Address, CompileOptions, Device, DispatchError, TensorDataType};
 /// let device = Device::cpu();
 /// let (input, lengths) = ([[1u8, 2, 3]], [[2u32]]);
-/// let tensor = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
-/// let desc = LoweredReversal::new(tensor(&[1, 3]), tensor(&[1, 1]), None, 1, 1, TensorDataType::UInt32, 0)?.desc();
+/// let [array, of_lengths] = [&[1, 3], &[1, 1]].map(|sizes| ForeignTensor::packed(Address(0), sizes));
+/// let length_type = TensorDataType::UInt32;
+/// let arrays = ReversalArrays { input: array, lengths: of_lengths, output: array, axis: 1, element_size: 1, length_type };
+/// let desc = LoweredReversal::new(&arrays)?.desc();
 /// let options = CompileOptions::default().with_in_place(true);
 /// let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
 /// let mut output = [[0u8; 3]];
@@ -78,6 +81,13 @@ impl CompileOptions {
     /// The same for dispatches that are always (`true`), never or sometimes (`None`) [`in_place`](Self::in_place).
     pub fn with_in_place(self, in_place: impl Into<Option<bool>>) -> Self {
         Self { in_place: in_place.into(), ..self }
+    }
+
+    /// The options of dispatches with the first input and the output at these addresses, or at others that are as aligned
+    /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths.
+    pub fn of_addresses(input: Option<Address>, output: Address) -> Self {
+        let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
+        Self { pointer_alignment: if is_aligned { 16 } else { 0 }, in_place: Some(input == Some(output)) }
     }
 }
 

@@ -1,18 +1,72 @@
 //! A tensor of another library, and its sizes and strides as a descriptor has them.
 
 use super::lowering_error::LoweringError;
+use crate::address::Address;
+use crate::desc::data_type::TensorDataType;
 use crate::desc::TensorRole;
 
 /// A tensor as NumPy, DLPack or ONNX Runtime describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignTensor<'a> {
+    /// Of the first element. Lowering only reads how it is aligned: 0 is aligned to any element.
+    pub address: Address,
     /// Of any rank. None may be negative.
     pub sizes: &'a [i64],
     /// One for each size. `None` if the tensor is packed in row-major order.
     pub strides_in_bytes: Option<&'a [i64]>,
 }
 
-impl ForeignTensor<'_> {
+/// The arrays of a reversal, and its axis.
+///
+/// ```
+/// use dml_cuda::lowering::{ForeignTensor, ReversalArrays};
+/// use dml_cuda::{Device, RawStream, TensorDataType};
+/// let (mut x, lengths) = ([[1u8, 2, 3], [4, 5, 6]], [[3u32], [2]]);
+/// let x_in_place = ForeignTensor { address: x.as_mut_ptr().into(), sizes: &[2, 3], strides_in_bytes: None };
+/// let arrays = ReversalArrays {
+///     input: x_in_place,
+///     lengths: ForeignTensor { address: lengths.as_ptr().into(), sizes: &[2, 1], strides_in_bytes: None },
+///     output: x_in_place,
+///     axis: 1,
+///     element_size: 1,
+///     length_type: TensorDataType::UInt32,
+/// };
+/// // SAFETY: these are arrays of this function, which nothing else uses. The CPU device is done when the call returns.
+/// unsafe { Device::cpu().reverse_arrays(&arrays, RawStream::NULL)? };
+/// assert_eq!(x, [[3, 2, 1], [5, 4, 6]]);
+/// # Ok::<(), dml_cuda::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ReversalArrays<'a> {
+    /// The array to read.
+    pub input: ForeignTensor<'a>,
+    /// Its shape broadcasts, by NumPy's rules, to the input's shape with 1 at the axis.
+    pub lengths: ForeignTensor<'a>,
+    /// The array to write, with the input's sizes. To run in place, it is the input.
+    pub output: ForeignTensor<'a>,
+    /// A negative axis is counted from the end.
+    pub axis: i64,
+    /// Bytes of an element of the input and of the output.
+    pub element_size: usize,
+    /// UINT32 or UINT64.
+    pub length_type: TensorDataType,
+}
+
+impl<'a> ForeignTensor<'a> {
+    /// A packed tensor at an address.
+    pub fn packed(address: impl Into<Address>, sizes: &'a [i64]) -> Self {
+        Self { address: address.into(), sizes, strides_in_bytes: None }
+    }
+
+    /// The number of elements of a packed tensor, if it is packed in row-major order with elements of `width` bytes and
+    /// the number fits.
+    pub(super) fn packed_count(&self, width: i64) -> Option<u32> {
+        let packed = Self { strides_in_bytes: None, ..*self };
+        let follows = |d: usize| self.sizes[d] == 1 || self.stride(d, width) == packed.stride(d, width);
+        let count = self.sizes.iter().try_fold(1i64, |count, &size| count.checked_mul(size))?;
+        (0..self.sizes.len()).all(follows).then(|| u32::try_from(count).ok()).flatten()
+    }
+
     /// The stride of a dimension, in bytes, with elements of `width` bytes. Strides of dimensions of size 1 have no
     /// meaning.
     pub(super) fn stride(&self, dimension: usize, width: i64) -> i64 {

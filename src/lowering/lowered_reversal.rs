@@ -1,6 +1,6 @@
 //! Reversals of tensors of other libraries.
 
-use super::foreign::{size_of, units_of, ForeignTensor};
+use super::foreign::{size_of, units_of, ForeignTensor, ReversalArrays};
 use super::lowering_error::LoweringError;
 use crate::desc::data_type::TensorDataType;
 use crate::desc::layout::MAX_DIMENSIONS;
@@ -21,21 +21,19 @@ pub struct LoweredReversal {
 }
 
 impl LoweredReversal {
-    /// A reversal of `input` along `axis` (negative: counted from the end) into a tensor of the same sizes. The shape
-    /// of `lengths` broadcasts, by NumPy's rules, to the input's shape with 1 at the axis.
-    ///
-    /// `element_size` is in bytes. `addresses` is the bitwise or of the input's and the output's addresses, or 0 if
-    /// they are multiples of 8. Elements move as the largest integers that the addresses, the strides and the element
-    /// size allow. A size of 0 is accepted here, but the descriptor is then invalid.
+    /// Elements move as the largest integers that the addresses, the strides and the element size allow. A size of 0 is
+    /// accepted here, but the descriptor is then invalid.
     ///
     /// ```
-    /// use dml_cuda::lowering::{ForeignTensor, LoweredReversal};
-    /// use dml_cuda::TensorDataType;
+    /// use dml_cuda::lowering::{ForeignTensor, LoweredReversal, ReversalArrays};
+    /// use dml_cuda::{Address, TensorDataType};
     ///
     /// // [batch, time, 2, 3] complex64, a length for each batch.
-    /// let input = ForeignTensor { sizes: &[5, 7, 2, 3], strides_in_bytes: None };
-    /// let lengths = ForeignTensor { sizes: &[5, 1, 1, 1], strides_in_bytes: None };
-    /// let lowered = LoweredReversal::new(input, lengths, None, 1, 8, TensorDataType::UInt32, 0)?;
+    /// let input = ForeignTensor::packed(Address(0), &[5, 7, 2, 3]);
+    /// let lengths = ForeignTensor::packed(Address(0), &[5, 1, 1, 1]);
+    /// let length_type = TensorDataType::UInt32;
+    /// let arrays = ReversalArrays { input, lengths, output: input, axis: 1, element_size: 8, length_type };
+    /// let lowered = LoweredReversal::new(&arrays)?;
     /// assert_eq!(lowered.desc().input_tensor.sizes, [5, 7, 6]);
     /// assert_eq!(lowered.desc().sequence_lengths_tensor.strides.as_deref(), Some(&[1, 0, 0][..]));
     /// # Ok::<(), dml_cuda::lowering::LoweringError>(())
@@ -43,23 +41,18 @@ impl LoweredReversal {
     ///
     /// # Errors
     ///
-    /// [`LoweringError`]: the axis, sizes, strides or the element's size do not fit, the lengths have a type of less than
-    /// a byte, or the tensor needs more than 8 dimensions.
-    pub fn new(
-        input: ForeignTensor<'_>,
-        lengths: ForeignTensor<'_>,
-        output_strides_in_bytes: Option<&[i64]>,
-        axis: i64,
-        element_size: usize,
-        length_type: TensorDataType,
-        addresses: u64,
-    ) -> Result<Self, LoweringError> {
+    /// [`LoweringError`]: the axis, sizes, strides or the element's size do not fit, the output has other sizes, the
+    /// lengths have a type of less than a byte, or the tensor needs more than 8 dimensions.
+    pub fn new(arrays: &ReversalArrays<'_>) -> Result<Self, LoweringError> {
         use TensorRole::{Input, Output, SequenceLengths};
+        let ReversalArrays { input, lengths, output, axis, element_size, length_type } = *arrays;
         let rank = input.sizes.len();
-        let output = ForeignTensor { sizes: input.sizes, strides_in_bytes: output_strides_in_bytes };
         input.check(Input)?;
         lengths.check(SequenceLengths)?;
         output.check(Output)?;
+        if output.sizes != input.sizes {
+            return Err(LoweringError::Output { found: output.sizes.to_vec(), required: input.sizes.to_vec() });
+        }
         let from_front = if axis < 0 { axis + rank as i64 } else { axis };
         if !(0..rank as i64).contains(&from_front) {
             return Err(LoweringError::Axis { found: axis, rank });
@@ -74,7 +67,7 @@ impl LoweredReversal {
             return Err(LoweringError::LengthType { found: length_type });
         }
 
-        let mut bits = element_size as u64 | addresses | 8;
+        let mut bits = element_size as u64 | input.address.0 | output.address.0 | 8;
         for strides in [input.strides_in_bytes, output.strides_in_bytes].into_iter().flatten() {
             let moving = strides.iter().zip(input.sizes).filter(|(_, &size)| size > 1);
             bits |= moving.fold(0, |bits, (&stride, _)| bits | stride as u64);

@@ -30,7 +30,7 @@ impl LoweredSequence {
         Self { sizes, strides, rank: 1, data_type, start, delta }
     }
 
-    /// A tensor of 0 to 8 dimensions.
+    /// A tensor that is packed, or has at most 8 dimensions.
     ///
     /// # Errors
     ///
@@ -43,22 +43,21 @@ impl LoweredSequence {
     ) -> Result<Self, LoweringError> {
         let tensor = TensorRole::Output;
         output.check(tensor)?;
-        let rank = output.sizes.len();
-        if rank > MAX_DIMENSIONS {
+        let (rank, width) = (output.sizes.len(), i64::from(data_type.size_in_bits() / 8).max(1));
+        if let Some(count) = output.packed_count(width) {
+            return Ok(Self::packed(data_type, count, start, delta));
+        }
+        if rank > MAX_DIMENSIONS || data_type == TensorDataType::Float64 {
             return Err(LoweringError::Fold { shape: output.sizes.to_vec() });
         }
         let mut lowered = Self::packed(data_type, 1, start, delta);
         lowered.rank = rank.max(1);
-        let width = i64::from(data_type.size_in_bits() / 8).max(1);
-        let packed = ForeignTensor { sizes: output.sizes, strides_in_bytes: None };
+        let packed = ForeignTensor { strides_in_bytes: None, ..output };
         for d in (0..rank).rev() {
             lowered.sizes[d] = size_of(tensor, d, output.sizes[d])?;
             // The stride of a single element has no meaning, and need not fit.
             let of = if output.sizes[d] > 1 { output } else { packed };
             lowered.strides[d] = units_of(tensor, d, of.stride(d, width), width)?;
-        }
-        if data_type == TensorDataType::Float64 && (lowered.rank, lowered.strides[0]) != (1, 1) {
-            return Err(LoweringError::Fold { shape: output.sizes.to_vec() });
         }
         Ok(lowered)
     }

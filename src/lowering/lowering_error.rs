@@ -2,38 +2,8 @@
 
 use crate::desc::data_type::TensorDataType;
 use crate::desc::layout::MAX_DIMENSIONS;
+use crate::desc::place::Names;
 use crate::desc::TensorRole;
-
-/// What a caller calls the tensors of a reversal and its axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Names {
-    /// The input.
-    pub input: &'static str,
-    /// The lengths.
-    pub lengths: &'static str,
-    /// The output.
-    pub output: &'static str,
-    /// The axis.
-    pub axis: &'static str,
-}
-
-impl Names {
-    /// DirectML's own, which [`LoweringError`] shows.
-    pub const DIRECTML: Self = Self {
-        input: TensorRole::Input.name(),
-        lengths: TensorRole::SequenceLengths.name(),
-        output: TensorRole::Output.name(),
-        axis: "axis",
-    };
-
-    fn of(&self, tensor: TensorRole) -> &'static str {
-        match tensor {
-            TensorRole::Input => self.input,
-            TensorRole::SequenceLengths => self.lengths,
-            TensorRole::Output => self.output,
-        }
-    }
-}
 
 /// Why tensors cannot be described.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +34,13 @@ pub enum LoweringError {
         /// Their shape.
         found: Vec<i64>,
         /// The input's shape with 1 at the axis.
+        required: Vec<i64>,
+    },
+    /// The output of a reversal has other sizes than the input.
+    Output {
+        /// Its sizes.
+        found: Vec<i64>,
+        /// The input's.
         required: Vec<i64>,
     },
     /// There are not as many strides as sizes.
@@ -106,8 +83,8 @@ pub enum LoweringError {
 
 impl LoweringError {
     /// The message in the caller's words.
-    pub fn message(&self, names: &Names) -> String {
-        let Names { input, lengths, axis, .. } = *names;
+    pub fn message(&self, names: &Names<'_>) -> String {
+        let Names { input, lengths, output, axis } = *names;
         match self {
             Self::Axis { found, rank: 0 } => {
                 format!("{axis} is {found}, must be a dimension of {input}, which has none")
@@ -122,6 +99,9 @@ impl LoweringError {
             }
             Self::Lengths { found, required } => {
                 format!("{lengths} has shape {found:?}, must broadcast to {required:?}, {input}'s with 1 at {axis}")
+            }
+            Self::Output { found, required } => {
+                format!("{output} has shape {found:?}, must have {input}'s {required:?}")
             }
             Self::Strides { tensor, found, required } => {
                 format!("{} has {found} strides, must have {required}, one for each dimension", names.of(*tensor))

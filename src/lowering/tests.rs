@@ -1,19 +1,33 @@
 use super::*;
-use crate::{Device, TensorDataType};
+use crate::{Address, Device, TensorDataType};
 
 fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
-    ForeignTensor { sizes, strides_in_bytes: None }
+    ForeignTensor::packed(Address(0), sizes)
 }
 
 fn strided<'a>(sizes: &'a [i64], strides: &'a [i64]) -> ForeignTensor<'a> {
-    ForeignTensor { sizes, strides_in_bytes: Some(strides) }
+    ForeignTensor { strides_in_bytes: Some(strides), ..packed(sizes) }
+}
+
+/// Lowers a reversal into a tensor of the input's sizes and the given strides, or packed.
+fn reversal(
+    input: ForeignTensor<'_>,
+    lengths: ForeignTensor<'_>,
+    output_strides: Option<&[i64]>,
+    axis: i64,
+    element_size: usize,
+    length_type: TensorDataType,
+    address: u64,
+) -> Result<LoweredReversal, LoweringError> {
+    let output = ForeignTensor { address: Address(address), strides_in_bytes: output_strides, ..input };
+    LoweredReversal::new(&ReversalArrays { input, lengths, output, axis, element_size, length_type })
 }
 
 /// Lowers packed tensors of 4-byte elements with lengths of 8 bytes. Returns the sizes, the strides of the lengths, and
 /// the axis.
 fn lower(shape: &[i64], lengths: &[i64], axis: i64) -> Result<(Vec<u32>, Vec<u32>, u32), LoweringError> {
     let (input, lengths) = (packed(shape), packed(lengths));
-    let desc = LoweredReversal::new(input, lengths, None, axis, 4, TensorDataType::UInt64, 0)?.desc();
+    let desc = reversal(input, lengths, None, axis, 4, TensorDataType::UInt64, 0)?.desc();
     Device::cpu().create_operator(desc.clone()).expect("DirectML takes it");
     let strides = desc.sequence_lengths_tensor.strides.expect("written out");
     Ok((desc.input_tensor.sizes, strides, desc.axis))
@@ -51,7 +65,7 @@ fn elements_move_as_the_largest_aligned_integers() {
         (8, [24, 8], 0x7002, TensorDataType::UInt16, &[2, 3, 4]),
     ] {
         let input = strided(&[2, 3], &strides);
-        let lowered = LoweredReversal::new(input, lengths, Some(&strides), 1, size, TensorDataType::UInt32, addresses);
+        let lowered = reversal(input, lengths, Some(&strides), 1, size, TensorDataType::UInt32, addresses);
         let desc = lowered.expect("fits").desc();
         assert_eq!((desc.input_tensor.data_type, &desc.input_tensor.sizes[..]), (unit, sizes), "{size} {strides:?}");
     }
@@ -77,7 +91,7 @@ fn errors_name_what_does_not_fit() {
     assert!(refused(&[2; 20], &striped, 19).ends_with("must fold into 8 dimensions for these strides and lengths"));
 
     let lower = |element_size, length_type| {
-        let lowered = LoweredReversal::new(packed(&[2]), packed(&[]), None, 0, element_size, length_type, 0);
+        let lowered = reversal(packed(&[2]), packed(&[]), None, 0, element_size, length_type, 0);
         lowered.expect_err("refused").to_string()
     };
     let words = "SequenceLengthsTensor has type UINT4, must be UINT32 or UINT64";
@@ -87,7 +101,7 @@ fn errors_name_what_does_not_fit() {
 
     let strides = |of_input: &[i64], of_lengths: &[i64]| {
         let (input, lengths) = (strided(&[2, 3], of_input), strided(&[2, 1], of_lengths));
-        let lowered = LoweredReversal::new(input, lengths, None, 1, 4, TensorDataType::UInt32, 0);
+        let lowered = reversal(input, lengths, None, 1, 4, TensorDataType::UInt32, 0);
         lowered.expect_err("refused").to_string()
     };
     assert_eq!(strides(&[-12, 4], &[4, 4]), "stride 0 of InputTensor is -12 bytes, must be at least 0");
@@ -151,8 +165,8 @@ fn no_way_to_a_compiled_operator_accepts_a_size_of_0() {
                 })),
             );
             let length_type = TensorDataType::UInt32;
-            let reversal = LoweredReversal::new(packed(&of_bytes), packed(&[]), None, axis as i64, 4, length_type, 0);
-            broken(format!("lowered {what}"), lowered(Lowered::Reversal(reversal.expect("sizes of 0 can be lowered"))));
+            let lowering = reversal(packed(&of_bytes), packed(&[]), None, axis as i64, 4, length_type, 0);
+            broken(format!("lowered {what}"), lowered(Lowered::Reversal(lowering.expect("sizes of 0 can be lowered"))));
         }
         assert!(crate::fill_value_sequence(&device, sizes, 1f32, 1f32).is_err(), "{sizes:?}");
         assert!(crate::reverse_subsequences(&device, &[0u8; 0], sizes, 0, &[0u32; 0]).is_err(), "{sizes:?}");
@@ -176,13 +190,11 @@ proptest::proptest! {
             *size = 1;
         }
         let given = |bit: u8, strides| if strided & bit > 0 { Some(strides) } else { None };
-        let input = ForeignTensor { sizes: &sizes, strides_in_bytes: given(1, &of_input[..]) };
-        let lengths = ForeignTensor {
-            sizes: &lanes[sizes.len() - rank..],
-            strides_in_bytes: given(2, &of_lengths[sizes.len() - rank..]),
-        };
+        let input = ForeignTensor { strides_in_bytes: given(1, &of_input[..]), ..packed(&sizes) };
+        let (lanes, of_lanes) = (&lanes[sizes.len() - rank..], &of_lengths[sizes.len() - rank..]);
+        let lengths = ForeignTensor { strides_in_bytes: given(2, of_lanes), ..packed(lanes) };
         let output = given(4, &of_output[..]);
-        if let Ok(lowered) = LoweredReversal::new(input, lengths, output, axis, element_size, length_type, addresses) {
+        if let Ok(lowered) = reversal(input, lengths, output, axis, element_size, length_type, addresses) {
             let desc = lowered.desc();
             let (of_desc, size_of_element) = (&desc.input_tensor, element_size as u128);
             let unit = u128::from(of_desc.data_type.size_in_bits() / 8);

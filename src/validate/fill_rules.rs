@@ -3,6 +3,7 @@
 use super::rule_set::RuleSet;
 use super::rules::{Rule, ValidationError};
 use super::tensor::Tensor;
+use crate::desc::place::Place;
 use crate::desc::{FillValueSequenceDesc, OperatorType, TensorRole};
 
 /// Adds every rule the descriptor breaks.
@@ -11,7 +12,7 @@ pub(super) fn check(desc: &FillValueSequenceDesc, rules: &RuleSet, errors: &mut 
     Tensor { operator, role, rules, desc: output, errors }.check();
 
     let (found, required) = (desc.value_data_type, output.data_type);
-    let place = "FillValueSequenceDesc.ValueDataType";
+    let place = Place::of(operator, None, "ValueDataType");
     let required_text = format_args!("{required}, the data type of OutputTensor");
     Rule::FillValueDataType.require(found == required, errors, place, found, required_text);
 }

@@ -3,6 +3,7 @@
 use super::rule_set::RuleSet;
 use super::rules::{Rule, ValidationError};
 use super::tensor::Tensor;
+use crate::desc::place::Place;
 use crate::desc::{BufferTensorDesc, OperatorType, ReverseSubsequencesDesc, TensorRole};
 
 /// Adds every rule the descriptor breaks. A rule about two tensors is reported with the later of the two.
@@ -22,7 +23,7 @@ pub(super) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet, errors: &mu
 fn lengths(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
     let (found, input) = (&desc.sequence_lengths_tensor.sizes, &desc.input_tensor.sizes);
     let same_count = found.len() == input.len();
-    let place = "ReverseSubsequencesDesc.SequenceLengthsTensor.DimensionCount";
+    let place = at(Some(TensorRole::SequenceLengths), "DimensionCount");
     let required = format_args!("{}, the DimensionCount of InputTensor", input.len());
     Rule::ReverseLengthsDimensionCount.require(same_count, errors, place, found.len(), required);
 
@@ -32,7 +33,7 @@ fn lengths(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
     }
     let mut sizes = input.clone();
     sizes[axis] = 1;
-    let place = "ReverseSubsequencesDesc.SequenceLengthsTensor.Sizes";
+    let place = at(Some(TensorRole::SequenceLengths), "Sizes");
     let required = format_args!("{sizes:?}, the Sizes of InputTensor with 1 at Axis, which is {axis}");
     Rule::ReverseLengthsSizes.require(*found == sizes, errors, place, format_args!("{found:?}"), required);
 }
@@ -40,12 +41,12 @@ fn lengths(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
 fn output(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
     let (found, input) = (&desc.output_tensor, &desc.input_tensor);
     let same_type = found.data_type == input.data_type;
-    let place = "ReverseSubsequencesDesc.OutputTensor.DataType";
+    let place = at(Some(TensorRole::Output), "DataType");
     let required = format_args!("{}, the data type of InputTensor", input.data_type);
     Rule::ReverseOutputDataType.require(same_type, errors, place, found.data_type, required);
 
     let (found, input) = (&found.sizes, &input.sizes);
-    let place = "ReverseSubsequencesDesc.OutputTensor.Sizes";
+    let place = at(Some(TensorRole::Output), "Sizes");
     let required = format_args!("{input:?}, the Sizes of InputTensor");
     Rule::ReverseOutputSizes.require(found == input, errors, place, format_args!("{found:?}"), required);
 }
@@ -53,5 +54,9 @@ fn output(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
 fn axis(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
     let (axis, count) = (desc.axis, desc.input_tensor.sizes.len());
     let required = format_args!("below {count}, the DimensionCount of InputTensor");
-    Rule::ReverseAxisRange.require((axis as usize) < count, errors, "ReverseSubsequencesDesc.Axis", axis, required);
+    Rule::ReverseAxisRange.require((axis as usize) < count, errors, at(None, "Axis"), axis, required);
+}
+
+fn at(tensor: Option<TensorRole>, field: &'static str) -> Place {
+    Place::of(OperatorType::ReverseSubsequences, tensor, field)
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::desc::feature_level::FeatureLevel;
+use crate::desc::place::{Names, Place};
 
 macro_rules! rules {
     ($($(#[doc = $text:literal])+ $name:ident => $id:literal,)*) => {
@@ -103,17 +104,25 @@ pub enum Requirement {
 
 /// One broken rule: which one, where, what was found there, and what is required.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place} is {found}, {requirement} ({rule})")]
+#[error("{}", self.message(&Names::DIRECTML))]
 #[non_exhaustive]
 pub struct ValidationError {
     /// The rule that is broken.
     pub rule: Rule,
-    /// The field, by DirectML's names: `ReverseSubsequencesDesc.InputTensor.Sizes[2]`.
-    pub place: String,
+    /// The field. As a text: `ReverseSubsequencesDesc.InputTensor.Sizes[2]`.
+    pub place: Place,
     /// The field's value.
     pub found: String,
     /// What the value must be, or the feature level that accepts it.
     pub requirement: Requirement,
+}
+
+impl ValidationError {
+    /// The message in the caller's words.
+    pub fn message(&self, names: &Names<'_>) -> String {
+        let Self { rule, place, found, requirement } = self;
+        format!("{} is {found}, {requirement} ({rule})", place.in_words(names))
+    }
 }
 
 impl fmt::Display for Requirement {
@@ -132,7 +141,7 @@ impl Rule {
         self,
         holds: bool,
         errors: &mut Vec<ValidationError>,
-        place: impl fmt::Display,
+        place: Place,
         found: impl fmt::Display,
         required: impl fmt::Display,
     ) {
@@ -141,12 +150,7 @@ impl Rule {
         }
     }
 
-    pub(super) fn broken(
-        self,
-        place: impl fmt::Display,
-        found: impl fmt::Display,
-        requirement: Requirement,
-    ) -> ValidationError {
-        ValidationError { rule: self, place: place.to_string(), found: found.to_string(), requirement }
+    pub(super) fn broken(self, place: Place, found: impl fmt::Display, requirement: Requirement) -> ValidationError {
+        ValidationError { rule: self, place, found: found.to_string(), requirement }
     }
 }

@@ -7,6 +7,7 @@ use super::rules::{Requirement, Rule, ValidationError};
 use crate::desc::data_type::TensorDataType;
 use crate::desc::feature_level::{lowest_level, tensor_support, TensorSupport};
 use crate::desc::layout;
+use crate::desc::place::Place;
 use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
 
 /// DirectML stores element counts in 32 bits.
@@ -33,15 +34,18 @@ impl Tensor<'_> {
         self.alignment();
     }
 
+    fn at(&self, field: &'static str) -> Place {
+        Place::of(self.operator, Some(self.role), field)
+    }
+
     fn require(
         &mut self,
         holds: bool,
         rule: Rule,
-        field: impl fmt::Display,
+        place: Place,
         found: impl fmt::Display,
         required: impl fmt::Display,
     ) {
-        let place = format_args!("{}.{}{field}", self.operator.desc_name(), self.role.name());
         rule.require(holds, self.errors, place, found, required);
     }
 
@@ -49,7 +53,7 @@ impl Tensor<'_> {
     fn supported(
         &mut self,
         rule: Rule,
-        field: &str,
+        field: &'static str,
         found: impl fmt::Display,
         accepts: impl Fn(&TensorSupport) -> bool,
         required: impl Fn(&TensorSupport) -> String,
@@ -62,7 +66,7 @@ impl Tensor<'_> {
             Some(level) => Requirement::Needs(level),
             None => Requirement::MustBe(required(&support)),
         };
-        let place = format_args!("{}.{}{field}", self.operator.desc_name(), self.role.name());
+        let place = self.at(field);
         self.errors.push(rule.broken(place, found, requirement));
     }
 
@@ -72,19 +76,19 @@ impl Tensor<'_> {
             return;
         }
         let accepts = |support: &TensorSupport| support.data_types.contains(&found);
-        self.supported(Rule::TensorDataType, ".DataType", found, accepts, |support| list(support.data_types));
+        self.supported(Rule::TensorDataType, "DataType", found, accepts, |support| list(support.data_types));
     }
 
     fn flags(&mut self) {
         let (output, flags) = (self.role == TensorRole::Output, self.desc.flags);
         let holds = !output || flags == TensorFlags::None;
-        self.require(holds, Rule::OutputFlags, ".Flags", flags.name(), "NONE, as for every output");
+        self.require(holds, Rule::OutputFlags, self.at("Flags"), flags.name(), "NONE, as for every output");
     }
 
     fn dimension_count(&mut self) {
         let found = self.desc.sizes.len();
         let accepts = |support: &TensorSupport| support.dimension_counts.contains(&found);
-        self.supported(Rule::TensorDimensionCount, ".DimensionCount", found, accepts, |support| {
+        self.supported(Rule::TensorDimensionCount, "DimensionCount", found, accepts, |support| {
             let (least, most) = support.dimension_counts.clone().into_inner();
             if least == most {
                 return least.to_string();
@@ -96,12 +100,12 @@ impl Tensor<'_> {
     fn sizes(&mut self) {
         let sizes = &self.desc.sizes;
         for (d, &size) in sizes.iter().enumerate() {
-            self.require(size > 0, Rule::TensorSizesNonzero, format_args!(".Sizes[{d}]"), 0, "at least 1");
+            self.require(size > 0, Rule::TensorSizesNonzero, self.at("Sizes").nth(d), 0, "at least 1");
         }
         let elements = layout::element_count(sizes);
         let fits = elements.is_some_and(|elements| elements <= MAX_ELEMENTS);
         let found = format_args!("{sizes:?}, which is {} elements", Count(elements));
-        self.require(fits, Rule::TensorElementCount, ".Sizes", found, "at most 4294967295 elements");
+        self.require(fits, Rule::TensorElementCount, self.at("Sizes"), found, "at most 4294967295 elements");
     }
 
     /// The rules of strides and of what they imply. Without a stride for each size, nothing else can be checked.
@@ -111,7 +115,7 @@ impl Tensor<'_> {
             let found = format_args!("{strides:?}, which is {} strides", strides.len());
             let required = format_args!("{sizes} strides, one for each of Sizes");
             let one_for_each = strides.len() == sizes;
-            self.require(one_for_each, Rule::TensorStridesCount, ".Strides", found, required);
+            self.require(one_for_each, Rule::TensorStridesCount, self.at("Strides"), found, required);
             if !one_for_each {
                 return;
             }
@@ -129,25 +133,31 @@ impl Tensor<'_> {
     fn output_strides(&mut self, strides: &[u32]) {
         let (sizes, before) = (&self.desc.sizes, self.errors.len());
         for (d, (&size, &stride)) in sizes.iter().zip(strides).enumerate().filter(|(_, (&size, _))| size > 1) {
-            let field = format_args!(".Strides[{d}]");
+            let place = self.at("Strides").nth(d);
             let required = format_args!("at least 1, because the {size} elements of that dimension would share one");
-            self.require(stride > 0, Rule::OutputStridesNonzero, field, stride, required);
+            self.require(stride > 0, Rule::OutputStridesNonzero, place, stride, required);
             if let Some(earlier) = (0..d).find(|&e| stride > 0 && sizes[e] > 1 && strides[e] == stride) {
                 let required = format_args!(
                     "different from Strides[{earlier}], because coordinates of the two dimensions would share elements"
                 );
-                self.require(false, Rule::OutputStridesDistinct, field, stride, required);
+                self.require(false, Rule::OutputStridesDistinct, place, stride, required);
             }
         }
         let (Some(elements), Some(span)) = (layout::element_count(sizes), self.span()) else { return };
         let found = format_args!("{strides:?}, which spans {span} elements");
         let required = format_args!("such that it spans at least the {elements} elements of Sizes");
-        self.require(elements <= span, Rule::OutputStridesSpan, ".Strides", found, required);
+        self.require(elements <= span, Rule::OutputStridesSpan, self.at("Strides"), found, required);
         // The search is bounded for these spans. Larger ones are rejected by another rule.
         if self.rules.rejects_overlap && self.errors.len() == before && span <= MAX_ELEMENTS {
             let found = format_args!("{strides:?}, with which two coordinates of Sizes {sizes:?} share an element");
             let required = "such that every coordinate has its own element";
-            self.require(!layout::has_overlap(sizes, strides), Rule::OutputOverlap, ".Strides", found, required);
+            self.require(
+                !layout::has_overlap(sizes, strides),
+                Rule::OutputOverlap,
+                self.at("Strides"),
+                found,
+                required,
+            );
         }
     }
 
@@ -170,7 +180,7 @@ impl Tensor<'_> {
         let enough = minimum.is_some_and(|minimum| u128::from(found) >= minimum);
         let required =
             format_args!("at least {}, the bytes from the first element to the last, rounded up to 4", Count(minimum));
-        self.require(enough, Rule::TensorTotalSizeMin, ".TotalTensorSizeInBytes", found, required);
+        self.require(enough, Rule::TensorTotalSizeMin, self.at("TotalTensorSizeInBytes"), found, required);
     }
 
     fn total_size_max(&mut self) {
@@ -180,14 +190,14 @@ impl Tensor<'_> {
         let maximum = (MAX_ELEMENTS * bits + rest) / 8;
         let required = format_args!("at most {maximum}, the bytes of 4294967295 elements of {data_type}");
         let holds = u128::from(found) <= maximum;
-        self.require(holds, Rule::TensorTotalSizeMax, ".TotalTensorSizeInBytes", found, required);
+        self.require(holds, Rule::TensorTotalSizeMax, self.at("TotalTensorSizeInBytes"), found, required);
     }
 
     fn alignment(&mut self) {
         let found = self.desc.guaranteed_base_offset_alignment;
         let holds = found == 0 || (found >= 16 && found.is_power_of_two());
         let required = "0 or a power of two of at least 16";
-        self.require(holds, Rule::TensorAlignment, ".GuaranteedBaseOffsetAlignment", found, required);
+        self.require(holds, Rule::TensorAlignment, self.at("GuaranteedBaseOffsetAlignment"), found, required);
     }
 }
 

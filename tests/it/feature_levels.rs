@@ -85,7 +85,7 @@ fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_typ
     // "Needs a level" and "must be" are different answers.
     let answers = verdict.err().map_or_else(Vec::new, |errors| errors.into_iter().collect());
     let answer = |rule: Rule| {
-        let error = answers.iter().find(|error| error.rule == rule && error.place.contains(role.name()));
+        let error = answers.iter().find(|error| error.rule == rule && error.place.tensor == Some(role));
         error.map(|error| match error.requirement {
             Requirement::Needs(level) => Some(level),
             _ => None,

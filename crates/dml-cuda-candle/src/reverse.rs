@@ -5,14 +5,14 @@ use candle_core::shape::Dim;
 #[cfg(feature = "cuda")]
 use candle_core::CudaStorage;
 use candle_core::{bail, CpuStorage, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor};
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
-use dml::TensorDataType;
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
+use dml::{Address, TensorDataType};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{cpu, View};
 
-const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
+const NAMES: Names<'_> = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
 
 /// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is reversed along
 /// this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
@@ -89,12 +89,17 @@ impl ReverseSubsequences {
         };
         let (sizes, strides) = in_bytes(x.1, width);
         let (length_sizes, length_strides) = in_bytes(lengths.1, lengths.0.dtype().size_in_bytes());
-        let input = ForeignTensor { sizes: &sizes, strides_in_bytes: Some(&strides) };
-        let lengths = ForeignTensor { sizes: &length_sizes, strides_in_bytes: Some(&length_strides) };
-        let (output_strides, axis) = (in_place.then_some(&*strides), i64::try_from(self.axis).unwrap_or(i64::MAX));
         // candle's memory is aligned to its elements.
-        let reversal = LoweredReversal::new(input, lengths, output_strides, axis, width, length_type, 0)
-            .map_err(|error| Error::msg(error.message(&NAMES)))?;
+        let tensor = |sizes, strides_in_bytes| ForeignTensor { address: Address(0), sizes, strides_in_bytes };
+        let arrays = ReversalArrays {
+            input: tensor(&sizes, Some(&strides)),
+            lengths: tensor(&length_sizes, Some(&length_strides)),
+            output: tensor(&sizes, in_place.then_some(&*strides)),
+            axis: i64::try_from(self.axis).unwrap_or(i64::MAX),
+            element_size: width,
+            length_type,
+        };
+        let reversal = LoweredReversal::new(&arrays).map_err(|error| Error::msg(error.message(&NAMES)))?;
         Ok((x.1.shape().elem_count() > 0).then_some(Lowered::Reversal(reversal)))
     }
 }

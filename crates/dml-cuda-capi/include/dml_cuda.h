@@ -139,6 +139,24 @@ typedef struct {
   DML_CUDA_FEATURE_LEVEL NeededFeatureLevel;
 } DML_CUDA_VIOLATION;
 
+/* The field that breaks a rule, as data. */
+typedef struct {
+  /* Whose field, or `DML_CUDA_TENSOR_ROLE_NONE` for one of the operator. */
+  DML_CUDA_TENSOR_ROLE Tensor;
+  /* The index in a field that is a list, else -1. */
+  int32_t Index;
+  /* The field's name: `Sizes`. NULL for the whole tensor or operator. */
+  const char *Field;
+} DML_CUDA_PLACE;
+
+/* What a program calls the arguments of a call on arrays, as texts in UTF-8. */
+typedef struct {
+  const char *Input;
+  const char *Lengths;
+  const char *Output;
+  const char *Axis;
+} DML_CUDA_NAMES;
+
 /* `DML_TENSOR_FLAGS`. */
 typedef uint32_t DML_CUDA_TENSOR_FLAGS;
 
@@ -270,6 +288,9 @@ typedef struct {
 #define DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS 1
 
 #define DML_CUDA_TENSOR_ROLE_OUTPUT 2
+
+/* In a `DML_CUDA_PLACE`: the operator itself. */
+#define DML_CUDA_TENSOR_ROLE_NONE 4294967295
 
 #define DML_CUDA_IN_PLACE_EITHER 0
 
@@ -407,7 +428,7 @@ DML_CUDA_STATUS dml_cuda_explain(const DML_CUDA_OPERATOR *operator_,
                                  char **explanation,
                                  DML_CUDA_ERROR **error);
 
-/* Frees a text of `dml_cuda_explain`. Ignores NULL. */
+/* Frees a text of `dml_cuda_explain` or `dml_cuda_error_words`. Ignores NULL. */
 void dml_cuda_free_string(char *string);
 
 /* Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements move as
@@ -427,6 +448,18 @@ DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
+/* Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or finds it in a cache, and
+   runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0: then nothing is done.
+
+   `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and written nothing. */
+DML_CUDA_STATUS dml_cuda_reverse_arrays(const DML_CUDA_DEVICE *device,
+                                        const DML_CUDA_ARRAY *input,
+                                        const DML_CUDA_ARRAY *lengths,
+                                        const DML_CUDA_ARRAY *output,
+                                        int32_t axis,
+                                        void *stream,
+                                        DML_CUDA_ERROR **error);
+
 /* Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes start + i·delta.
    `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the scalars have that type. As with
    `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`. */
@@ -437,6 +470,16 @@ DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_SCALAR_UNION *delta,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
+
+/* Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A size may be 0: then
+   nothing is done. */
+DML_CUDA_STATUS dml_cuda_fill_array(const DML_CUDA_DEVICE *device,
+                                    const DML_CUDA_ARRAY *output,
+                                    DML_CUDA_TENSOR_DATA_TYPE data_type,
+                                    const DML_CUDA_SCALAR_UNION *start,
+                                    const DML_CUDA_SCALAR_UNION *delta,
+                                    void *stream,
+                                    DML_CUDA_ERROR **error);
 
 #if !defined(_WIN32)
 /* Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of this process, for
@@ -459,6 +502,16 @@ uint32_t dml_cuda_error_violation_count(const DML_CUDA_ERROR *error);
 
 /* Reads the broken rule with this index. The texts belong to the error. */
 DML_CUDA_STATUS dml_cuda_error_violation(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_VIOLATION *violation);
+
+/* Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the error. */
+DML_CUDA_STATUS dml_cuda_error_violation_place(const DML_CUDA_ERROR *error,
+                                               uint32_t index,
+                                               DML_CUDA_PLACE *place);
+
+/* Words the message for a call on arrays with what the caller calls its arguments. Free the text with `dml_cuda_free_string`. */
+DML_CUDA_STATUS dml_cuda_error_words(const DML_CUDA_ERROR *error,
+                                     const DML_CUDA_NAMES *names,
+                                     char **words);
 
 /* Destroys an error. Ignores NULL. */
 void dml_cuda_destroy_error(DML_CUDA_ERROR *error);

@@ -3,14 +3,14 @@
 
 use std::ffi::c_void;
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError};
-use dml::{CompileOptions, TensorDataType};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
+use dml::{CompileOptions, Error, RawStream, TensorDataType, TensorRole};
 
 use crate::device::DML_CUDA_DEVICE;
-use crate::frameworks::{element_count, rule_of_output};
-use crate::input::{self, compile_options, follow, list};
+use crate::frameworks::rule_of_output;
+use crate::input::{self, follow, list};
 use crate::operator::DML_CUDA_COMPILED_OPERATOR;
-use crate::output::create;
+use crate::output::{create, run};
 use crate::status::*;
 use crate::types::*;
 
@@ -50,39 +50,82 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     let make = || {
-        // SAFETY: the header's contract, here and below.
-        let (device, input, output) =
-            unsafe { (follow(device, "device")?, follow(input, "input")?, follow(output, "output")?) };
-        // SAFETY: as above.
-        let lengths = unsafe { follow(lengths, "lengths") }?;
-        let length_type = match lengths.ElementSizeInBytes {
-            4 => TensorDataType::UInt32,
-            8 => TensorDataType::UInt64,
-            found => return wrong(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8")),
-        };
-        let size = input.ElementSizeInBytes;
-        if size == 0 {
-            return wrong("input.ElementSizeInBytes is 0, must be at least 1");
-        }
-        // SAFETY: as above.
-        let (of_input, of_lengths, of_output) =
-            unsafe { (tensor(input, "input")?, tensor(lengths, "lengths")?, tensor(output, "output")?) };
-        if of_output.sizes != of_input.sizes || output.ElementSizeInBytes != size {
-            return wrong(format!(
-                "output has Sizes {:?} and elements of {} bytes, must have the input's {:?} and {size}",
-                of_output.sizes, output.ElementSizeInBytes, of_input.sizes
-            ));
-        }
-        let addresses = input.Data as u64 | output.Data as u64;
-        // Without strides the output is packed.
-        let (strides, size, axis) = (of_output.strides_in_bytes, size as usize, i64::from(axis));
-        let lowered = LoweredReversal::new(of_input, of_lengths, strides, axis, size, length_type, addresses)
-            .map_err(Failure::argument)?;
-        let options = compile_options(addresses, Some(input.Data == output.Data));
-        compile(device, &Lowered::Reversal(lowered), options, &of_output)
+        // SAFETY: the header's contract.
+        let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
+        let (from, to) = (arrays.input.address, arrays.output.address);
+        let lowered = LoweredReversal::new(&arrays)?;
+        let compiled =
+            device.device.compile_lowered(&Lowered::Reversal(lowered), CompileOptions::of_addresses(Some(from), to));
+        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &arrays.output))
     };
-    // SAFETY: as above.
+    // SAFETY: the header's contract.
     unsafe { create(compiled, "compiled", error, make) }
+}
+
+/// Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or finds it in a cache, and
+/// runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0: then nothing is done.
+///
+/// `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and written nothing.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_reverse_arrays(
+    device: *const DML_CUDA_DEVICE,
+    input: *const DML_CUDA_ARRAY,
+    lengths: *const DML_CUDA_ARRAY,
+    output: *const DML_CUDA_ARRAY,
+    axis: i32,
+    stream: *mut c_void,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract.
+        let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
+        // SAFETY: the header's contract: these are arrays in memory of the device, and kernels stay loaded.
+        let done = unsafe { device.device.reverse_arrays(&arrays, RawStream(stream)) };
+        done.map_err(|error| failure(error, &arrays.output))
+    };
+    // SAFETY: the header's contract.
+    unsafe { run(error, body) }
+}
+
+/// # Safety
+///
+/// The pointers are null or those of arrays.
+unsafe fn reversal<'a>(
+    input: *const DML_CUDA_ARRAY,
+    lengths: *const DML_CUDA_ARRAY,
+    output: *const DML_CUDA_ARRAY,
+    axis: i32,
+) -> Result<ReversalArrays<'a>, Failure> {
+    // SAFETY: the caller's promise.
+    let (input, output) = unsafe { (follow(input, "input")?, follow(output, "output")?) };
+    // SAFETY: as above.
+    let lengths = unsafe { follow(lengths, "lengths") }?;
+    let length_type = match lengths.ElementSizeInBytes {
+        4 => TensorDataType::UInt32,
+        8 => TensorDataType::UInt64,
+        found => return wrong(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8")),
+    };
+    let size = input.ElementSizeInBytes;
+    if size == 0 {
+        return wrong("input.ElementSizeInBytes is 0, must be at least 1");
+    }
+    // SAFETY: as above.
+    let (of_input, of_lengths, of_output) =
+        unsafe { (tensor(input, "input")?, tensor(lengths, "lengths")?, tensor(output, "output")?) };
+    if of_output.sizes != of_input.sizes || output.ElementSizeInBytes != size {
+        return wrong(format!(
+            "output has Sizes {:?} and elements of {} bytes, must have the input's {:?} and {size}",
+            of_output.sizes, output.ElementSizeInBytes, of_input.sizes
+        ));
+    }
+    Ok(ReversalArrays {
+        input: of_input,
+        lengths: of_lengths,
+        output: of_output,
+        axis: axis.into(),
+        element_size: size as usize,
+        length_type,
+    })
 }
 
 /// Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes start + i·delta.
@@ -99,61 +142,82 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     let make = || {
-        // SAFETY: the header's contract, here and below.
-        let (device, output) = unsafe { (follow(device, "device")?, follow(output, "output")?) };
-        let data_type = input::data_type(data_type, "data_type")?;
-        let (found, required) = (output.ElementSizeInBytes, data_type.size_in_bits() / 8);
-        // No fill has elements of 4 bits, which validation says.
-        if found != required && required > 0 {
-            return wrong(format!("output.ElementSizeInBytes is {found}, must be {required}, that of {data_type}"));
-        }
-        // SAFETY: as above; every bit pattern is a value of the union's integers.
-        let (tensor, start, delta) =
-            unsafe { (tensor(output, "output")?, follow(start, "start")?.UInt64, follow(delta, "delta")?.UInt64) };
-        let lowered = match LoweredSequence::strided(data_type, tensor, start, delta) {
-            Ok(lowered) => lowered,
-            Err(LoweringError::Fold { .. }) if is_packed(&tensor, i64::from(required)) => {
-                let count = element_count(tensor.sizes).map_err(Failure::argument)?;
-                LoweredSequence::packed(data_type, count, start, delta)
-            }
-            Err(LoweringError::Fold { shape }) => {
-                let most = if data_type == TensorDataType::Float64 { "" } else { ", or have at most 8 dimensions" };
-                return wrong(format!("output has Sizes {shape:?}, must be packed{most}"));
-            }
-            Err(error) => return wrong(error),
-        };
-        compile(device, &Lowered::Sequence(lowered), compile_options(output.Data as u64, None), &tensor)
+        // SAFETY: the header's contract.
+        let (device, (lowered, output)) =
+            unsafe { (follow(device, "device")?, sequence(output, data_type, start, delta)?) };
+        let options = CompileOptions::of_addresses(None, output.address);
+        let compiled = device.device.compile_lowered(&Lowered::Sequence(lowered), options);
+        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &output))
     };
-    // SAFETY: as above.
+    // SAFETY: the header's contract.
     unsafe { create(compiled, "compiled", error, make) }
 }
 
-fn compile(
-    device: &DML_CUDA_DEVICE,
-    lowered: &Lowered,
-    options: CompileOptions,
-    output: &ForeignTensor<'_>,
-) -> Result<DML_CUDA_COMPILED_OPERATOR, Failure> {
-    let compiled = device.device.compile_lowered(lowered, options);
-    compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| match rule_of_output(&error) {
-        Some(broken) => {
-            let found = format!("{:?} bytes", output.strides_in_bytes.unwrap_or_default());
-            let required = format!("strides that place no two elements of Sizes {:?} in the same memory", output.sizes);
-            Failure::rule(broken.rule, "OutputTensor.Strides", found, &required)
+/// Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A size may be 0: then
+/// nothing is done.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_fill_array(
+    device: *const DML_CUDA_DEVICE,
+    output: *const DML_CUDA_ARRAY,
+    data_type: DML_CUDA_TENSOR_DATA_TYPE,
+    start: *const DML_CUDA_SCALAR_UNION,
+    delta: *const DML_CUDA_SCALAR_UNION,
+    stream: *mut c_void,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract.
+        let (device, (lowered, output)) =
+            unsafe { (follow(device, "device")?, sequence(output, data_type, start, delta)?) };
+        if output.sizes.contains(&0) {
+            return Ok(());
         }
-        None => error.into(),
-    })
+        let (lowered, stream) = (Lowered::Sequence(lowered), RawStream(stream));
+        // SAFETY: the header's contract: this is an array in memory of the device, and kernels stay loaded.
+        let done = unsafe { device.device.run_lowered(&lowered, &[], output.address, stream) };
+        done.map_err(|error| failure(error, &output))
+    };
+    // SAFETY: the header's contract.
+    unsafe { run(error, body) }
 }
 
-/// Whether the elements are packed in row-major order.
-fn is_packed(tensor: &ForeignTensor<'_>, width: i64) -> bool {
-    let mut packed = width;
-    let strides = tensor.strides_in_bytes.unwrap_or_default();
-    tensor.sizes.iter().zip(strides).rev().all(|(&size, &stride)| {
-        let fits = size == 1 || stride == packed;
-        packed = packed.saturating_mul(size);
-        fits
-    })
+/// # Safety
+///
+/// The pointers are null, or those of an array and of scalars.
+unsafe fn sequence<'a>(
+    output: *const DML_CUDA_ARRAY,
+    data_type: DML_CUDA_TENSOR_DATA_TYPE,
+    start: *const DML_CUDA_SCALAR_UNION,
+    delta: *const DML_CUDA_SCALAR_UNION,
+) -> Result<(LoweredSequence, ForeignTensor<'a>), Failure> {
+    // SAFETY: the caller's promise.
+    let output = unsafe { follow(output, "output") }?;
+    let data_type = input::data_type(data_type, "data_type")?;
+    let (found, required) = (output.ElementSizeInBytes, data_type.size_in_bits() / 8);
+    // No fill has elements of 4 bits, which validation says.
+    if found != required && required > 0 {
+        return wrong(format!("output.ElementSizeInBytes is {found}, must be {required}, that of {data_type}"));
+    }
+    // SAFETY: as above; every bit pattern is a value of the union's integers.
+    let (tensor, start, delta) =
+        unsafe { (tensor(output, "output")?, follow(start, "start")?.UInt64, follow(delta, "delta")?.UInt64) };
+    let lowered = LoweredSequence::strided(data_type, tensor, start, delta).map_err(|error| match error {
+        LoweringError::Fold { shape } => {
+            let most = if data_type == TensorDataType::Float64 { "" } else { ", or have at most 8 dimensions" };
+            Failure::argument(format!("output has Sizes {shape:?}, must be packed{most}"))
+        }
+        error => error.into(),
+    })?;
+    Ok((lowered, tensor))
+}
+
+/// Rules of the output name the strides of merged dimensions: the caller's are shown instead.
+fn failure(error: Error, output: &ForeignTensor<'_>) -> Failure {
+    let Some(broken) = rule_of_output(&error) else { return error.into() };
+    let found = format!("{:?} bytes", output.strides_in_bytes.unwrap_or_default());
+    let required = format!("strides that place no two elements of Sizes {:?} in the same memory", output.sizes);
+    let role = TensorRole::Output;
+    Failure::rule(broken.rule, (role.name(), role, "Strides"), found, &required)
 }
 
 /// # Safety
@@ -167,5 +231,5 @@ unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTen
     // SAFETY: the caller's promise.
     let numbers = |from: *const i64| unsafe { list(from, rank) };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
-    Ok(ForeignTensor { sizes: numbers(array.Sizes), strides_in_bytes })
+    Ok(ForeignTensor { address: array.Data.into(), sizes: numbers(array.Sizes), strides_in_bytes })
 }

@@ -3,10 +3,12 @@
 
 use std::ffi::c_char;
 
-use crate::input::follow;
-use crate::output::{destroy, run, write};
-use crate::status::{Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
-use crate::types::DML_CUDA_VIOLATION;
+use dml::lowering::Names;
+
+use crate::input::{follow, string};
+use crate::output::{check, destroy, run, write};
+use crate::status::{text, Failure, Violation, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
+use crate::types::{DML_CUDA_NAMES, DML_CUDA_PLACE, DML_CUDA_VIOLATION};
 
 /// Returns the status of an error, or 0 for NULL.
 #[no_mangle]
@@ -39,10 +41,7 @@ pub unsafe extern "C" fn dml_cuda_error_violation(
 ) -> DML_CUDA_STATUS {
     let body = || {
         // SAFETY: the header's contract.
-        let violations = &unsafe { follow(error, "error") }?.failure.violations;
-        let found = violations.get(index as usize).ok_or_else(|| {
-            Failure::argument(format!("index is {index}, must be below {}, the number of violations", violations.len()))
-        })?;
+        let found = violation_at(unsafe { follow(error, "error") }?, index)?;
         let found = DML_CUDA_VIOLATION {
             Rule: found.rule.as_ptr(),
             Place: found.place.as_ptr(),
@@ -55,6 +54,58 @@ pub unsafe extern "C" fn dml_cuda_error_violation(
     };
     // SAFETY: null asks for no error object.
     unsafe { run(std::ptr::null_mut(), body) }
+}
+
+/// Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the error.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_error_violation_place(
+    error: *const DML_CUDA_ERROR,
+    index: u32,
+    place: *mut DML_CUDA_PLACE,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract.
+        let found = violation_at(unsafe { follow(error, "error") }?, index)?;
+        let field = found.field.as_ref().map_or(std::ptr::null(), |field| field.as_ptr());
+        // SAFETY: the header's contract.
+        unsafe { write(place, "place", DML_CUDA_PLACE { Tensor: found.tensor, Index: found.index, Field: field }) }
+    };
+    // SAFETY: null asks for no error object.
+    unsafe { run(std::ptr::null_mut(), body) }
+}
+
+/// Words the message for a call on arrays with what the caller calls its arguments. Free the text with `dml_cuda_free_string`.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_error_words(
+    error: *const DML_CUDA_ERROR,
+    names: *const DML_CUDA_NAMES,
+    words: *mut *mut c_char,
+) -> DML_CUDA_STATUS {
+    let body = || {
+        // SAFETY: the header's contract.
+        let (failure, names) = unsafe { (&follow(error, "error")?.failure, follow(names, "names")?) };
+        // SAFETY: as above: texts that end in a NUL.
+        let name = |pointer, member| unsafe { string(pointer, member) };
+        let names = Names {
+            input: name(names.Input, "names.Input")?,
+            lengths: name(names.Lengths, "names.Lengths")?,
+            output: name(names.Output, "names.Output")?,
+            axis: name(names.Axis, "names.Axis")?,
+        };
+        let message = failure.error.as_ref().map_or(failure.message.clone(), |error| error.message(&names));
+        check(words, "words")?;
+        // SAFETY: the header's contract.
+        unsafe { write(words, "words", text(&message).into_raw()) }
+    };
+    // SAFETY: null asks for no error object.
+    unsafe { run(std::ptr::null_mut(), body) }
+}
+
+fn violation_at(error: &DML_CUDA_ERROR, index: u32) -> Result<&Violation, Failure> {
+    let violations = &error.failure.violations;
+    violations.get(index as usize).ok_or_else(|| {
+        Failure::argument(format!("index is {index}, must be below {}, the number of violations", violations.len()))
+    })
 }
 
 /// Destroys an error. Ignores NULL.

@@ -1,31 +1,8 @@
 //! What the operators for ONNX Runtime, PyTorch and JAX share.
 
-use dml::lowering::{ForeignTensor, Lowered};
+use dml::lowering::ForeignTensor;
 use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
-use dml::{Address, Device, Error, RawStream, ValidationError};
-
-use crate::input::compile_options;
-
-/// Compiles an operator, or finds it in the cache, and dispatches it on a stream, `RawStream::NULL` on the host.
-///
-/// # Safety
-///
-/// The addresses are those of tensors as `lowered` describes them, in memory of the device. Until the work on the stream is done, they
-/// stay, and nobody else writes them. A GPU's device is one of `device::cuda_device`.
-pub unsafe fn dispatch(
-    device: &Device,
-    lowered: &Lowered,
-    inputs: &[Address],
-    output: Address,
-    stream: RawStream,
-) -> Result<(), Error> {
-    // No kernel depends on the alignment of the lengths.
-    let input = inputs.first().copied();
-    let options = compile_options(input.unwrap_or_default().0 | output.0, Some(input == Some(output)));
-    let operator = device.compile_lowered(lowered, options)?;
-    // SAFETY: the caller's promise. Kernels stay loaded, because a device of `cuda_device` is never closed.
-    Ok(unsafe { operator.dispatch_raw(inputs, output, stream) }?)
-}
+use dml::{Error, ValidationError};
 
 /// As many zeros as a tensor has elements, for which there may be no memory.
 pub fn zeros<T: Copy + Default>(count: usize) -> Result<Vec<T>, String> {
@@ -54,7 +31,6 @@ pub fn rule_of_output(error: &Error) -> Option<&ValidationError> {
 #[derive(Clone, Copy)]
 pub struct Lengths<'a> {
     pub tensor: ForeignTensor<'a>,
-    pub address: Address,
     /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
     pub passed_as: TensorDataType,
     is_signed: bool,
@@ -62,13 +38,13 @@ pub struct Lengths<'a> {
 
 impl<'a> Lengths<'a> {
     /// `None` if lengths cannot have this type, or it is none of DirectML's.
-    pub fn new(tensor: ForeignTensor<'a>, address: Address, data_type: Option<TensorDataType>) -> Option<Self> {
+    pub fn new(tensor: ForeignTensor<'a>, data_type: Option<TensorDataType>) -> Option<Self> {
         let passed_as = match data_type? {
             Int32 | UInt32 => UInt32,
             Int64 | UInt64 => UInt64,
             _ => return None,
         };
-        Some(Self { tensor, address, passed_as, is_signed: data_type != Some(passed_as) })
+        Some(Self { tensor, passed_as, is_signed: data_type != Some(passed_as) })
     }
 
     /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in row-major order by
@@ -97,7 +73,7 @@ impl<'a> Lengths<'a> {
             };
             (found < 0 || most.is_some_and(|most| found > i64::from(most))).then_some(found)
         };
-        let Some((indices, found)) = first(&wrong, self.address.0, sizes, &strides) else { return Ok(()) };
+        let Some((indices, found)) = first(&wrong, self.tensor.address.0, sizes, &strides) else { return Ok(()) };
         let at = if indices.is_empty() { String::new() } else { format!("{indices:?}") };
         Err(match most {
             None => format!("{name}{at} is {found}, must be at least 0"),
@@ -126,8 +102,8 @@ mod tests {
     fn the_first_wrong_length_is_named_by_its_place() {
         let lengths = [4i32, 1, 0, -2, 5, -7];
         let check = |most, sizes: &[i64], strides_in_bytes| {
-            let tensor = ForeignTensor { sizes, strides_in_bytes };
-            let lengths = Lengths::new(tensor, lengths.as_ptr().into(), Some(Int32)).expect("a type of lengths");
+            let tensor = ForeignTensor { address: lengths.as_ptr().into(), sizes, strides_in_bytes };
+            let lengths = Lengths::new(tensor, Some(Int32)).expect("a type of lengths");
             // SAFETY: every tensor below is in this array.
             unsafe { lengths.check("l", most) }.err().unwrap_or_default()
         };
@@ -139,8 +115,8 @@ mod tests {
         for right in [&[3][..], &[0, 7], &[i64::MAX, 0, 3]] {
             assert_eq!(check(Some(4), right, None), "");
         }
-        let (wide, tensor) = ([1i64, i64::MIN], ForeignTensor { sizes: &[2], strides_in_bytes: None });
-        let lengths = |data_type| Lengths::new(tensor, wide.as_ptr().into(), Some(data_type));
+        let wide = [1i64, i64::MIN];
+        let lengths = |data_type| Lengths::new(ForeignTensor::packed(wide.as_ptr(), &[2]), Some(data_type));
         // SAFETY: the tensor is this array.
         let found = [Int64, UInt64].map(|data_type| unsafe { lengths(data_type)?.check("l", None).err() });
         assert_eq!(found, [Some(format!("l[1] is {}, must be at least 0", i64::MIN)), None]);

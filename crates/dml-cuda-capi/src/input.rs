@@ -3,8 +3,8 @@
 use std::ffi::{c_char, CStr};
 
 use dml::{
-    BufferTensorDesc, CompileOptions, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
-    ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
+    BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, Rule,
+    ScalarUnion, TensorDataType, TensorFlags, TensorRole,
 };
 
 use crate::status::{level_value, wrong, Failure};
@@ -113,7 +113,12 @@ pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result
 /// # Safety
 ///
 /// As for [`follow`], for everything the descriptor points to.
-unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<BufferTensorDesc, Failure> {
+unsafe fn tensor(
+    pointer: *const DML_CUDA_TENSOR_DESC,
+    operator: &str,
+    role: TensorRole,
+) -> Result<BufferTensorDesc, Failure> {
+    let place = &format!("{operator}.{}", role.name());
     // SAFETY: the caller's promise.
     let desc = unsafe { follow(pointer, place) }?;
     if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
@@ -123,8 +128,7 @@ unsafe fn tensor(pointer: *const DML_CUDA_TENSOR_DESC, place: &str) -> Result<Bu
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        let place = format!("{place}.DimensionCount");
-        return Err(Failure::rule(Rule::TensorDimensionCount, &place, count, "from 1 to 8"));
+        return Err(Failure::rule(Rule::TensorDimensionCount, (place, role, "DimensionCount"), count, "from 1 to 8"));
     }
     // SAFETY: the caller's promise: if not null, a pointer points to `DimensionCount` numbers.
     let numbers = |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };
@@ -158,7 +162,7 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
             let scalar = |union: DML_CUDA_SCALAR_UNION| ScalarUnion::Bytes(unsafe { union.Bytes });
             FillValueSequenceDesc {
                 // SAFETY: as above.
-                output_tensor: unsafe { tensor(desc.OutputTensor, &format!("{place}.OutputTensor")) }?,
+                output_tensor: unsafe { tensor(desc.OutputTensor, place, TensorRole::Output) }?,
                 value_data_type: data_type(desc.ValueDataType, &format!("{place}.ValueDataType"))?,
                 value_start: scalar(desc.ValueStart),
                 value_delta: scalar(desc.ValueDelta),
@@ -170,21 +174,15 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
             // SAFETY: as above.
             let desc: &DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
             // SAFETY: as above.
-            let tensor = |pointer, field: &str| unsafe { tensor(pointer, &format!("{place}.{field}")) };
+            let tensor = |pointer, role| unsafe { tensor(pointer, place, role) };
             ReverseSubsequencesDesc {
-                input_tensor: tensor(desc.InputTensor, "InputTensor")?,
-                sequence_lengths_tensor: tensor(desc.SequenceLengthsTensor, "SequenceLengthsTensor")?,
-                output_tensor: tensor(desc.OutputTensor, "OutputTensor")?,
+                input_tensor: tensor(desc.InputTensor, TensorRole::Input)?,
+                sequence_lengths_tensor: tensor(desc.SequenceLengthsTensor, TensorRole::SequenceLengths)?,
+                output_tensor: tensor(desc.OutputTensor, TensorRole::Output)?,
                 axis: desc.Axis,
             }
             .into()
         }
         _ => unreachable!("operator_type returned {operator:?}, which this function does not read"),
     })
-}
-
-/// The compile options of a dispatch whose addresses are known: `addresses` are the input's and the output's, combined by "or".
-pub(crate) fn compile_options(addresses: u64, in_place: Option<bool>) -> CompileOptions {
-    let pointer_alignment = if addresses.is_multiple_of(16) { 16 } else { 0 };
-    CompileOptions::default().with_pointer_alignment(pointer_alignment).with_in_place(in_place)
 }

@@ -190,7 +190,7 @@ pub unsafe extern "C" fn dml_cuda_explain(
     unsafe { run(error, body) }
 }
 
-/// Frees a text of `dml_cuda_explain`. Ignores NULL.
+/// Frees a text of `dml_cuda_explain` or `dml_cuda_error_words`. Ignores NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_free_string(string: *mut c_char) {
     if !string.is_null() {

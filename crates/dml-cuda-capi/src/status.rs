@@ -4,9 +4,10 @@
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use dml::{CompileError, DispatchError, Error, FeatureLevel, Requirement, Rule, ValidationError};
+use dml::lowering::Names;
+use dml::{CompileError, DispatchError, Error, FeatureLevel, Requirement, Rule, TensorRole, ValidationError};
 
-use crate::types::DML_CUDA_FEATURE_LEVEL;
+use crate::types::{DML_CUDA_FEATURE_LEVEL, DML_CUDA_TENSOR_ROLE, DML_CUDA_TENSOR_ROLE_NONE};
 
 /// What a function returns.
 pub type DML_CUDA_STATUS = u32;
@@ -40,6 +41,9 @@ pub struct DML_CUDA_ERROR {
 pub(crate) struct Violation {
     pub rule: CString,
     pub place: CString,
+    pub tensor: DML_CUDA_TENSOR_ROLE,
+    pub field: Option<CString>,
+    pub index: i32,
     pub found: CString,
     /// `None` if a higher feature level accepts what was found.
     pub required: Option<CString>,
@@ -47,14 +51,24 @@ pub(crate) struct Violation {
     pub level: DML_CUDA_FEATURE_LEVEL,
 }
 
-impl From<ValidationError> for Violation {
-    fn from(error: ValidationError) -> Self {
+impl Violation {
+    fn new(error: &ValidationError, names: &Names<'_>) -> Self {
         let (required, level) = match &error.requirement {
             Requirement::MustBe(required) => (Some(text(required)), 0),
             Requirement::Needs(level) => (None, level_value(*level)),
             _ => (None, 0),
         };
-        Self { rule: text(error.rule.id()), place: text(&error.place), found: text(&error.found), required, level }
+        let place = &error.place;
+        Self {
+            rule: text(error.rule.id()),
+            place: text(&place.in_words(names)),
+            tensor: place.tensor.map_or(DML_CUDA_TENSOR_ROLE_NONE, |tensor| tensor as DML_CUDA_TENSOR_ROLE),
+            field: place.field.map(text),
+            index: place.index.map_or(-1, |index| index as i32),
+            found: text(&error.found),
+            required,
+            level,
+        }
     }
 }
 
@@ -76,24 +90,59 @@ pub(crate) struct Failure {
     pub status: DML_CUDA_STATUS,
     pub message: String,
     pub violations: Vec<Violation>,
+    /// What other words can be made of.
+    pub error: Option<Box<Error>>,
 }
 
 impl Failure {
     pub fn new(status: DML_CUDA_STATUS, message: impl ToString) -> Self {
-        Self { status, message: message.to_string(), violations: Vec::new() }
+        Self { status, message: message.to_string(), violations: Vec::new(), error: None }
     }
 
     pub fn argument(message: impl ToString) -> Self {
         Self::new(DML_CUDA_STATUS_INVALID_ARGUMENT, message)
     }
 
-    /// A rule that a descriptor breaks, in the words of validation.
-    pub fn rule(rule: Rule, place: &str, found: impl ToString, required: &str) -> Self {
-        let found = found.to_string();
+    /// An error in the caller's words.
+    pub fn of(error: Error, names: &Names<'_>) -> Self {
+        let status = match &error {
+            Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,
+            Error::Lowering(_) | Error::Compile(CompileError::PointerAlignment { .. }) => {
+                DML_CUDA_STATUS_INVALID_ARGUMENT
+            }
+            Error::Compile(_) => DML_CUDA_STATUS_COMPILE,
+            Error::Device(_) => DML_CUDA_STATUS_DEVICE,
+            Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => DML_CUDA_STATUS_BINDING,
+            Error::Dispatch(_) => DML_CUDA_STATUS_DISPATCH,
+            _ => DML_CUDA_STATUS_INTERNAL,
+        };
+        let violations = match &error {
+            Error::Validation(errors) => errors.into_iter().map(|error| Violation::new(error, names)).collect(),
+            _ => Vec::new(),
+        };
+        Self { status, message: error.message(names), violations, error: Some(Box::new(error)) }
+    }
+
+    /// A rule that a field of a tensor breaks, in the words of validation. `place` is the tensor's.
+    pub fn rule(
+        rule: Rule,
+        (place, tensor, field): (&str, TensorRole, &str),
+        found: impl ToString,
+        required: &str,
+    ) -> Self {
+        let (place, found) = (format!("{place}.{field}"), found.to_string());
         let message = format!("{place} is {found}, must be {required} ({rule})");
-        let (place, found) = (text(place), text(&found));
-        let violation = Violation { rule: text(rule.id()), place, found, required: Some(text(required)), level: 0 };
-        Self { status: DML_CUDA_STATUS_VALIDATION, message, violations: vec![violation] }
+        let violation = Violation {
+            rule: text(rule.id()),
+            place: text(&place),
+            tensor: tensor as DML_CUDA_TENSOR_ROLE,
+            field: Some(text(field)),
+            index: -1,
+            found: text(&found),
+            required: Some(text(required)),
+            level: 0,
+        };
+        Self { status: DML_CUDA_STATUS_VALIDATION, message, violations: vec![violation], error: None }
     }
 
     /// Whether the caller's arguments are at fault.
@@ -115,22 +164,7 @@ impl std::fmt::Display for Failure {
 
 impl<T: Into<Error>> From<T> for Failure {
     fn from(error: T) -> Self {
-        let error = error.into();
-        let status = match &error {
-            Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,
-            Error::Compile(CompileError::PointerAlignment { .. }) => DML_CUDA_STATUS_INVALID_ARGUMENT,
-            Error::Compile(_) => DML_CUDA_STATUS_COMPILE,
-            Error::Device(_) => DML_CUDA_STATUS_DEVICE,
-            Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => DML_CUDA_STATUS_BINDING,
-            Error::Dispatch(_) => DML_CUDA_STATUS_DISPATCH,
-            _ => DML_CUDA_STATUS_INTERNAL,
-        };
-        let message = error.to_string();
-        let violations = match error {
-            Error::Validation(errors) => errors.into_iter().map(Violation::from).collect(),
-            _ => Vec::new(),
-        };
-        Self { status, message, violations }
+        Self::of(error.into(), &Names::DIRECTML)
     }
 }
 

@@ -62,6 +62,8 @@ pub const DML_CUDA_FEATURE_LEVEL_6_4: DML_CUDA_FEATURE_LEVEL = 0x6400;
 pub const DML_CUDA_TENSOR_ROLE_INPUT: DML_CUDA_TENSOR_ROLE = 0;
 pub const DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS: DML_CUDA_TENSOR_ROLE = 1;
 pub const DML_CUDA_TENSOR_ROLE_OUTPUT: DML_CUDA_TENSOR_ROLE = 2;
+/// In a `DML_CUDA_PLACE`: the operator itself.
+pub const DML_CUDA_TENSOR_ROLE_NONE: DML_CUDA_TENSOR_ROLE = 0xFFFF_FFFF;
 
 pub const DML_CUDA_IN_PLACE_EITHER: DML_CUDA_IN_PLACE = 0;
 pub const DML_CUDA_IN_PLACE_NEVER: DML_CUDA_IN_PLACE = 1;
@@ -204,6 +206,28 @@ pub struct DML_CUDA_VIOLATION {
     pub Required: *const c_char,
     /// That feature level, else 0.
     pub NeededFeatureLevel: DML_CUDA_FEATURE_LEVEL,
+}
+
+/// The field that breaks a rule, as data.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DML_CUDA_PLACE {
+    /// Whose field, or `DML_CUDA_TENSOR_ROLE_NONE` for one of the operator.
+    pub Tensor: DML_CUDA_TENSOR_ROLE,
+    /// The index in a field that is a list, else -1.
+    pub Index: i32,
+    /// The field's name: `Sizes`. NULL for the whole tensor or operator.
+    pub Field: *const c_char,
+}
+
+/// What a program calls the arguments of a call on arrays, as texts in UTF-8.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DML_CUDA_NAMES {
+    pub Input: *const c_char,
+    pub Lengths: *const c_char,
+    pub Output: *const c_char,
+    pub Axis: *const c_char,
 }
 
 /// What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature `onnxruntime`.

@@ -43,6 +43,19 @@ class CViolation(ctypes.Structure):
     ]
 
 
+class CPlace(ctypes.Structure):
+    _fields_ = [("Tensor", ctypes.c_uint32), ("Index", ctypes.c_int32), ("Field", ctypes.c_char_p)]
+
+
+class Names(ctypes.Structure):
+    """What a function calls its arguments."""
+
+    _fields_ = [(name, ctypes.c_char_p) for name in ("Input", "Lengths", "Output", "Axis")]
+
+
+OUT, RESULT = (Names(b"x", b"lengths", output, b"axis") for output in (b"out", b"the result"))
+
+
 class Violation(NamedTuple):
     """A rule that a descriptor breaks."""
 
@@ -72,28 +85,23 @@ class ValidationError(ValueError):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__.copy()  # type: ignore[attr-defined]
 
 
-_WORDS = {
-    "ReverseSubsequencesDesc.": "", "FillValueSequenceDesc.": "", "InputTensor": "x", "SequenceLengthsTensor": "lengths",
-    ".Sizes": ".shape", ".Strides": ".strides", ".DimensionCount": ".ndim", ".DataType": ".dtype",
-}  # fmt: skip
+_ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim", "DataType": "dtype"}
 
 
-def in_arguments(error: ValueError, output: str, layout: str) -> ValueError:
-    """Rewords an error for a call on arrays. `output` is what the caller calls it. `layout` describes it if its elements share memory: the
-    strides in the error are those of merged and split dimensions, not the caller's."""
+def in_arguments(error: ValueError, layout: str) -> ValueError:
+    """Words an error of a call on arrays whose elements share memory: the strides in the error are those of merged and split dimensions, not
+    the caller's. `layout` describes the output."""
+    shared = [found.rule for found in getattr(error, "violations", ()) if found.rule.startswith("output.")]
+    if not shared or not isinstance(error, ValidationError):
+        return error
+    lines = [f"{layout}, must place no two elements in the same memory ({', '.join(shared)})"]
+    lines += [_line(found) for found in error.violations if found.rule not in shared]
+    return ValidationError("\n".join(lines), error.violations)
 
-    def reword(text: str) -> str:
-        for directml, word in _WORDS.items():
-            text = text.replace(directml, word)
-        return text.replace("OutputTensor", output)
 
-    if not isinstance(error, ValidationError):
-        return type(error)(reword(str(error)))
-    violations = [violation._replace(place=reword(violation.place)) for violation in error.violations]
-    shared = [violation.rule for violation in violations if violation.rule.startswith("output.")]
-    lines = [f"{layout}, must place no two elements in the same memory ({', '.join(shared)})"] if shared else []
-    lines += [line for line in reword(str(error)).splitlines() if not any(rule in line for rule in shared)]
-    return ValidationError("\n".join(lines), violations)
+def _line(found: Violation) -> str:
+    requirement = f"must be {found.required}" if found.needed_feature_level is None else f"needs {found.needed_feature_level}"
+    return f"{found.place} is {found.found}, {requirement} ({found.rule})"
 
 
 def _load() -> ctypes.CDLL:
@@ -110,15 +118,17 @@ def _load() -> ctypes.CDLL:
         ("create_operator", status, [pointer, pointer, handle, error]),
         ("destroy_operator", None, [pointer]),
         ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, handle, error]),
-        ("compile_sequence", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
-        ("dispatch", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, error]),
+        ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, pointer, error]),
+        ("fill_array", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, pointer, error]),
         ("register_torch", status, [error]),
         ("explain", status, [pointer, ctypes.c_char_p, handle, error]),
         ("free_string", None, [pointer]),
         ("error_message", ctypes.c_char_p, [pointer]),
         ("error_violation_count", ctypes.c_uint32, [pointer]),
         ("error_violation", status, [pointer, ctypes.c_uint32, ctypes.POINTER(CViolation)]),
+        ("error_violation_place", status, [pointer, ctypes.c_uint32, ctypes.POINTER(CPlace)]),
+        ("error_words", status, [pointer, ctypes.POINTER(Names), handle]),
         ("destroy_error", None, [pointer]),
     ]:
         function = getattr(library, f"dml_cuda_{name}")
@@ -127,16 +137,20 @@ def _load() -> ctypes.CDLL:
 
 
 library = _load()
-_dispatch = library.dml_cuda_dispatch
 
 
-def check(function: Any, *arguments: Any) -> None:
-    """Calls a function whose last argument is the error, and raises the error as an exception."""
+def check(function: Any, *arguments: Any, names: Names | None = None) -> None:
+    """Calls a function whose last argument is the error, and raises the error as an exception: in the words of a call on arrays, if `names`
+    has those of its arguments."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if not status:
         return
     message = (library.dml_cuda_error_message(error) or b"").decode()
+    words = ctypes.c_void_p()
+    if names is not None and not library.dml_cuda_error_words(error, names, ctypes.byref(words)):
+        message = ctypes.string_at(words).decode()
+        library.dml_cuda_free_string(words)
     violations = []
     found = CViolation()
     for index in range(library.dml_cuda_error_violation_count(error)):
@@ -144,11 +158,24 @@ def check(function: Any, *arguments: Any) -> None:
         level = found.NeededFeatureLevel
         needed = f"{level >> 12}_{level >> 8 & 15}" if level else None
         required = None if found.Required is None else found.Required.decode()
-        violations.append(Violation(found.Rule.decode(), found.Place.decode(), found.Found.decode(), required, needed))
+        place = found.Place.decode() if names is None else _argument(error, index, names)
+        violations.append(Violation(found.Rule.decode(), place, found.Found.decode(), required, needed))
+    if violations and names is not None:
+        message = "\n".join(map(_line, violations))
     library.dml_cuda_destroy_error(error)
     if status == 2:
         raise ValidationError(message, violations)
     raise (ValueError if status in (1, 5) else RuntimeError)(message)
+
+
+def _argument(error: Any, index: int, names: Names) -> str:
+    """The field that breaks a rule, as an attribute of an argument: `x.shape[1]`."""
+    place = CPlace()
+    library.dml_cuda_error_violation_place(error, index, ctypes.byref(place))
+    fields = [] if place.Field is None else [_ATTRIBUTES.get(place.Field.decode(), place.Field.decode())]
+    of = (names.Input, names.Lengths, names.Output)
+    words = ".".join([name.decode() for name in of[place.Tensor : place.Tensor + 1]] + fields)
+    return words if place.Index < 0 else f"{words}[{place.Index}]"
 
 
 @functools.lru_cache(maxsize=None)
@@ -160,25 +187,6 @@ def device(ordinal: int | None) -> ctypes.c_void_p:
     else:
         check(library.dml_cuda_create_cuda_device, ordinal, 0, ctypes.byref(handle))
     return handle
-
-
-class Compiled:
-    """A compiled operator. Its kernels stay loaded, so it can be destroyed while its work is queued."""
-
-    def __init__(self, function: Any, *arguments: Any):
-        self.handle = ctypes.c_void_p()
-        check(function, *arguments, ctypes.byref(self.handle))
-
-    def __del__(self, destroy: Any = library.dml_cuda_destroy_compiled_operator) -> None:
-        destroy(self.handle)
-
-    def dispatch(self, inputs: Any, count: int, output: int, stream: int) -> None:
-        if _dispatch(self.handle, inputs, count, output, stream, None):
-            # A failed call has done nothing. Call again to get the error.
-            check(_dispatch, self.handle, inputs, count, output, stream)
-
-
-Addresses = ctypes.c_void_p * 2
 
 
 class Array(NamedTuple):
@@ -198,29 +206,37 @@ class Array(NamedTuple):
 
 def _pointer(of: Array) -> Any:
     """A pointer to the structure."""
-    rank = len(of.shape)
-    numbers = (ctypes.c_int64 * (2 * rank))(*of.shape, *(of.strides or ()))
-    sizes = ctypes.addressof(numbers)
-    array = CArray(of.address, rank, of.dtype.itemsize, sizes, None if of.strides is None else sizes + 8 * rank)
+    numbers, sizes, strides = _numbers(of.shape, of.strides)
+    array = CArray(of.address, len(of.shape), of.dtype.itemsize, sizes, strides)
     array.numbers = numbers
     return ctypes.byref(array)
 
 
-def reversal(x: Array, lengths: Array, output: Array, axis: int) -> Compiled:
-    """Compiles a reversal, or finds it in the library's cache."""
-    return Compiled(library.dml_cuda_compile_reversal, device(x.ordinal), *map(_pointer, (x, lengths, output)), axis)
+@functools.lru_cache(maxsize=1024)
+def _numbers(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[Any, int, int | None]:
+    """Sizes and strides, and their addresses. They never change."""
+    numbers = (ctypes.c_int64 * (2 * len(shape)))(*shape, *(strides or ()))
+    sizes = ctypes.addressof(numbers)
+    return numbers, sizes, None if strides is None else sizes + 8 * len(shape)
 
 
-def fill(output: Array, data_type: str, scalars: Sequence[int], stream: int) -> None:
-    """Fills an array of 1 element or more. The scalars are the bits of start and delta."""
-    # Only the alignment of the address matters.
-    aligned = 16 if output.address % 16 == 0 else output.dtype.itemsize
-    layout = Array(aligned, output.shape, output.strides, output.dtype, output.ordinal)
-    _sequence(layout, DATA_TYPES[data_type], *scalars).dispatch(None, 0, output.address, stream)
+_scalar = functools.lru_cache(maxsize=1024)(lambda bits: ctypes.byref(ctypes.c_uint64(bits)))
 
 
-@functools.lru_cache(maxsize=256)
-def _sequence(output: Array, data_type: int, start: int, delta: int) -> Compiled:
-    """Compiles a fill. Without this cache a call takes 1.5 times as long."""
-    scalars = (ctypes.byref(ctypes.c_uint64(bits)) for bits in (start, delta))
-    return Compiled(library.dml_cuda_compile_sequence, device(output.ordinal), _pointer(output), data_type, *scalars)
+def reverse(x: Array, lengths: Array, output: Array, axis: int, names: Names, stream: int) -> None:
+    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *map(_pointer, (x, lengths, output)), axis, stream, names=names)
+
+
+def validate_reversal(x: Array, lengths: Array, axis: int, names: Names) -> None:
+    """Compiles a reversal on the host, or finds it, and so tells what is wrong with it."""
+    compiled = ctypes.c_void_p()
+    arrays = map(_pointer, (x, lengths, x))
+    check(library.dml_cuda_compile_reversal, device(None), *arrays, axis, ctypes.byref(compiled), names=names)
+    library.dml_cuda_destroy_compiled_operator(compiled)
+
+
+def fill(output: Array, data_type: str, scalars: Sequence[int], names: Names, stream: int) -> None:
+    """Fills an array. The scalars are the bits of start and delta."""
+    start, delta = map(_scalar, scalars)
+    arguments = device(output.ordinal), _pointer(output), DATA_TYPES[data_type], start, delta, stream
+    check(library.dml_cuda_fill_array, *arguments, names=names)

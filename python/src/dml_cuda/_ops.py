@@ -110,11 +110,9 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     if 0 in given.shape or given.dtype.itemsize == 0:
         return out
     try:
-        compiled = lib.reversal(given, of_lanes, output, axis)
-        compiled.dispatch(lib.Addresses(given.address, of_lanes.address), 2, output.address, handle)
+        lib.reverse(given, of_lanes, output, axis, lib.OUT, handle)
     except ValueError as error:
-        layout = f"out has shape {output.shape} and strides of {output.strides} bytes"
-        raise lib.in_arguments(error, "out", layout) from None
+        raise lib.in_arguments(error, f"out has shape {output.shape} and strides of {output.strides} bytes") from None
     return out
 
 
@@ -244,10 +242,10 @@ def fill_value_sequence(
     if 0 in sizes:
         return out
     try:
-        lib.fill(output, data_type, bits, handle)
+        lib.fill(output, data_type, bits, lib.RESULT if name == "the result" else lib.OUT, handle)
     except ValueError as error:
         given = f"{name} has shape {sizes} and strides of {output.strides} bytes"
-        raise lib.in_arguments(error, name, given if steps is None else f"strides is {steps}, of shape {sizes}") from None
+        raise lib.in_arguments(error, given if steps is None else f"strides is {steps}, of shape {sizes}") from None
     return out
 
 

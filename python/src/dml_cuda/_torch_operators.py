@@ -166,7 +166,7 @@ def _fill(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, devic
     ordinal = output.device.index if output.is_cuda else None
     stream = 0 if ordinal is None else torch._C._cuda_getCurrentRawStream(ordinal)
     of_output = _lib.Array(output.data_ptr(), (output.numel(),), None, np.dtype(name.lower()), ordinal)
-    _lib.fill(of_output, name, bits, stream)
+    _lib.fill(of_output, name, bits, _lib.RESULT, stream)
     return output
 
 

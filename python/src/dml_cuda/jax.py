@@ -158,9 +158,9 @@ def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, 
     """Checks while a program is traced what the handler would refuse while it runs."""
     x = lib.Array(0, shape, None, dtype)
     try:
-        lib.reversal(x, lib.Array(0, lengths, None, np.dtype(np.uint32)), x, axis)
+        lib.validate_reversal(x, lib.Array(0, lengths, None, np.dtype(np.uint32)), axis, lib.RESULT)
     except ValueError as error:
-        raise lib.in_arguments(error, "the result", f"x has shape {shape}") from None
+        raise lib.in_arguments(error, f"x has shape {shape}") from None
 
 
 def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False) -> Any:

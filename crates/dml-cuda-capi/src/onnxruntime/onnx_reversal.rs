@@ -1,6 +1,6 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
 use dml::Address;
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
@@ -9,7 +9,7 @@ use super::node::NodeDevice;
 use super::ort::Result;
 use crate::frameworks::{element_count, zeros, Lengths};
 
-const NAMES: Names = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
+const NAMES: Names<'_> = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
@@ -17,10 +17,6 @@ pub enum Reverse {
     Sequence { batch: usize, time: usize },
     /// DirectML's: lengths have any type of DirectML, or int64, and broadcast to the lanes. A length above T acts as T.
     Subsequences { axis: i64 },
-}
-
-fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
-    ForeignTensor { sizes, strides_in_bytes: None }
 }
 
 impl Reverse {
@@ -36,7 +32,7 @@ impl Reverse {
             })?;
             let reversal = ort.shape(lengths, |length_type, sizes| {
                 let of = element(length_type).and_then(|(.., data_type)| data_type);
-                let lengths = Lengths::new(packed(sizes), of_lengths, of)
+                let lengths = Lengths::new(ForeignTensor::packed(of_lengths, sizes), of)
                     .ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
                 let reversal = self.lower(shape, &lengths, width)?;
                 if node.is_on_host() {
@@ -64,7 +60,7 @@ impl Reverse {
             };
             // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's device, or vectors of as
             // many numbers on the host.
-            unsafe { node.dispatch(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }?;
+            unsafe { node.run(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }?;
             if strings {
                 ort.copy_strings(input, output, &order)?;
             }
@@ -90,8 +86,10 @@ impl Reverse {
                 (broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?, time as i64)
             }
         };
-        let (input, length_type) = (packed(shape), lengths.passed_as);
-        LoweredReversal::new(input, packed(of_lanes), None, axis, width, length_type, 0)
-            .map_err(|error| error.message(&NAMES).into())
+        // ONNX Runtime's tensors are aligned, but for some on the host.
+        let tensor = |sizes| ForeignTensor::packed(Address(0), sizes);
+        let (input, lengths, length_type) = (tensor(shape), tensor(of_lanes), lengths.passed_as);
+        let arrays = ReversalArrays { input, lengths, output: input, axis, element_size: width, length_type };
+        LoweredReversal::new(&arrays).map_err(|error| error.message(&NAMES).into())
     }
 }

@@ -58,7 +58,7 @@ impl NodeDevice {
         // On the host: rounds floats.
         let mut floats = zeros::<f32>(count as usize)?;
         // SAFETY: `floats` has that many elements.
-        unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], floats.as_mut_ptr().into(), context) }?;
+        unsafe { self.run(&Lowered::Sequence(sequence), &[], floats.as_mut_ptr().into(), context) }?;
         let to = ort.data(ort.output(context, &[count.into()])?)?.cast::<bf16>();
         for (k, &float) in floats.iter().enumerate() {
             // SAFETY: ONNX Runtime's tensor of `count` elements, on the host, aligned or not.
@@ -94,6 +94,6 @@ impl NodeDevice {
         }
         let address = self.ort.data(output)?.into();
         // SAFETY: ONNX Runtime's tensor of that many elements, in memory of the node's device.
-        unsafe { self.dispatch(&Lowered::Sequence(sequence), &[], address, context) }
+        unsafe { self.run(&Lowered::Sequence(sequence), &[], address, context) }
     }
 }

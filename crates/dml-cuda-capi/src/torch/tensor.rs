@@ -41,7 +41,8 @@ pub struct Description<'a> {
 impl Description<'_> {
     /// The tensor of a reversal, which has at most [`MAX_RANK`] dimensions.
     pub fn foreign(&self) -> ForeignTensor<'_> {
-        ForeignTensor { sizes: self.sizes, strides_in_bytes: Some(&self.strides_in_bytes[..self.sizes.len()]) }
+        let (address, sizes) = (self.address, self.sizes);
+        ForeignTensor { address, sizes, strides_in_bytes: Some(&self.strides_in_bytes[..sizes.len()]) }
     }
 }
 

@@ -2,17 +2,17 @@
 
 use std::mem::ManuallyDrop;
 
-use dml::lowering::{Lowered, LoweredReversal, LoweringError, Names};
-use dml::{Address, Device, Error, RawStream};
+use dml::lowering::{LoweringError, Names, ReversalArrays};
+use dml::{Device, Error, RawStream};
 
 use super::layout::MAX_RANK;
 use super::libtorch::{current_stream, Handle, Torch, Value};
 use super::tensor::{Description, Tensor};
 use crate::device::cuda_device;
-use crate::frameworks::{dispatch, rule_of_output, Lengths};
+use crate::frameworks::{rule_of_output, Lengths};
 use crate::status::{wrong, Failure};
 
-const NAMES: Names = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };
+const NAMES: Names<'_> = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };
 
 /// Runs a kernel of `(Tensor x, Tensor lengths, int dim)`. A failure writes nothing, and leaves nothing on the stack.
 ///
@@ -66,7 +66,7 @@ impl<'a> Reversal<'a> {
             return wrong(format!("lengths is on {found}, must be on {required}, as x"));
         }
         let known = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype);
-        let Some(lengths) = Lengths::new(lengths.foreign(), lengths.address, known.map(|&(_, of)| of)) else {
+        let Some(lengths) = Lengths::new(lengths.foreign(), known.map(|&(_, of)| of)) else {
             let required = "must be int32, int64, uint32 or uint64";
             return wrong(format!("lengths has PyTorch's dtype number {}, {required}", lengths.dtype));
         };
@@ -75,31 +75,30 @@ impl<'a> Reversal<'a> {
 
     /// Reverses x into the output. Dimensions that do not fold into those of a descriptor are reversed on copies.
     fn run(&self, tensors: [&Tensor<'_>; 3], output: &Description<'_>) -> Result<(), Failure> {
-        let (input, strides, width) = (self.x.foreign(), output.foreign().strides_in_bytes, self.x.width);
-        let (length_type, addresses) = (self.lengths.passed_as, self.x.address.0 | output.address.0);
-        match LoweredReversal::new(input, self.lengths.tensor, strides, self.dim, width, length_type, addresses) {
-            Ok(lowered) => self.dispatch(lowered, output.address),
-            Err(LoweringError::Fold { .. }) => self.run_on_copies(tensors),
-            Err(error) => wrong(error.message(&NAMES)),
-        }
-    }
-
-    fn dispatch(&self, lowered: LoweredReversal, to: Address) -> Result<(), Failure> {
         let (x, lengths) = (self.x, &self.lengths);
-        if x.sizes.contains(&0) {
-            return Ok(());
-        }
-        let (device, stream) = if x.device_type == self.torch.on_cpu {
+        let arrays = ReversalArrays {
+            input: x.foreign(),
+            lengths: lengths.tensor,
+            output: output.foreign(),
+            axis: self.dim,
+            element_size: x.width,
+            length_type: lengths.passed_as,
+        };
+        let (device, stream) = if x.device_type != self.torch.on_cpu && !x.sizes.contains(&0) {
+            (cuda_device(x.device_index as usize)?, current_stream(x.device_index)?)
+        } else {
+            (Device::cpu(), RawStream::NULL) // without elements, only the arguments are checked
+        };
+        if x.device_type == self.torch.on_cpu && !x.sizes.contains(&0) {
             // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them now.
             unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
-            (Device::cpu(), RawStream::NULL)
-        } else {
-            (cuda_device(x.device_index as usize)?, current_stream(x.device_index)?)
-        };
-        // SAFETY: these are live tensors as `lowered` describes them, in memory of the device. Until the work on PyTorch's current stream
-        // is done, PyTorch's allocator gives their memory to work of that stream only.
-        unsafe { dispatch(&device, &Lowered::Reversal(lowered), &[x.address, lengths.address], to, stream) }
-            .map_err(|error| self.words(error))
+        }
+        // SAFETY: these are live tensors in memory of the device. Until the work on PyTorch's current stream is done, PyTorch's allocator
+        // gives their memory to work of that stream only. Kernels stay loaded, because a device of `cuda_device` is never closed.
+        match unsafe { device.reverse_arrays(&arrays, stream) } {
+            Err(Error::Lowering(LoweringError::Fold { .. })) => self.run_on_copies(tensors),
+            done => done.map_err(|error| self.words(error)),
+        }
     }
 
     /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to the output. Packed tensors fold into
@@ -123,9 +122,7 @@ impl<'a> Reversal<'a> {
                 "x has sizes {sizes:?} and strides {strides:?}, must place no two elements in the same memory"
             ));
         }
-        let message = error.to_string().replace("ReverseSubsequencesDesc.", "");
-        let message = message.replace("InputTensor", NAMES.input).replace("SequenceLengthsTensor", NAMES.lengths);
-        Failure::argument(message.replace("OutputTensor", NAMES.output))
+        Failure::argument(error.message(&NAMES))
     }
 }
 

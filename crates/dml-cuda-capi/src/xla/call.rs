@@ -4,11 +4,10 @@ use std::ffi::c_int;
 use std::mem::size_of;
 use std::ptr::null_mut;
 
-use dml::lowering::{ForeignTensor, Lowered};
+use dml::lowering::ForeignTensor;
 use dml::{Address, Device, RawStream};
 
 use super::ffi::*;
-use crate::frameworks;
 use crate::input::list;
 use crate::status::{caught, text, wrong, Failure};
 
@@ -23,7 +22,6 @@ pub enum Place {
 #[derive(Clone, Copy)]
 pub struct Buffer<'a> {
     pub dtype: c_int,
-    pub address: Address,
     /// Packed.
     pub tensor: ForeignTensor<'a>,
 }
@@ -44,8 +42,7 @@ impl<'a> Call<'a> {
             let found = format!("the call has {} arguments and {} results", args.size, rets.size);
             return wrong(format!("{found}, must have {arguments} and 1"));
         }
-        let packed = |sizes| ForeignTensor { sizes, strides_in_bytes: None };
-        let mut buffers = [Buffer { dtype: 0, address: Address(0), tensor: packed(&[]) }; COUNT];
+        let mut buffers = [Buffer { dtype: 0, tensor: ForeignTensor::packed(Address(0), &[]) }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
             let (types, pointers, at) =
                 if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, 0) };
@@ -58,7 +55,7 @@ impl<'a> Call<'a> {
             let found = unsafe { &*pointer.cast::<XLA_FFI_Buffer>() };
             // SAFETY: a buffer has as many sizes as its rank.
             let sizes = unsafe { list(found.dims, found.rank as usize) };
-            *buffer = Buffer { dtype: found.dtype, address: found.data.into(), tensor: packed(sizes) };
+            *buffer = Buffer { dtype: found.dtype, tensor: ForeignTensor::packed(found.data, sizes) };
         }
         Ok(buffers)
     }
@@ -85,19 +82,15 @@ impl<'a> Call<'a> {
         wrong(format!("the call has no attribute `{name}` of type i64, must have one"))
     }
 
-    /// Runs an operator: on the host, or on the call's stream.
-    ///
-    /// # Safety
-    ///
-    /// The addresses are those of the call's buffers, which are tensors as `lowered` describes them.
-    pub unsafe fn dispatch(&self, lowered: &Lowered, inputs: &[Address], output: Address) -> Result<(), Failure> {
+    /// The device of the buffers, and the stream of the call. XLA keeps the buffers until the work on its stream is done, and lets nobody
+    /// else write them.
+    pub fn device(&self) -> Result<(Device, RawStream), Failure> {
         let device = match self.place {
             Place::Host => Device::cpu(),
             // XLA makes the context of the call's GPU current. With another one, the driver refuses the stream.
             Place::Gpu => crate::device::cuda_device(Device::current_cuda_ordinal()?)?,
         };
-        // SAFETY: the caller's promise. XLA keeps the buffers until the work on its stream is done, and lets nobody else write them.
-        Ok(unsafe { frameworks::dispatch(&device, lowered, inputs, output, self.stream) }?)
+        Ok((device, self.stream))
     }
 }
 

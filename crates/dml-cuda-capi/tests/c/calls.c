@@ -268,6 +268,53 @@ static void arrays(void) {
     dml_cuda_destroy_device(device);
 }
 
+/* What 0.3 added: one call for arrays, with the caller's names for what is wrong. */
+static void arrays_at_once(void) {
+#ifdef DML_CUDA_TENSOR_ROLE_NONE
+    DML_CUDA_DEVICE *device = NULL;
+    DML_CUDA_SCALAR_UNION start = {.Float64 = 1}, delta = {.Float64 = 0.5};
+    const int64_t empty[] = {0};
+    const uint32_t length = 2;
+    double filled[2];
+    DML_CUDA_NAMES names = {"x", "lengths", "out", "dim"};
+    DML_CUDA_PLACE place;
+    char *words = NULL;
+    unsigned char bytes[41] = {9, 3, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+    const int64_t of_bytes[] = {2, 4}, of_two[] = {2, 1}, too_many[] = {65536, 65537};
+    DML_CUDA_ARRAY rows = {bytes + 9, 2, 1, of_bytes, NULL}, odd = {bytes + 1, 2, 4, of_two, NULL};
+    CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, -1, NULL, &error) == 0 && error == NULL);
+    CHECK(memcmp(bytes + 9, "\3\2\1\4\5\6\7\10", 8) == 0 && bytes[0] == 9 && bytes[17] == 0);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_error_words(error, &names, &words) == 0);
+    CHECK(strcmp(words, "dim is 2, must be from -2 to 1, of an x of 2 dimensions") == 0);
+    CHECK(dml_cuda_error_words(error, NULL, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_error_words(error, &names, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    dml_cuda_free_string(words);
+    dml_cuda_destroy_error(error);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, bytes, &error) == DML_CUDA_STATUS_BINDING);
+    dml_cuda_destroy_error(error);
+    rows.Sizes = too_many;
+    odd = (DML_CUDA_ARRAY){&length, 0, 4, NULL, NULL};
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, NULL, &error) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_error_violation_place(error, 0, &place) == 0);
+    CHECK(place.Tensor == DML_CUDA_TENSOR_ROLE_INPUT && place.Index == -1 && strcmp(place.Field, "Sizes") == 0);
+    CHECK(dml_cuda_error_violation_place(error, 99, &place) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_error_words(error, &names, &words) == 0);
+    CHECK(strstr(words, "x.Sizes is [65536, 65537], which is 4295032832 elements, must be") == words);
+    dml_cuda_free_string(words);
+    dml_cuda_destroy_error(error);
+    rows = (DML_CUDA_ARRAY){bytes + 1, 1, 8, of_bytes, NULL};
+    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0);
+    memcpy(filled, bytes + 1, 16);
+    CHECK(filled[0] == 1 && filled[1] == 1.5 && bytes[0] == 9 && bytes[17] == 0);
+    rows.Sizes = empty;
+    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0 && bytes[0] == 9);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 0, NULL, &error) == 0);
+    dml_cuda_destroy_device(device);
+#endif
+}
+
 int main(int argc, char **argv) {
     long times = argc > 1 ? atol(argv[1]) : 1;
     while (times-- > 0) CHECK(chain());
@@ -275,6 +322,7 @@ int main(int argc, char **argv) {
     validation();
     dispatches();
     arrays();
+    arrays_at_once();
     if (failures == 0) printf("all calls are right\n");
     return failures != 0;
 }

@@ -72,7 +72,7 @@ fn error_data(errors: &ValidationErrors) -> Vec<Value> {
     let data = |error: &ValidationError| {
         json!({
             "rule": error.rule.id(),
-            "place": error.place,
+            "place": error.place.to_string(),
             "found": error.found,
             "required": error.requirement.to_string(),
             "message": error.to_string(),

@@ -1,0 +1,92 @@
+//! Where something is in a descriptor, and what a caller calls its tensors.
+
+use std::fmt;
+
+use super::{OperatorType, TensorRole};
+
+/// A field of a descriptor, or an operator or one of its tensors as a whole.
+///
+/// ```
+/// use dml_cuda::{lowering::Names, validate, FeatureLevel, TensorDataType, TensorRole};
+/// # let tensor = |data_type, sizes: &[u32]| dml_cuda::BufferTensorDesc::packed(data_type, sizes);
+/// let desc = dml_cuda::ReverseSubsequencesDesc {
+///     input_tensor: tensor(TensorDataType::Float32, &[2, 0]),
+/// #   sequence_lengths_tensor: tensor(TensorDataType::UInt32, &[2, 1]),
+/// #   output_tensor: tensor(TensorDataType::Float32, &[2, 0]),
+///     axis: 1,
+///     // …
+/// };
+/// let broken = validate(&desc.into(), FeatureLevel::HIGHEST).unwrap_err();
+/// let error = &broken.errors()[0];
+/// assert_eq!((error.place.tensor, error.place.field, error.place.index), (Some(TensorRole::Input), Some("Sizes"), Some(1)));
+/// assert_eq!(error.place.to_string(), "ReverseSubsequencesDesc.InputTensor.Sizes[1]");
+/// let names = Names { input: "x", ..Names::DIRECTML };
+/// assert_eq!(error.message(&names), "x.Sizes[1] is 0, must be at least 1 (tensor.sizes.nonzero)");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Place {
+    /// Whose descriptor.
+    pub operator: OperatorType,
+    /// The tensor; `None` for a field of the operator.
+    pub tensor: Option<TensorRole>,
+    /// The field, by DirectML's name.
+    pub field: Option<&'static str>,
+    /// The index in a field that is a list.
+    pub index: Option<usize>,
+}
+
+impl Place {
+    pub(crate) fn of(operator: OperatorType, tensor: Option<TensorRole>, field: &'static str) -> Self {
+        Self { operator, tensor, field: Some(field), index: None }
+    }
+
+    pub(crate) fn nth(self, index: usize) -> Self {
+        Self { index: Some(index), ..self }
+    }
+
+    /// The same with other names for the tensors. Without DirectML's names, the descriptor's is left out, too.
+    pub fn in_words(&self, names: &Names<'_>) -> String {
+        let operator = (*names == Names::DIRECTML || self.field.is_none()).then(|| self.operator.desc_name());
+        let parts = [operator, self.tensor.map(|tensor| names.of(tensor)), self.field];
+        let path = parts.into_iter().flatten().collect::<Vec<_>>().join(".");
+        self.index.map_or(path.clone(), |index| format!("{path}[{index}]"))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(&Names::DIRECTML))
+    }
+}
+
+/// What a caller calls the tensors of an operator and its axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// The input.
+    pub input: &'a str,
+    /// The lengths.
+    pub lengths: &'a str,
+    /// The output.
+    pub output: &'a str,
+    /// The axis.
+    pub axis: &'a str,
+}
+
+impl<'a> Names<'a> {
+    /// DirectML's own, which errors show by themselves.
+    pub const DIRECTML: Self = Self {
+        input: TensorRole::Input.name(),
+        lengths: TensorRole::SequenceLengths.name(),
+        output: TensorRole::Output.name(),
+        axis: "axis",
+    };
+
+    pub(crate) fn of(&self, tensor: TensorRole) -> &'a str {
+        match tensor {
+            TensorRole::Input => self.input,
+            TensorRole::SequenceLengths => self.lengths,
+            TensorRole::Output => self.output,
+        }
+    }
+}

@@ -60,20 +60,15 @@ pub enum RangeError {
     },
 }
 
-impl RangeError {
-    /// The variant and its numbers, whose bits are compared.
-    fn bits(&self) -> (u8, [u128; 3]) {
-        match *self {
+impl PartialEq for RangeError {
+    /// Compares numbers by their bits.
+    fn eq(&self, other: &Self) -> bool {
+        let bits = |error: &Self| match *error {
             Self::Delta => (0, [0; 3]),
             Self::NotFinite { start, limit, delta } => (1, [start, limit, delta].map(|number| number.to_bits().into())),
             Self::Count { found } => (2, [found, 0, 0]),
-        }
-    }
-}
-
-impl PartialEq for RangeError {
-    fn eq(&self, other: &Self) -> bool {
-        self.bits() == other.bits()
+        };
+        bits(self) == bits(other)
     }
 }
 

@@ -2,6 +2,8 @@
 //! operator depends on.
 
 use std::mem::{replace, take};
+use std::process;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{RwLock, TryLockError};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -27,25 +29,38 @@ struct Generations {
     older: Generation,
 }
 
-static OPERATORS: RwLock<Generations> = RwLock::new(Generations {
-    recent: Generation::with_hasher(FxBuildHasher),
-    older: Generation::with_hasher(FxBuildHasher),
-});
+/// A process uses one. A forked child that finds it locked for ever takes the next one.
+static CACHES: [RwLock<Generations>; 8] = [const {
+    RwLock::new(Generations {
+        recent: Generation::with_hasher(FxBuildHasher),
+        older: Generation::with_hasher(FxBuildHasher),
+    })
+}; 8];
+static CURRENT: AtomicUsize = AtomicUsize::new(0);
+/// Whose the current one is, from the first operator on.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// How often a lock is tried: longer than another thread keeps it, unless the system has stopped that thread.
 const TRIES: u32 = 256;
 
-/// Takes a lock, and never waits for it. In a forked child, a lock that another thread of the parent had stays taken
-/// for ever. Without the cache, a call compiles its operator.
-fn take_lock<Guard>(attempt: impl Fn() -> Result<Guard, TryLockError<Guard>>) -> Option<Guard> {
-    (0..TRIES).find_map(|_| match attempt() {
+/// Takes the lock of the cache, and never waits for it. In a forked child, a lock that another thread of the parent had
+/// stays taken for ever. Without the cache, a call compiles its operator.
+fn take_lock<Guard>(
+    attempt: impl Fn(&'static RwLock<Generations>) -> Result<Guard, TryLockError<Guard>>,
+) -> Option<Guard> {
+    let current = CURRENT.load(Ordering::Relaxed);
+    let taken = (0..TRIES).find_map(|_| match attempt(&CACHES[current]) {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => {
             std::hint::spin_loop();
             None
         }
-    })
+    });
+    if taken.is_none() && PROCESS.swap(process::id(), Ordering::Relaxed) != process::id() {
+        CURRENT.store((current + 1).min(CACHES.len() - 1), Ordering::Relaxed);
+    }
+    taken
 }
 
 impl Device {
@@ -59,7 +74,7 @@ impl Device {
     /// The descriptor is rejected, or compilation failed.
     pub fn compile_lowered(&self, lowered: &Lowered, options: CompileOptions) -> Result<CompiledOperator, Error> {
         let key: Key = (self.ordinal(), self.feature_level(), *lowered, options);
-        let found = take_lock(|| OPERATORS.try_read()).map(|generations| {
+        let found = take_lock(RwLock::try_read).map(|generations| {
             let recent = generations.recent.get(&key).cloned();
             (recent.is_some(), recent.or_else(|| generations.older.get(&key).cloned()))
         });
@@ -72,8 +87,9 @@ impl Device {
             }
             (None, _) => self.compile_operator_with(&self.create_operator(lowered.desc())?, options)?,
         };
+        let _ = PROCESS.compare_exchange(0, process::id(), Ordering::Relaxed, Ordering::Relaxed);
         let mut dropped = Generation::default(); // after the lock
-        if let Some(mut generations) = take_lock(|| OPERATORS.try_write()) {
+        if let Some(mut generations) = take_lock(RwLock::try_write) {
             if generations.recent.len() == GENERATION {
                 let full = take(&mut generations.recent);
                 dropped = replace(&mut generations.older, full);

@@ -6,7 +6,7 @@ use half::f16;
 use super::value::truncated;
 
 /// Bytes of a part.
-const PART: u64 = 4 << 20;
+const PART: u64 = 1 << 20;
 
 pub enum Values {
     Bytes(Vec<u8>),

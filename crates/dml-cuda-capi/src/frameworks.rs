@@ -5,6 +5,7 @@ use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
 use dml::{Error, ValidationError};
 
 /// As many zeros as a tensor has elements, for which there may be no memory.
+#[cfg(feature = "onnxruntime")]
 pub fn zeros<T: Copy + Default>(count: usize) -> Result<Vec<T>, String> {
     let mut zeros = Vec::new();
     let reserved = zeros.try_reserve_exact(count);

@@ -373,7 +373,7 @@ class Errors(unittest.TestCase):
     def test_errors_while_a_program_is_traced(self):
         x, n = jnp.arange(12.0).reshape(3, 4), jnp.array([[1], [2], [3]])
         reverse, padded, fill = dj.reverse_subsequences, dj.reverse_padded_sequence, dj.fill_value_sequence
-        traced = "is traced by JAX, must be a number of Python or NumPy: it is a part of the compiled program"
+        traced = "is traced by JAX as .*, must be a number of Python or NumPy, or an integer for a dtype of integers"
         huge = jax.ShapeDtypeStruct((1 << 16, 1 << 17), np.int8)
         check_errors(self, [
             (TypeError, "x is a builtins.list, must be an array of JAX or NumPy", lambda: reverse([1, 2], 1, 0)),
@@ -397,8 +397,8 @@ class Errors(unittest.TestCase):
             (ValueError, "time_axis is 2, must be from -2 to 1", lambda: padded(x, n, time_axis=2)),
             (TypeError, f"start {traced}", lambda: jax.jit(lambda s: fill(3, s, 1, "float32"))(1.0)),
             (TypeError, f"delta {traced}", lambda: jax.jit(lambda s: fill(3, 1, s, "float16"))(1)),
-            (TypeError, r"delta has dtype float32 and shape \(\), must be an integer", lambda: jax.jit(lambda s: fill(3, 1, s, "int32"))(1.0)),
-            (TypeError, r"start has dtype int32 and shape \(2,\), must be an integer", lambda: jax.jit(lambda s: fill(3, s, 1, "int32"))(jnp.arange(2))),
+            (TypeError, r"delta is traced by JAX as .*float32\[\]", lambda: jax.jit(lambda s: fill(3, 1, s, "int32"))(1.0)),
+            (TypeError, r"start is traced by JAX as .*int32\[2\]", lambda: jax.jit(lambda s: fill(3, s, 1, "int32"))(jnp.arange(2))),
             (ValueError, "implementation is 'cudnn', must be None, 'kernel' or 'xla'", lambda: reverse(x, 1, 0, implementation="cudnn")),
             (ValueError, "in_place is True, must be False for the implementation 'xla'", lambda: padded(x, n[:, 0], in_place=True, implementation="xla")),
             (TypeError, "dtype is bfloat16, must be float32, float16", lambda: fill(3, 0, 1, jnp.bfloat16)),

@@ -25,6 +25,8 @@ from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape,
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 
+Implementation = Literal["kernel", "xla"] | None
+
 
 def _check_versions(version: tuple[int, ...], header: str) -> None:
     """Refuses a JAX that is too old, and one whose foreign function interface is another than the handlers'."""
@@ -186,9 +188,7 @@ def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, 
         raise lib.in_arguments(error, "the result", f"x has shape {shape}") from None
 
 
-def reverse_subsequences(
-    x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False, implementation: Literal["kernel", "xla"] | None = None
-) -> Any:
+def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False, implementation: Implementation = None) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
     x: an array of JAX or NumPy with 1 dimension or more, of any dtype whose elements are whole bytes.
@@ -240,13 +240,7 @@ def _varying_axes(array: Any) -> frozenset[Any]:
 
 
 def reverse_padded_sequence(
-    x: Any,
-    lengths: Any,
-    *,
-    batch_axis: SupportsIndex = 0,
-    time_axis: SupportsIndex = 1,
-    in_place: bool = False,
-    implementation: Literal["kernel", "xla"] | None = None,
+    x: Any, lengths: Any, *, batch_axis: SupportsIndex = 0, time_axis: SupportsIndex = 1, in_place: bool = False, implementation: Implementation = None
 ) -> Any:
     """Reverses every sequence of a padded batch. The padding stays where it is.
 
@@ -294,18 +288,17 @@ def fill_value_sequence(
     if kind.itemsize == 8 and not jax.config.jax_enable_x64:
         raise TypeError(f"dtype is {kind}, must have at most 32 bits, or jax_enable_x64 must be on")
     sizes = fill_shape(shape)
-    values: dict[str, Any] = {}
-    for value, name in ((start, "start"), (delta, "delta")):
+
+    def number(value: Any, name: str) -> Any:
         if not isinstance(value, jax.core.Tracer):
-            values[name] = np.uint64(scalar_bits(value, data_type, name))
-        elif kind.kind == "f":
-            raise TypeError(f"{name} is traced by JAX, must be a number of Python or NumPy: it is a part of the compiled program")
-        elif value.shape != () or not jax.numpy.issubdtype(value.dtype, np.integer):
-            raise TypeError(f"{name} has dtype {value.dtype} and shape {value.shape}, must be an integer")
-        else:
-            values[name] = value
-    if kind.kind != "f" and (_is_compiling() or any(isinstance(value, jax.core.Tracer) for value in values.values())):
-        index = jax.lax.iota(np.uint32, math.prod(sizes)).reshape(sizes).astype(kind)  # integers of XLA wrap
-        return index * values["delta"].astype(kind) + values["start"].astype(kind)
-    bits = {name: value.astype(np.int64) for name, value in values.items()}
+            return np.uint64(scalar_bits(value, data_type, name))
+        if kind.kind == "f" or value.shape != () or not jax.numpy.issubdtype(value.dtype, np.integer):
+            raise TypeError(f"{name} is traced by JAX as {value.aval}, must be a number of Python or NumPy, or an integer for a dtype of integers")
+        return value
+
+    first, step = number(start, "start"), number(delta, "delta")
+    if kind.kind != "f" and (_is_compiling() or not type(first) is type(step) is np.uint64):
+        index = jax.lax.iota(np.uint32, math.prod(sizes)).reshape(sizes).astype(kind)  # XLA's integers wrap
+        return index * step.astype(kind) + first.astype(kind)
+    bits = {"start": first.astype(np.int64), "delta": step.astype(np.int64)}
     return jax.ffi.ffi_call("dml_cuda_fill_value_sequence", jax.ShapeDtypeStruct(sizes, kind))(**bits)

@@ -73,6 +73,8 @@ class Jax(unittest.TestCase):
         lengths = jnp.array([[2], [5], [0]])
         ways = {
             "copying": lambda x: dj.reverse_subsequences(2 * x, lengths, 1),
+            "kernel": lambda x: dj.reverse_subsequences(2 * x, lengths, 1, implementation="kernel"),
+            "xla": lambda x: dj.reverse_subsequences(2 * x, lengths, 1, implementation="xla"),
             "padded": lambda x: dj.reverse_padded_sequence(2 * x, lengths[:, 0]),
             "in place": lambda x: dj.reverse_subsequences(2 * x, lengths, 1, in_place=True),
         }
@@ -162,6 +164,46 @@ class Jax(unittest.TestCase):
         for shape in ((), (0, 3), 5):
             self.same(dj.fill_value_sequence(shape, 4, 1, "int8"), dml_cuda.fill_value_sequence(shape, 4, 1, "int8"))
 
+    def test_what_xla_computes_is_what_the_kernels_compute(self):
+        """dml_cuda.jax has arithmetic of its own here, so that XLA can fuse it."""
+        self.use_64_bits()
+        random = np.random.default_rng(1)
+        both = [jax.jit(lambda x, n, kind=kind: dj.reverse_subsequences(x, n, 1, implementation=kind)) for kind in ("kernel", "xla")]
+        for name in ("bool_", "uint8", "bfloat16", "float32", "int64", "complex128"):
+            for dtype in ("int32", "uint32", "int64", "uint64"):
+                x = jnp.asarray(random.integers(0, 100, (6, 9, 5)).astype(getattr(jnp, name)))
+                lengths = random.integers(0, 10, (6, 1, random.choice([1, 5]))).astype(dtype)
+                lengths[0], lengths[1] = np.iinfo(dtype).max, 10  # above the size
+                self.same(*(call(x, jnp.asarray(lengths)) for call in both))
+        traced = jax.jit(dj.fill_value_sequence, static_argnums=(0, 3))
+        for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+            most = np.iinfo(name)
+            for start, delta in ((7, -3), (most.max, most.max), (-1, most.max // 3), (0, 1)):
+                required = dml_cuda.fill_value_sequence((3, 50), start, delta, name)
+                signed = [np.array(number % 2**64, np.uint64).astype(np.int64) for number in (start, delta)]
+                self.same(jax.jit(lambda: dj.fill_value_sequence((3, 50), start, delta, name))(), required)
+                self.same(traced((3, 50), *signed, name), required)
+        starts = jax.vmap(lambda start: dj.fill_value_sequence(3, start, 2, "int16"))(jnp.array([5, -1]))
+        self.same(starts, np.int16([[5, 7, 9], [-1, 1, 3]]))
+
+    def test_which_implementation_none_is(self):
+        by_kernel = lambda *arguments, **options: REVERSE in compiled(lambda x, n: dj.reverse_subsequences(x, n, 1, **options), *arguments)
+        lanes = jnp.array([[[1, 2, 0, 5]]])
+        cases = [by_kernel(self.x, self.lengths), by_kernel(self.x, lanes), by_kernel(self.x, self.lengths, in_place=True)]
+        self.assertEqual(cases, [False, True, True])
+        chosen = lambda implementation: by_kernel(self.x, self.lengths, implementation=implementation)
+        self.assertEqual([chosen("kernel"), chosen("xla")], [True, False])
+        text = compiled(lambda x, n: jax.nn.relu(dj.reverse_subsequences(x + 1, n, 1) * 2), self.x, self.lengths)
+        self.assertEqual(text.count(" fusion("), 1, text)
+        text = compiled(lambda n: dj.fill_value_sequence(9, 0, 1, "int32")[None] < n[:, None], jnp.arange(3))
+        self.assertEqual((text.count(" fusion("), FILL in text), (1, False), text)
+        self.assertIn(FILL, compiled(lambda: dj.fill_value_sequence(9, 0, 1, "float32")))
+        with mock.patch.object(dj, "_by_xla", side_effect=AssertionError):  # eager calls
+            x = self.x * 3
+            self.same(jax.grad(lambda x: (dj.reverse_subsequences(x, self.lengths, 1) * x).sum())(x), 2 * gather(x, self.lengths, 1))
+            with mock.patch.object(jax.lax, "iota", side_effect=AssertionError):
+                self.same(dj.fill_value_sequence(3, 1, 2, "int32"), np.int32([1, 3, 5]))
+
     def test_empty_arrays(self):
         for shape, axis in [((0,), 0), ((0, 3), 1), ((3, 0), 1), ((2, 0, 3), 0)]:
             found = jax.jit(dj.reverse_subsequences, static_argnums=2)(jnp.zeros(shape, "bfloat16"), jnp.int32(1), axis)
@@ -193,13 +235,16 @@ class Jax(unittest.TestCase):
     @unittest.skipIf(importlib.util.find_spec("flatbuffers") is None, "no flatbuffers, which jax.export needs")
     def test_export_with_symbolic_sizes_and_back(self):
         checks = [jax.export.DisabledSafetyCheck.custom_call(name) for name in (REVERSE, FILL)]
-        program = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1) + dj.fill_value_sequence((5, 4), 0.5, 1, "float32"))
+        program = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1, implementation="kernel") + dj.fill_value_sequence((5, 4), 0.5, 1, "float32"))
         batch, size = jax.export.symbolic_shape("batch, t")
         kinds = [jax.ShapeDtypeStruct((batch, *kind.shape[1:]), kind.dtype) for kind in (self.x, self.lengths)]
         exported = jax.export.export(program, disabled_checks=checks)(*kinds).serialize()
         self.same(jax.export.deserialize(exported).call(self.x, self.lengths), program(self.x, self.lengths))
         with self.assertRaisesRegex(ValueError, REVERSE):
             jax.export.export(program)(*kinds)
+        by_xla = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1) + dj.fill_value_sequence((5, 4), 1, 2, "int32"))
+        exported = jax.export.export(by_xla)(*kinds).serialize()  # no custom call, so no check
+        self.same(jax.export.deserialize(exported).call(self.x, self.lengths), by_xla(self.x, self.lengths))
         # Lengths of the host.
         x = jnp.arange(12.0).reshape(2, 6)
         for lengths, required in ([[3], [9]], [[3], [6]]), (2, [[2], [2]]), (None, [[6], [6]]):
@@ -286,14 +331,15 @@ class Partitions(unittest.TestCase):
         np.testing.assert_array_equal(jax.jit(call)(), [1, 3, 5])
 
     def test_automatic_partitions_along_every_axis(self):
-        program = jax.jit(lambda x, n: dj.reverse_subsequences(x + 1, n, 1) * 2)
         of_lengths = NamedSharding(self.mesh, P())
-        for spec, communicates in ((P("d"), False), (P(None, None, "d"), False), (P(None, "d"), True)):
+        specs = (P("d"), False), (P(None, None, "d"), False), (P(None, "d"), True)
+        for implementation, (spec, communicates) in itertools.product(("kernel", "xla"), specs):
+            program = jax.jit(lambda x, n: dj.reverse_subsequences(x + 1, n, 1, implementation=implementation) * 2)
             x, lengths = jax.device_put(self.x, NamedSharding(self.mesh, spec)), jax.device_put(self.lengths, of_lengths)
             found = program(x, lengths)
             np.testing.assert_array_equal(found, np.asarray(gather(self.x + 1, self.lengths, 1) * 2))
             text = program.lower(x, lengths).compile().as_text()
-            self.assertEqual("all-gather" in text or "all-to-all" in text, communicates, text)
+            self.assertEqual(any(name in text for name in ("all-gather", "all-to-all", "all-reduce")), communicates, text)
             if not communicates:
                 self.assertTrue(found.sharding.is_equivalent_to(x.sharding, 3), found.sharding)
                 self.assertIn(f"[{','.join(str(n // 2 if part else n) for n, part in zip((4, 6, 8), (*spec, None, None)))}]", text)
@@ -327,7 +373,7 @@ class Errors(unittest.TestCase):
     def test_errors_while_a_program_is_traced(self):
         x, n = jnp.arange(12.0).reshape(3, 4), jnp.array([[1], [2], [3]])
         reverse, padded, fill = dj.reverse_subsequences, dj.reverse_padded_sequence, dj.fill_value_sequence
-        traced = "is traced by JAX, must be a number of Python or NumPy: it is a part of the compiled program"
+        traced = "is traced by JAX as .*, must be a number of Python or NumPy, or an integer for a dtype of integers"
         huge = jax.ShapeDtypeStruct((1 << 16, 1 << 17), np.int8)
         check_errors(self, [
             (TypeError, "x is a builtins.list, must be an array of JAX or NumPy", lambda: reverse([1, 2], 1, 0)),
@@ -350,7 +396,11 @@ class Errors(unittest.TestCase):
             (ValueError, "batch_axis and time_axis are 1 and -1, must be two axes of x", lambda: padded(x, n, batch_axis=1, time_axis=-1)),
             (ValueError, "time_axis is 2, must be from -2 to 1", lambda: padded(x, n, time_axis=2)),
             (TypeError, f"start {traced}", lambda: jax.jit(lambda s: fill(3, s, 1, "float32"))(1.0)),
-            (TypeError, f"delta {traced}", lambda: jax.jit(lambda s: fill(3, 1, s, "int32"))(1)),
+            (TypeError, f"delta {traced}", lambda: jax.jit(lambda s: fill(3, 1, s, "float16"))(1)),
+            (TypeError, r"delta is traced by JAX as .*float32\[\]", lambda: jax.jit(lambda s: fill(3, 1, s, "int32"))(1.0)),
+            (TypeError, r"start is traced by JAX as .*int32\[2\]", lambda: jax.jit(lambda s: fill(3, s, 1, "int32"))(jnp.arange(2))),
+            (ValueError, "implementation is 'cudnn', must be None, 'kernel' or 'xla'", lambda: reverse(x, 1, 0, implementation="cudnn")),
+            (ValueError, "in_place is True, must be False for the implementation 'xla'", lambda: padded(x, n[:, 0], in_place=True, implementation="xla")),
             (TypeError, "dtype is bfloat16, must be float32, float16", lambda: fill(3, 0, 1, jnp.bfloat16)),
             (TypeError, "dtype is int64, must have at most 32 bits, or jax_enable_x64 must be on", lambda: fill(3, 0, 1, "int64")),
             (ValueError, "start is 300, must be from -128 to 255", lambda: fill(3, 300, 1, "uint8")),
@@ -363,13 +413,13 @@ class Errors(unittest.TestCase):
     def test_negative_lengths_on_the_cpu(self):
         for lengths, words in ((jnp.array([[1], [-2], [3]]), r"lengths\[1, 0\] is -2, must be at least 0"), (jnp.int8(-3), r"lengths\[0, 0\] is -3")):
             with self.assertRaisesRegex((ValueError, RuntimeError), words):
-                jax.jit(dj.reverse_subsequences, static_argnums=2)(jnp.zeros((3, 4)), lengths, 1).block_until_ready()
+                jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1, implementation="kernel"))(jnp.zeros((3, 4)), lengths).block_until_ready()
 
-    @unittest.skipIf(jax.default_backend() == "cpu", "no GPU")
-    def test_negative_lengths_on_a_gpu_act_as_the_axis(self):
+    def test_negative_lengths_on_a_gpu_and_of_xla_act_as_the_axis(self):
         x = jnp.arange(12.0).reshape(3, 4)
-        found = dj.reverse_subsequences(x, jnp.array([[1], [-2], [3]]), 1)
-        np.testing.assert_array_equal(found, model(np.asarray(x), [[1], [4], [3]], 1))
+        for implementation in ("xla",) if jax.default_backend() == "cpu" else ("kernel", "xla"):
+            found = dj.reverse_subsequences(x, jnp.array([[1], [-2], [3]]), 1, implementation=implementation)
+            np.testing.assert_array_equal(found, model(np.asarray(x), [[1], [4], [3]], 1))
 
     def test_calls_of_others_that_do_not_fit(self):
         x, n, axis = jnp.zeros((3, 4)), jnp.ones((3, 1), np.int32), {"axis": np.int64(1)}

@@ -138,7 +138,16 @@ torch.library.register_vmap("dml_cuda::reverse_subsequences", _vmap, lib=_librar
 torch.library.register_vmap("dml_cuda::reverse_subsequences_", _vmap_in_place, lib=_library)
 
 
+def _register_lowerings() -> None:
+    """For Inductor, if it is loaded. Loading it takes seconds. Every program passes the rules below before Inductor lowers it."""
+    if "torch._inductor.lowering" in sys.modules:
+        from . import _inductor
+
+        _inductor.register()
+
+
 def _reverse_fake(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+    _register_lowerings()
     _check_shapes(x, lengths, dim)
     return torch.empty_like(x)
 
@@ -152,6 +161,7 @@ def _check_shapes(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
 
 
 def _fill_fake(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    _register_lowerings()
     return torch.empty(size, dtype=dtype, device=device)
 
 

@@ -1,15 +1,17 @@
 """The operators for JAX: they work in ``jit``, ``grad``, ``jvp``, ``vmap``, ``scan``, ``shard_map`` and ``export``, on the CPU and on GPUs.
 
-XLA calls this library's handlers, which are the custom calls ``dml_cuda_reverse_subsequences`` and ``dml_cuda_fill_value_sequence``.
+XLA calls this library's handlers, which are the custom calls ``dml_cuda_reverse_subsequences`` and ``dml_cuda_fill_value_sequence``, or
+compiles the same arithmetic of jax.numpy together with what surrounds it.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import pathlib
 import re
 from collections.abc import Sequence
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, Literal, SupportsFloat, SupportsIndex
 
 import jax
 import numpy as np
@@ -19,9 +21,11 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
-from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, scalar_bits
+from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, scalar_bits, shown
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
+
+Implementation = Literal["kernel", "xla"] | None
 
 
 def _check_versions(version: tuple[int, ...], header: str) -> None:
@@ -45,7 +49,8 @@ for _name in ("reverse_subsequences", "fill_value_sequence"):
 
 # ---- Reversals ------------------------------------------------------------------------------------------------
 #
-# A primitive has the rules for derivatives and vmap. It is lowered to a call with the rule for partitions, and that to the custom call.
+# A primitive has the rules for derivatives and vmap. It is lowered to XLA's own operations, or to a call with the rule for partitions, and that
+# to the custom call.
 # Its lengths have as many dimensions as x: 1 or x's size, and 1 at the axis.
 
 
@@ -94,32 +99,52 @@ _reverse_p.def_impl(lambda x, lengths, *, call, **_: jaxpr_as_fun(call)(x, lengt
 mlir.register_lowering(_reverse_p, mlir.lower_fun(_reverse_p.impl, multiple_results=False))
 
 
-def _bind(x: Any, lengths: Any, axis: int, in_place: bool) -> Any:
+def _by_xla(x: Any, lengths: Any, axis: int, _in_place: bool) -> Any:
+    size = x.shape[axis]
+    # With the kernels' clamp: as unsigned numbers, negative lengths are above the size.
+    lengths = jax.numpy.minimum(lengths.astype(f"uint{8 * lengths.dtype.itemsize}"), size).astype(np.uint32)
+    here = jax.lax.broadcasted_iota(np.uint32, [size if d == axis else 1 for d in range(x.ndim)], axis)
+    there = jax.numpy.where(here < lengths, lengths - 1 - here, here)
+    return jax.numpy.take_along_axis(x, there, axis, mode="promise_in_bounds")
+
+
+def _bind(x: Any, lengths: Any, axis: int, in_place: bool, by_xla: bool) -> Any:
     # JAX looks for calls with a rule for partitions in programs and in parameters such as this one.
-    call = jax.make_jaxpr(_sharded, static_argnums=(2, 3))(x, lengths, axis, in_place)
-    return _reverse_p.bind(x, lengths, axis=axis, in_place=in_place, call=call)
+    call = jax.make_jaxpr(_by_xla if by_xla else _sharded, static_argnums=(2, 3))(x, lengths, axis, in_place)
+    return _reverse_p.bind(x, lengths, axis=axis, in_place=in_place, by_xla=by_xla, call=call)
 
 
-_reverse = jax.jit(_bind, static_argnums=(2, 3), inline=True)
+_reverse = jax.jit(_bind, static_argnums=(2, 3, 4), inline=True)
 
 
-def _transpose(gradient: Any, x: Any, lengths: Any, *, axis: int, **_: Any) -> Any:
+# Nothing runs for it: an eager call returns False, and a program has an unused constant.
+_compiling_p = Primitive("dml_cuda_is_compiling")
+_compiling_p.def_impl(lambda: False)
+_compiling_p.def_abstract_eval(lambda: jax.core.ShapedArray((), np.dtype(bool)))
+mlir.register_lowering(_compiling_p, mlir.lower_fun(lambda: np.False_, multiple_results=False))
+
+
+def _is_compiling() -> bool:
+    return isinstance(_compiling_p.bind(), jax.core.Tracer)
+
+
+def _transpose(gradient: Any, x: Any, lengths: Any, *, axis: int, by_xla: bool, **_: Any) -> Any:
     """A reversal is its own transpose."""
     if type(gradient) is ad.Zero:
         return [ad.Zero(x.aval), None]
-    return [_bind(gradient, lengths, axis, False), None]
+    return [_bind(gradient, lengths, axis, False, by_xla), None]
 
 
-ad.defjvp(_reverse_p, lambda tangent, x, lengths, *, axis, **_: _bind(tangent, lengths, axis, False), None)
+ad.defjvp(_reverse_p, lambda tangent, x, lengths, *, axis, by_xla, **_: _bind(tangent, lengths, axis, False, by_xla), None)
 ad.primitive_transposes[_reverse_p] = _transpose
 
 
-def _vmap(arguments: Any, dimensions: Any, *, axis: int, in_place: bool, **_: Any) -> Any:
+def _vmap(arguments: Any, dimensions: Any, *, axis: int, in_place: bool, by_xla: bool, **_: Any) -> Any:
     (x, lengths), (of_x, of_lengths) = arguments, dimensions
     if of_x is None:
         x, of_x = jax.numpy.broadcast_to(x, (lengths.shape[of_lengths], *x.shape)), 0
     lengths = jax.numpy.expand_dims(lengths, of_x) if of_lengths is None else jax.numpy.moveaxis(lengths, of_lengths, of_x)
-    return _bind(x, lengths, axis + (of_x <= axis), in_place), of_x
+    return _bind(x, lengths, axis + (of_x <= axis), in_place, by_xla), of_x
 
 
 batching.primitive_batchers[_reverse_p] = _vmap
@@ -163,14 +188,16 @@ def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, 
         raise lib.in_arguments(error, f"x has shape {shape}") from None
 
 
-def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False) -> Any:
+def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False, implementation: Implementation = None) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
     x: an array of JAX or NumPy with 1 dimension or more, of any dtype whose elements are whole bytes.
     lengths: integers that broadcast to x's shape with 1 at the axis. A length above the axis size acts as the axis size. A negative
-    length is an error on the CPU, and acts as the axis size on a GPU.
+    length is an error of the kernel on the CPU, and else acts as the axis size.
     in_place: writes the result over x inside of a compiled program. If the program needs x afterwards, or if x is an argument that is
     not donated, XLA copies x first.
+    implementation: ``kernel`` is a custom call of this library, ``xla`` is code that XLA fuses with its neighbours. None is the kernel in
+    eager calls, in place, where lengths differ along x's last dimension, and where shardings are types, else XLA's code.
 
     >>> import dml_cuda.jax, jax
     >>> dml_cuda.jax.reverse_subsequences(jax.numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]]), jax.numpy.array([[3], [2]]), 1)
@@ -185,7 +212,15 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
         _validate(x.shape, dtype, lengths.shape, front)
     if not isinstance(in_place, (bool, np.bool_)):
         raise TypeError(f"in_place is a {type(in_place).__qualname__}, must be a bool")
-    return _reverse(*_as_varying(x, lengths), front, bool(in_place))
+    if implementation not in (None, "kernel", "xla"):
+        raise ValueError(f"implementation is {shown(implementation)}, must be None, 'kernel' or 'xla'")
+    if in_place and implementation == "xla":
+        raise ValueError("in_place is True, must be False for the implementation 'xla': XLA itself decides what its code writes over")
+    by_xla = implementation == "xla"
+    if implementation is None and not in_place and lengths.shape[-1] == 1 and isinstance(x, jax.core.Tracer):
+        # XLA's gather does not know how to split its result where partitions are types.
+        by_xla = _is_compiling() and not any(part for array in (x, lengths) for part in jax.typeof(array).sharding.spec)
+    return _reverse(*_as_varying(x, lengths), front, bool(in_place), by_xla)
 
 
 def _as_varying(x: Any, lengths: Any) -> tuple[Any, Any]:
@@ -205,12 +240,12 @@ def _varying_axes(array: Any) -> frozenset[Any]:
 
 
 def reverse_padded_sequence(
-    x: Any, lengths: Any, *, batch_axis: SupportsIndex = 0, time_axis: SupportsIndex = 1, in_place: bool = False
+    x: Any, lengths: Any, *, batch_axis: SupportsIndex = 0, time_axis: SupportsIndex = 1, in_place: bool = False, implementation: Implementation = None
 ) -> Any:
     """Reverses every sequence of a padded batch. The padding stays where it is.
 
     x: an array of JAX or NumPy with a batch and a time axis. lengths: integers, one for each sequence.
-    in_place: as in :func:`reverse_subsequences`.
+    in_place, implementation: as in :func:`reverse_subsequences`.
 
     >>> import dml_cuda.jax, jax
     >>> dml_cuda.jax.reverse_padded_sequence(jax.numpy.array([[1, 2, 0], [3, 4, 5]]), jax.numpy.array([2, 3]))
@@ -227,7 +262,7 @@ def reverse_padded_sequence(
     lengths = _lengths(lengths)
     check_batch(lengths.shape, (x.shape[batch],))
     shape = tuple(size if d == batch else 1 for d, size in enumerate(x.shape))
-    return reverse_subsequences(x, lengths.reshape(shape), time, in_place=in_place)
+    return reverse_subsequences(x, lengths.reshape(shape), time, in_place=in_place, implementation=implementation)
 
 
 # ---- Sequences ------------------------------------------------------------------------------------------------
@@ -241,7 +276,7 @@ def fill_value_sequence(
 ) -> Any:
     """An array whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's page says.
 
-    start, delta: numbers of Python or NumPy. They are a part of the compiled program, so they cannot be traced.
+    start, delta: numbers of Python or NumPy, which become a part of the compiled program. Integers may be traced, if dtype is one of integers.
     dtype: float32, float16, or integers of 8 to 64 bits. 64 bits need JAX's 64-bit mode.
 
     >>> import dml_cuda.jax
@@ -253,9 +288,17 @@ def fill_value_sequence(
     if kind.itemsize == 8 and not jax.config.jax_enable_x64:
         raise TypeError(f"dtype is {kind}, must have at most 32 bits, or jax_enable_x64 must be on")
     sizes = fill_shape(shape)
-    bits = {}
-    for value, name in ((start, "start"), (delta, "delta")):
-        if isinstance(value, jax.core.Tracer):
-            raise TypeError(f"{name} is traced by JAX, must be a number of Python or NumPy: it is a part of the compiled program")
-        bits[name] = np.uint64(scalar_bits(value, data_type, name)).astype(np.int64)
+
+    def number(value: Any, name: str) -> Any:
+        if not isinstance(value, jax.core.Tracer):
+            return np.uint64(scalar_bits(value, data_type, name))
+        if kind.kind == "f" or value.shape != () or not jax.numpy.issubdtype(value.dtype, np.integer):
+            raise TypeError(f"{name} is traced by JAX as {value.aval}, must be a number of Python or NumPy, or an integer for a dtype of integers")
+        return value
+
+    first, step = number(start, "start"), number(delta, "delta")
+    if kind.kind != "f" and (_is_compiling() or not type(first) is type(step) is np.uint64):
+        index = jax.lax.iota(np.uint32, math.prod(sizes)).reshape(sizes).astype(kind)  # XLA's integers wrap
+        return index * step.astype(kind) + first.astype(kind)
+    bits = {"start": first.astype(np.int64), "delta": step.astype(np.int64)}
     return jax.ffi.ffi_call("dml_cuda_fill_value_sequence", jax.ShapeDtypeStruct(sizes, kind))(**bits)

@@ -77,7 +77,7 @@ def _is_fused(node: Any) -> bool:
     before, after = len(source.users) == 1 and bool(_fusing([source], lambda view: view.args[:1])), _fusing_users(node)
     sides = before + bool(after) * (1 + (not before and any(source in user.all_input_nodes for user in after)))
     x, lengths = (argument.meta["val"] for argument in node.args[:2])  # sizes and strides may be symbols
-    is_number = lambda value, number: type(value) is int and value == number
+    is_number: Callable[[Any, int], bool] = lambda value, number: type(value) is int and value == number
     row = next((d for d in reversed(range(x.dim())) if is_number(x.stride(d), 1) and not is_number(x.shape[d], 1)), x.dim() - 1)
     k = row - x.dim() + lengths.dim()
     lengths_vary = k >= 0 and not is_number(lengths.shape[k], 1) and not is_number(lengths.stride(k), 0)

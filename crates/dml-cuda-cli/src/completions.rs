@@ -20,7 +20,9 @@ pub fn script(shell: Shell) -> String {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut visible, "dml-cuda", &mut text);
     // For a program with a hyphen, clap_complete 4.6 sets one name in bash and tests for another.
-    String::from_utf8_lossy(&text).replace("dml__subcmd__cuda", "dml__cuda")
+    let text = String::from_utf8_lossy(&text).replace("dml__subcmd__cuda", "dml__cuda");
+    // Bash completes files itself, and quotes their spaces, if a function offers nothing.
+    text.replace(r#"COMPREPLY=($(compgen -f "${cur}"))"#, "COMPREPLY=()")
 }
 
 /// The page of the program, or of one of its commands.
@@ -40,7 +42,7 @@ pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
 /// What clap does not know.
 const SECTIONS: &str = r".SH EXIT STATUS
 0 if all went well. 1 if a model, a case or a file failed, or with \-\-validate a dispatchable is rejected. 2 if the options cannot be parsed,
-or with report \-\-fail\-on\-slower if the machine was not the same.
+or with report \-\-fail\-on\-slower if the machine was not the same. 128 and a signal's number if one ended it: 130 by Ctrl\-C, 143 by SIGTERM.
 .SH EXAMPLES
 .nf
 dml\-cuda model.json

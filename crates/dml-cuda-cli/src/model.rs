@@ -20,6 +20,8 @@ use json::{Document, Result};
 use node::Node;
 use resource::Resource;
 
+const SECTIONS: [&str; 3] = ["resources", "dispatchables", "commands"];
+
 pub struct Dispatchable {
     pub name: String,
     pub desc: OperatorDesc,
@@ -41,6 +43,7 @@ pub struct Model {
 /// Reads a whole model of a path, with its files in a folder. Finds every error in the file, and in files that it names, before anything runs.
 pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let root = Node::root(document);
+    root.check_names(&SECTIONS)?;
     let (resource_nodes, resource_names) = members(&root, "resources")?;
     let (dispatchable_nodes, dispatchable_names) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why this runner cannot run a model.
@@ -58,11 +61,10 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let commands =
         command_nodes.each(|node| Ok((command::read(node, &resource_names, &dispatchable_names)?, node.compact())))?;
     // A deferred resource that nothing uses is never filled, and never missed.
-    let is_used = |name: &str| {
-        let bound = dispatchables.iter().any(|dispatchable| command::binds(&dispatchable.bindings, name));
-        bound || commands.iter().any(|(command, _)| command.uses(name))
-    };
-    let resources = resource_nodes.iter().filter(|(name, node)| !resource::is_deferred(node) || is_used(name));
+    let bound = dispatchables.iter().flat_map(|dispatchable| dispatchable.bindings.values());
+    let bound = bound.map(|source| source.resource.as_str());
+    let used: HashSet<&str> = commands.iter().flat_map(|(command, _)| command.resources()).chain(bound).collect();
+    let resources = resource_nodes.iter().filter(|(name, node)| !resource::is_deferred(node) || used.contains(name));
     let outputs: HashSet<&str> = commands.iter().filter_map(|(command, _)| command.output()).collect();
     let resources =
         resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
@@ -75,7 +77,9 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
-    let (nodes, _) = members(&Node::root(document), "dispatchables")?;
+    let root = Node::root(document);
+    root.check_names(&SECTIONS)?;
+    let (nodes, _) = members(&root, "dispatchables")?;
     Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
 }
 

@@ -5,7 +5,7 @@ pub fn likeness(a: &str, b: &str) -> f64 {
     strsim::jaro_winkler(&a.to_lowercase(), &b.to_lowercase())
 }
 
-/// The name that is most like a word.
+/// The name that is most like a word; of several the first.
 pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
-    names.iter().copied().max_by(|a, b| likeness(word, a).total_cmp(&likeness(word, b)))
+    names.iter().rev().copied().max_by(|a, b| likeness(word, a).total_cmp(&likeness(word, b)))
 }

@@ -70,7 +70,7 @@ pub struct Options {
     pub warmup_samples: u32,
 
     /// 0: hot medians; 1: also initialization and cold timings; 2: also every iteration
-    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0, value_parser = count)]
+    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0, value_parser = verbosity)]
     pub timing_verbosity: u32,
 
     /// Time at most this many iterations on the GPU
@@ -184,6 +184,10 @@ fn count(text: &str) -> Result<u32, std::num::ParseIntError> {
     text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
 }
 
+fn verbosity(text: &str) -> Result<u32, String> {
+    count(text).ok().filter(|&level| level <= 2).ok_or_else(|| "must be 0, 1 or 2".to_owned())
+}
+
 #[derive(Subcommand)]
 pub enum Command {
     /// Time cases, and write a run
@@ -194,6 +198,7 @@ pub enum Command {
     Suite {
         /// A new folder
         folder: PathBuf,
+        /// How large the tensors are
         #[arg(long, value_enum, default_value_t = Tier::Standard)]
         tier: Tier,
     },

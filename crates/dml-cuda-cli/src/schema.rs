@@ -20,7 +20,7 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     Err(format!("its schema is {schema}, must be {known}: {release} release of dml-cuda wrote it"))
 }
 
-/// Whether a text is a run of any version, or the beginning of one.
+/// Whether a text may be a run, of any version: no model replaces it.
 pub fn is_run(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{') && text.contains("\"schema\"")
 }

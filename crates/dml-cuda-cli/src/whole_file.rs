@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
-use crate::schema;
+use crate::{schema, signals};
 
 /// The temporary file next to the target.
 static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Reads to the end, which must come before 256 MiB.
-pub fn read(file: fs::File, hint: &str) -> io::Result<Vec<u8>> {
+pub fn read(file: impl Read, hint: &str) -> io::Result<Vec<u8>> {
     const MOST: u64 = 256 << 20;
     let mut bytes = Vec::new();
     match file.take(MOST + 1).read_to_end(&mut bytes)? as u64 {
@@ -41,21 +41,21 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     replace(&target, replaced, bytes).map_err(|error| error.to_string())
 }
 
-/// Writes a run or a report, a new file or over an older one.
-pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), String> {
-    let (target, replaced) = may_write_result(path, overwrite)?;
+/// Writes a run or a report, a new file or over an older one, as the caller tells one.
+pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
+    let (target, replaced) = may_write_result(path, overwrite, is_run)?;
     replace(&target, replaced, bytes).map_err(|error| error.to_string())
 }
 
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
-pub fn may_write_result(path: &Path, overwrite: bool) -> Result<(PathBuf, Option<Metadata>), String> {
+pub fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<Target, String> {
     let (target, replaced) = target(path)?;
     if !folder(&target).is_dir() {
         return Err(format!("the folder {} is not there", folder(&target).display()));
     }
     match &replaced {
         Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),
-        Some(_) if !holds(&target, schema::is_run) && !holds(&target, schema::is_report) => {
+        Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
             Err("it is neither a run nor a report, which is all that --overwrite replaces".to_owned())
         }
         _ => Ok((target, replaced)),
@@ -63,7 +63,9 @@ pub fn may_write_result(path: &Path, overwrite: bool) -> Result<(PathBuf, Option
 }
 
 /// The file behind links, and what is there.
-fn target(path: &Path) -> Result<(PathBuf, Option<Metadata>), String> {
+type Target = (PathBuf, Option<Metadata>);
+
+fn target(path: &Path) -> Result<Target, String> {
     let target = match path.is_symlink() {
         true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,
         false => path.to_owned(),
@@ -117,12 +119,10 @@ fn partial() -> MutexGuard<'static, Option<PathBuf>> {
 
 /// Makes the signals that end a process (SIGINT, SIGTERM, SIGHUP) remove the file first.
 fn remove_on_signals() {
-    let handler = || {
+    signals::on_end(|code| {
         // The lock stays until the process ends, so that no other file is started.
         let partial = partial();
         let _ = partial.as_ref().map(fs::remove_file);
-        std::process::exit(130);
-    };
-    // There may be one already. Without a handler a signal ends the process as usual.
-    let _ = ctrlc::set_handler(handler);
+        std::process::exit(code);
+    });
 }

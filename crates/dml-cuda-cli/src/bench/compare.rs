@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::numbers::counted;
 use super::run::{Machine, Run, Timed};
-use super::statistics::geometric_mean;
+use super::statistics::{bootstrap, geometric_mean};
 use super::work::Mode;
 
 pub use cell::{Cell, Change, Status};
@@ -83,7 +83,7 @@ pub struct Group {
     pub speed_ups: Vec<Option<Mean>>,
 }
 
-/// A geometric mean over cases, with the means of the ends of their intervals.
+/// A geometric mean over cases, with an interval that holds that of such cases with 95 %.
 #[derive(Clone, Copy, Serialize)]
 pub struct Mean {
     pub cases: usize,
@@ -92,11 +92,12 @@ pub struct Mean {
 }
 
 impl Mean {
+    /// A single case has its own interval.
     fn of(changes: impl Iterator<Item = (f64, (f64, f64))>) -> Option<Self> {
         let (values, ends): (Vec<f64>, Vec<(f64, f64)>) = changes.unzip();
-        let (low, high): (Vec<f64>, Vec<f64>) = ends.into_iter().unzip();
         let mean = geometric_mean(&values)?;
-        Some(Self { cases: values.len(), mean, interval: (geometric_mean(&low)?, geometric_mean(&high)?) })
+        let interval = if let [of_case] = ends[..] { of_case } else { bootstrap(&values) };
+        Some(Self { cases: values.len(), mean, interval })
     }
 }
 
@@ -105,7 +106,7 @@ impl Comparison {
     pub fn new(runs: &[Run], threshold: f64) -> Self {
         let others = runs.iter().skip(1);
         let mut not_compared = BTreeSet::new();
-        let differs = |run| machines::differs(&runs[0], run, threshold, &mut not_compared);
+        let differs = |run| machines::differs(&runs[0], run, threshold);
         let other_machine: Vec<Option<String>> = others.clone().map(differs).collect();
         let rows = rows(runs, threshold, &other_machine, &mut not_compared);
         not_compared.extend(runs.iter().enumerate().flat_map(|(n, run)| missing(n, run, &rows)));
@@ -167,6 +168,7 @@ fn rows(
 ) -> Vec<Row> {
     let by_key: Vec<BTreeMap<String, &Timed>> =
         runs.iter().map(|run| run.cases.iter().map(|timed| (timed.work.name(), timed)).collect()).collect();
+    let baselines: Vec<Vec<&Timed>> = runs.iter().map(|run| run.baselines().collect()).collect();
     let mut seen = BTreeSet::new();
     let all = runs.iter().flat_map(|run| &run.cases).map(|timed| &timed.work);
     let works = all.filter(|work| !work.mode.is_baseline() && seen.insert(work.name()));
@@ -191,7 +193,7 @@ fn rows(
             mode: work.mode,
             bytes: work.bytes,
             changes: (1..runs.len()).map(&mut change).collect(),
-            cells: (0..runs.len()).map(|n| Some(cell::cell(sampled(n)?, &runs[n]))).collect(),
+            cells: (0..runs.len()).map(|n| Some(cell::cell(sampled(n)?, &baselines[n]))).collect(),
             causes: timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect(),
             failed: timed.iter().map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure())).collect(),
         }

@@ -3,27 +3,31 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::signals;
 
 /// Bytes that a process may print on each stream.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Whether a signal asked this program to end.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// The exit code that a signal asks for, or 0.
+static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
 /// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this program, too.
 pub fn end_on_signals() {
-    let handler = || {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+    signals::on_end(|code| {
+        if INTERRUPTED.swap(code, Ordering::Relaxed) > 0 {
+            std::process::exit(code);
         }
-    };
-    // Without a handler a signal ends the program as usual.
-    let _ = ctrlc::set_handler(handler);
+    });
 }
 
 pub fn is_interrupted() -> bool {
+    exit_code() > 0
+}
+
+pub fn exit_code() -> i32 {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 

@@ -21,6 +21,10 @@ const MOST_RUNS: usize = 8;
 
 /// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Report) -> Result<ExitCode, String> {
+    if options.fail_on_slower && options.runs.len() == 1 {
+        complain!("ERROR: --fail-on-slower compares runs, of which there must be two or more");
+        return Ok(ExitCode::from(2));
+    }
     let runs = read(options)?;
     let to = options.output.as_deref().filter(|path| *path != Path::new("-"));
     let format = match (options.format, to) {
@@ -40,8 +44,11 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         return Err("the runs share no case and no output, must be of the same cases".to_owned());
     }
     let written = match format {
-        ReportFormat::Table => text::text(&comparison, false),
-        ReportFormat::Markdown => text::text(&comparison, true),
+        ReportFormat::Table => {
+            let columns = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns);
+            text::text(&comparison, Some(columns))
+        }
+        ReportFormat::Markdown => text::text(&comparison, None),
         ReportFormat::Csv => text::csv(&comparison)?,
         ReportFormat::Json => serde_json::to_string_pretty(&comparison).map_err(|error| error.to_string())? + "\n",
         ReportFormat::Html => page::page(&comparison),
@@ -49,7 +56,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     };
     match to {
         Some(path) => {
-            whole_file::write_result(path, written.as_bytes(), options.overwrite)
+            whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
                 .map_err(|error| format!("{}: {error}", path.display()))?;
             say!("Report written to '{}'", path.display())?;
         }

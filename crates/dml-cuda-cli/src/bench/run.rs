@@ -16,6 +16,9 @@ pub const SCHEMA: u32 = 2;
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 pub struct Run {
     pub schema: u32,
+    /// The name of its file, without folder and ending.
+    #[serde(skip)]
+    pub file: String,
     /// The run's name in reports.
     pub label: String,
     pub machine: Machine,
@@ -98,6 +101,14 @@ impl Outcome {
         !self.samples().is_empty()
     }
 
+    /// Adds what a second time found.
+    pub fn add(&mut self, later: Self) {
+        let pair = (self, later);
+        if let (Self::Each(samples), Self::Each(more)) | (Self::Medians(samples), Self::Medians(more)) = pair {
+            samples.extend(more);
+        }
+    }
+
     fn why(&mut self) -> Option<&mut String> {
         match self {
             Self::Error(why) | Self::NotCompared(why) => Some(why),
@@ -133,21 +144,32 @@ impl Run {
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: String| format!("{}: {error}", path.display());
         let unreadable = |error: &dyn std::fmt::Display| failed(format!("the run cannot be read: {error}"));
-        let bytes = whole_file::read_regular(path).map_err(|error| unreadable(&error))?;
+        // A run may come through a pipe, but not without end.
+        let bytes = match path.to_str() {
+            Some("-") => whole_file::read(std::io::stdin(), ""),
+            _ => std::fs::File::open(path).and_then(|file| whole_file::read(file, "")),
+        };
+        let bytes = bytes.map_err(|error| unreadable(&error))?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;
         let mut run: Self = serde_json::from_str(text)
-            .map_err(|error| failed(format!("this is no run: {}", shown(&error.to_string()))))?;
+            .map_err(|error| failed(format!("this is no run: {}", shown(&in_our_words(&error)))))?;
         // Some runs of 0.2.0 have the median of a baseline as that of its own baseline.
         for Timed { work, outcome, baseline } in &mut run.cases {
             if let Some(median) = baseline.filter(|_| work.mode.is_baseline() && !outcome.has_samples()) {
                 *outcome = Outcome::Medians(vec![median]);
             }
         }
+        run.file = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         run.check().map_err(failed)?;
         Ok(run)
+    }
+
+    /// Whether a file reads as a run.
+    pub fn is_at(path: &Path) -> bool {
+        path.is_file() && Self::read(path).is_ok()
     }
 
     /// Fails if the figures of a case cannot be right.
@@ -179,6 +201,11 @@ impl Run {
         Ok(())
     }
 
+    /// The baselines that have samples.
+    pub fn baselines(&self) -> impl Iterator<Item = &Timed> {
+        self.cases.iter().filter(|timed| timed.work.mode.is_baseline() && timed.outcome.has_samples())
+    }
+
     /// How many of the planned cases and outputs are missing.
     pub fn missing(&self) -> usize {
         self.planned.saturating_sub(self.cases.len() + self.outputs.len())
@@ -201,4 +228,11 @@ impl Run {
     pub fn to_json(&self) -> Result<String, String> {
         Ok(serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n")
     }
+}
+
+/// What serde found, as the other errors say it.
+fn in_our_words(error: &serde_json::Error) -> String {
+    let outcomes = "a case or an output has none of each, medians, bytes, error and not_compared";
+    let text = error.to_string().replace("no variant of enum Outcome found in flattened data", outcomes);
+    text.replace("missing field", "without the member").replace("invalid type: ", "").replace(", expected", ", must be")
 }

@@ -34,20 +34,22 @@ pub fn is_wanted(case: &Case, only: &str) -> bool {
     case.file_name().contains(only) || case.name.contains(only)
 }
 
-/// The cases of a tier, baselines, then small models whose outputs are compared.
+/// Baselines, the cases of a tier, small models whose outputs are compared, and baselines again: they tell whether the machine stayed the
+/// same.
 pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, only));
-    let cases = cases.map(Job::of_case);
-    let baselines = BASELINES.into_iter().filter(|&size| size <= most_bytes(tier)).flat_map(Job::baselines);
-    let others = baselines.chain(checks::jobs());
-    cases.chain(others.filter(|job| job.name.contains(only) || job.work.case.contains(only))).collect()
+    let named = |job: &Job| job.name.contains(only) || job.work.case.contains(only);
+    let sizes = || BASELINES.into_iter().filter(|&size| size <= most_bytes(tier));
+    let baselines = || sizes().flat_map(Job::baselines).filter(named);
+    let checks = checks::jobs().into_iter().filter(named);
+    baselines().chain(cases.map(Job::of_case)).chain(checks).chain(baselines()).collect()
 }
 
 /// Every case, of any size and at odd addresses too, for a cold L2.
 pub fn cold_jobs(only: &str) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| is_wanted(case, only)).map(Job::of_case);
-    let baselines = Job::baselines(LARGE_BASELINE).into_iter().filter(|job| job.name.contains(only));
-    let mut jobs: Vec<Job> = cases.chain(baselines).collect();
+    let baselines = || Job::baselines(LARGE_BASELINE).into_iter().filter(|job| job.name.contains(only));
+    let mut jobs: Vec<Job> = baselines().chain(cases).chain(baselines()).collect();
     // Queued one by one, a launch alone would be timed with its way to the GPU.
     jobs.iter_mut().for_each(|job| job.work.dispatches = job.work.dispatches.max(10));
     jobs
@@ -104,8 +106,8 @@ mod tests {
         };
         let missing = record.cases.iter().map(|timed| &timed.work).filter(|work| is_missing(work)).map(Work::name);
         assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new());
-        assert_eq!(cold.len(), record.cases.len() + 2, "and a copy and a fill of 512 MiB");
-        for job in &cold[..record.cases.len()] {
+        assert_eq!(cold.len(), record.cases.len() + 4, "and a copy and a fill of 512 MiB, first and last");
+        for job in &cold[2..record.cases.len() + 2] {
             let case = case_named(&job.name).expect("a case");
             let named = (&case.name, &case.data_type(), case.mode());
             assert_eq!(named, (&job.work.case, &job.work.data_type, job.work.mode));

@@ -20,18 +20,25 @@ use crate::whole_file;
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let in_file = |error: String| format!("{}: {error}", options.output.display());
     if !is_printed(options) {
-        whole_file::may_write_result(&options.output, options.overwrite).map_err(in_file)?;
+        whole_file::may_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
     }
+    // An older run stays until this one is complete.
+    let replaces = !is_printed(options) && options.output.exists();
     process::end_on_signals();
     let mut runner = runner::start(options)?;
     let only = options.only.as_deref().unwrap_or_default();
+    if only.is_empty() {
+        complain!("Counting the bytes of all cases; then a GPU takes minutes, a CPU or DxDispatch up to half an hour");
+    }
     let jobs = runner.jobs(only);
     if jobs.is_empty() {
         return Err(format!("--only '{only}' is in the name of no case that this runner times"));
     }
     let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
     let (machine, samples) = (machine::host(), options.samples);
-    let mut run = Run { schema: SCHEMA, suite, machine, samples, planned: jobs.len(), ..Run::default() };
+    // Baselines are there twice.
+    let planned = jobs.iter().map(|job| job.work.name()).collect::<BTreeSet<_>>().len();
+    let mut run = Run { schema: SCHEMA, suite, machine, samples, planned, ..Run::default() };
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let progress = ProgressBar::new(jobs.len() as u64).with_style(style);
@@ -60,12 +67,15 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
         }
         add(&mut run, job, answer);
-        if !is_printed(options) {
+        if !is_printed(options) && !replaces {
             written = Some(write(&run, written, options).map_err(in_file)?);
         }
         advance(&progress);
     }
     progress.finish_and_clear();
+    if replaces && !process::is_interrupted() {
+        write(&run, None, options).map_err(in_file)?;
+    }
     ended(&run, options)
 }
 
@@ -103,14 +113,17 @@ fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
             let expected_to_differ = matches!(job.task, Task::Output { over_long: true, .. });
             run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
         }
-        Some(outcome) => run.cases.push(Timed { work, outcome, baseline: answer.baseline }),
+        Some(outcome) => match run.cases.iter_mut().find(|timed| timed.work.name() == work.name()) {
+            Some(earlier) => earlier.outcome.add(outcome),
+            None => run.cases.push(Timed { work, outcome, baseline: answer.baseline }),
+        },
     }
 }
 
 fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
     if process::is_interrupted() {
         complain!("NOTE: interrupted, {} of {} cases are missing", run.missing(), run.planned);
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(process::exit_code() as u8));
     }
     let outcomes =
         run.cases.iter().map(|timed| &timed.outcome).chain(run.outputs.values().map(|output| &output.written));
@@ -133,5 +146,5 @@ fn write(run: &Run, written: Option<String>, options: &Bench) -> Result<String, 
     let is_there = |text: String| std::fs::read_to_string(&options.output).is_ok_and(|there| there == text);
     let overwrite = written.map_or(options.overwrite, is_there);
     let text = run.to_json()?;
-    whole_file::write_result(&options.output, text.as_bytes(), overwrite).map(|()| text)
+    whole_file::write_result(&options.output, text.as_bytes(), overwrite, Run::is_at).map(|()| text)
 }

@@ -221,6 +221,8 @@ def reason(error):
 
 
 def main():
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: it ends with the bench
     # What libraries print goes to the standard error stream.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

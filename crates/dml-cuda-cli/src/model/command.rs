@@ -17,10 +17,6 @@ pub enum Command {
 /// The resource at each bind point, such as `OutputTensor`.
 pub type Bindings = HashMap<String, Source>;
 
-pub fn binds(bindings: &Bindings, resource: &str) -> bool {
-    bindings.values().any(|source| source.resource == resource)
-}
-
 impl Command {
     /// The resource that a dispatch writes, if the command binds it.
     pub fn output(&self) -> Option<&str> {
@@ -30,10 +26,11 @@ impl Command {
         }
     }
 
-    pub fn uses(&self, name: &str) -> bool {
+    /// The resources that the command uses.
+    pub fn resources(&self) -> HashSet<&str> {
         match self {
-            Self::Dispatch { bindings, .. } => binds(bindings, name),
-            Self::Print { resource, .. } | Self::WriteFile { resource, .. } => resource == name,
+            Self::Dispatch { bindings, .. } => bindings.values().map(|source| source.resource.as_str()).collect(),
+            Self::Print { resource, .. } | Self::WriteFile { resource, .. } => HashSet::from([resource.as_str()]),
         }
     }
 }

@@ -152,7 +152,11 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     let strides = desc.optional_list("Strides")?.filter(|strides| !strides.is_empty());
     let data_type = data_type(&desc.require("DataType")?)?;
     let mut tensor = match &strides {
-        Some(strides) => BufferTensorDesc::strided(data_type, &sizes, strides),
+        Some(strides) if strides.len() == sizes.len() => BufferTensorDesc::strided(data_type, &sizes, strides),
+        // A wrong number of strides has no size: that they are wrong is one error.
+        Some(strides) => {
+            BufferTensorDesc { strides: Some(strides.clone()), ..BufferTensorDesc::packed(data_type, &sizes) }
+        }
         None => BufferTensorDesc::packed(data_type, &sizes),
     };
     if let Some(total) = desc.optional("TotalTensorSizeInBytes")? {

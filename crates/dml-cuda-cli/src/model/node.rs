@@ -126,7 +126,8 @@ impl<'a> Node<'a> {
     /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of members that nothing reads.
     pub fn check_names(&self, names: &[&str]) -> Result<()> {
         for (found, member) in self.members()? {
-            if names.contains(&found) {
+            // `$comment`, `$schema`: DxDispatch's models have them.
+            if names.contains(&found) || found.starts_with('$') {
                 continue;
             }
             if let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(found)) {
@@ -144,7 +145,11 @@ impl<'a> Node<'a> {
 
     /// A required member of an object.
     pub fn require(&self, name: &str) -> Result<Node<'a>> {
-        self.get(name)?.ok_or_else(|| self.error(format!("without the member {name}"), "an object that has it"))
+        match self.member(name)? {
+            Some(member) if member.is_null() => Err(member.error(member.kind(), "given")),
+            Some(member) => Ok(member),
+            None => Err(self.error(format!("without the member {name}"), "an object that has it")),
+        }
     }
 
     /// Reads each element of an array.

@@ -1,5 +1,6 @@
 //! What DxDispatch 0.18.1 would refuse or compute differently, of the model as a whole. Readers find what one place shows.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use dml_cuda::{
@@ -13,23 +14,33 @@ use super::node::Node;
 use super::value::{from_bytes, truncated};
 use super::Model;
 
+/// How many commands use each resource, and whether a dispatch writes it.
+type Uses<'a> = HashMap<&'a str, (usize, bool)>;
+
 /// Looks at each dispatch with what it is bound to. Records findings at the commands' nodes.
 pub fn check(model: &Model, commands: &Node) -> Result<()> {
+    let mut uses = Uses::new();
+    for (command, _) in &model.commands {
+        for name in command.resources() {
+            let (count, is_written) = uses.entry(name).or_default();
+            *count += 1;
+            *is_written |= command.output() == Some(name);
+        }
+    }
     let mut left = model.commands.iter();
-    commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, command, node))).map(drop)
+    commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, &uses, command, node))).map(drop)
 }
 
-fn dispatch(model: &Model, command: &Command, node: &Node) -> Result<()> {
+fn dispatch(model: &Model, uses: &Uses, command: &Command, node: &Node) -> Result<()> {
     let Command::Dispatch { dispatchable, bindings } = command else { return Ok(()) };
     let nodes = node.require("bindings")?;
     let desc = model.dispatchables.iter().find(|found| found.name == *dispatchable).map(|found| &found.desc);
     // What the rules reject does not run, and may have sizes past all memory.
     match desc.filter(|desc| validate(desc, FeatureLevel::HIGHEST).is_ok()) {
-        Some(OperatorDesc::ReverseSubsequences(desc)) => reversal(model, desc, bindings, &nodes),
+        Some(OperatorDesc::ReverseSubsequences(desc)) => reversal((model, uses), desc, bindings, &nodes),
         Some(OperatorDesc::FillValueSequence(desc)) => {
             let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")?) else { return Ok(()) };
-            let uses = |(other, _): &(Command, String)| !std::ptr::eq(other, command) && other.uses(output);
-            if let Some(rounded) = rounded_element(desc).filter(|_| model.commands.iter().any(uses)) {
+            if let Some(rounded) = rounded_element(desc).filter(|_| uses[output].0 > 1) {
                 let required =
                     "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
                 node.refuse(format!("a fill with the element {rounded}"), required);
@@ -40,12 +51,16 @@ fn dispatch(model: &Model, command: &Command, node: &Node) -> Result<()> {
     }
 }
 
-fn reversal(model: &Model, desc: &ReverseSubsequencesDesc, bindings: &Bindings, nodes: &Node) -> Result<()> {
+fn reversal(
+    (model, uses): (&Model, &Uses),
+    desc: &ReverseSubsequencesDesc,
+    bindings: &Bindings,
+    nodes: &Node,
+) -> Result<()> {
     let resource = |name: &str| model.resources.iter().find(|(found, _)| found == name).map(|(_, resource)| resource);
-    let is_written = |name: &str| model.commands.iter().any(|(command, _)| command.output() == Some(name));
     if let (Some(source), Some(node)) = (bindings.get("SequenceLengthsTensor"), nodes.get("SequenceLengthsTensor")?) {
         // What a dispatch writes is checked when it is dispatched.
-        if let Some(resource) = resource(&source.resource).filter(|_| !is_written(&source.resource)) {
+        if let Some(resource) = resource(&source.resource).filter(|_| !uses[source.resource.as_str()].1) {
             let mut bytes = Vec::new();
             resource.initial_values.write(|part| bytes.write_all(part)).map_err(|error| error.to_string())?;
             let offset = source.offset_in_bytes(resource.data_type);

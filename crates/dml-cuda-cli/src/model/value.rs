@@ -141,6 +141,16 @@ impl Number {
             _ => Self::Integer((bits << unused >> unused).into()),
         }
     }
+
+    /// The shortest text that reads as the same value of the type, and as JSON if it is finite.
+    pub fn shortest(&self, data_type: TensorDataType) -> String {
+        let text = match self {
+            Self::Integer(value) => value.to_string(),
+            Self::Float(value) if data_type == TensorDataType::Float64 => format!("{value:?}"),
+            Self::Float(value) => format!("{:?}", *value as f32),
+        };
+        text.strip_suffix(".0").unwrap_or(&text).to_lowercase()
+    }
 }
 
 impl fmt::Display for Number {

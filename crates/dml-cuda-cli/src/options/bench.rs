@@ -9,14 +9,14 @@ pub struct Bench {
     /// The run that is written; `-` is standard output
     #[arg(short, long, value_name = "RUN.json")]
     pub output: PathBuf,
-    /// Replace an older run
+    /// Replace an older run, once this one is complete
     #[arg(long)]
     pub overwrite: bool,
     /// How large the tensors are
     #[arg(long, value_enum, default_value_t = Tier::Standard)]
     pub tier: Tier,
-    /// Only cases whose names hold this
-    #[arg(long)]
+    /// Only cases whose names hold this. Baselines are left out, without which a report decides nothing about two runs on one device
+    #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub only: Option<String>,
     /// Samples of a case, at most 1000
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -57,6 +57,7 @@ pub enum Tier {
 
 #[derive(Args)]
 pub struct Report {
+    /// Runs of `bench`, at most eight; the others are compared with the first. `-` is standard input
     #[arg(value_name = "RUN.json", num_args = 1.., required = true)]
     pub runs: Vec<PathBuf>,
     /// Differences below this many percent count as SAME

@@ -110,8 +110,9 @@ fn by_version(desc: Result<OperatorDesc>) -> Answer {
             json!({ "event": "versions", "message": unreadable })
         }
     };
-    let accepting = if accepting.is_empty() { "none".to_owned() } else { accepting.join(" and ") };
-    Answer { accepted: true, verdict: format!(": accepted by {accepting}"), lines, event }
+    let accepted = !accepting.is_empty();
+    let accepting = if accepted { accepting.join(" and ") } else { "none".to_owned() };
+    Answer { accepted, verdict: format!(": accepted by {accepting}"), lines, event }
 }
 
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.

@@ -74,7 +74,8 @@ pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType
     out::with(|out| {
         write!(out, "{begin}")?;
         for (n, element) in elements.enumerate() {
-            let number = Number::new(element, data_type).to_string();
+            let number = Number::new(element, data_type);
+            let number = if format == Format::Json { number.shortest(data_type) } else { number.to_string() };
             write!(out, "{}", if n == 0 { "" } else { between })?;
             match format {
                 // NaN and infinities are strings, because JSON has no numbers for them.

@@ -26,11 +26,8 @@ fn free(wanted: u64) -> u64 {
     if wanted > known || fits(wanted) {
         return known;
     }
-    // The most that fits, to a mebibyte.
-    (20..63)
-        .rev()
-        .fold(0, |fitting, bit| if fits(fitting | 1 << bit) { fitting | 1 << bit } else { fitting })
-        .min(known)
+    // A power of two that fits.
+    (20..63).rev().map(|bit| 1 << bit).find(|&bytes| fits(bytes)).unwrap_or(0).min(known)
 }
 
 /// What Linux says is available, to the machine and to this process's group.

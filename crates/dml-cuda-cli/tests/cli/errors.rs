@@ -40,8 +40,8 @@ fn bad_input_gets_one_clear_message() {
     let with_output = |source: Value| json!({ "OutputTensor": source });
     for (path, value, what) in [
         // Missing and mistyped fields, by their path.
-        ("commands", json!(null), "the document is without the member commands"),
-        ("dispatchables/fill/desc/ValueDelta", json!(null), ".fill.desc is without the member ValueDelta"),
+        ("commands", json!(null), "commands is null, must be given"),
+        ("dispatchables/fill/desc/ValueDelta", json!(null), ".fill.desc.ValueDelta is null, must be given"),
         (values, json!([1, "x"]), "Values[1] is \"x\", must be a number, \"nan\", \"inf\" or \"-inf\""),
         (&format!("{output}/Sizes"), json!([1u64 << 32]), "Sizes[0] is 4294967296, must be from 0 to 4294967295"),
         (&format!("{output}/DimensionCount"), json!(2), "Count is 2, must be 1, the number of Sizes"),
@@ -96,6 +96,17 @@ fn bad_input_gets_one_clear_message() {
     }
 }
 
+/// No total size is computed from strides that do not fit, so that nothing complains of it.
+#[test]
+fn a_wrong_number_of_strides_is_one_error() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut model = small();
+    model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!([1, 1, 1]);
+    let output = run(&["--validate", &write_model(scratch.path(), &model)]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.lines().count() == 2 && said.contains("tensor.strides"), "{said}");
+}
+
 /// Misspelt members change a result without an error.
 #[test]
 fn a_member_that_nothing_reads_gets_a_warning() {
@@ -103,6 +114,12 @@ fn a_member_that_nothing_reads_gets_a_warning() {
     let tensor = "dispatchables/fill/desc/OutputTensor/Stride";
     for (member, value, what) in [
         (tensor, json!([2]), "r.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\""),
+        ("dispatchables/fill/descc", json!(1), "reads; the nearest name is \"desc\""),
+        (
+            "comands",
+            json!([]),
+            "comands is a member \"comands\", which nothing reads; the nearest name is \"commands\"",
+        ),
         ("dispatchables/fill/executionFlag", json!("NONE"), "reads; the nearest name is \"executionFlags\""),
     ] {
         let mut model = small();

@@ -183,3 +183,17 @@ fn very_many_dimensions_and_resources_take_no_time() {
     assert!(printed.ends_with("Resource '39800': 39800\n"), "{printed}");
     assert!(seconds < 3.0, "{seconds}");
 }
+
+/// Ten times the commands take about ten times as long. Squared, these would take a minute.
+#[test]
+fn a_model_of_many_commands_is_read_fast() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut model = small();
+    let command = model["commands"][0].clone();
+    model["commands"] = json!(vec![command; 50_000]);
+    model["dispatchables"]["fill"] = fill("FLOAT16", json!([4]), json!(0.5), json!(0.1));
+    let begun = std::time::Instant::now();
+    let output = run(&[&write_model(scratch.path(), &model), "--strict", "--validate"]);
+    assert!(stderr(&output).contains("a fill with the element"), "{}", stderr(&output));
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}

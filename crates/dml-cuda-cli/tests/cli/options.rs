@@ -134,12 +134,12 @@ Dispatchable 'sequence'
 fn format_json_prints_the_same_facts_as_json() {
     let model = repository("models/reverse_subsequences.json");
     let model = model.to_str().expect("UTF-8");
-    let run = events(&[model, "-a", "cpu", "-i", "3", "--format", "json"]);
-    let names: Vec<&str> = run.iter().map(|event| event["event"].as_str().expect("a name")).collect();
+    let ran = events(&[model, "-a", "cpu", "-i", "3", "--format", "json"]);
+    let names: Vec<&str> = ran.iter().map(|event| event["event"].as_str().expect("a name")).collect();
     assert_eq!(names, ["device", "initialize", "dispatch", "print"]);
-    assert_eq!(run[0]["name"], "CPU");
-    assert_eq!(run[2]["cpu_milliseconds"].as_array().expect("samples").len(), 3);
-    assert_eq!(run[3]["values"], json!([2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12]));
+    assert_eq!(ran[0]["name"], "CPU");
+    assert_eq!(ran[2]["cpu_milliseconds"].as_array().expect("samples").len(), 3);
+    assert_eq!(ran[3]["values"], json!([2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12]));
     let verdict = events(&[model, "--validate", "--format", "json"]);
     assert_eq!(verdict[0]["accepted"], true);
     let all = events(&[model, "--validate", "--directml", "all", "--format", "json"]);
@@ -152,7 +152,9 @@ fn format_json_prints_the_same_facts_as_json() {
     let scratch = tempfile::tempdir().expect("a folder");
     let mut wrong = example("reverse_subsequences");
     wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!(9);
-    let verdict = events(&[&write_model(scratch.path(), &wrong), "--validate", "--format", "json"]);
+    let path = write_model(scratch.path(), &wrong);
+    assert_eq!(run(&[&path, "--validate", "--directml", "all"]).status.code(), Some(1), "no version accepts it");
+    let verdict = events(&[&path, "--validate", "--format", "json"]);
     assert_eq!(
         (&verdict[0]["accepted"], &verdict[0]["errors"][0]["rule"]),
         (&json!(false), &json!("reverse.axis.range"))
@@ -164,6 +166,23 @@ fn format_json_prints_the_same_facts_as_json() {
     });
     let printed = events(&[&write_model(scratch.path(), &nan), "--format", "json"]);
     assert_eq!(printed[1]["values"], json!(["nan", "-inf", 1.5]));
+    // Every value reads back as the same bits.
+    for (data_type, values) in [
+        ("FLOAT32", json!([16_777_216, 0.1, 1.0e-45, 3.402_823_5e38, -0.0])),
+        ("FLOAT64", json!([16_777_217, 0.1, 1.0e300, 123_456_789.123_456_79])),
+        ("FLOAT16", json!([0.099975586, 65504])),
+    ] {
+        let exact = json!({
+            "resources": { "A": { "initialValuesDataType": data_type, "initialValues": values } },
+            "dispatchables": {}, "commands": [{ "type": "print", "resource": "A" }],
+        });
+        let output = run(&[&write_model(scratch.path(), &exact), "--format", "json"]);
+        assert!(
+            stdout(&output)
+                .contains(&format!("\"values\":{}}}", values.to_string().replace("-0.0", "-0").replace("e+", "e"))),
+            "{output:?}"
+        );
+    }
 }
 
 #[test]
@@ -194,6 +213,8 @@ fn bash_completes_options_and_closed_lists() {
         ("dml-cuda bench --on", "--on", "bench", "--only\n"),
         ("dml-cuda --target h", "h", "--target", "h100\n"),
         ("dml-cuda --directml 1.8", "1.8", "--directml", "1.8.0\n"),
+        // Bash itself completes files, with a space as one word.
+        ("dml-cuda -m sp", "sp", "-m", "\n"),
     ] {
         let call = format!("_dml__cuda dml-cuda {word} {previous}\necho \"${{COMPREPLY[@]}}\"");
         let script = format!("{completions}\nCOMP_WORDS=({words}) COMP_CWORD=2\n{call}");
@@ -213,6 +234,13 @@ fn options_answer_in_the_format_that_is_asked_for() {
     assert_eq!(both[0]["event"], "dependencies");
     let output = run(&[model, "--validate", "--directml", "1.8"]);
     assert!(stdout(&output).contains("accepted by DirectML 1.8.0\n"), "{}", stdout(&output));
+    assert_eq!(run(&[model, "-v", "3"]).status.code(), Some(2));
+    // Every argument has help.
+    for (command, helps) in [("report", "Runs of `bench`"), ("suite", "How large"), ("bench", "Baselines are left out")]
+    {
+        let help = stdout(&run(&[command, "--help"]));
+        assert!(help.contains(helps), "{help}");
+    }
     let output = run(&["-m", model, "-m", "other.json"]);
     assert!(stderr(&output).contains("NOTE: one model a run: other.json is ignored"), "{}", stderr(&output));
     // A name with an escape sequence, and a file that is named as a command is.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bench::run::{Run, Timed};
+use crate::bench::run::Timed;
 use crate::bench::statistics::{median, noise, ratio, FEW};
 use crate::bench::work::{Mode, Work, LARGE_BASELINE};
 
@@ -55,7 +55,8 @@ impl Status {
     }
 }
 
-pub fn cell(timed: &Timed, run: &Run) -> Cell {
+/// The figures next to the baselines of the same run.
+pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
     let (work, samples) = (&timed.work, timed.outcome.samples());
     let median = median(samples);
     Cell {
@@ -64,47 +65,51 @@ pub fn cell(timed: &Timed, run: &Run) -> Cell {
         median,
         noise: (samples.len() > 1).then(|| noise(samples)),
         gigabytes_per_second: work.bytes as f64 / median / 1e3,
-        of_baseline: timed.baseline.or_else(|| baseline_microseconds(work, run)).map(|baseline| baseline / median),
-        of_floor: floor_microseconds(work, run).map(|floor| floor / median),
+        of_baseline: timed
+            .baseline
+            .or_else(|| baseline_microseconds(work, baselines))
+            .map(|baseline| baseline / median),
+        of_floor: floor_microseconds(work, baselines).map(|floor| floor / median),
     }
 }
 
 /// Microseconds of the bytes at the rate of the plain work of the nearest size in the same run.
-fn baseline_microseconds(work: &Work, run: &Run) -> Option<f64> {
+fn baseline_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
     let distance = |baseline: &&Timed| (baseline.work.bytes as f64 / work.bytes as f64).ln().abs();
-    let nearest = baselines(work, run).min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let nearest = of_kind(work, baselines).min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     // Plain work of a quite other size says nothing: short work is bound by other things.
     let near = distance(&nearest) <= 4f64.ln() || work.bytes > nearest.work.bytes;
     near.then(|| at_rate_of(nearest, work.bytes))
 }
 
 /// Microseconds of the bytes at the rate of plain work on 512 MiB.
-fn floor_microseconds(work: &Work, run: &Run) -> Option<f64> {
+fn floor_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
     let moved = if work.mode == Mode::Fill { LARGE_BASELINE } else { 2 * LARGE_BASELINE };
-    let large = baselines(work, run).find(|baseline| baseline.work.bytes == moved)?;
+    let large = of_kind(work, baselines).find(|baseline| baseline.work.bytes == moved)?;
     (work.bytes >= LEAST_FLOOR_BYTES).then(|| at_rate_of(large, work.bytes))
 }
 
-fn baselines<'a>(work: &Work, run: &'a Run) -> impl Iterator<Item = &'a Timed> {
+fn of_kind<'a>(work: &Work, baselines: &'a [&Timed]) -> impl Iterator<Item = &'a Timed> {
     let mode = work.mode.baseline();
-    run.cases.iter().filter(move |timed| timed.work.mode == mode && timed.outcome.has_samples())
+    baselines.iter().copied().filter(move |timed| timed.work.mode == mode)
 }
 
 fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
     median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }
 
-/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE. Of few values the noise is not known: what
-/// they show counts from 10 % on, and the interval is as much wider.
+/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE. Of few values the noise is not known: the
+/// interval is 10 % wider on both sides.
 pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
     let (speed_up, (low, high)) = ratio(a, b);
     let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };
-    let least = unknown.max(1.0 + threshold / 100.0);
+    let (low, high) = (low / unknown, high * unknown);
+    let least = 1.0 + threshold / 100.0;
     let status = match (low, high) {
         _ if low > least => Status::Faster,
         _ if high < 1.0 / least => Status::Slower,
         _ if low >= 1.0 / least && high <= least => Status::Same,
         _ => Status::Unsure,
     };
-    Change { speed_up, interval: (low / unknown, high * unknown), status }
+    Change { speed_up, interval: (low, high), status }
 }

@@ -1,26 +1,17 @@
 //! What the runs of a report are called.
 
-use std::collections::BTreeSet;
-
 use crate::bench::run::Run;
 
-/// Gives runs of the same label one each: by what differs among them, else by the letters of their columns.
+/// Gives runs of the same label, or of none, the names of their files too; of the same file, the letters of their columns.
 pub fn tell_apart(runs: &mut [Run]) {
-    let fields: [fn(usize, &Run) -> String; 3] =
-        [|_, run| run.machine.commit.clone(), |_, run| run.machine.date.clone(), |n, _| format!("run {}", letter(n))];
-    runs.iter_mut().for_each(|run| run.label = run.label.trim().to_owned());
-    for label in runs.iter().map(|run| run.label.clone()).collect::<BTreeSet<String>>() {
-        let places: Vec<usize> = (0..runs.len()).filter(|&n| runs[n].label == label).collect();
-        if places.len() == 1 && !label.is_empty() {
-            continue;
-        }
-        let of_field = |field: &fn(usize, &Run) -> String| {
-            let values: Vec<String> = places.iter().map(|&n| field(n, &runs[n])).collect();
-            let known: BTreeSet<&String> = values.iter().filter(|value| !value.is_empty()).collect();
-            (known.len() == places.len()).then_some(values)
-        };
-        for (n, suffix) in places.iter().copied().zip(fields.iter().find_map(of_field).unwrap_or_default()) {
-            runs[n].label = if label.is_empty() { suffix } else { format!("{label}, {suffix}") };
+    let suffixes: [fn(usize, &Run) -> String; 2] = [|_, run| run.file.clone(), |n, _| format!("run {}", letter(n))];
+    for suffix in suffixes {
+        let labels: Vec<String> = runs.iter().map(|run| run.label.trim().to_owned()).collect();
+        for (n, label) in labels.iter().enumerate() {
+            let is_alone = labels.iter().filter(|other| *other == label).count() == 1 && !label.is_empty();
+            let suffix = if is_alone { String::new() } else { suffix(n, &runs[n]) };
+            runs[n].label =
+                [label.clone(), suffix].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
         }
     }
 }

@@ -43,10 +43,17 @@ fn a_difference_is_one_only_beyond_the_threshold_and_the_interval() {
     // Ten samples with a noise of 246 % say nothing of a factor of 2.
     let noisy = [10.0, 12.0, 15.0, 20.0, 45.0, 55.0, 130.0, 150.0, 160.0, 170.0];
     assert_eq!(statuses(&noisy, &noisy.map(|sample| sample / 2.0)).status, Status::Unsure);
-    // Below seven values the threshold is 10 %, and their range counts.
-    assert_eq!(statuses(&[100.0], &[108.0]).status, Status::Same);
-    assert_eq!(statuses(&[100.0], &[112.0]).status, Status::Slower);
-    assert_eq!(statuses(&[95.0, 100.0, 105.0], &[108.0, 112.0, 116.0]).status, Status::Unsure);
+    // Below seven values the interval is their range and 10 %. A verdict never contradicts it.
+    for (a, b, threshold, status) in [
+        (&[100.0][..], &[101.0][..], 5.0, Status::Unsure),
+        (&[100.0], &[112.0], 5.0, Status::Unsure),
+        (&[100.0], &[112.0], 1.0, Status::Slower),
+        (&[100.0], &[112.0], 30.0, Status::Same),
+        (&[100.0], &[117.0], 5.0, Status::Slower),
+        (&[95.0, 100.0, 105.0], &[108.0, 112.0, 116.0], 5.0, Status::Unsure),
+    ] {
+        assert_eq!(cell::change(a, b, threshold).status, status, "{a:?} {b:?} {threshold}");
+    }
 }
 
 /// Other work next to one of two runs of one program: every case is UNSURE, and the baselines say why.
@@ -68,13 +75,18 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
     };
     let (status, why) = compared(on("GPU", 2.0), on("GPU", 1.0));
     assert_eq!(status, Status::Unsure);
-    assert!(why.is_some_and(|why| why.contains("1 baselines") && why.contains("by a factor of 2.00")));
+    assert!(why.is_some_and(|why| why.contains("1 baseline of") && why.contains("by a factor of 2.00")));
     assert_eq!(compared(on("GPU", 2.0), on("another GPU", 1.0)), (Status::Faster, None));
     assert_eq!(compared(on("GPU", 1.02), on("GPU", 1.0)), (Status::Same, None));
     let mut without = on("GPU", 1.0);
     without.cases.truncate(1);
-    let said = Comparison::new(&[on("GPU", 1.0), without], 5.0).not_compared;
-    assert!(said.iter().any(|why| why.contains("share no baseline: nothing tells whether the machine was the same")));
+    let (status, why) = compared(on("GPU", 1.0), without);
+    assert!(status == Status::Unsure && why.is_some_and(|why| why.contains("the same: 0 of 0 baselines")));
+    // A baseline too noisy to differ tells nothing either.
+    let mut noisy = on("GPU", 9.0);
+    noisy.cases[1].outcome = Outcome::Each(around(135.0, 2.0));
+    let (status, why) = compared(on("GPU", 1.0), noisy);
+    assert!(status == Status::Unsure && why.is_some_and(|why| why.contains("the same: 0 of 1 baselines")));
 }
 
 #[test]
@@ -92,6 +104,18 @@ fn a_baseline_is_of_the_nearest_size_in_the_same_run() {
     let comparison = Comparison::new(&[run], 5.0);
     let of_baseline = comparison.rows.iter().map(|row| row.cells[0].as_ref()?.of_baseline);
     assert_eq!(of_baseline.collect::<Vec<_>>(), [Some(2.0 * 200.0 / 160.0 / 4.0), None, None]);
+}
+
+/// Ten times the cases take about ten times as long. Squared, these would take minutes.
+#[test]
+fn a_long_run_is_compared_in_a_time_that_grows_with_it() {
+    let names: Vec<String> = (0..100_000).map(|n| format!("x{n}")).collect();
+    let mut cases: Vec<Timed> = names.iter().map(|name| timing(name, Mode::Copy, 1 << 30, &[4.0; 7])).collect();
+    cases.push(timing("512 MiB", Mode::BaselineOfCopies, 1 << 30, &[2.0; 7]));
+    let begun = std::time::Instant::now();
+    let comparison = Comparison::new(&[run("a", cases)], 5.0);
+    assert_eq!(comparison.rows[99_999].cells[0].as_ref().and_then(|cell| cell.of_baseline), Some(0.5));
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use maud::{html, Markup};
 
+use super::tables::warnings;
 use crate::bench::compare::{letter, Comparison, Group, Mean};
 use crate::bench::numbers::{percent, significant};
 
@@ -41,23 +42,38 @@ pub fn chart(comparison: &Comparison) -> String {
     let mut add = |element: Markup| body.push_str(&(element.into_string() + "\n"));
     let mut y = 26.0;
     add(text((8.0, y), 20, "600", title));
+    let of = Some(&comparison.runs[0].suite).filter(|suite| !suite.is_empty());
+    let of = of.map_or_else(String::new, |suite| format!(", cases of {suite}"));
+    let lines = "bars: geometric means over the cases; lines: 95 % (bootstrap)".to_owned();
+    for line in [format!("FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES{of}"), lines] {
+        y += 20.0;
+        add(text((8.0, y), 14, "400", &clipped(&line, 86)));
+    }
     for (run, summary) in comparison.runs.iter().enumerate() {
         y += 24.0;
         let label = if several { format!("{}: {}", letter(run), summary.label) } else { summary.label.clone() };
         add(html! { rect x="8" y=(y - 13.0) width="16" height="16" fill=(RUNS[run].0) stroke=(INK.0) {} });
         add(text((LEFT, y), 16, "400", &clipped(&label, 66)));
     }
+    for warning in warnings(comparison) {
+        y += 22.0;
+        add(text((8.0, y), 14, "600", &clipped(&warning, 70)));
+    }
     let at_one = x(1.0);
     for (name, bars) in &groups {
         y += 38.0;
+        let known = bars.iter().filter(|(_, mean)| mean.cases > 0);
+        let counts: Vec<String> = known.map(|(run, mean)| format!("{} {}", letter(*run), mean.cases)).collect();
         let end = y + (BAR + 6.0) * bars.len() as f64 + 9.0;
         add(html! {
-            (text((8.0, y), 18, "600", name))
+            (text((8.0, y), 18, "600", &format!("{name}: {} cases", counts.join(", "))))
             line x1=(at_one) y1=(y + 6.0) x2=(at_one) y2=(end) stroke=(FAINT.0) stroke-width="2" {}
         });
         for &(run, mean) in bars {
             y += BAR + 6.0;
-            let value = if several { format!("{} ×", significant(mean.mean, 3)) } else { percent(mean.mean) };
+            let unsure = run > 0 && comparison.other_machine[run - 1].is_some();
+            let value = format!("{} ×{}", significant(mean.mean, 3), if unsure { " ?" } else { "" });
+            let value = if several { value } else { percent(mean.mean) };
             let [to, low, high] = [mean.mean, mean.interval.0, mean.interval.1].map(x);
             let (top, middle, width) = (y - BAR + 3.0, y - BAR / 2.0 + 3.0, round(to - LEFT).max(2.0));
             add(html! {
@@ -97,7 +113,9 @@ fn bars(group: &Group, several: bool) -> Vec<(usize, Mean)> {
 
 fn text((x, y): (f64, f64), size: u32, weight: &str, text: &str) -> Markup {
     let family = "system-ui, sans-serif";
-    html! { text x=(round(x)) y=(y) font-family=(family) font-size=(size) font-weight=(weight) fill=(INK.0) { (text) } }
+    // On its paper, so that no line crosses it.
+    let paper = PAPER.0;
+    html! { text x=(round(x)) y=(y) paint-order="stroke" stroke=(paper) stroke-width="4" font-family=(family) font-size=(size) font-weight=(weight) fill=(INK.0) { (text) } }
 }
 
 fn round(value: f64) -> f64 {

@@ -1,41 +1,28 @@
 //! What all reports say: the tables, whose first line has the columns' names, and the lines above them.
 
-use crate::bench::compare::{letter, Cell, Change, Comparison, Group, Mean, Row, RunSummary};
+use crate::bench::compare::{letter, Cell, Comparison, Group, Mean, Row, RunSummary};
 use crate::bench::numbers::{bytes, counted, interval, percent, significant};
 
 pub type Table = Vec<Vec<String>>;
 
-/// Columns in front of a case's figures.
-pub const NAMES: [&str; 4] = ["case", "type", "mode", "bytes"];
-
 /// Groups of cases, and what each run makes of them.
 pub fn groups(comparison: &Comparison) -> Table {
-    let count = comparison.runs.len();
-    let mut names = vec!["group".to_owned()];
-    for run in 0..count {
-        names.push(named(count, run, "of baseline"));
-        names.extend((run > 0).then(|| format!("A / {} (95 %)", letter(run))));
-    }
-    let row = |group: &Group| {
-        let mut cells = vec![group.name.clone()];
-        for run in 0..count {
-            cells.push(group.of_baseline[run].map_or_else(String::new, |mean| percent(mean.mean)));
-            cells.extend((run > 0).then(|| group.speed_ups[run - 1].map_or_else(String::new, factor)));
-        }
-        cells
+    let names = ["group", "run", "of baseline", "times as fast as A", "95 %", "cases"].map(str::to_owned).to_vec();
+    let row = |group: &Group, run: usize| {
+        let speed_up = run.checked_sub(1).and_then(|n| group.speed_ups[n]);
+        let text = |mean: Option<Mean>, of: fn(Mean) -> String| mean.map(of).unwrap_or_default();
+        vec![
+            group.name.clone(),
+            letter(run).to_string(),
+            text(group.of_baseline[run], |mean| percent(mean.mean)),
+            text(speed_up, |mean| significant(mean.mean, 3)),
+            text(speed_up, |mean| interval(mean.interval)),
+            text(speed_up.or(group.of_baseline[run]), |mean| mean.cases.to_string()),
+        ]
     };
-    std::iter::once(names).chain(comparison.groups.iter().map(row)).collect()
-}
-
-fn named(count: usize, run: usize, column: &str) -> String {
-    match count {
-        1 => column.to_owned(),
-        _ => format!("{} {column}", letter(run)),
-    }
-}
-
-fn factor(mean: Mean) -> String {
-    format!("{} ({}; {})", significant(mean.mean, 3), interval(mean.interval), counted(mean.cases, "case"))
+    let runs = 0..comparison.runs.len();
+    let rows = comparison.groups.iter().flat_map(|group| runs.clone().map(move |run| row(group, run)));
+    std::iter::once(names).chain(rows).collect()
 }
 
 /// What ran: a column for each run.
@@ -51,46 +38,64 @@ pub fn machines(comparison: &Comparison) -> Table {
     std::iter::once(names).chain(known.map(row)).collect()
 }
 
-/// All cases: the figures of each run, what compares another run with the first, and why figures are missing.
-pub fn cases(comparison: &Comparison) -> Table {
-    let count = comparison.runs.len();
-    let mut names = NAMES.map(str::to_owned).to_vec();
-    for run in 0..count {
-        names.extend(["µs", "noise", "GB/s", "of baseline"].map(|column| named(count, run, column)));
+/// All cases: a table of the only run, or one of each other run's next to the first, whose first column is the verdict.
+pub fn cases(comparison: &Comparison) -> Vec<Table> {
+    match comparison.runs.len() {
+        1 => vec![of_run(comparison)],
+        count => (1..count).map(|n| of_pair(comparison, n)).collect(),
     }
-    for run in 1..count {
-        names.extend([format!("A / {}", letter(run)), "95 %".to_owned(), letter(run).to_string()]);
-    }
-    names.push("cause".to_owned());
+}
+
+fn of_run(comparison: &Comparison) -> Table {
+    let names = ["case", "bytes", "µs", "noise", "GB/s", "of baseline"].map(str::to_owned).to_vec();
     let row = |row: &Row| {
-        let mut cells = vec![row.case.clone(), row.data_type.clone(), row.mode.name().to_owned(), bytes(row.bytes)];
-        for (cell, cause) in row.cells.iter().zip(&row.causes) {
-            let kind = cause.as_ref().and_then(|cause| cause.split(':').next());
-            cells.extend(cell.as_ref().map_or([kind.unwrap_or_default(), "", "", ""].map(str::to_owned), of_cell));
-        }
-        cells.extend(row.changes.iter().flat_map(|change| change.as_ref().map(of_change).unwrap_or_default()));
-        let cause = |(n, cause): (usize, &Option<String>)| Some(named(count, n, cause.as_ref()?));
-        cells.push(row.causes.iter().enumerate().filter_map(cause).collect::<Vec<_>>().join("; "));
-        cells
+        let of = |figure: fn(&Cell) -> String| row.cells[0].as_ref().map(figure).unwrap_or_default();
+        vec![
+            named(row, &[0]),
+            bytes(row.bytes),
+            of(microseconds),
+            of(|cell| cell.noise.map_or_else(|| "?".to_owned(), percent)),
+            of(|cell| significant(cell.gigabytes_per_second, 3)),
+            of(|cell| cell.of_baseline.map(percent).unwrap_or_default()),
+        ]
     };
-    let mut rows: Table = std::iter::once(names).chain(comparison.rows.iter().map(row)).collect();
-    if rows[1..].iter().all(|row| row.last().is_some_and(String::is_empty)) {
-        rows.iter_mut().for_each(|row| drop(row.pop()));
-    }
-    rows
+    std::iter::once(names).chain(comparison.rows.iter().map(row)).collect()
 }
 
-fn of_cell(cell: &Cell) -> [String; 4] {
-    [
-        significant(cell.median, if cell.median < 1.0 { 3 } else { 4 }),
-        cell.noise.map_or_else(|| "?".to_owned(), percent),
-        significant(cell.gigabytes_per_second, 3),
-        cell.of_baseline.map(percent).unwrap_or_default(),
-    ]
+fn of_pair(comparison: &Comparison, n: usize) -> Table {
+    let b = letter(n);
+    let names = vec![b.to_string(), format!("A / {b}"), "95 %".into(), "case".into(), "A µs".into(), format!("{b} µs")];
+    let row = |row: &Row| {
+        let change = row.changes[n - 1].as_ref();
+        let cause = row.causes[n].as_ref().or(row.causes[0].as_ref()).and_then(|cause| cause.split(':').next());
+        vec![
+            change.map_or_else(|| cause.unwrap_or_default().to_owned(), |change| change.status.name()),
+            change.map(|change| significant(change.speed_up, 3)).unwrap_or_default(),
+            change.map(|change| interval(change.interval)).unwrap_or_default(),
+            named(row, &[0, n]),
+            row.cells[0].as_ref().map(microseconds).unwrap_or_default(),
+            row.cells[n].as_ref().map(microseconds).unwrap_or_default(),
+        ]
+    };
+    let rows = comparison.rows.iter().filter(|row| row.is_in(n));
+    std::iter::once(names).chain(rows.map(row)).collect()
 }
 
-fn of_change(change: &Change) -> [String; 3] {
-    [significant(change.speed_up, 3), interval(change.interval), change.status.name()]
+/// A case's name, and why runs have no time.
+fn named(row: &Row, runs: &[usize]) -> String {
+    let name = format!("{}, {}, {}", row.case, row.data_type, row.mode.name());
+    let causes = runs.iter().filter_map(|&n| Some(format!("{} {}", letter(n), row.causes[n].as_ref()?)));
+    std::iter::once(name).chain(causes).collect::<Vec<_>>().join(": ")
+}
+
+fn microseconds(cell: &Cell) -> String {
+    significant(cell.median, if cell.median < 1.0 { 3 } else { 4 })
+}
+
+/// Whether a column of that name has numbers.
+pub fn has_numbers(name: &str) -> bool {
+    name.contains(" / ")
+        || ["µs", "noise", "GB/s", "bytes", "baseline", "as A", "cases", "%"].iter().any(|end| name.ends_with(end))
 }
 
 /// What ran, in names and values.

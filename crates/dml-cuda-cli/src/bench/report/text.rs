@@ -1,15 +1,15 @@
 //! Reports as text: for a terminal, as Markdown, as CSV.
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
-use comfy_table::CellAlignment;
+use comfy_table::{CellAlignment, ContentArrangement};
 
-use super::tables::{self, Table, NAMES};
+use super::tables::{self, Table};
 use crate::bench::compare::{letter, Comparison, Row, RunSummary};
 use crate::bench::numbers::significant;
 
-/// For a terminal, or as Markdown.
-pub fn text(comparison: &Comparison, is_markdown: bool) -> String {
-    let (bullet, bold) = if is_markdown { ("- ", "**") } else { ("", "") };
+/// For a terminal of that width, or as Markdown.
+pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
+    let (bullet, bold) = if width.is_none() { ("- ", "**") } else { ("", "") };
     let mut lines = Vec::new();
     for (n, run) in comparison.runs.iter().enumerate() {
         lines.push(format!("{bullet}{bold}{}: {}{bold}: {}", letter(n), run.label, machine(run)));
@@ -19,11 +19,12 @@ pub fn text(comparison: &Comparison, is_markdown: bool) -> String {
     let said = tables::warnings(comparison).into_iter().chain(tables::outputs(comparison)).chain(not_compared);
     lines.extend(said.map(|line| format!("{bullet}{line}")));
     let text = lines.join("\n");
-    let mut blocks = vec![if is_markdown { escaped(&text) } else { text }.trim_end().to_owned()];
+    let mut blocks = vec![width.map_or_else(|| escaped(&text), |width| wrapped(&text, width)).trim_end().to_owned()];
     if !comparison.groups.is_empty() {
-        blocks.push(drawn(&tables::groups(comparison), is_markdown, usize::MAX));
+        blocks.push(drawn(&tables::groups(comparison), width));
     }
-    blocks.push(drawn(&tables::cases(comparison), is_markdown, NAMES.len() - 1));
+    blocks.extend(tables::cases(comparison).iter().map(|table| drawn(table, width)));
+    blocks.push("More figures, such as bytes, noise, GB/s and of baseline: --format csv".to_owned());
     blocks.join("\n\n") + "\n"
 }
 
@@ -39,14 +40,28 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|")
 }
 
-/// Numbers, from that column on, are aligned at the right.
-fn drawn(rows: &Table, is_markdown: bool, numbers: usize) -> String {
+/// Lines that are no wider, but for words that are.
+fn wrapped(text: &str, width: u16) -> String {
     let mut table = comfy_table::Table::new();
-    table.load_style(if is_markdown { ASCII_MARKDOWN } else { NOTHING });
-    let cell = |text: &String| if is_markdown { escaped(text) } else { text.clone() };
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table.add_row([text]);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 0));
+    }
+    table.trim_fmt()
+}
+
+/// As wide as its content in Markdown.
+fn drawn(rows: &Table, width: Option<u16>) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(if width.is_none() { ASCII_MARKDOWN } else { NOTHING });
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    let cell = |text: &String| if width.is_none() { escaped(text) } else { text.clone() };
     table.set_header(rows[0].iter().map(cell));
     table.add_rows(rows[1..].iter().map(|row| row.iter().map(cell)));
-    for (column, _) in table.column_iter_mut().zip(&rows[0]).skip(numbers).filter(|(_, name)| *name != "cause") {
+    for (column, _) in table.column_iter_mut().zip(&rows[0]).filter(|(_, name)| tables::has_numbers(name)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()

@@ -39,7 +39,15 @@ impl<'a> DxDispatch<'a> {
             let ended = super::run(&mut runner.command(), scratch.path(), option, asked);
             ended.map(|ended| ended.stdout).map_err(|error| failed(&error))
         };
-        let (version, adapters) = (transcript::directml_version(&said("-S")?), said("-s")?);
+        let (dependencies, adapters) = (said("-S")?, said("-s")?);
+        let version = transcript::directml_version(&dependencies);
+        // Without a GPU this program prints no time of one.
+        if dependencies.starts_with("dml-cuda ")
+            && (asked.adapter.as_deref() == Some("cpu") || adapters.starts_with("CPU\n"))
+        {
+            return Err("--runner is dml-cuda on a CPU, must have a GPU; without --runner, this program times the CPU"
+                .to_owned());
+        }
         if let Some(adapter) = asked.adapter.as_ref().filter(|it| version.is_some() && it.contains(' ')) {
             return Err(format!(
                 "--adapter '{adapter}' has a space, must be a part of the name without one, because DxDispatch's options end at a space"

@@ -13,6 +13,7 @@ use crate::bench::work::Mode;
 use crate::bench::{kernel, machine, suite};
 use crate::options::Bench;
 use crate::out::shown;
+use crate::signals::OF_A_BENCH;
 
 /// An iteration on a CPU takes no longer than this, if a single dispatch does not.
 const CPU_ITERATION_MILLISECONDS: f64 = 100.0;
@@ -69,7 +70,9 @@ impl<'a> Own<'a> {
     }
 
     fn call(&self, folder: &Path, words: &str) -> Result<Printed, String> {
-        let ended = super::run(&mut Command::new(&self.program), folder, words, self.asked)?;
+        let mut command = Command::new(&self.program);
+        command.env(OF_A_BENCH, std::process::id().to_string());
+        let ended = super::run(&mut command, folder, words, self.asked)?;
         if ended.status.success() {
             return read(&ended.stdout);
         }

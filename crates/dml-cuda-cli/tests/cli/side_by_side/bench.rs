@@ -32,7 +32,9 @@ fn a_bench_writes_samples_and_outputs() {
     }
     // Baselines have samples too, and every run has a report.
     assert!(bench("baselines.json", "baseline_of_copies.1mib", &[]).status.success());
-    assert_eq!(cases(&read(&folder.join("baselines.json")))[0]["each"].as_array().map(Vec::len), Some(7));
+    let baselines = read(&folder.join("baselines.json"));
+    assert_eq!((cases(&baselines).len(), &baselines["planned"]), (1, &json!(1)));
+    assert_eq!(cases(&baselines)[0]["each"].as_array().map(Vec::len), Some(14), "first and again last");
     well(&folder, &["report", "baselines.json"]);
     let command = found["machine"]["command"].as_str().expect("text");
     assert!(command.contains(" bench -o a.json") && !command.contains(['/', '\\']), "{command}");
@@ -95,8 +97,50 @@ fn an_interrupted_bench_leaves_a_partial_run() {
     let kept = read(&path);
     assert!(cases(&kept).len() >= 3 && kept["planned"] == 11, "{}", kept["planned"]);
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing is left but the run");
+    // A complete run stays until the next one is.
+    let mut complete = runner();
+    complete.current_dir(folder.path()).args(arguments).arg("--overwrite").stderr(std::process::Stdio::piped());
+    let mut child = complete.stdout(std::process::Stdio::null()).spawn().expect("it starts");
+    let progress = std::io::BufReader::new(child.stderr.take().expect("a pipe"));
+    let told = std::io::BufRead::lines(progress).map_while(Result::ok).find(|line| line.contains("of 11 cases"));
+    let signal = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(told.is_some() && signal.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+    assert_eq!(read(&path), kept);
     let report = well(folder.path(), &["report", "i.json"]);
     assert!(report.contains("WARNING: A is partial: "), "{report}");
+}
+
+/// What a bench started ends with it, even if it has no time to end it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_bench_leaves_no_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["bench", "-o", "-", "-a", "cpu", "--tier", "quick", "--samples", "1000", "--only"];
+    let mut bench = runner();
+    bench
+        .current_dir(folder.path())
+        .args(arguments)
+        .arg("baseline_of_copies.64mib")
+        .stderr(std::process::Stdio::null());
+    let mut bench = bench.spawn().expect("it starts");
+    let words = |id: &str| text(&fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default());
+    let begun = std::time::Instant::now();
+    // The second process of the case takes seconds.
+    let child = loop {
+        assert!(begun.elapsed().as_secs() < 60, "it is slow");
+        let path = format!("/proc/{0}/task/{0}/children", bench.id());
+        let child = fs::read_to_string(path).expect("Linux tells children").trim().to_owned();
+        let found = words(&child);
+        if found.contains("baseline\0copy") && !found.contains("-i\x001\0") {
+            break child;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    };
+    bench.kill().expect("killed");
+    bench.wait().expect("it ends");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(words(&child), "", "it lives on");
 }
 
 /// A program that answers as DxDispatch does: FLOAT16 copies fail, 8-bit copies print nothing, `check.fill.int16` is not written.
@@ -158,7 +202,7 @@ fn dxdispatch_runs_the_cases() {
     // Next to a run of this program every failed case is a row with its cause.
     let own = ["bench", "--tier", "quick", "-o", "own.json", "-a", "cpu", "--samples", "7", "--only", "small_16x256"];
     well(folder.path(), &own);
-    let table = well(folder.path(), &["report", "x.json", "own.json"]);
+    let table = well(folder.path(), &["report", "x.json", "own.json", "--format", "markdown"]);
     for words in [
         "A failed: Failed to parse the model: Failed to parse dispatchable reverse.small_16x256.f16.copy: Error parsing field",
         "A failed: no dispatch was printed",
@@ -263,7 +307,12 @@ fn a_cold_l2_is_a_gpus_of_this_program() {
         let output = run(folder.path(), &[&["bench", "-o", "r.json", "--cold-l2"], others].concat());
         assert_eq!(output.status.code(), Some(2), "{others:?}: {}", text(&output.stderr));
     }
-    assert_eq!(run(folder.path(), &["bench", "-o", "r.json", "--samples", "1001"]).status.code(), Some(2));
+    for wrong in [["--samples", "1001"], ["--only", ""]] {
+        assert_eq!(run(folder.path(), &[&["bench", "-o", "r.json"], &wrong[..]].concat()).status.code(), Some(2));
+    }
+    let own = runner().get_program().to_string_lossy().into_owned();
+    let said = refused(folder.path(), &["bench", "-o", "r.json", "-a", "cpu", "--runner", &own]);
+    assert!(said.contains("--runner is dml-cuda on a CPU, must have a GPU"), "{said}");
     assert!(refused(folder.path(), &["kernel", "x", "-a", "cpu"]).contains("the device is CPU, must be a GPU"));
 }
 

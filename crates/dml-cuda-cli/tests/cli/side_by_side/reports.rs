@@ -15,8 +15,16 @@ const STEADY: [f64; 7] = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];
 fn made(label: &str, cases: &[(&str, &str, &[f64])]) -> Value {
     let case = |(case, data_type, samples): &(&str, &str, &[f64])| json!({ "case": case, "type": data_type, "mode": "copy", "bytes": 1 << 20, "dispatches": 1, "each": samples });
     let machine = json!({ "tool": "a tool", "commit": "abc", "device": "Some GPU", "date": "2026-11-20T01:02:03Z" });
-    let cases: Vec<Value> = cases.iter().map(case).collect();
+    // A baseline tells that the machine was the same.
+    let mut cases: Vec<Value> = cases.iter().map(case).collect();
+    cases.push(baseline("1 MiB", 1.0));
     json!({ "schema": 2, "label": label, "machine": machine, "timing": "", "cases": cases })
+}
+
+/// Plain copies, as much slower as a factor.
+fn baseline(size: &str, factor: f64) -> Value {
+    let each = STEADY.map(|sample| sample * factor);
+    json!({ "case": size, "type": "u32", "mode": "baseline of copies", "bytes": 2 << 20, "dispatches": 1, "each": each })
 }
 
 fn write(folder: &Path, name: &str, run: &Value) {
@@ -41,6 +49,8 @@ fn runs_that_are_none_are_said() {
     nothing["cases"][0]["bytes"] = json!(0);
     no_cause["cases"][0] =
         json!({ "case": "y", "type": "f32", "mode": "copy", "bytes": 1, "dispatches": 1, "error": " " });
+    let mut by_hand = with(&[1.0]);
+    by_hand["cases"][0].as_object_mut().expect("a case").remove("each");
     let twice = made("a", &[("x", "f32", &[1.0]), ("x", "f32", &[1.0])]);
     let [letters, capitals, half] = ["zz", "AB", "abc"].map(|bytes| {
         let mut run = with(&[1.0]);
@@ -51,7 +61,8 @@ fn runs_that_are_none_are_said() {
     for (run, words) in [
         ("{ \"schema\": 3 }", "its schema is 3, must be 2: a newer release of dml-cuda wrote it"),
         ("{ \"schema\": 1 }", "its schema is 1, must be 2: an older release of dml-cuda wrote it"),
-        ("{ \"schema\": 2 }", "this is no run"),
+        ("{ \"schema\": 2 }", "this is no run: without the member `label`"),
+        (&by_hand.to_string(), "a case or an output has none of each, medians, bytes, error and not_compared"),
         ("{ \"schema\": 2, ", "it is not JSON with a schema"),
         (&with(&[]).to_string(), "the case 'x, f32, copy' has no samples"),
         (&with(&[0.0]).to_string(), "has a time of 0e0, must be microseconds above 0"),
@@ -82,18 +93,18 @@ fn runs_that_are_none_are_said() {
     assert!(refused(folder.path(), &nine).contains("there are 9 runs, must be at most 8"));
 }
 
-/// What has no end, and what nobody writes, is no run.
+/// A run may come through a pipe. What has no end is no run.
 #[cfg(unix)]
 #[test]
-fn a_report_does_not_wait_for_what_is_no_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::os::unix::fs::symlink("/dev/zero", folder.path().join("link.json")).expect("linked");
-    let made = std::process::Command::new("mkfifo").arg(folder.path().join("fifo.json")).status();
-    assert!(made.expect("mkfifo runs").success());
-    for name in ["/dev/zero", "link.json", "fifo.json"] {
-        let said = refused(folder.path(), &["report", name]);
-        assert!(said.contains("the run cannot be read: it is not a regular file"), "{said}");
-    }
+fn a_report_reads_pipes_to_an_end() {
+    let folder = two_runs();
+    let line = "cat a.json | \"$0\" report - <(cat b.json)";
+    let program = crate::runner();
+    let mut bash = std::process::Command::new("bash");
+    let output =
+        bash.current_dir(folder.path()).args(["-c", line]).arg(program.get_program()).output().expect("bash starts");
+    assert!(output.status.success() && text(&output.stdout).contains(" SAME "), "{}", text(&output.stderr));
+    assert!(refused(folder.path(), &["report", "/dev/zero"]).contains("it is longer than 256 MiB"));
     fs::File::create(folder.path().join("long.json")).expect("made").set_len((256 << 20) + 1).expect("a hole");
     assert!(refused(folder.path(), &["report", "long.json"]).contains("it is longer than 256 MiB"));
 }
@@ -123,6 +134,7 @@ fn a_report_replaces_nothing_unasked() {
         ("page.html", "<!DOCTYPE html><p>"),
         ("sarif.json", "{\n  \"runs\": []\n}"),
         ("letter.txt", "A: where is it?"),
+        ("other.json", "{ \"schema\": 2, \"cases\": [] }"),
     ] {
         fs::write(path(name), text).expect("written");
         let said = refused(folder.path(), &report(&["-o", name, "--overwrite"]));
@@ -185,8 +197,8 @@ fn a_floor_is_of_512_mib_in_the_same_run() {
     assert_eq!(&records[1][of_floor], "", "1 MiB waits for its launch");
     // Some runs have the median of a baseline as its own baseline.
     let mut run = made("a", &[("x", "f32", &[100.0; 3])]);
-    run["cases"].as_array_mut().expect("cases").push(json!({ "case": "1 MiB", "type": "u32",
-        "mode": "baseline of copies", "bytes": 1 << 20, "dispatches": 1, "each": [], "baseline": 50.0 }));
+    run["cases"][1] = json!({ "case": "1 MiB", "type": "u32",
+        "mode": "baseline of copies", "bytes": 1 << 20, "dispatches": 1, "each": [], "baseline": 50.0 });
     write(folder.path(), "a.json", &run);
     assert!(well(folder.path(), &["report", "a.json"]).contains("50 %"));
 }
@@ -230,16 +242,19 @@ fn a_guard_fails_for_what_is_lost() {
     // The machine was another: nothing is decided.
     for (name, factor) in [("a.json", 1.0), ("b.json", 1.5)] {
         let mut run = made("a", &[("x", "f32", &STEADY)]);
-        let samples = STEADY.map(|sample| sample * factor);
-        run["cases"].as_array_mut().expect("cases").push(json!({ "case": "1 MiB", "type": "u32",
-            "mode": "baseline of copies", "bytes": 2 << 20, "dispatches": 1, "each": samples }));
+        run["cases"].as_array_mut().expect("cases").push(baseline("8 MiB", factor));
         write(folder.path(), name, &run);
     }
     let output = run(folder.path(), &arguments(&[]));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && said.contains("the machine was not the same: 1 baselines"), "{said}");
-    for options in [&["--threshold", "nan"][..], &["--threshold=-1"], &["--allow-missing"]] {
-        let output = run(folder.path(), &[&["report", "a.json", "b.json"], options].concat());
+    assert!(output.status.code() == Some(2) && said.contains("the machine was not the same: 1 baseline of"), "{said}");
+    for options in [
+        &["b.json", "--threshold", "nan"][..],
+        &["--threshold=-1"],
+        &["b.json", "--allow-missing"],
+        &["--fail-on-slower"],
+    ] {
+        let output = run(folder.path(), &[&["report", "a.json"], options].concat());
         assert_eq!(output.status.code(), Some(2), "{options:?}");
     }
 }
@@ -263,10 +278,13 @@ fn a_failed_case_is_a_row_with_its_cause() {
     b["outputs"] = json!({ "o": { "error": "no memory" } });
     write(folder.path(), "b.json", &b);
     let compared = |format: &str| well(folder.path(), &["report", "a.json", "b.json", "--format", format]);
-    for format in ["table", "markdown"] {
+    for (format, row) in [("table", " failed "), ("markdown", "| failed ")] {
         let text = compared(format).replace("&lt;", "<");
-        let row = text.lines().find(|line| line.contains(&format!("B failed: {error}"))).expect("a row");
-        assert!(row.contains(" y ") && row.contains(" failed "), "{text}");
+        let row = text.lines().find(|line| line.starts_with(row)).expect("the verdict comes first");
+        assert!(
+            row.contains(" y, f32, copy: ") && (format == "table" || row.contains(&format!("B failed: {error}"))),
+            "{text}"
+        );
         assert!(text.contains("B: 1 case has no time") && text.contains("B: 1 output failed: o (no memory)"), "{text}");
     }
     let csv = compared("csv");
@@ -274,7 +292,7 @@ fn a_failed_case_is_a_row_with_its_cause() {
     let last = records.records().last().expect("records").expect("a record");
     assert_eq!((&last[0], &last[7], &last[14]), ("y", "", format!("failed: {error}").as_str()));
     let only = well(folder.path(), &["report", "b.json"]);
-    let line = |word: &str| only.lines().position(|line| line.starts_with(&format!(" {word} "))).expect("a row");
+    let line = |word: &str| only.lines().position(|line| line.starts_with(&format!(" {word}, f32"))).expect("a row");
     assert!(line("y") < line("x"), "{only}");
     let json: Value = serde_json::from_str(&compared("json")).expect("JSON");
     assert_eq!(json["rows"][1]["causes"], json!([null, format!("failed: {error}")]));
@@ -318,18 +336,18 @@ fn runs_have_names_of_their_own() {
     write(folder.path(), "b.json", &b);
     let warned = well(folder.path(), &["report", "a.json", "b.json"]);
     assert!(warned.contains("A and B were timed differently. A: not known. B: by an hourglass\n"), "{warned}");
-    // Runs of one label are told apart by their commits, else by their dates, else by the letters of their columns.
+    // Runs of one label are told apart by their files, else by the letters of their columns.
     let [first, later] = ["2026-01-02", "2026-01-03"];
     for (machines, options, labels) in [
         (&[["a", "1", "d"], ["b", "1", "d"]][..], &[][..], &["a", "b"][..]),
-        (&[["a", "1", "d"], ["a", "2", "d"]], &[], &["a, 1", "a, 2"]),
-        (&[["a", "1", "d"], ["b", "2", "d"]], &["--label", "l", "--label", "l"], &["l, 1", "l, 2"]),
-        (&[["a", "", first], ["a", "1", later]], &[], &["a, 2026-01-02", "a, 2026-01-03"]),
-        (&[["a", "", ""], ["b", "", ""], ["a", "", ""]], &[], &["a, run A", "b", "a, run C"]),
+        (&[["a", "1", "d"], ["a", "2", "d"]], &[], &["a, 0", "a, 1"]),
+        (&[["a", "1", "d"], ["b", "2", "d"]], &["--label", "l", "--label", "l"], &["l, 0", "l, 1"]),
+        (&[["a", "", first], ["a", "1", later]], &[], &["a, 0", "a, 1"]),
+        (&[["a", "", ""], ["b", "", ""], ["a", "", ""]], &[], &["a, 0", "b", "a, 2"]),
         (
             &[["", "", ""], ["a", "1", ""], ["a", "2", ""], ["a, 1", "", ""]],
             &[],
-            &["run A", "a, 1, run B", "a, 2", "a, 1, run D"],
+            &["0", "a, 1, run B", "a, 2", "a, 1, run D"],
         ),
     ] {
         let names = &["0.json", "1.json", "2.json", "3.json"][..machines.len()];
@@ -363,10 +381,38 @@ fn a_chart_has_a_bar_for_each_group_and_run() {
     well(folder.path(), &["report", "a.json", "b.json", "c.json", "-o", "chart.svg"]);
     let alone = fs::read_to_string(folder.path().join("chart.svg")).expect("a chart");
     assert!(alone.contains(&format!(">A: {}…<", &long[..62])), "a long label is cut: {alone}");
-    let words = ["Speed compared with A", "copy, below 128 MiB", ">2.00 ×<", ">0.250 ×<", "B: b &lt;&amp;&gt;"];
+    let words = [
+        "Speed compared with A",
+        "copy, below 128 MiB: B 1, C 1 cases<",
+        "lines: 95 % (bootstrap)",
+        "REVERSE_SUBSEQUENCES",
+        ">2.00 ×<",
+        ">0.250 ×<",
+        "B: b &lt;&amp;&gt;",
+    ];
     for words in words.iter().chain(&["viewBox=\"0 0 ", "prefers-color-scheme: dark"]) {
         assert!(alone.contains(words), "{words}: {alone}");
     }
+    // What makes the bars doubtful is in the chart, which people copy.
+    let mut other = run("c", 4.0);
+    other["cases"][1] = baseline("1 MiB", 1.5);
+    other["planned"] = json!(12);
+    let failed = json!({ "case": "y", "type": "u8", "mode": "copy", "bytes": 8, "dispatches": 1, "error": "no" });
+    other["cases"].as_array_mut().expect("cases").push(failed);
+    write(folder.path(), "d.json", &other);
+    let doubtful = well(folder.path(), &["report", "a.json", "d.json", "--format", "svg"]);
+    for mark in [
+        ">WARNING: the machine was not the same",
+        ">WARNING: B is partial: 9 cases",
+        ">B: 1 case has no time",
+        ">0.250 × ?<",
+    ] {
+        assert!(doubtful.contains(mark) && !alone.contains(mark), "{mark}: {doubtful}");
+    }
     let table = well(folder.path(), &["report", "a.json", "b.json", "c.json"]);
-    assert!(table.contains("2.00 (1.96 to 2.04; 1 case)"), "{table}");
+    let words: Vec<&str> = table.split_whitespace().collect();
+    assert!(words.join(" ").contains("2.00 1.96 to 2.04 1 "), "{table}");
+    // It fits a terminal of 80 columns, and the verdict comes first in the page.
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(page.contains("<thead><tr><th>B</th><th>A / B</th><th>95 %</th><th>case</th>"), "{page}");
 }

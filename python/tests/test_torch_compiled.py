@@ -145,7 +145,8 @@ class Compiled(unittest.TestCase):
         many = lambda r, x, n: tuple(PROGRAMS[name][0](r, x, n) for name in MANY)
         for mode in ("reduce-overhead", "max-autotune"):
             with self.subTest(mode):
-                self.check(many, tensor(3, 7, 5), lengths(3, 1, 1), ours=1, mode=mode)
+                # On a GPU these modes record the calls in CUDA graphs, where they are not counted.
+                self.check(many, tensor(3, 7, 5), lengths(3, 1, 1), ours=None if CUDA else 1, mode=mode)
         with self.subTest("autocast"), torch.autocast(DEVICE, torch.bfloat16):
             self.check(lambda r, x, n: many(r, x @ x.transpose(1, 2), n), tensor(3, 7, 5), lengths(3, 1, 1), exact=CUDA)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 BENCHES = Path(__file__).resolve().parent.parent / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
-# Runs of `dml-cuda bench --cold-l2`: one of all cases, and one of the cases whose kernels changed since.
-COLD = [H200 / "2026-11-23-cold.json", H200 / "2026-11-23-cold-rows-of-bytes.json"]
+# Runs of `dml-cuda bench --cold-l2`: one of all cases, one of those whose kernels changed since, and one of those whose baseline was
+# of too many bytes.
+COLD = [H200 / f"{run}.json" for run in ("2026-11-23-cold", "2026-11-23-cold-rows-of-bytes", "2026-11-25-cold-short-lanes")]
 TORCH = H200 / "torch-compile-2026-11-21.json"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]

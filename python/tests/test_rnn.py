@@ -295,7 +295,10 @@ class BidirectionalRNN(unittest.TestCase):
         gru, lstm = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, bidirectional=True)).eval() for kind in (torch.nn.GRU, torch.nn.LSTM))
         x, lengths, dim = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.export.Dim
         table = dt.onnx_translation_table()
-        for module, operator in ((padded, "ReverseSequence"), (gathered, "GatherElements"), (gru, "ReverseSequence"), (lstm, "ReverseSequence")):
+        modules = [(padded, "ReverseSequence"), (gathered, "GatherElements"), (gru, "ReverseSequence"), (lstm, "ReverseSequence")]
+        version = tuple(map(int, torch.__version__.split(".")[:2]))
+        # PyTorch 2.8's exporter writes a GRU for one batch size, and fails for an LSTM.
+        for module, operator in modules if version > (2, 8) else modules[:2]:
             with self.subTest(operator), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 program = torch.onnx.export(
@@ -312,7 +315,7 @@ class BidirectionalRNN(unittest.TestCase):
                     session = onnxruntime.InferenceSession(f"{folder}/model.onnx", options, providers=["CPUExecutionProvider"])
                     names = [given.name for given in session.get_inputs()]
                     # Before 2.15 PyTorch's exporter writes out the loop of an RNN, with a fixed number of steps.
-                    fixed = isinstance(module, dt.BidirectionalRNN) and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15)
+                    fixed = isinstance(module, dt.BidirectionalRNN) and version < (2, 15)
                     for steps, batch in ((STEPS, BATCH), (STEPS if fixed else 4, 2)):
                         given = torch.randn(steps, batch, FEATURES), torch.randint(0, steps + 3, (batch,))
                         with torch.no_grad():

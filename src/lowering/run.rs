@@ -79,11 +79,11 @@ unsafe fn on_copies(
     let (mut copies, mut addresses) = (Vec::new(), Vec::new());
     let (given, signature) = ([inputs, &[output]].concat(), operator.signature());
     for (n, ((_, desc), from)) in signature.tensors().zip(&given).enumerate() {
-        let same = given[..n].iter().position(|earlier| earlier == from);
-        let address = match same {
-            Some(earlier) => addresses[earlier], // in place
-            None if is_aligned(desc, *from) => *from,
-            None => {
+        let in_place = n == inputs.len() && inputs.first() == Some(&output);
+        let address = match addresses.first() {
+            Some(&input) if in_place => input,
+            _ if is_aligned(desc, *from) => *from,
+            _ => {
                 let (size_in_bytes, mut copy) = (desc.span_in_bytes(), Vec::<u64>::new());
                 let words = size_in_bytes.div_ceil(8) as usize;
                 copy.try_reserve_exact(words).map_err(|error| BufferError::OutOfMemory {

@@ -6,6 +6,7 @@ mod kernels;
 mod launch;
 mod launcher;
 pub(crate) mod select;
+mod specialize;
 mod target;
 mod tuning;
 

@@ -70,6 +70,8 @@ pub struct ExplainedLaunch {
     pub shared_memory: u32,
     /// The required alignment of the addresses of the first input and the output.
     pub alignment: u32,
+    /// Whether [`Specialize`](crate::Specialize) has it compiled for the operator.
+    pub specializable: bool,
 }
 
 impl CompiledOperator {
@@ -120,6 +122,7 @@ fn explained(launch: &Launch) -> ExplainedLaunch {
         threads: launch.threads,
         shared_memory: launch.shared,
         alignment: launch.alignment,
+        specializable: launch.entry.is_specializable(),
     }
 }
 
@@ -145,10 +148,12 @@ impl fmt::Display for Explanation {
                 writeln!(f, "  no kernel: the CPU runs it, on the calling thread")?;
             }
             for launch in &mode.launches {
-                let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment } = launch;
+                let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment, specializable } =
+                    launch;
+                let generic = if *specializable { "" } else { ", never specialized" };
                 writeln!(
                     f,
-                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}"
+                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}{generic}"
                 )?;
             }
             for (kernel, reason) in &mode.rejected {

@@ -43,6 +43,7 @@ mod ops;
 mod plain;
 mod plan;
 mod registry;
+mod specialize;
 mod trace;
 mod validate;
 
@@ -74,6 +75,7 @@ pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 #[doc(hidden)]
 pub use plain::{PlainKind, PlainWork};
+pub use specialize::Specialize;
 pub use validate::{
     validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError, Requirement, Rule,
     ValidationError, ValidationErrors,

@@ -95,8 +95,11 @@ impl PlainWork {
         };
         #[cfg(feature = "cuda")]
         if let Some(context) = &device.context {
-            work.kernel =
-                kernel(kind, bytes).map(|launch| cuda::Launcher::new(context, [vec![launch], vec![]])).transpose()?;
+            work.kernel = kernel(kind, bytes)
+                .map(|launch| {
+                    cuda::Launcher::new(context, [vec![launch], vec![]], crate::specialize::Specialize::Never)
+                })
+                .transpose()?;
             let graph = cuda::Graph::record(context, |stream| work.queue_on_gpu(stream));
             work.graph = Some(graph.map_err(DispatchError::from)?);
         }

@@ -117,6 +117,56 @@ fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Specialized kernels: of operators that are dropped while their work is queued or recorded, of two threads, and of
+/// graphs that other libraries captured and replay after the cache has dropped the operator.
+#[allow(unsafe_code)]
+fn specialized() -> Result<(), Box<dyn std::error::Error>> {
+    use cudarc::driver::{result, sys};
+    use dml_cuda::lowering::{Lowered, LoweredSequence};
+    use dml_cuda::{Address, CompileOptions, Device, RawStream, Specialize, TensorDataType};
+    let device = Device::cuda(0)?;
+    let options = |specialize| CompileOptions::default().with_specialize(specialize);
+    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
+    let reversal = device.compile_operator_with(&reversal, options(Specialize::Owned))?;
+    let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
+    let stream = device.create_stream()?;
+    let table = reversal.bind(&[(&data).into(), (&lengths).into()], &data)?;
+    let mut graph = device.record_graph([&table])?;
+    graph.launch(&stream)?;
+    table.dispatch(&stream)?;
+    drop((reversal, table));
+    graph.launch(&stream)?;
+    drop(graph);
+    let sequence = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
+    std::thread::scope(|scope| {
+        let compile = || device.compile_lowered(&sequence(7), options(Specialize::Kept)).map(drop);
+        let threads = [scope.spawn(compile), scope.spawn(compile)];
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    })?;
+    // SAFETY: the double's kernels touch nothing, and the handles are live until they are released at the end.
+    unsafe {
+        result::ctx::set_current(result::primary_ctx::retain(0)?)?;
+        let outside = result::stream::create(result::stream::StreamKind::NonBlocking)?;
+        result::stream::begin_capture(outside, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
+        let operator = device.compile_lowered(&sequence(8), options(Specialize::Kept))?;
+        operator.dispatch_raw(&[], Address(256), RawStream(outside.cast()))?;
+        let captured = result::stream::end_capture(outside)?;
+        let mut executable = std::ptr::null_mut();
+        sys::cuGraphInstantiateWithFlags(&mut executable, captured, 0).result()?;
+        drop(operator);
+        for count in 100..3000 {
+            device.compile_lowered(&sequence(count), options(Specialize::Kept))?;
+        }
+        result::graph::launch(executable, outside)?;
+        result::stream::synchronize(outside)?;
+        result::graph::exec_destroy(executable)?;
+        result::graph::destroy(captured)?;
+        result::stream::destroy(outside)?;
+        result::primary_ctx::release(0)?;
+    }
+    Ok(())
+}
+
 /// Runs the scenario if this process was started for it.
 #[test]
 fn the_scenario() {
@@ -124,6 +174,7 @@ fn the_scenario() {
     let run = match which.to_str() {
         Some("misuse") => misuse,
         Some("capture") => first_use_in_a_capture,
+        Some("specialized") => specialized,
         _ => scenario,
     };
     match run() {
@@ -158,6 +209,35 @@ fn report_of(which: &str) -> Option<Vec<String>> {
 fn a_first_call_may_happen_in_a_capture() {
     let Some(report) = report_of("capture") else { return };
     assert!(report.is_empty(), "{report:?}");
+}
+
+/// Which loads of modules fail, and how: those of specialized kernels without an error.
+#[test]
+fn without_a_specialized_kernel_the_generic_one_runs() {
+    let Some(folder) = driver(None) else { return };
+    // Two kernels of the reversal, and all that stay. Two generic kernels follow: of the fills, and of what was refused.
+    let kept = 2 + dml_cuda::Specialize::MAX_KEPT as u32;
+    let (out_of_memory, invalid_ptx, not_allowed_in_capture) = (2, 218, 900);
+    for (nth, code, goes_on) in [
+        (0, 0, true),
+        (1, out_of_memory, true),
+        (2, invalid_ptx, true),
+        (4, not_allowed_in_capture, true),
+        (kept, out_of_memory, true),
+        (kept + 1, out_of_memory, false),
+        (kept + 2, out_of_memory, true), // no such call
+    ] {
+        let (output, report) = with_failure(folder.path(), "cuModuleLoadData", nth, code, this_program("specialized"));
+        let out = text(&output.stdout);
+        // At the end the cache of operators keeps what they need.
+        let report: Vec<&String> = report.iter().filter(|line| !line.starts_with("end: not given back")).collect();
+        let expected = usize::from(nth != 0 && nth != kept + 2);
+        assert!(
+            report.len() == expected && report.iter().all(|line| line.ends_with("failed as told")),
+            "{nth} {code}: {report:?}"
+        );
+        assert_eq!(out.contains("SCENARIO done"), goes_on, "{nth} {code}: {out}");
+    }
 }
 
 #[test]

@@ -7,14 +7,19 @@ use crate::mode::Mode;
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
 /// The kernels of `PlainWork`, which belong to no operator. plain.ptx is written by hand.
-pub(crate) static PLAIN: Family = Family { file: "plain", entries: [&["store", "swap", "empty"], &[]] };
+pub(crate) static PLAIN: Family = Family { file: "plain", variable: &[], entries: [&["store", "swap", "empty"], &[]] };
 static PLAIN_PTX: (&str, &str) = (PLAIN.file, include_str!("../plain.ptx"));
+
+/// Ranges of bytes of a structure.
+pub(crate) type Variable = &'static [(usize, usize)];
 
 /// Entry points of one kernel file that differ only in a template argument, such as the width of an element, and in the
 /// mode.
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
+    /// The bytes of its parameters from which a specialized kernel loads.
+    variable: Variable,
     /// In the order of `Mode::ALL`.
     pub entries: [&'static [&'static str]; 2],
 }
@@ -23,29 +28,55 @@ impl Family {
     /// The entry point of a mode whose name ends so.
     pub fn entry(&self, mode: Mode, suffix: &str) -> Entry {
         let name = mode.of(&self.entries).iter().find(|name| name.ends_with(suffix));
-        Entry { file: self.file, name: name.expect("a suffix of the table below") }
+        Entry { file: self.file, variable: self.variable, name: name.expect("a suffix of the table below") }
     }
 }
 
 /// An entry point of a kernel file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
-    file: &'static str,
+    pub file: &'static str,
+    /// As of its family.
+    pub variable: Variable,
     pub name: &'static str,
 }
 
+/// Entry points of which a part of the layouts is up to 13 % slower specialized (benches/TUNING.md).
+const GENERIC: [&str; 3] = ["reverse_strips_in_place_2", "reverse_strips_in_place_4", "reverse_strips_in_place_8"];
+
 impl Entry {
-    /// The PTX of its kernel file.
-    pub fn ptx(self) -> &'static str {
+    /// Whether it may be specialized.
+    pub fn is_specializable(self) -> bool {
+        !GENERIC.contains(&self.name)
+    }
+
+    /// The PTX of its kernel file without the other entry points, which the driver would compile, too.
+    pub fn ptx(self) -> String {
         let found = PTX.iter().chain([&PLAIN_PTX]).find(|(file, _)| *file == self.file);
-        found.map_or("", |(_, ptx)| ptx) // a test checks that every file is in the table
+        only(found.map_or("", |(_, ptx)| ptx), self.name) // a test checks that every file is in the table
     }
 }
 
+/// The PTX with only one of its entry points: what precedes the first one, and this one. Entry points do not call each
+/// other.
+pub(crate) fn only(ptx: &str, entry: &str) -> String {
+    const BEGIN: &str = ".visible .entry ";
+    let mut parts = ptx.split(BEGIN);
+    let head = parts.next().unwrap_or_default();
+    let body = parts.find(|part| part.split('(').next() == Some(entry)).unwrap_or_default();
+    [head, BEGIN, body].concat()
+}
+
+/// Of a fill: the output's address, and what depends on start and delta.
+const POINTER_AND_VALUES: (usize, usize) = (0, 40);
+/// Of a reversal.
+const POINTERS: (usize, usize) = (0, 24);
+
 macro_rules! kernels {
-    ($($file:literal { $($family:ident: $prefix:literal $($suffix:literal)* $(, in place $($in_place:literal)*)?;)* })*) => {
+    ($($file:literal loads $variable:tt { $($family:ident: $prefix:literal $($suffix:literal)* $(, in place $($in_place:literal)*)?;)* })*) => {
         $($(pub(crate) static $family: Family = Family {
             file: $file,
+            variable: &$variable,
             entries: [&[$(concat!($prefix, $suffix)),*], &[$($(concat!($prefix, "_in_place", $in_place)),*)?]],
         };)*)*
 
@@ -56,40 +87,41 @@ macro_rules! kernels {
 }
 
 kernels! {
-    "fill_value_sequence" {
+    "fill_value_sequence" loads [POINTER_AND_VALUES] {
         FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16" "_f64";
         FILL_ROWS: "fill_rows" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_DENSE: "fill_dense" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_ELEMENTS: "fill_elements" "";
     }
-    "reverse_elementwise" {
+    "reverse_elementwise" loads [POINTERS] {
         ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
-    "reverse_packed_lanes" {
+    "reverse_packed_lanes" loads [POINTERS] {
         PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2" "_4";
         PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_rows" {
+    "reverse_rows" loads [POINTERS] {
         ROWS: "reverse_rows" "", in place "";
         PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
-    "reverse_lanes" {
+    "reverse_lanes" loads [POINTERS] {
         LANES: "reverse_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_strips" {
+    // If `strip_bytes` is a constant, the compiler keeps fewer loads in flight (TUNING.md: specialized strips).
+    "reverse_strips" loads [POINTERS, (340, 344)] {
         STRIPS: "reverse_strips" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         UNALIGNED_STRIPS: "reverse_unaligned_strips" "_4", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_clusters" {
+    "reverse_clusters" loads [POINTERS] {
         CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_columns" {
+    "reverse_columns" loads [POINTERS] {
         COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_transposed" {
+    "reverse_transposed" loads [POINTERS] {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
         TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4" "_8";
     }
@@ -100,6 +132,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn one_entry_point_is_taken_with_what_all_share() {
+        let ptx = ".version 6.3\n.extern .shared s;\n.visible .entry a(\n) { ret; }\n// .globl ab\n.visible .entry ab(\n) { exit; }\n";
+        assert_eq!(only(ptx, "ab"), ".version 6.3\n.extern .shared s;\n.visible .entry ab(\n) { exit; }\n");
+        assert!(only(ptx, "a").ends_with(".visible .entry a(\n) { ret; }\n// .globl ab\n"));
+    }
 
     #[test]
     fn the_table_lists_the_entry_points_of_the_ptx() {

@@ -6,6 +6,7 @@ use super::driver::{self, Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
 use crate::error::{CompileError, CudaError};
 use crate::mode::Mode;
+use crate::specialize::Specialize;
 
 /// Launches in the order in which they are tried. Empty if nothing moves.
 type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
@@ -21,12 +22,36 @@ pub(crate) struct Launcher {
 impl Launcher {
     /// Looks up the kernels of the launches, in the order of `Mode::ALL`, and loads those that this context uses for the first
     /// time.
-    pub fn new(context: &Arc<Context>, [copying, in_place]: [Vec<Launch>; 2]) -> Result<Self, CompileError> {
+    pub fn new(
+        context: &Arc<Context>,
+        [copying, in_place]: [Vec<Launch>; 2],
+        specialize: Specialize,
+    ) -> Result<Self, CompileError> {
         let load = |launches: Vec<Launch>| -> Result<Loaded, CudaError> {
-            let load = |launch: Launch| context.kernel(launch.entry).map(|kernel| (launch, kernel));
+            let load = |launch: Launch| {
+                let specialized = context.specialized_kernel(&launch, specialize);
+                let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;
+                Ok((launch, kernel))
+            };
             launches.into_iter().map(load).collect()
         };
         Ok(Self { context: context.clone(), modes: [load(copying)?, load(in_place)?] })
+    }
+
+    /// Whether all its kernels are specialized.
+    #[cfg(all(test, in_repository))]
+    pub fn is_specialized(&self) -> bool {
+        let is_generic = |(launch, kernel): &(Launch, Arc<LoadedKernel>)| {
+            self.context.kernel(launch.entry).is_ok_and(|generic| Arc::ptr_eq(&generic, kernel))
+        };
+        !self.modes.iter().flatten().any(is_generic)
+    }
+
+    /// Keeps the context and the kernels until the process ends.
+    #[cfg(feature = "cudarc-0_19")]
+    pub fn keep(&self) {
+        self.context.keep();
+        self.modes.iter().flatten().for_each(|(_, kernel)| kernel.stay());
     }
 
     /// Queues the first launch whose alignment the pointers satisfy. No launch means that there is nothing to do: the

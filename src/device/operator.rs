@@ -10,6 +10,7 @@ use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, Operato
 use crate::device::Device;
 use crate::error::CompileError;
 use crate::registry::OperatorPlan;
+use crate::specialize::Specialize;
 use crate::validate::{validate_float64_fill, ValidationErrors};
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
@@ -70,6 +71,8 @@ pub struct CompileOptions {
     pub pointer_alignment: u32,
     /// Whether the output is the input: always, never, or either (`None`).
     pub in_place: Option<bool>,
+    /// Whether kernels are compiled for this operator only.
+    pub specialize: Specialize,
 }
 
 impl CompileOptions {
@@ -83,11 +86,21 @@ impl CompileOptions {
         Self { in_place: in_place.into(), ..self }
     }
 
+    /// The same with [specialized](Specialize) kernels or generic ones.
+    pub fn with_specialize(self, specialize: Specialize) -> Self {
+        Self { specialize, ..self }
+    }
+
     /// The options of dispatches with the first input and the output at these addresses, or at others that are as aligned
-    /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths.
+    /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths. Kernels are
+    /// specialized if the [environment](Specialize::of_environment) says so.
     pub fn of_addresses(input: Option<Address>, output: Address) -> Self {
         let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
-        Self { pointer_alignment: if is_aligned { 16 } else { 0 }, in_place: Some(input == Some(output)) }
+        Self {
+            pointer_alignment: if is_aligned { 16 } else { 0 },
+            in_place: Some(input == Some(output)),
+            specialize: Specialize::of_environment(),
+        }
     }
 }
 
@@ -128,7 +141,7 @@ impl CompiledOperator {
                 Some(always) if always != mode => Vec::new(),
                 _ => plan.select(&context.target, mode).for_pointers(options.pointer_alignment),
             };
-            Launcher::new(context, Mode::ALL.map(launches))
+            Launcher::new(context, Mode::ALL.map(launches), options.specialize)
         };
         Ok(Self {
             inner: Arc::new(Inner {

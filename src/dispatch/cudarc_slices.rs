@@ -125,15 +125,15 @@ impl CompiledOperator {
     /// Dispatches on addresses of slices that are checked, and borrowed until the work is queued.
     fn dispatch_guarded(&self, stream: &CudaStream, inputs: &[Address], output: Address) -> Result<(), DispatchError> {
         let ordinal = stream.context().ordinal();
-        let Some(context) = self.device().context.as_ref().filter(|context| context.ordinal == ordinal) else {
+        let Some(launcher) = self.inner.launcher.as_ref().filter(|_| self.device().ordinal() == Some(ordinal)) else {
             let (found, required) = (format!("GPU {ordinal}"), self.device().to_string());
             return Err(DispatchError::Device { found, required });
         };
-        context.keep();
+        launcher.keep();
         // SAFETY: 1: the slices are as large as their tensors (`check_slice`), and cudarc frees memory in stream order,
         // after this work. 2: they are borrowed (exclusively if they are written), and cudarc orders streams. 3: the
-        // stream is borrowed, and belongs to the GPU's primary context, the only one that cudarc opens. 4: the context
-        // keeps its kernels.
+        // stream is borrowed, and belongs to the GPU's primary context, the only one that cudarc opens. 4: its
+        // kernels are kept.
         unsafe { self.dispatch_raw(inputs, output, RawStream(stream.cu_stream().cast())) }
     }
 }

@@ -111,7 +111,7 @@ mod tests {
         let device = Device::cpu();
         let of = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
         let compile = |lowered, options| device.compile_lowered(&lowered, options).expect("right");
-        let (any, aligned) = (CompileOptions::default(), CompileOptions { pointer_alignment: 16, in_place: None });
+        let (any, aligned) = (CompileOptions::default(), CompileOptions::default().with_pointer_alignment(16));
         let first = compile(of(5), any);
         let same = |other: &CompiledOperator| std::ptr::eq(first.operator(), other.operator());
         assert!(same(&compile(of(5), any)));

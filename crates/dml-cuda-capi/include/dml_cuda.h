@@ -79,7 +79,7 @@ typedef struct {
   /* The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With 16 the
      driver compiles only the fastest kernel. */
   uint32_t PointerAlignment;
-  /* Whether the output is the input in every dispatch. */
+  /* Whether the output is the input in every dispatch. `DML_CUDA_SPECIALIZE` may be added. */
   DML_CUDA_IN_PLACE InPlace;
 } DML_CUDA_COMPILE_OPTIONS;
 
@@ -297,6 +297,9 @@ typedef struct {
 #define DML_CUDA_IN_PLACE_NEVER 1
 
 #define DML_CUDA_IN_PLACE_ALWAYS 2
+
+/* Added to one of the others: the driver compiles kernels for the operator's sizes and strides. They stay loaded. */
+#define DML_CUDA_SPECIALIZE 256
 
 /* Success. */
 #define DML_CUDA_STATUS_OK 0

@@ -3,8 +3,8 @@
 use std::ffi::{c_char, CStr};
 
 use dml::{
-    BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, Rule,
-    ScalarUnion, TensorDataType, TensorFlags, TensorRole,
+    BufferTensorDesc, CompileOptions, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
+    ReverseSubsequencesDesc, Rule, ScalarUnion, Specialize, TensorDataType, TensorFlags, TensorRole,
 };
 
 use crate::status::{level_value, wrong, Failure};
@@ -40,13 +40,21 @@ pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Fai
     }
 }
 
-pub(crate) fn in_place(value: DML_CUDA_IN_PLACE) -> Result<Option<bool>, Failure> {
-    match value {
-        DML_CUDA_IN_PLACE_EITHER => Ok(None),
-        DML_CUDA_IN_PLACE_NEVER => Ok(Some(false)),
-        DML_CUDA_IN_PLACE_ALWAYS => Ok(Some(true)),
-        _ => wrong(format!("CompileOptions.InPlace is {value}, must be one of DML_CUDA_IN_PLACE_*")),
-    }
+/// The options of a compilation. Without any: those of the environment.
+pub(crate) fn compile_options(options: Option<&DML_CUDA_COMPILE_OPTIONS>) -> Result<CompileOptions, Failure> {
+    let chosen = CompileOptions::default().with_specialize(Specialize::of_environment());
+    let Some(&DML_CUDA_COMPILE_OPTIONS { PointerAlignment, InPlace }) = options else { return Ok(chosen) };
+    let in_place = match InPlace & !DML_CUDA_SPECIALIZE {
+        DML_CUDA_IN_PLACE_EITHER => None,
+        DML_CUDA_IN_PLACE_NEVER => Some(false),
+        DML_CUDA_IN_PLACE_ALWAYS => Some(true),
+        _ => {
+            let required = "one of DML_CUDA_IN_PLACE_*, to which DML_CUDA_SPECIALIZE may be added";
+            return wrong(format!("CompileOptions.InPlace is {InPlace}, must be {required}"));
+        }
+    };
+    let chosen = chosen.with_pointer_alignment(PointerAlignment).with_in_place(in_place);
+    Ok(if InPlace & DML_CUDA_SPECIALIZE == 0 { chosen } else { chosen.with_specialize(Specialize::Kept) })
 }
 
 /// Follows a pointer, if it is not null and aligned.

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_void, CString};
 
-use dml::{CompileOptions, CompiledOperator, Operator};
+use dml::{CompiledOperator, Operator};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, follow, follow_all, string};
@@ -89,14 +89,10 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
     let make = || {
         // SAFETY: the header's contract.
         let (device, operator) = unsafe { (follow(device, "device")?, follow(operator, "operator")?) };
-        let mut chosen = CompileOptions::default();
-        if !options.is_null() {
-            // SAFETY: the header's contract.
-            let options = unsafe { follow(options, "options") }?;
-            chosen.pointer_alignment = options.PointerAlignment;
-            chosen.in_place = input::in_place(options.InPlace)?;
-        }
-        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, chosen)?))
+        // SAFETY: as above.
+        let options = (!options.is_null()).then(|| unsafe { follow(options, "options") }).transpose()?;
+        let options = input::compile_options(options)?;
+        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, options)?))
     };
     // SAFETY: the header's contract.
     unsafe { create(compiled, "compiled", error, make) }

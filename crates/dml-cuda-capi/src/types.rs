@@ -68,6 +68,8 @@ pub const DML_CUDA_TENSOR_ROLE_NONE: DML_CUDA_TENSOR_ROLE = 0xFFFF_FFFF;
 pub const DML_CUDA_IN_PLACE_EITHER: DML_CUDA_IN_PLACE = 0;
 pub const DML_CUDA_IN_PLACE_NEVER: DML_CUDA_IN_PLACE = 1;
 pub const DML_CUDA_IN_PLACE_ALWAYS: DML_CUDA_IN_PLACE = 2;
+/// Added to one of the others: the driver compiles kernels for the operator's sizes and strides. They stay loaded.
+pub const DML_CUDA_SPECIALIZE: DML_CUDA_IN_PLACE = 0x100;
 
 /// `DML_TENSOR_DESC`.
 #[repr(C)]
@@ -174,7 +176,7 @@ pub struct DML_CUDA_COMPILE_OPTIONS {
     /// The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With 16 the
     /// driver compiles only the fastest kernel.
     pub PointerAlignment: u32,
-    /// Whether the output is the input in every dispatch.
+    /// Whether the output is the input in every dispatch. `DML_CUDA_SPECIALIZE` may be added.
     pub InPlace: DML_CUDA_IN_PLACE,
 }
 

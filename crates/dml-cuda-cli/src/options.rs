@@ -57,6 +57,10 @@ pub struct Options {
     #[arg(long)]
     pub no_graph: bool,
 
+    /// On a GPU, compile kernels for the model's sizes and strides
+    #[arg(long)]
+    pub specialize: bool,
+
     /// Milliseconds to run for, instead of a number of iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run", value_parser = count)]
     pub milliseconds_to_run: Option<u32>,

@@ -1,5 +1,6 @@
 //! A GPU's primary context with the kernels that are loaded into it, and launches.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 #[cfg(feature = "cudarc-0_19")]
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +17,10 @@ use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
 use crate::cuda::launch::{Addresses, Launch};
+use crate::cuda::specialize::specialize;
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
+use crate::specialize::Specialize;
 
 /// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
 static CONTEXTS: Mutex<Vec<(usize, Weak<Context>)>> = Mutex::new(Vec::new());
@@ -33,6 +36,8 @@ pub(crate) struct Context {
     /// The stream for copying and setting memory.
     pub(super) copies: StreamHandle,
     kernels: Mutex<Vec<(Entry, Arc<LoadedKernel>)>>,
+    /// Specialized kernels that stay loaded, by their PTX.
+    specialized: Mutex<HashMap<String, Arc<LoadedKernel>>>,
     #[cfg(feature = "cudarc-0_19")]
     kept: AtomicBool,
 }
@@ -72,6 +77,7 @@ impl Context {
             target,
             copies,
             kernels: Mutex::default(),
+            specialized: Mutex::default(),
             #[cfg(feature = "cudarc-0_19")]
             kept: AtomicBool::new(false),
         })
@@ -92,9 +98,31 @@ impl Context {
         if let Some((_, kernel)) = kernels.iter().find(|(loaded, _)| *loaded == entry) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(LoadedKernel::new(&self.primary, entry, self.target.shared_memory)?);
+        let kernel = Arc::new(LoadedKernel::new(&self.primary, entry.name, entry.ptx(), self.target.shared_memory)?);
         kernels.push((entry, kernel.clone()));
         Ok(kernel)
+    }
+
+    /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay loaded.
+    pub fn specialized_kernel(&self, launch: &Launch, mode: Specialize) -> Option<Arc<LoadedKernel>> {
+        let Launch { entry, params, threads, .. } = launch;
+        if mode == Specialize::Never || !entry.is_specializable() {
+            return None;
+        }
+        let ptx = specialize(&entry.ptx(), params, entry.variable, *threads);
+        let mut specialized = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = specialized.get(&ptx) {
+            return Some(kernel.clone());
+        }
+        if mode == Specialize::Kept && specialized.len() >= Specialize::MAX_KEPT {
+            return None;
+        }
+        let kernel = LoadedKernel::new(&self.primary, entry.name, ptx.clone(), self.target.shared_memory);
+        let kernel = Arc::new(kernel.ok()?);
+        if mode == Specialize::Kept {
+            specialized.insert(ptx, kernel.clone());
+        }
+        Some(kernel)
     }
 
     /// Makes it current on the calling thread until the returned guard is dropped.

@@ -1,6 +1,7 @@
 //! Kernels. Each is loaded as a separate module.
 
 use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use cudarc::driver::result::{self, DriverError};
@@ -9,7 +10,7 @@ use cudarc::driver::sys;
 use super::capture::Unrestricted;
 use super::failure::cuda_error;
 use super::primary::PrimaryContext;
-use crate::cuda::kernels::Entry;
+use super::stream::settle;
 use crate::error::CudaError;
 
 /// A loaded kernel. It is unloaded when the context and the last operator that uses it are gone.
@@ -18,28 +19,35 @@ pub(crate) struct LoadedKernel {
     context: Arc<PrimaryContext>,
     module: sys::CUmodule,
     pub(super) function: sys::CUfunction,
+    /// Whether it is never unloaded.
+    stays: AtomicBool,
 }
 
 // SAFETY: a CUmodule and its CUfunctions are handles that any thread may use while their context is current; `launch`
 // and `drop` make it current first.
 unsafe impl Send for LoadedKernel {}
-// SAFETY: as for Send; nothing here changes after `new`.
+// SAFETY: as for Send; nothing but an atomic changes after `new`.
 unsafe impl Sync for LoadedKernel {}
 
 impl LoadedKernel {
-    /// Loads one entry point from the PTX of a kernel file, as a separate module: the driver compiles PTX when it loads
-    /// it, and the other entry points of the file are not needed.
-    pub(super) fn new(context: &Arc<PrimaryContext>, entry: Entry, shared_memory: u32) -> Result<Self, CudaError> {
+    /// Loads PTX with that one entry point. The driver compiles it.
+    pub(super) fn new(
+        context: &Arc<PrimaryContext>,
+        name: &str,
+        ptx: String,
+        shared_memory: u32,
+    ) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let verb = format!("loading {}", entry.name);
+        let verb = format!("loading {name}");
         let failed = cuda_error(&verb);
         let _unrestricted = Unrestricted::enter().map_err(&failed)?;
         let invalid = |_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX));
-        let name = CString::new(entry.name).map_err(invalid)?;
-        let image = CString::new(only(entry.ptx(), entry.name)).map_err(invalid)?;
+        let name = CString::new(name).map_err(invalid)?;
+        let image = CString::new(ptx).map_err(invalid)?;
         // SAFETY: the image is PTX text that ends in a NUL and outlives the call.
         let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
-        let mut kernel = Self { context: context.clone(), module, function: std::ptr::null_mut() };
+        let (function, stays) = (std::ptr::null_mut(), AtomicBool::new(false));
+        let mut kernel = Self { context: context.clone(), module, function, stays };
         // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
         kernel.function = unsafe { result::module::get_function(module, name) }.map_err(&failed)?;
         // Without this, a thread block gets at most 48 KiB of shared memory. Selection may give it all that the GPU
@@ -50,38 +58,25 @@ impl LoadedKernel {
             .map_err(&failed)?;
         Ok(kernel)
     }
+
+    /// Keeps it loaded until the process ends, because work of streams that are not this crate's uses it.
+    #[cfg(feature = "cudarc-0_19")]
+    pub(crate) fn stay(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Drop for LoadedKernel {
     fn drop(&mut self) {
-        if let Ok(_current) = self.context.enter() {
-            // If the module cannot be unloaded, it leaks.
+        if self.stays.load(Ordering::Relaxed) {
+            return;
+        }
+        // If waiting or unloading fails (for example because this thread captures a stream), the module leaks.
+        if let (Ok(_current), Ok(())) = (self.context.enter(), settle(self.context.ordinal)) {
             // SAFETY: `module` was loaded by `new` and is unloaded only here. No launch of its kernel is still running: the
-            // context, which owns the kernel, outlives the streams and the memory, whose drops wait; and whoever queued
-            // work on raw pointers keeps the operator until the work is done.
+            // crate's streams have been waited for, and whoever queued work on others keeps the operator until the work is
+            // done, or called `stay`.
             let _ = unsafe { result::module::unload(self.module) };
         }
-    }
-}
-
-/// The PTX with only one of its entry points: what precedes the first one, and this one. Entry points do not call each
-/// other.
-fn only(ptx: &str, entry: &str) -> String {
-    const BEGIN: &str = ".visible .entry ";
-    let mut parts = ptx.split(BEGIN);
-    let head = parts.next().unwrap_or_default();
-    let body = parts.find(|part| part.split('(').next() == Some(entry)).unwrap_or_default();
-    [head, BEGIN, body].concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::only;
-
-    #[test]
-    fn one_entry_point_is_taken_with_what_all_share() {
-        let ptx = ".version 6.3\n.extern .shared s;\n.visible .entry a(\n) { ret; }\n// .globl ab\n.visible .entry ab(\n) { exit; }\n";
-        assert_eq!(only(ptx, "ab"), ".version 6.3\n.extern .shared s;\n.visible .entry ab(\n) { exit; }\n");
-        assert!(only(ptx, "a").ends_with(".visible .entry a(\n) { ret; }\n// .globl ab\n"));
     }
 }

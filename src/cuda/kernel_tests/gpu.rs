@@ -5,7 +5,7 @@ use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
 use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
 use crate::desc::MAX_INPUTS;
-use crate::{Buffer, Device};
+use crate::{Buffer, Device, Specialize};
 
 /// A tensor between guards, in a buffer that all cases reuse.
 struct Tensor {
@@ -40,17 +40,31 @@ impl Tensor {
     }
 }
 
+/// Every such launch is specialized.
+const SPECIALIZED_SHARE: usize = 8;
+
 struct Gpu {
     device: Device,
     stream: Stream,
     /// One buffer per tensor: the output's, then those of the inputs.
     buffers: [Buffer; 1 + MAX_INPUTS],
+    /// How many launches ran.
+    count: usize,
 }
 
 impl Machine for Gpu {
     fn run(&mut self, case: &Case, launch: &Launch, past: u32) -> Result<Vec<u8>, String> {
         let context = self.device.context.as_ref().expect("a CUDA device");
-        let launcher = Launcher::new(context, [vec![launch.clone()], vec![]]).map_err(|error| error.to_string())?;
+        // A part of the launches is specialized: compiling a kernel takes long.
+        self.count += 1;
+        let specialize =
+            if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Owned } else { Specialize::Never };
+        let launcher = Launcher::new(context, [vec![launch.clone()], vec![]], specialize);
+        let launcher = launcher.map_err(|error| error.to_string())?;
+        let expected = specialize == Specialize::Owned && launch.entry.is_specializable();
+        if launcher.is_specialized() != expected {
+            return Err("the driver does not compile the specialized kernel".to_owned());
+        }
         let [of_output, of_inputs @ ..] = &self.buffers;
         let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
             Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)
@@ -90,7 +104,7 @@ fn every_launch_is_right_on_the_gpu() {
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);
-    let run = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers });
+    let run = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers, count: 0 });
     report(&run, &format!("{name}, part {part} of {parts} of the cases"), parts == 1);
 }
 

@@ -205,6 +205,12 @@ static void dispatches(void) {
     FAILS(INVALID_ARGUMENT, "CompileOptions.PointerAlignment is 24, must be 0 or a power of two (compile.pointer_alignment)",
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
     options.PointerAlignment = 4;
+#ifdef DML_CUDA_SPECIALIZE /* not in 0.2's header */
+    options.InPlace = 3 | DML_CUDA_SPECIALIZE;
+    FAILS(INVALID_ARGUMENT, "CompileOptions.InPlace is 259, must be one of DML_CUDA_IN_PLACE_*, to which DML_CUDA_SPECIALIZE may be added",
+          dml_cuda_compile_operator(device, op, &options, &compiled, &error));
+    options.InPlace = DML_CUDA_IN_PLACE_ALWAYS | DML_CUDA_SPECIALIZE;
+#endif
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
     FAILS(BINDING, "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)",
           dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error));

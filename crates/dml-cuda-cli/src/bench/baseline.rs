@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dml_cuda::{Buffer, Device, DispatchError, PlainKind, PlainWork, Stream};
+use dml_cuda::{Buffer, Device, DispatchError, PlainKind, PlainWork, Specialize, Stream};
 
 use super::statistics::median;
 use crate::options::{Plain, Repeated};
@@ -21,7 +21,7 @@ const SHARE: u64 = 1 << 14;
 
 /// Times plain work, and prints what a run with `--format json` prints.
 pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> std::result::Result<ExitCode, String> {
-    events::line(&events::device(device, true))?;
+    events::line(&events::device(device, true, Specialize::of_environment()))?;
     let samples = sample_new(plain, bytes, times, device);
     let samples = samples.map_err(|error| format!("timing a plain {plain:?}: {error}"))?;
     events::line(&events::dispatched("baseline", &samples, times.repeat))?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
+use dml_cuda::{BindingTable, Buffer, BufferBinding, CompileOptions, Device, Specialize, Stream};
 
 use super::baseline::{self, queued, sample, Result, Way};
 use super::cases::{random, Case};
@@ -33,7 +33,7 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Resul
         return Err(format!("the device is {device}, must be a GPU, whose L2 is kept cold"));
     }
     let case = case_named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
-    events::line(&events::device(device, true))?;
+    events::line(&events::device(device, true, Specialize::of_environment()))?;
     let (timed, baseline) = samples(&case, times, device).map_err(|error| error.to_string())?;
     events::line(&events::dispatched(name, &timed, times.repeat))?;
     events::line(&events::dispatched("baseline", &baseline, times.repeat))?;
@@ -81,7 +81,8 @@ struct Bound {
 
 impl Bound {
     fn new(case: &Case, device: &Device, lengths: &[u32]) -> Result<Self> {
-        let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
+        let options = CompileOptions::default().with_specialize(Specialize::of_environment());
+        let operator = device.compile_operator_with(&device.create_operator(case.desc.clone())?, options)?;
         let random = || {
             // There is room for the misalignment.
             let buffer = device.create_buffer(case.desc.output_tensor().total_tensor_size_in_bytes + 256)?;

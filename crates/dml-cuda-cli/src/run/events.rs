@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use dml_cuda::{Device, TensorDataType};
+use dml_cuda::{Device, Specialize, TensorDataType};
 use serde_json::{json, Value};
 
 use super::samples::Samples;
@@ -24,7 +24,7 @@ pub fn tell(format: Format, event: &Value, text: impl Display) -> Result<(), Str
 }
 
 /// The first event: the device, and how samples are taken on it.
-pub fn device(device: &Device, graph: bool) -> Value {
+pub fn device(device: &Device, graph: bool, specialize: Specialize) -> Value {
     let properties = device.cuda_properties();
     let timing = match properties {
         Some(_) if graph => "events on the GPU around the launches of an iteration, which are one CUDA graph",
@@ -36,8 +36,17 @@ pub fn device(device: &Device, graph: bool) -> Value {
         "name": device.name(),
         "driver": properties.map_or_else(String::new, cuda_version),
         "pci": properties.map_or("", |properties| &properties.pci_bus_id),
-        "timing": format!("{timing}, the same buffers every time"),
+        "timing": format!("{timing}, the same buffers every time{}", of_kernels(specialize)),
     })
+}
+
+/// The end of a line about timing.
+pub fn of_kernels(specialize: Specialize) -> &'static str {
+    if specialize == Specialize::Never {
+        ""
+    } else {
+        ", specialized kernels"
+    }
 }
 
 /// The CUDA version of a driver.

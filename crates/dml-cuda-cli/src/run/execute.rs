@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dml_cuda::{
-    BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, OperatorDesc, Stream,
-    TensorDataType,
+    BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, OperatorDesc, Specialize,
+    Stream, TensorDataType,
 };
 use serde_json::json;
 
@@ -47,7 +47,8 @@ pub struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let event = events::device(device, !options.no_graph);
+        let specialize = if options.specialize { Specialize::Owned } else { Specialize::of_environment() };
+        let event = events::device(device, !options.no_graph, specialize);
         tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
@@ -62,7 +63,7 @@ impl<'a> Executor<'a> {
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
-            let bound = CompileOptions::default().with_pointer_alignment(16);
+            let bound = CompileOptions::default().with_pointer_alignment(16).with_specialize(specialize);
             let compiled = device.compile_operator_with(&operator, bound);
             let compiled = compiled.map_err(|error| format!("dispatchable '{name}': {error}"))?;
             let milliseconds = started.elapsed().as_secs_f64() * 1e3;

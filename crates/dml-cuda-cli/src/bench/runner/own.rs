@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dml_cuda::Specialize;
 use serde::Deserialize;
 
 use super::{Answer, Runner};
@@ -13,6 +14,7 @@ use crate::bench::work::Mode;
 use crate::bench::{kernel, machine, suite};
 use crate::options::Bench;
 use crate::out::shown;
+use crate::run::events::of_kernels;
 use crate::signals::OF_A_BENCH;
 
 /// An iteration on a CPU takes no longer than this, if a single dispatch does not.
@@ -137,7 +139,10 @@ impl Runner for Own<'_> {
             machine.driver = format!("{installed} ({driver})");
             machine.clocks = clocks;
         }
-        if self.asked.cold_l2 { kernel::TIMING } else { timing }.to_owned()
+        match self.asked.cold_l2 {
+            true => [kernel::TIMING, of_kernels(Specialize::of_environment())].concat(),
+            false => timing.clone(),
+        }
     }
 }
 

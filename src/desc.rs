@@ -1,14 +1,17 @@
 //! Descriptors: plain data that the caller writes, in DirectML's own terms.
 
-pub(crate) mod data_type;
+mod data_type;
 pub mod feature_level;
 pub(crate) mod layout;
-pub(crate) mod place;
+mod operator_type;
+mod place;
 
-use std::fmt;
-use std::str::FromStr;
-
-use data_type::{ScalarUnion, TensorDataType};
+pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, SequenceElement, TensorDataType};
+pub(crate) use feature_level::{lowest_level, minimum_feature_level, tensor_support};
+pub use feature_level::{FeatureLevel, ParseFeatureLevelError, TensorSupport};
+pub(crate) use layout::MAX_DIMENSIONS;
+pub use operator_type::{OperatorType, ParseOperatorTypeError, TensorRole};
+pub use place::{Names, Place};
 
 /// `DML_TENSOR_FLAGS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -143,29 +146,6 @@ pub struct ReverseSubsequencesDesc {
     pub axis: u32,
 }
 
-/// A tensor of an operator, by the name of its field in the descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TensorRole {
-    /// `InputTensor`.
-    Input,
-    /// `SequenceLengthsTensor`.
-    SequenceLengths,
-    /// `OutputTensor`.
-    Output,
-}
-
-impl TensorRole {
-    /// The field's name in DirectML's descriptor.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Input => "InputTensor",
-            Self::SequenceLengths => "SequenceLengthsTensor",
-            Self::Output => "OutputTensor",
-        }
-    }
-}
-
 /// The most input tensors of an operator.
 pub(crate) const MAX_INPUTS: usize = 2;
 
@@ -188,16 +168,6 @@ impl<'a> Signature<'a> {
     pub fn tensors(self) -> impl Iterator<Item = (TensorRole, &'a BufferTensorDesc)> {
         self.inputs.into_iter().take(self.count).chain([(TensorRole::Output, self.output)])
     }
-}
-
-/// `DML_OPERATOR_TYPE`: the operators of this crate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OperatorType {
-    /// `DML_OPERATOR_FILL_VALUE_SEQUENCE`.
-    FillValueSequence,
-    /// `DML_OPERATOR_REVERSE_SUBSEQUENCES`.
-    ReverseSubsequences,
 }
 
 /// `DML_OPERATOR_DESC`: any operator of this crate.
@@ -255,59 +225,5 @@ impl OperatorDesc {
     /// The output tensor.
     pub fn output_tensor(&self) -> &BufferTensorDesc {
         self.signature().output
-    }
-}
-
-impl TensorRole {
-    /// The tensors of an operator, in the order of its descriptor's fields.
-    pub const fn of(operator: OperatorType) -> &'static [TensorRole] {
-        match operator {
-            OperatorType::FillValueSequence => &[Self::Output],
-            OperatorType::ReverseSubsequences => &[Self::Input, Self::SequenceLengths, Self::Output],
-        }
-    }
-}
-
-impl OperatorType {
-    /// Every operator.
-    pub const ALL: &'static [OperatorType] = &[Self::FillValueSequence, Self::ReverseSubsequences];
-
-    /// DirectML's full name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FillValueSequence => "DML_OPERATOR_FILL_VALUE_SEQUENCE",
-            Self::ReverseSubsequences => "DML_OPERATOR_REVERSE_SUBSEQUENCES",
-        }
-    }
-
-    /// The name of its descriptor: places in error messages begin with it.
-    pub(crate) const fn desc_name(self) -> &'static str {
-        match self {
-            Self::FillValueSequence => "FillValueSequenceDesc",
-            Self::ReverseSubsequences => "ReverseSubsequencesDesc",
-        }
-    }
-}
-
-/// Writes DirectML's full name.
-impl fmt::Display for OperatorType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The text is not the name of an [`OperatorType`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an operator; known are DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES, each also without the prefix DML_OPERATOR_")]
-pub struct ParseOperatorTypeError(String);
-
-impl FromStr for OperatorType {
-    type Err = ParseOperatorTypeError;
-
-    /// Reads DirectML's name, with or without `DML_OPERATOR_`.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_its = |name: &str| name == text || name.strip_prefix("DML_OPERATOR_") == Some(text);
-        let found = Self::ALL.iter().find(|operator| is_its(operator.name()));
-        found.copied().ok_or_else(|| ParseOperatorTypeError(text.to_owned()))
     }
 }

@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
-use crate::desc::feature_level::{tensor_support, FeatureLevel, TensorSupport};
-use crate::desc::{OperatorType, TensorRole};
+use crate::desc::{tensor_support, FeatureLevel, OperatorType, TensorRole, TensorSupport};
 use crate::error::DeviceError;
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.

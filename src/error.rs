@@ -3,10 +3,9 @@
 
 #[cfg(feature = "cuda")]
 use crate::cuda::ParseGpuTargetError;
-use crate::desc::data_type::ParseTensorDataTypeError;
-use crate::desc::feature_level::{FeatureLevel, ParseFeatureLevelError};
-use crate::desc::place::Names;
-use crate::desc::{ParseOperatorTypeError, TensorRole};
+use crate::desc::{
+    FeatureLevel, Names, ParseFeatureLevelError, ParseOperatorTypeError, ParseTensorDataTypeError, TensorRole,
+};
 use crate::lowering::lowering_error::LoweringError;
 use crate::lowering::RangeError;
 use crate::validate::{ParseDirectMlVersionError, ParseRuleError, ValidationErrors};

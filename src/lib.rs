@@ -50,15 +50,10 @@ mod validate;
 pub use address::{Address, RawStream};
 #[cfg(feature = "cuda")]
 pub use cuda::{GpuTarget, ParseGpuTargetError, Properties};
-pub use desc::data_type::{
-    Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, SequenceElement, TensorDataType,
-};
-pub use desc::feature_level;
-pub use desc::feature_level::{FeatureLevel, TensorSupport};
-pub use desc::place::Place;
 pub use desc::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ParseOperatorTypeError,
-    ReverseSubsequencesDesc, TensorFlags, TensorRole,
+    feature_level, BufferTensorDesc, Delta, Element, FeatureLevel, FillValueSequenceDesc, Length, OperatorDesc,
+    OperatorType, ParseOperatorTypeError, ParseTensorDataTypeError, Place, ReverseSubsequencesDesc, ScalarUnion,
+    SequenceElement, TensorDataType, TensorFlags, TensorRole, TensorSupport,
 };
 pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;

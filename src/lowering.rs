@@ -12,7 +12,7 @@ pub(crate) mod lowering_error;
 mod range;
 mod run;
 
-pub use crate::desc::place::Names;
+pub use crate::desc::Names;
 use crate::desc::OperatorDesc;
 pub use foreign::{ForeignTensor, ReversalArrays};
 pub use lowered_reversal::LoweredReversal;

@@ -1,8 +1,9 @@
 //! Short paths: one call that creates, compiles, binds and runs. They add nothing else. For repeated work, compile once
 //! and dispatch many times.
 
-use crate::desc::data_type::{Delta, Element, Length, SequenceElement};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc};
+use crate::desc::{
+    BufferTensorDesc, Delta, Element, FillValueSequenceDesc, Length, ReverseSubsequencesDesc, SequenceElement,
+};
 use crate::device::binding::BufferBinding;
 use crate::device::buffer::Buffer;
 use crate::device::operator::{CompileOptions, Operator};

@@ -11,9 +11,7 @@ mod rules;
 mod tensor;
 mod version;
 
-use crate::desc::feature_level::{minimum_feature_level, FeatureLevel};
-use crate::desc::place::{Names, Place};
-use crate::desc::OperatorDesc;
+use crate::desc::{minimum_feature_level, FeatureLevel, Names, OperatorDesc, Place};
 use rule_set::RuleSet;
 pub use rules::{ParseRuleError, Requirement, Rule, ValidationError};
 pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};

@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::desc::data_type::TensorDataType::{self, *};
-use crate::desc::OperatorType::{self, FillValueSequence, ReverseSubsequences};
-use crate::desc::TensorRole::{self, Input, Output, SequenceLengths};
+use crate::desc::operator_type::OperatorType::{self, FillValueSequence, ReverseSubsequences};
+use crate::desc::operator_type::TensorRole::{self, Input, Output, SequenceLengths};
 
 /// `DML_FEATURE_LEVEL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{OperatorType, TensorRole};
+use super::operator_type::{OperatorType, TensorRole};
 
 /// A field of a descriptor, or an operator or one of its tensors as a whole.
 ///

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::desc::data_type::{ScalarUnion, TensorDataType};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ScalarUnion, TensorDataType};
 use crate::device::binding::BindingTable;
 use crate::device::buffer::Buffer;
 use crate::device::graph::Graph;

@@ -8,8 +8,7 @@ use std::sync::{RwLock, TryLockError};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::desc::data_type::TensorDataType;
-use crate::desc::feature_level::FeatureLevel;
+use crate::desc::{FeatureLevel, TensorDataType};
 use crate::device::operator::{CompileOptions, CompiledOperator, Operator};
 use crate::device::Device;
 use crate::error::Error;

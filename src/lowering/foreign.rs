@@ -2,8 +2,7 @@
 
 use super::lowering_error::LoweringError;
 use crate::address::Address;
-use crate::desc::data_type::TensorDataType;
-use crate::desc::TensorRole;
+use crate::desc::{TensorDataType, TensorRole};
 
 /// A tensor as NumPy, DLPack or ONNX Runtime describe it.
 #[derive(Clone, Copy, Debug)]

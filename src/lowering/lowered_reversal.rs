@@ -2,9 +2,7 @@
 
 use super::foreign::{size_of, units_of, ForeignTensor, ReversalArrays};
 use super::lowering_error::LoweringError;
-use crate::desc::data_type::TensorDataType;
-use crate::desc::layout::MAX_DIMENSIONS;
-use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorRole};
+use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType, TensorRole, MAX_DIMENSIONS};
 
 /// A reversal with as few dimensions as possible. Each element becomes one or more unsigned integers of 1 to 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,7 @@
 
 use super::foreign::{size_of, units_of, ForeignTensor};
 use super::lowering_error::LoweringError;
-use crate::desc::data_type::{ScalarUnion, TensorDataType};
-use crate::desc::layout::MAX_DIMENSIONS;
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, TensorRole};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ScalarUnion, TensorDataType, TensorRole, MAX_DIMENSIONS};
 
 /// A sequence, with the dimensions of its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,6 @@
 //! Why tensors cannot be described, in the caller's words.
 
-use crate::desc::data_type::TensorDataType;
-use crate::desc::layout::MAX_DIMENSIONS;
-use crate::desc::place::Names;
-use crate::desc::TensorRole;
+use crate::desc::{Names, TensorDataType, TensorRole, MAX_DIMENSIONS};
 
 /// Why tensors cannot be described.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

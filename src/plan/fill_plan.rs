@@ -1,9 +1,7 @@
 //! The plan of FILL_VALUE_SEQUENCE: the output's dimensions in memory order.
 
 use super::{merge, MergedDimension, Summary};
-use crate::desc::data_type::TensorDataType;
-use crate::desc::layout;
-use crate::desc::FillValueSequenceDesc;
+use crate::desc::{layout, FillValueSequenceDesc, TensorDataType};
 
 /// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap. The kernel `fill_elements` switches on
 /// these numbers.

@@ -1,9 +1,7 @@
 //! The plan of REVERSE_SUBSEQUENCES: the axis and the other dimensions.
 
 use super::{merge, MergedDimension, Steps, Summary};
-use crate::desc::data_type::TensorDataType;
-use crate::desc::layout;
-use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc};
+use crate::desc::{layout, BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 
 /// A dimension. Strides are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +88,7 @@ fn strides(tensor: &BufferTensorDesc) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desc::data_type::TensorDataType;
+    use crate::desc::TensorDataType;
 
     /// The plan of a packed tensor of two-byte elements along axis 1, with a length for each pair of the other
     /// coordinates.

@@ -3,8 +3,7 @@
 use super::rule_set::RuleSet;
 use super::rules::{Rule, ValidationError};
 use super::tensor::Tensor;
-use crate::desc::place::Place;
-use crate::desc::{FillValueSequenceDesc, OperatorType, TensorRole};
+use crate::desc::{FillValueSequenceDesc, OperatorType, Place, TensorRole};
 
 /// Adds every rule the descriptor breaks.
 pub(super) fn check(desc: &FillValueSequenceDesc, rules: &RuleSet, errors: &mut Vec<ValidationError>) {

@@ -3,8 +3,7 @@
 use super::rule_set::RuleSet;
 use super::rules::{Rule, ValidationError};
 use super::tensor::Tensor;
-use crate::desc::place::Place;
-use crate::desc::{BufferTensorDesc, OperatorType, ReverseSubsequencesDesc, TensorRole};
+use crate::desc::{BufferTensorDesc, OperatorType, Place, ReverseSubsequencesDesc, TensorRole};
 
 /// Adds every rule the descriptor breaks. A rule about two tensors is reported with the later of the two.
 pub(super) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet, errors: &mut Vec<ValidationError>) {

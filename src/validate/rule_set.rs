@@ -1,6 +1,6 @@
 //! What differs between versions of DirectML: the feature level, and how they compute sizes.
 
-use crate::desc::feature_level::FeatureLevel;
+use crate::desc::FeatureLevel;
 
 /// The rules of one version of DirectML, or of this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::desc::feature_level::FeatureLevel;
-use crate::desc::place::{Names, Place};
+use crate::desc::{FeatureLevel, Names, Place};
 
 macro_rules! rules {
     ($($(#[doc = $text:literal])+ $name:ident => $id:literal,)*) => {

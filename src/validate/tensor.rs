@@ -4,11 +4,10 @@ use std::fmt;
 
 use super::rule_set::{RuleSet, SpanArithmetic};
 use super::rules::{Requirement, Rule, ValidationError};
-use crate::desc::data_type::TensorDataType;
-use crate::desc::feature_level::{lowest_level, tensor_support, TensorSupport};
-use crate::desc::layout;
-use crate::desc::place::Place;
-use crate::desc::{BufferTensorDesc, OperatorType, TensorFlags, TensorRole};
+use crate::desc::{
+    layout, lowest_level, tensor_support, BufferTensorDesc, OperatorType, Place, TensorDataType, TensorFlags,
+    TensorRole, TensorSupport,
+};
 
 /// DirectML stores element counts in 32 bits.
 const MAX_ELEMENTS: u128 = u32::MAX as u128;

@@ -7,10 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::rule_set::{RuleSet, SpanArithmetic};
-use crate::desc::data_type::TensorDataType;
-use crate::desc::feature_level::FeatureLevel::{self, *};
-use crate::desc::layout;
-use crate::desc::OperatorDesc;
+use crate::desc::FeatureLevel::{self, *};
+use crate::desc::{layout, OperatorDesc, TensorDataType};
 
 /// Major, minor and patch.
 type Number = (u32, u32, u32);

@@ -8,7 +8,7 @@ use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
-use crate::desc::layout::MAX_DIMENSIONS;
+use crate::desc::MAX_DIMENSIONS;
 use crate::mode::Mode;
 use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
 

@@ -12,8 +12,9 @@ use super::layout::Layout;
 use super::{fill_value_sequence, reverse_subsequences, Launches};
 use crate::common::{self, cases, repository};
 use crate::cuda::{GpuTarget, Launch, Mode};
-use crate::desc::data_type::ScalarUnion;
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc};
+use crate::desc::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, ScalarUnion,
+};
 use crate::registry::OperatorPlan;
 
 /// The layouts of the golden file: they cover every candidate, every reason for a rejection, and both sides of the

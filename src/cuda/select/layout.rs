@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::target::GpuTarget;
-use crate::desc::layout::MAX_DIMENSIONS;
+use crate::desc::MAX_DIMENSIONS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
 

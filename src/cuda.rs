@@ -15,7 +15,6 @@ mod kernel_tests;
 
 pub use driver::Properties;
 pub(crate) use driver::{current_ordinal, describe, device_count, Context, Event, Graph, Memory, Stream, StreamHandle};
-pub(crate) use kernels::PLAIN;
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::Launcher;
 pub use target::{GpuTarget, ParseGpuTargetError};

@@ -40,7 +40,6 @@ pub mod lowering;
 #[cfg(feature = "cuda")]
 mod mode;
 mod ops;
-mod plain;
 mod plan;
 mod registry;
 mod specialize;
@@ -68,8 +67,6 @@ pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
-#[doc(hidden)]
-pub use plain::{PlainKind, PlainWork};
 pub use specialize::Specialize;
 pub use validate::{
     validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError, Requirement, Rule,

@@ -6,10 +6,6 @@ use crate::mode::Mode;
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
-/// The kernels of `PlainWork`, which belong to no operator. plain.ptx is written by hand.
-pub(crate) static PLAIN: Family = Family { file: "plain", variable: &[], entries: [&["store", "swap", "empty"], &[]] };
-static PLAIN_PTX: (&str, &str) = (PLAIN.file, include_str!("../plain.ptx"));
-
 /// Ranges of bytes of a structure.
 pub(crate) type Variable = &'static [(usize, usize)];
 
@@ -52,7 +48,7 @@ impl Entry {
 
     /// The PTX of its kernel file without the other entry points, which the driver would compile, too.
     pub fn ptx(self) -> String {
-        let found = PTX.iter().chain([&PLAIN_PTX]).find(|(file, _)| *file == self.file);
+        let found = PTX.iter().find(|(file, _)| *file == self.file);
         only(found.map_or("", |(_, ptx)| ptx), self.name) // a test checks that every file is in the table
     }
 }

@@ -96,9 +96,11 @@ impl CompiledOperator {
         BindingTable::new(self, inputs, output.into(), |_| MIN_ALIGNMENT)
     }
 
-    /// The same at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may be. The
-    /// runner's bench times such dispatches.
-    #[doc(hidden)]
+    /// The same at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may be.
+    ///
+    /// # Errors
+    ///
+    /// As of [`bind`](Self::bind), but for that alignment.
     pub fn bind_at_elements(
         &self,
         inputs: &[BufferBinding],

@@ -5,6 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytemuck::Pod;
 
 #[cfg(feature = "cuda")]
+use crate::address::Address;
+#[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::device::Device;
 use crate::error::BufferError;
@@ -72,6 +74,13 @@ impl Buffer {
     /// The device that owns the memory.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The address in the GPU's memory, for other libraries; `None` on the CPU. It is valid as long as any clone of the
+    /// buffer. Of the work that uses it, reading, writing and dropping a buffer wait for that on this crate's streams.
+    #[cfg(feature = "cuda")]
+    pub fn raw(&self) -> Option<Address> {
+        self.cuda_memory().map(|memory| Address(memory.address()))
     }
 
     /// Whether both are clones of one buffer.

@@ -53,6 +53,11 @@ impl Graph {
         })
     }
 
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_recorded(device: &Device, recorded: cuda::Graph) -> Self {
+        Self { device: device.clone(), recorded: Some(recorded), tables: Vec::new(), launched: false }
+    }
+
     /// Queues the dispatches on a stream of the graph's device. They run after the graph's previous launch, even if
     /// that was on another stream.
     pub fn launch(&mut self, stream: &Stream) -> Result<(), DispatchError> {

@@ -4,11 +4,40 @@
 use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
-use crate::cuda::{Addresses, Mode, StreamHandle};
+use crate::cuda::{self, Addresses, Mode, StreamHandle};
+#[cfg(feature = "cuda")]
+use crate::device::graph::Graph;
 use crate::device::operand::{bytes_of_element, Operand};
 use crate::device::operator::CompiledOperator;
+#[cfg(feature = "cuda")]
+use crate::device::Device;
 use crate::error::DispatchError;
 use crate::trace::span;
+
+#[cfg(feature = "cuda")]
+impl Device {
+    /// Records what `queue` queues on a stream of the GPU, such as raw dispatches, and copies, fills and kernels of other
+    /// libraries: as a graph, which is launched like one of [`record_graph`](Self::record_graph). `None` on the CPU.
+    ///
+    /// `queue` is called once, with the GPU's primary context current. Nothing runs yet.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError::Cuda`].
+    ///
+    /// # Safety
+    ///
+    /// The caller promises that `queue` leaves the stream's capture as it is, and that the work may run whenever the graph
+    /// is launched: memory and kernels are there as long as the graph, and until its last launch is done.
+    pub unsafe fn record_raw_graph(&self, queue: impl FnOnce(RawStream)) -> Result<Option<Graph>, DispatchError> {
+        let Some(context) = &self.context else { return Ok(None) };
+        let recorded = cuda::Graph::record(context, |stream| {
+            queue(RawStream(stream.raw().cast()));
+            Ok(())
+        })?;
+        Ok(Some(Graph::of_recorded(self, recorded)))
+    }
+}
 
 impl CompiledOperator {
     /// Runs the operator on raw pointers. On a GPU it queues the work on a raw stream; on the CPU device it works on

@@ -317,7 +317,13 @@ int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     memcpy(to, from, bytes);
     return 0;
 }
-int cuModuleLoadData(void **module, const void *image) { WITH_CONTEXT; allowed_in_capture(); *module = add(MODULE, 1); return 0; }
+/* A module is as large as the parameters of its kernels. */
+int cuModuleLoadData(void **module, const void *image) {
+    WITH_CONTEXT;
+    allowed_in_capture();
+    *module = add(MODULE, (size_t)atoi(strchr(strstr(image, ".param .align 8 .b8 "), '[') + 1));
+    return 0;
+}
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     WITH_CONTEXT;
     check(MODULE, module, 0);
@@ -338,7 +344,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     check_stream(stream);
     if (!gx || !gy || !gz || !bx || !by || !bz || !parameters) report("a launch of nothing");
     struct launch launch = {.module = function};
-    memcpy(launch.words, parameters[0], sizeof launch.words);
+    memcpy(launch.words, parameters[0], (*find(MODULE, function))->size);
     add_launch(is_captured(stream) ? CAPTURED : QUEUED, stream, launch);
     return 0;
 }

@@ -32,7 +32,6 @@ const LAYERS: &[(&str, &str)] = &[
     ("device", "mode address trace desc validate error registry cuda cuda::driver cuda::launcher"),
     ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
     ("lowering", "address desc desc::layout device error lowering::lowering_error lowering::range"),
-    ("plain", "mode device error cuda cuda::driver cuda::kernels cuda::launch cuda::launcher"),
     ("ops", "desc device error"),
     ("explain", "mode device plan registry cuda::launch cuda::select cuda::target"),
 ];

@@ -10,6 +10,7 @@ mod machine;
 mod models;
 mod numbers;
 mod onnx;
+mod plain;
 mod process;
 pub mod report;
 mod run;

@@ -144,7 +144,7 @@ impl Drop for Context {
 ///
 /// Safe to call within this crate: the parameters come from a selection. The addresses come either from bound buffers,
 /// which are large enough (binding.range, binding.size) and live until the work is done (`Memory::drop` waits), or from
-/// `dispatch_raw`, whose caller promises the same. `PlainWork` checks its own buffers.
+/// `dispatch_raw`, whose caller promises the same.
 pub(crate) fn launch(
     context: &Context,
     kernel: &LoadedKernel,

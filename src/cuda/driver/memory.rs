@@ -7,7 +7,7 @@ use cudarc::driver::sys;
 
 use super::context::Context;
 use super::failure::cuda_error;
-use super::handle::{wait, StreamHandle};
+use super::handle::wait;
 use super::primary::Entered;
 use super::stream::settle;
 use crate::error::{BufferError, CudaError};
@@ -69,23 +69,6 @@ impl Memory {
         unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.raw()) }
             .map_err(cuda_error("reading a buffer"))?;
         wait(copies)
-    }
-
-    /// Queues a copy of the first bytes of other memory of the context. Both must be at least that large.
-    pub fn queue_copy(&self, from: &Self, bytes: u64, stream: StreamHandle) -> Result<(), CudaError> {
-        let _current = self.context.enter()?;
-        // SAFETY: the ranges are inside their allocations. These are freed after the work queued on the crate's streams
-        // is done (`drop` waits), and a graph that captures the stream is destroyed before the memory (`PlainWork`).
-        unsafe { result::memcpy_dtod_async(self.address, from.address, bytes as usize, stream.raw()) }
-            .map_err(cuda_error("copying a buffer"))
-    }
-
-    /// Queues a fill of the first bytes with one value. The memory must be at least that large.
-    pub fn queue_fill(&self, value: u8, bytes: u64, stream: StreamHandle) -> Result<(), CudaError> {
-        let _current = self.context.enter()?;
-        // SAFETY: as for `queue_copy`.
-        unsafe { result::memset_d8_async(self.address, value, bytes as usize, stream.raw()) }
-            .map_err(cuda_error("filling a buffer"))
     }
 
     /// Makes the context current and waits for all work queued on this crate's streams.

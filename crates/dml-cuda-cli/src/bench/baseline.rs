@@ -4,9 +4,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dml_cuda::{Buffer, Device, DispatchError, PlainKind, PlainWork, Specialize, Stream};
+use dml_cuda::{Buffer, Device, Graph, Specialize, Stream};
 
-use super::statistics::median;
+use super::plain::{Gpu, Kind, PlainWork};
 use crate::options::{Plain, Repeated};
 use crate::run::events;
 use crate::run::samples::Samples;
@@ -30,60 +30,55 @@ pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> std:
 
 /// In memory of its own. In a graph, as dispatches are timed, and queued: the driver's copies of 512 MiB and more are faster one by one.
 fn sample_new(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> Result<Samples> {
-    let stream = device.create_stream()?;
+    if device.ordinal().is_none() {
+        return sample_on_host(plain, usize::try_from(bytes)?, times);
+    }
+    let gpu = &Gpu::new(device)?;
     let to = [device.create_buffer(bytes)?];
     let mut from = Vec::new();
     let kinds = match plain {
         Plain::Copy => {
             from.push(device.create_buffer(bytes)?);
-            // Untouched pages of the host are all one page of zeros.
-            PlainWork::new(PlainKind::Fill, device, &[], &from, bytes, 1)?.queue(&stream)?;
-            &[PlainKind::Copy][..]
+            &[Kind::Copy][..]
         }
-        Plain::Fill => &[PlainKind::Fill],
-        Plain::Write => &[PlainKind::Fill, PlainKind::Store],
+        Plain::Fill => &[Kind::Fill],
+        Plain::Write => &[Kind::Fill, Kind::Store],
     };
-    let ways = if device.ordinal().is_some() { &[Way::InGraph, Way::Queued][..] } else { &[Way::Queued] };
-    fastest((kinds, ways), (&from, &to), bytes, &stream, times)
+    PlainWork { gpu, buffers: (&from, &to), bytes, times }.fastest(kinds, &[Way::InGraph, Way::Queued])
+}
+
+fn sample_on_host(plain: Plain, bytes: usize, times: &Repeated) -> Result<Samples> {
+    // Not of zeros: untouched pages are all one page.
+    let (from, mut to) = (vec![1; if plain == Plain::Copy { bytes } else { 0 }], vec![2; bytes]);
+    sample(times, || {
+        for _ in 0..times.repeat {
+            match plain {
+                Plain::Copy => to.copy_from_slice(&from),
+                Plain::Fill | Plain::Write => to.fill(1),
+            }
+            std::hint::black_box(&mut to);
+        }
+        Ok(None)
+    })
 }
 
 /// Buffers to read and to write. Of a case on its own buffers the first are none for a fill, the second none in place.
-type Buffers<'a> = (&'a [Buffer], &'a [Buffer]);
+pub type Buffers<'a> = (&'a [Buffer], &'a [Buffer]);
 
 /// The baseline of a case on its own buffers.
-pub fn of_case((from, to): Buffers, bytes: u64, way: Way, stream: &Stream, times: &Repeated) -> Result<Samples> {
+pub fn of_case(gpu: &Gpu, (from, to): Buffers, bytes: u64, way: Way, times: &Repeated) -> Result<Samples> {
     let kinds = match (from, to) {
-        _ if bytes < SMALL => &[PlainKind::Empty][..],
-        ([], _) => &[PlainKind::Fill, PlainKind::Store],
-        (_, []) => &[PlainKind::Swap],
-        _ => &[PlainKind::Copy],
+        _ if bytes < SMALL => &[Kind::Empty][..],
+        ([], _) => &[Kind::Fill, Kind::Store],
+        (_, []) => &[Kind::Swap],
+        _ => &[Kind::Copy],
     };
     let to = if to.is_empty() { from } else { to };
     let bytes = if bytes < SMALL { 0 } else { bytes / SHARE * SHARE };
-    fastest((kinds, &[way]), (from, to), bytes, stream, times)
+    PlainWork { gpu, buffers: (from, to), bytes, times }.fastest(kinds, &[way])
 }
 
-/// The samples of the kind and way with the least median, on the GPU where there are such.
-fn fastest(
-    (kinds, ways): (&[PlainKind], &[Way]),
-    (from, to): Buffers,
-    bytes: u64,
-    stream: &Stream,
-    times: &Repeated,
-) -> Result<Samples> {
-    let mut all = Vec::new();
-    for (kind, way) in kinds.iter().flat_map(|kind| ways.iter().map(move |way| (*kind, way))) {
-        let mut work = PlainWork::new(kind, stream.device(), from, to, bytes, times.repeat)?;
-        all.push(sample(times, || match way {
-            Way::InGraph => Ok(work.launch_graph(stream)?),
-            Way::Queued => queued(stream, || work.queue(stream)),
-        })?);
-    }
-    let time = |samples: &Samples| median(if samples.gpu.is_empty() { &samples.cpu } else { &samples.gpu });
-    Ok(all.into_iter().min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or_default())
-}
-
-/// How work reaches the GPU. On the CPU it is done when it is queued.
+/// How work reaches the GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Queued,
@@ -104,12 +99,23 @@ pub fn sample(times: &Repeated, mut once: impl FnMut() -> Result<Option<f64>>) -
     Ok(samples)
 }
 
-/// Queues work and waits for it.
-pub fn queued(stream: &Stream, queue: impl FnOnce() -> std::result::Result<(), DispatchError>) -> Result<Option<f64>> {
-    let event = || stream.device().ordinal().map(|_| stream.record_event()).transpose();
-    let first = event()?;
-    queue()?;
-    let last = event()?;
-    stream.synchronize()?;
-    Ok(first.zip(last).map(|(first, last)| last.milliseconds_since(&first)).transpose()?)
+/// The same of work on a GPU, which is queued by `queue`, or launched as a graph.
+pub fn sample_on_gpu(
+    times: &Repeated,
+    way: Way,
+    stream: &Stream,
+    graph: &mut Graph,
+    queue: impl Fn() -> Result<()>,
+) -> Result<Samples> {
+    sample(times, || match way {
+        Way::InGraph => {
+            graph.launch(stream)?;
+            Ok(Some(graph.milliseconds()?))
+        }
+        Way::Queued => {
+            let first = stream.record_event()?;
+            queue()?;
+            Ok(Some(stream.record_event()?.milliseconds_since(&first)?))
+        }
+    })
 }

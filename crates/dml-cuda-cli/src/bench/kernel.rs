@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use dml_cuda::{BindingTable, Buffer, BufferBinding, CompileOptions, Device, Specialize, Stream};
 
-use super::baseline::{self, queued, sample, Result, Way};
+use super::baseline::{self, sample_on_gpu, Result, Way};
 use super::cases::{random, Case};
+use super::plain::Gpu;
 use super::suite::case_named;
 use crate::options::Repeated;
 use crate::run::events;
@@ -46,28 +47,22 @@ fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, S
     let total = case.desc.output_tensor().total_tensor_size_in_bytes;
     let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
     let sets = (0..sets).map(|_| Bound::new(case, device, &lengths)).collect::<Result<Vec<_>>>()?;
-    let stream = device.create_stream()?;
+    let gpu = Gpu::new(device)?;
+    let stream = &gpu.stream;
     let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
     let all = || sets.iter().map(|set| &set.table).cycle().take(times.repeat as usize);
     let mut graph = device.record_graph(all())?;
-    let mut dispatched = || {
-        sample(times, || match way {
-            Way::InGraph => {
-                graph.launch(&stream)?;
-                Ok(Some(graph.milliseconds()?))
-            }
-            Way::Queued => queued(&stream, || all().try_for_each(|table| table.dispatch(&stream))),
-        })
-    };
+    let queue = || Ok(all().try_for_each(|table| table.dispatch(stream))?);
+    let mut dispatched = || sample_on_gpu(times, way, stream, &mut graph, queue);
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     dispatched()?;
     let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
     let inputs: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let outputs: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
     let (from, to) = if case.in_place { (&outputs, &inputs) } else { (&inputs, &outputs) };
-    let baseline = baseline::of_case((from, to), plain, way, &stream, times)?;
+    let baseline = baseline::of_case(&gpu, (from, to), plain, way, times)?;
     let timed = dispatched()?;
-    check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, &stream)?;
+    check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
     Ok((timed, baseline))
 }
 

@@ -1,0 +1,177 @@
+//! Plain work on a GPU: the driver's copies and fills, and the kernels of plain.ptx.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString};
+use std::ptr::null_mut;
+
+use cudarc::driver::result::{self, module, DriverError};
+use cudarc::driver::sys;
+use dml_cuda::{Buffer, BufferError, Device, RawStream, Stream};
+
+use super::baseline::{sample_on_gpu, Buffers, Result, Way};
+use super::statistics::median;
+use crate::options::Repeated;
+use crate::run::samples::Samples;
+
+/// What is done with a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A copy of another buffer, by the driver.
+    Copy,
+    /// A fill with one byte, by the driver.
+    Fill,
+    /// A fill by a kernel that stores 16 bytes a thread.
+    Store,
+    /// Two halves that change places, by a kernel.
+    Swap,
+    /// A kernel that does nothing.
+    Empty,
+}
+
+/// A GPU that plain work is timed on.
+pub struct Gpu {
+    /// Declared first: it waits for its work before the kernels are gone.
+    pub stream: Stream,
+    kernels: Kernels,
+}
+
+/// The kernels, loaded into the GPU's primary context.
+struct Kernels {
+    device: sys::CUdevice,
+    module: sys::CUmodule,
+}
+
+impl Gpu {
+    /// Makes its primary context current on this thread.
+    pub fn new(device: &Device) -> Result<Self> {
+        let ordinal = device.ordinal().ok_or("plain work is on a GPU only")?;
+        let device_of_driver = result::device::get(ordinal as i32).map_err(failed("opening the device"))?;
+        // SAFETY: a device of the driver. `drop` releases its context.
+        let context = unsafe { result::primary_ctx::retain(device_of_driver) }.map_err(failed("opening the device"))?;
+        let mut kernels = Kernels { device: device_of_driver, module: null_mut() };
+        let ptx = CString::new(include_str!("plain.ptx"))?;
+        // SAFETY: the context is retained. The PTX is a text that ends in a NUL and outlives the call.
+        let module = unsafe { result::ctx::set_current(context).and_then(|()| module::load_data(ptx.as_ptr().cast())) };
+        kernels.module = module.map_err(failed("loading plain.ptx"))?;
+        Ok(Self { stream: device.create_stream()?, kernels })
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        // SAFETY: `Gpu::new` loaded and retained them. The stream has waited for the launches.
+        unsafe {
+            if !self.module.is_null() {
+                let _ = module::unload(self.module);
+            }
+            let _ = result::primary_ctx::release(self.device);
+        }
+    }
+}
+
+/// Plain work on the first `bytes` of buffers of a GPU, several times in a row, each time on the next ones.
+pub struct PlainWork<'a> {
+    pub gpu: &'a Gpu,
+    pub buffers: Buffers<'a>,
+    pub bytes: u64,
+    pub times: &'a Repeated,
+}
+
+impl PlainWork<'_> {
+    /// The samples of the kind and way with the least median.
+    pub fn fastest(&self, kinds: &[Kind], ways: &[Way]) -> Result<Samples> {
+        let each = kinds.iter().flat_map(|kind| ways.iter().map(|way| self.sample(*kind, *way)));
+        let all = each.collect::<Result<Vec<_>>>()?;
+        let time = |samples: &Samples| median(&samples.gpu);
+        Ok(all.into_iter().min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or_default())
+    }
+
+    fn sample(&self, kind: Kind, way: Way) -> Result<Samples> {
+        let (stream, mut queued) = (&self.gpu.stream, Ok(()));
+        // SAFETY: the buffers and the kernels are borrowed longer than the graph lives.
+        let graph = unsafe { stream.device().record_raw_graph(|stream| queued = self.queue(kind, stream)) };
+        queued?;
+        let (raw, mut graph) = stream.raw().zip(graph?).ok_or("plain work is on a GPU only")?;
+        sample_on_gpu(self.times, way, stream, &mut graph, || self.queue(kind, raw))
+    }
+
+    /// Queues it on a stream. Kernels move whole thread blocks' shares, at least one.
+    fn queue(&self, kind: Kind, stream: RawStream) -> Result<()> {
+        let (bytes, stream, (from, to)) = (self.bytes as usize, stream.0.cast(), self.buffers);
+        let (entry, share) = match kind {
+            Kind::Copy | Kind::Fill => (None, 1),
+            Kind::Store => (Some(c"store"), 256 * 16),
+            Kind::Swap => (Some(c"swap"), 256 * 16 * 4),
+            Kind::Empty => (Some(c"empty"), 1),
+        };
+        let blocks = (self.bytes / share).max(1);
+        let (length, size_in_bytes) = (blocks * share, from.iter().chain(to).map(Buffer::size_in_bytes).min());
+        if let Some(size_in_bytes) = size_in_bytes.filter(|size| *size < length) {
+            return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes }.into());
+        }
+        // SAFETY: the module is loaded.
+        let find = |entry: &CStr| unsafe { module::get_function(self.gpu.kernels.module, entry.to_owned()) };
+        let kernel = entry.map(find).transpose().map_err(failed("loading plain.ptx"))?;
+        for n in 0..self.times.repeat as usize {
+            let address = |buffers: &[Buffer]| buffers[n % buffers.len()].raw().unwrap_or_default().0;
+            let mut words = [address(to), if kind == Kind::Swap { length / 2 } else { 1 }];
+            // SAFETY: the context is current, and the stream is the device's. The buffers are large enough. They wait for the work before they
+            // are freed, and the kernels stay as long. A kernel takes one structure of two words.
+            let queued = unsafe {
+                match kernel {
+                    None if kind == Kind::Copy => result::memcpy_dtod_async(words[0], address(from), bytes, stream),
+                    None => result::memset_d8_async(words[0], 1, bytes, stream),
+                    Some(kernel) => {
+                        let mut parameters = [words.as_mut_ptr().cast()];
+                        result::launch_kernel(kernel, (blocks as u32, 1, 1), (256, 1, 1), 0, stream, &mut parameters)
+                    }
+                }
+            };
+            queued.map_err(failed("queuing plain work"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The words of a failure of the driver.
+fn failed(verb: &'static str) -> impl Fn(DriverError) -> String {
+    move |error| format!("cuda: {verb} failed: {error} (CUDA error {})", error.0 as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice::from_ref;
+
+    use super::*;
+
+    #[test]
+    fn plain_work_does_what_it_is_compared_for_inside_of_its_buffers() {
+        let Some(device) = dml_cuda_testing::cuda("plain_work_does_what_it_is_compared_for") else { return };
+        let gpu = Gpu::new(&device).expect("loaded");
+        let [a, b] = [1u8, 2].map(|value| device.create_buffer_from(&[value; 40_000]).expect("small"));
+        let run = |kind, bytes, repeat| {
+            let times = &Repeated { iterations: 1, repeat, adapter: None };
+            // A second swap would undo the first.
+            let ways = if kind == Kind::Swap { &[Way::InGraph][..] } else { &[Way::InGraph, Way::Queued] };
+            PlainWork { gpu: &gpu, buffers: (from_ref(&b), from_ref(&a)), bytes, times }
+                .fastest(&[kind], ways)
+                .map(drop)
+        };
+        let bytes = || a.to_vec::<u8>().expect("bytes");
+        run(Kind::Copy, 10_000, 2).expect("it fits");
+        assert!(bytes()[..10_000] == [2; 10_000] && bytes()[10_000..] == [1; 30_000]);
+        run(Kind::Swap, 32_768, 1).expect("it fits");
+        assert!(bytes()[..16_384] == [1; 16_384] && bytes()[16_384..26_384] == [2; 10_000]);
+        run(Kind::Empty, 0, 3).expect("it fits");
+        run(Kind::Store, 16_384, 1).expect("it fits");
+        assert!(
+            bytes()[..4] == [1, 0, 0, 0] && bytes()[16_384..26_384] == [2; 10_000] && bytes()[32_768..] == [1; 7232]
+        );
+        run(Kind::Fill, 40_000, 1).expect("it fits");
+        assert!(bytes() == [1; 40_000]);
+        for kind in [Kind::Copy, Kind::Fill, Kind::Swap] {
+            let refused = run(kind, 60_000, 1).expect_err("too many").to_string();
+            assert!(refused.contains("must be within the 40000 bytes"), "{refused}");
+        }
+    }
+}

@@ -1,17 +1,14 @@
 //! reverse_clusters.cu: strips of long lanes side by side, for clusters of thread blocks.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{Layout, Reverse, NO_ROW};
 use super::strips::{self, Strips};
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::clusters::*;
 use crate::cuda::tuning::{SECTOR, VEC16};
+use crate::cuda::{kernels, Launch};
 
 /// `Clusters` of the kernel file.
 #[repr(C)]
@@ -24,7 +21,7 @@ struct Clusters {
     length_stride: u32,
     lane_pitch: u32,
 }
-const _: () = assert!(size_of::<Clusters>() == 352 && offset_of!(Clusters, r) == 0);
+const _: () = assert!(size_of::<Clusters>() == 352 && std::mem::offset_of!(Clusters, r) == 0);
 
 /// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {

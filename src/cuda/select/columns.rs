@@ -1,18 +1,15 @@
 //! reverse_columns.cu: few lanes side by side, each with its own length, in adjacent groups.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{are_adjacent, dim, Layout, Reverse, NO_ROW};
 use super::segments::per_block;
 use super::{reject_if, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::columns::*;
 use crate::cuda::tuning::segments::BLOCKS_PER_MULTIPROCESSOR;
 use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::{kernels, Launch};
 
 /// `Columns` of the kernel file.
 #[repr(C)]
@@ -25,7 +22,7 @@ struct Columns {
     groups_per_block: u32,
     length_stride: u32,
 }
-const _: () = assert!(size_of::<Columns>() == 376 && offset_of!(Columns, r) == 0);
+const _: () = assert!(size_of::<Columns>() == 376 && std::mem::offset_of!(Columns, r) == 0);
 
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {

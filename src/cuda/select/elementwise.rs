@@ -7,11 +7,10 @@ use super::layout::{
 use super::packed_lanes::in_registers;
 use super::rows::rows;
 use super::{blocks, lanes, reject_if, strips, transposed, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::lanes::LONG_LANE_BYTES;
 use crate::cuda::tuning::VEC16;
+use crate::cuda::{kernels, Launch};
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
 pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {

@@ -1,18 +1,15 @@
 //! reverse_lanes.cu: contiguous lanes, staged whole in shared memory or cut into tiles.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, Layout, Reverse};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::lanes::*;
 use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
 use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::{kernels, Launch};
 
 /// `Lanes` of the kernel file.
 #[repr(C)]
@@ -23,7 +20,7 @@ struct Lanes {
     vectors_per_lane: u32,
     group_size_log2: u32,
 }
-const _: () = assert!(size_of::<Lanes>() == 344 && offset_of!(Lanes, r) == 0);
+const _: () = assert!(size_of::<Lanes>() == 344 && std::mem::offset_of!(Lanes, r) == 0);
 
 /// What every kernel for contiguous lanes requires.
 pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {

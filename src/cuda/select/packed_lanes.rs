@@ -4,10 +4,9 @@ use super::lanes::contiguous;
 use super::layout::{dim, Layout};
 use super::segments::staged;
 use super::{blocks, reject_if, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::segments::{PACKED_LANE, PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
 use crate::cuda::tuning::VEC16;
+use crate::cuda::{kernels, Launch};
 
 /// Threads of a warp.
 const WARP: u32 = 32;

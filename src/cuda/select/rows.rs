@@ -1,18 +1,15 @@
 //! reverse_rows.cu: blocks of rows with one length, if the rows are not whole vectors.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, staged, TOO_LARGE};
 use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::rows::*;
 use crate::cuda::tuning::segments::{PACKED_BLOCK_BYTES, PACKED_BLOCK_BYTES_IN_PLACE, VECTORS_PER_THREAD_IN_PLACE};
 use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::{kernels, Launch};
 
 /// `Rows` of the kernel file.
 #[repr(C)]
@@ -23,7 +20,7 @@ struct Rows {
     row_bytes: u32,
     element_bytes: u32,
 }
-const _: () = assert!(size_of::<Rows>() == 344 && offset_of!(Rows, r) == 0);
+const _: () = assert!(size_of::<Rows>() == 344 && std::mem::offset_of!(Rows, r) == 0);
 
 /// `RowTiles` of the kernel file.
 #[repr(C)]
@@ -38,7 +35,7 @@ struct RowTiles {
     element_bytes: u32,
     reserved: u32,
 }
-const _: () = assert!(size_of::<RowTiles>() == 384 && offset_of!(RowTiles, r) == 0);
+const _: () = assert!(size_of::<RowTiles>() == 384 && std::mem::offset_of!(RowTiles, r) == 0);
 
 /// Rows at any alignment, a vector at a time; in place only if all rows begin at the same alignment.
 pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {

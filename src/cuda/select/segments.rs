@@ -1,7 +1,5 @@
 //! segments.cuh: short lanes or blocks of rows that are adjacent in memory, staged whole.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
@@ -22,7 +20,7 @@ pub(super) struct Segments {
     pub group_size_log2: u32,
     pub reserved: u32,
 }
-const _: () = assert!(size_of::<Segments>() == 368 && offset_of!(Segments, r) == 0);
+const _: () = assert!(size_of::<Segments>() == 368 && std::mem::offset_of!(Segments, r) == 0);
 
 pub(super) const TOO_LARGE: &str = "a segment does not fit shared memory";
 const LARGE: &str = "a segment is so large that another kernel is faster";

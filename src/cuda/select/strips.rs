@@ -1,16 +1,13 @@
 //! reverse_strips.cu: strips of lanes side by side, each lane with its own length.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, Layout, Reverse, NO_ROW};
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::strips::*;
 use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::{kernels, Launch};
 use crate::plan::reverse_plan::Dimension;
 
 /// `Strips` of strips.cuh.
@@ -24,7 +21,7 @@ pub(super) struct Strips {
     pub length_stride: u32,
     unaligned: u32,
 }
-const _: () = assert!(size_of::<Strips>() == 352 && offset_of!(Strips, r) == 0);
+const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips, r) == 0);
 
 /// Whether a strip of whole sectors fits in shared memory.
 pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {

@@ -1,16 +1,13 @@
 //! reverse_transposed.cu: tensors that are contiguous along different dimensions.
 
-use std::mem::offset_of;
-
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{dim, Layout, Reverse, ReverseDim};
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::kernels;
-use crate::cuda::launch::Launch;
 use crate::cuda::tuning::transposed::*;
 use crate::cuda::tuning::VEC16;
+use crate::cuda::{kernels, Launch};
 
 /// `Transposed` of the kernel file.
 #[repr(C)]
@@ -22,7 +19,7 @@ struct Transposed {
     tiles: FastDiv,
     tiles_along_out: FastDiv,
 }
-const _: () = assert!(size_of::<Transposed>() == 416 && offset_of!(Transposed, r) == 0);
+const _: () = assert!(size_of::<Transposed>() == 416 && std::mem::offset_of!(Transposed, r) == 0);
 
 /// Elements of a tile along the two dimensions.
 fn tile(layout: &Layout<'_>) -> [u32; 2] {

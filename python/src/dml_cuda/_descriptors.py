@@ -10,44 +10,40 @@ from typing import Any
 
 from . import _library as lib
 from ._arguments import integer, integers, scalar_bits, shown
+from ._library import u32
+
+u64 = ctypes.c_uint64
 
 
 class _BufferTensorDesc(ctypes.Structure):
     _fields_ = [
-        ("DataType", ctypes.c_uint32),
-        ("Flags", ctypes.c_uint32),
-        ("DimensionCount", ctypes.c_uint32),
-        ("Sizes", ctypes.POINTER(ctypes.c_uint32)),
-        ("Strides", ctypes.POINTER(ctypes.c_uint32)),
-        ("TotalTensorSizeInBytes", ctypes.c_uint64),
-        ("GuaranteedBaseOffsetAlignment", ctypes.c_uint32),
+        ("DataType", u32),
+        ("Flags", u32),
+        ("DimensionCount", u32),
+        ("Sizes", ctypes.POINTER(u32)),
+        ("Strides", ctypes.POINTER(u32)),
+        ("TotalTensorSizeInBytes", u64),
+        ("GuaranteedBaseOffsetAlignment", u32),
     ]
 
 
 class _TensorDesc(ctypes.Structure):
-    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.POINTER(_BufferTensorDesc))]
+    _fields_ = [("Type", u32), ("Desc", ctypes.POINTER(_BufferTensorDesc))]
+
+
+_Tensor = ctypes.POINTER(_TensorDesc)
 
 
 class _FillDesc(ctypes.Structure):
-    _fields_ = [
-        ("OutputTensor", ctypes.POINTER(_TensorDesc)),
-        ("ValueDataType", ctypes.c_uint32),
-        ("ValueStart", ctypes.c_uint64),
-        ("ValueDelta", ctypes.c_uint64),
-    ]
+    _fields_ = [("OutputTensor", _Tensor), ("ValueDataType", u32), ("ValueStart", u64), ("ValueDelta", u64)]
 
 
 class _ReverseDesc(ctypes.Structure):
-    _fields_ = [
-        ("InputTensor", ctypes.POINTER(_TensorDesc)),
-        ("SequenceLengthsTensor", ctypes.POINTER(_TensorDesc)),
-        ("OutputTensor", ctypes.POINTER(_TensorDesc)),
-        ("Axis", ctypes.c_uint32),
-    ]
+    _fields_ = [("InputTensor", _Tensor), ("SequenceLengthsTensor", _Tensor), ("OutputTensor", _Tensor), ("Axis", u32)]
 
 
 class _OperatorDesc(ctypes.Structure):
-    _fields_ = [("Type", ctypes.c_uint32), ("Desc", ctypes.POINTER(ctypes.c_byte))]
+    _fields_ = [("Type", u32), ("Desc", ctypes.POINTER(ctypes.c_byte))]
 
 
 def _operator(operator_type: int, desc: ctypes.Structure) -> _OperatorDesc:
@@ -104,7 +100,7 @@ def _tensor(desc: Any, place: str) -> Any:
     if total is None:
         elements = math.prod(sizes) if strides is None else 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
         total = min(4 * -(-elements * int(name.lstrip("UINTFLOA")) // 32), (1 << 64) - 1)
-    numbers = ctypes.c_uint32 * len(sizes)
+    numbers = u32 * len(sizes)
     steps = None if strides is None else numbers(*strides)
     owned = flags == "OWNED_BY_DML"
     buffer = _BufferTensorDesc(lib.DATA_TYPES[name], owned, len(sizes), numbers(*sizes), steps, total, alignment)

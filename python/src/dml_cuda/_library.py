@@ -21,36 +21,27 @@ DATA_TYPES = {
 FILL_TYPES = tuple(name for name in DATA_TYPES if name not in ("FLOAT64", "UINT4", "INT4"))
 
 
+u32, pointer, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
+
+
 class CArray(ctypes.Structure):
-    _fields_ = [
-        ("Data", ctypes.c_void_p),
-        ("Rank", ctypes.c_uint32),
-        ("ElementSizeInBytes", ctypes.c_uint32),
-        ("Sizes", ctypes.c_void_p),
-        ("StridesInBytes", ctypes.c_void_p),
-    ]
+    _fields_ = [("Data", pointer), ("Rank", u32), ("ElementSizeInBytes", u32), ("Sizes", pointer), ("StridesInBytes", pointer)]
     numbers: Any
     """The sizes and strides, to keep them."""
 
 
 class CViolation(ctypes.Structure):
-    _fields_ = [
-        ("Rule", ctypes.c_char_p),
-        ("Place", ctypes.c_char_p),
-        ("Found", ctypes.c_char_p),
-        ("Required", ctypes.c_char_p),
-        ("NeededFeatureLevel", ctypes.c_uint32),
-    ]
+    _fields_ = [("Rule", text), ("Place", text), ("Found", text), ("Required", text), ("NeededFeatureLevel", u32)]
 
 
 class CPlace(ctypes.Structure):
-    _fields_ = [("Tensor", ctypes.c_uint32), ("Index", ctypes.c_int32), ("Field", ctypes.c_char_p)]
+    _fields_ = [("Tensor", u32), ("Index", ctypes.c_int32), ("Field", text)]
 
 
 class Names(ctypes.Structure):
     """What a function calls its arguments."""
 
-    _fields_ = [(name, ctypes.c_char_p) for name in ("Input", "Lengths", "Output", "Axis")]
+    _fields_ = [("Input", text), ("Lengths", text), ("Output", text), ("Axis", text)]
 
 
 OUT, RESULT = (Names(b"x", b"lengths", output, b"axis") for output in (b"out", b"the result"))
@@ -106,28 +97,27 @@ def _line(found: Violation) -> str:
 
 def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(str(PATH))
-    pointer, status = ctypes.c_void_p, ctypes.c_uint32
-    handle = error = ctypes.POINTER(ctypes.c_void_p)
+    status, handle, error = u32, ctypes.POINTER(pointer), ctypes.POINTER(pointer)
     for name, result, arguments in [
-        ("version", ctypes.c_char_p, []),
-        ("cuda_device_count", status, [ctypes.POINTER(ctypes.c_uint32), error]),
-        ("create_cpu_device", status, [ctypes.c_uint32, handle, error]),
-        ("create_cuda_device", status, [ctypes.c_uint32, ctypes.c_uint32, handle, error]),
-        ("validate", status, [pointer, ctypes.c_uint32, error]),
-        ("validate_as", status, [pointer, ctypes.c_char_p, error]),
+        ("version", text, []),
+        ("cuda_device_count", status, [ctypes.POINTER(u32), error]),
+        ("create_cpu_device", status, [u32, handle, error]),
+        ("create_cuda_device", status, [u32, u32, handle, error]),
+        ("validate", status, [pointer, u32, error]),
+        ("validate_as", status, [pointer, text, error]),
         ("create_operator", status, [pointer, pointer, handle, error]),
         ("destroy_operator", None, [pointer]),
         ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
         ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, pointer, error]),
-        ("fill_array", status, [pointer, pointer, ctypes.c_uint32, pointer, pointer, pointer, error]),
+        ("fill_array", status, [pointer, pointer, u32, pointer, pointer, pointer, error]),
         ("register_torch", status, [error]),
-        ("explain", status, [pointer, ctypes.c_char_p, handle, error]),
+        ("explain", status, [pointer, text, handle, error]),
         ("free_string", None, [pointer]),
-        ("error_message", ctypes.c_char_p, [pointer]),
-        ("error_violation_count", ctypes.c_uint32, [pointer]),
-        ("error_violation", status, [pointer, ctypes.c_uint32, ctypes.POINTER(CViolation)]),
-        ("error_violation_place", status, [pointer, ctypes.c_uint32, ctypes.POINTER(CPlace)]),
+        ("error_message", text, [pointer]),
+        ("error_violation_count", u32, [pointer]),
+        ("error_violation", status, [pointer, u32, ctypes.POINTER(CViolation)]),
+        ("error_violation_place", status, [pointer, u32, ctypes.POINTER(CPlace)]),
         ("error_words", status, [pointer, ctypes.POINTER(Names), handle]),
         ("destroy_error", None, [pointer]),
     ]:

@@ -159,8 +159,17 @@ pub trait Element: Pod + Delta<Self> + Send + Sync {
     const DATA_TYPE: TensorDataType;
 }
 
-macro_rules! element {
-    ($($rust:ty => $data_type:ident),* $(,)?) => {$(
+/// An [`Element`] of which DirectML has sequences: any but `f64`, for which there is
+/// [`Device::create_float64_sequence`](crate::Device::create_float64_sequence).
+pub trait SequenceElement: Element {}
+
+/// A Rust type that can be the delta of a sequence of `T`: `T` itself and, for an integer, also the type of the same
+/// width with the other signedness, so that a `u8` sequence can count down by `-2i8`.
+pub trait Delta<T>: Into<ScalarUnion> + sealed::Sealed {}
+
+/// Each type, its data type, the types of the elements that it can be the delta of, and whether DirectML has sequences of it.
+macro_rules! elements {
+    ($($rust:ty => $data_type:ident, delta of $($element:ty)+ $(, $sequence:ident)?;)*) => {$(
         impl sealed::Sealed for $rust {}
         impl Element for $rust {
             const DATA_TYPE: TensorDataType = TensorDataType::$data_type;
@@ -170,36 +179,22 @@ macro_rules! element {
                 Self::$data_type(scalar)
             }
         }
+        $(impl Delta<$element> for $rust {})+
+        $(impl $sequence for $rust {})?
     )*};
 }
-element! {
-    f32 => Float32, f16 => Float16, f64 => Float64,
-    u8 => UInt8, u16 => UInt16, u32 => UInt32, u64 => UInt64,
-    i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
-}
-
-/// An [`Element`] of which DirectML has sequences: any but `f64`, for which there is
-/// [`Device::create_float64_sequence`](crate::Device::create_float64_sequence).
-pub trait SequenceElement: Element {}
-
-macro_rules! sequence_element {
-    ($($rust:ty)*) => {$(impl SequenceElement for $rust {})*};
-}
-sequence_element! { f32 f16 u8 u16 u32 u64 i8 i16 i32 i64 }
-
-/// A Rust type that can be the delta of a sequence of `T`: `T` itself and, for an integer, also the type of the same
-/// width with the other signedness, so that a `u8` sequence can count down by `-2i8`.
-pub trait Delta<T>: Into<ScalarUnion> + sealed::Sealed {}
-
-macro_rules! delta {
-    ($($delta:ty => $($element:ty),*;)*) => {$($(impl Delta<$element> for $delta {})*)*};
-}
-delta! {
-    f32 => f32; f16 => f16; f64 => f64;
-    u8 => u8, i8; i8 => u8, i8;
-    u16 => u16, i16; i16 => u16, i16;
-    u32 => u32, i32; i32 => u32, i32;
-    u64 => u64, i64; i64 => u64, i64;
+elements! {
+    f32 => Float32, delta of f32, SequenceElement;
+    f16 => Float16, delta of f16, SequenceElement;
+    f64 => Float64, delta of f64;
+    u8 => UInt8, delta of u8 i8, SequenceElement;
+    i8 => Int8, delta of u8 i8, SequenceElement;
+    u16 => UInt16, delta of u16 i16, SequenceElement;
+    i16 => Int16, delta of u16 i16, SequenceElement;
+    u32 => UInt32, delta of u32 i32, SequenceElement;
+    i32 => Int32, delta of u32 i32, SequenceElement;
+    u64 => UInt64, delta of u64 i64, SequenceElement;
+    i64 => Int64, delta of u64 i64, SequenceElement;
 }
 
 /// A Rust type that can be the element of a SequenceLengthsTensor: `u32` or `u64`.

@@ -149,14 +149,9 @@ impl Tensor<'_> {
         // The search is bounded for these spans. Larger ones are rejected by another rule.
         if self.rules.rejects_overlap && self.errors.len() == before && span <= MAX_ELEMENTS {
             let found = format_args!("{strides:?}, with which two coordinates of Sizes {sizes:?} share an element");
-            let required = "such that every coordinate has its own element";
-            self.require(
-                !layout::has_overlap(sizes, strides),
-                Rule::OutputOverlap,
-                self.at("Strides"),
-                found,
-                required,
-            );
+            let (own, required) =
+                (!layout::has_overlap(sizes, strides), "such that every coordinate has its own element");
+            self.require(own, Rule::OutputOverlap, self.at("Strides"), found, required);
         }
     }
 

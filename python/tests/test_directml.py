@@ -48,6 +48,7 @@ class Descriptors(unittest.TestCase):
             (TypeError, "directml is 1.8, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=1.8)),
             (TypeError, "directml is 0, must be a text such as '1.8.0'", lambda: dml_cuda.validate(desc, directml=0)),
             (ValueError, "`` is not a version of DirectML, must be such as 1.8.0", lambda: dml_cuda.validate(desc, directml="")),
+            (ValueError, "`6.4` is not a version of DirectML, .* below 2", lambda: dml_cuda.validate(desc, directml="6.4")),
             (ValueError, "`eight` is not a version of DirectML", lambda: dml_cuda.validate(desc, directml="eight")),
             (ValueError, "directml is .*, must have no NUL", lambda: dml_cuda.validate(desc, directml="1.8.0\0")),
             (TypeError, "target is None, must be a text such as 'h100'", lambda: dml_cuda.explain(desc, None)),
@@ -72,8 +73,16 @@ class Descriptors(unittest.TestCase):
             (TypeError, "OutputTensor.Sizes is 3, must be a sequence of integers", of_output(Sizes=3)),
             (TypeError, r"OutputTensor.Sizes\[1\] is 2.0, must be an integer", of_output(Sizes=[1, 2.0])),
             (TypeError, "OutputTensor.TotalTensorSizeInBytes is '4', must be an integer", of_output(TotalTensorSizeInBytes="4")),
+            (TypeError, "OutputTensor.Sizes.0. is True, must be an integer", of_output(Sizes=[True])),
+            (TypeError, "FillValueSequenceDesc.ValueStart is True, must be a number", of_fill(ValueStart=True)),
+            (ValueError, "OutputTensor has a member 'Stride', must be Strides, the nearest name", of_output(Stride=[1])),
+            (ValueError, "FillValueSequenceDesc has a member 'Bogus', must be one of OutputTensor, ValueDataType, Va", of_fill(Bogus=1)),
+            (ValueError, "desc has a member 'desc', must be Desc, the nearest name", {**of_fill(), "desc": {}}),
+            (ValueError, "desc has a member 7, must be one of Type, Desc", {**of_fill(), 7: 7}),
+            (ValueError, "ReverseSubsequencesDesc has a member 'axis', must be Axis", {"Type": "REVERSE_SUBSEQUENCES", "Desc": {"axis": 1}}),
         ]  # fmt: skip
-        check_errors(self, [(error, words, lambda desc=desc: dml_cuda.validate(desc)) for error, words, desc in cases])
+        for call in (dml_cuda.validate, dml_cuda.explain):
+            check_errors(self, [(error, words, lambda desc=desc: call(desc)) for error, words, desc in cases])
 
 
 def overlapping():

@@ -174,9 +174,11 @@ class Reverse(unittest.TestCase):
             (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2)),
             (ValueError, "axis is 2147483648, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2**31)),
             (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: dml_cuda.reverse_subsequences(back, 1, 0, out=back)),
-            *((TypeError, f"axis is {value}, must be an integer", lambda value=value: dml_cuda.reverse_subsequences(x, 1, value)) for value in (1.0, None)),
+            *((TypeError, f"axis is {value}, must be an integer", lambda value=value: dml_cuda.reverse_subsequences(x, 1, value)) for value in (1.0, None, True)),
             *((TypeError, f"lengths has dtype {kind}, must have one of integers", lambda value=value: dml_cuda.reverse_subsequences(x, value, 1))
-              for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")), ("bool", True))),
+              for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")), ("bool", True), ("bool", [[True], [1], [2]]), ("bool", np.True_))),
+            (ValueError, "lengths is -1180591620717411303424, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, -(2**70), 1)),
+            (ValueError, r"lengths\[0, 1\] is a int, must be at least 0", lambda: dml_cuda.reverse_subsequences(x.T, [[1, -(10**5000), 3]], 0)),
             (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: dml_cuda.reverse_subsequences(x, [1] * 4, 1)),
             (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, [[1], [-2], [3]], 1)),
             *((ValueError, "out is read-only, must be writable", lambda value=value: dml_cuda.reverse_subsequences(value, 1, 1, out=read_only)) for value in (x, read_only)),
@@ -290,6 +292,26 @@ class Dlpack(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "x.__cuda_array_interface__ has no data, typestr, must have"):
             dml_cuda.reverse_subsequences(Masked(), 1, 0)
 
+    def test_layouts_that_cannot_be_read_are_refused(self):
+        class Odd:
+            pass
+
+        right = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}
+        for words, interface in [
+            (r" is 5, must be a mapping", 5),
+            (r"\['shape'\] is 5, must be a sequence of integers", {**right, "shape": 5}),
+            (r"\['strides'\]\[0\] is 'a', must be an integer", {**right, "strides": "a,".split(",")}),
+            (" is .*, must have data and typestr: ", {**right, "data": 64}),
+            (" is .*, must have data and typestr: ", {**right, "data": (None, False)}),
+            (" is .*, must have data and typestr: ", {**right, "typestr": "four"}),
+        ]:
+            Odd.__cuda_array_interface__ = interface
+            with self.subTest(words), self.assertRaisesRegex(TypeError, f"^x.__cuda_array_interface__{words}"):
+                dml_cuda.reverse_subsequences(Odd(), 1, 0)
+        back = np.zeros(8, np.int32)[::-1]
+        with self.assertRaisesRegex(ValueError, "stride 0 of x is -4 bytes, must be at least 0"):
+            dml_cuda.reverse_subsequences(Exported(back), 1, 0, out=np.zeros(8, np.int32))
+
 
 @unittest.skipIf(jax is None, "no JAX")
 class Jax(unittest.TestCase):
@@ -329,7 +351,7 @@ class Fill(unittest.TestCase):
         self.assertEqual(dml_cuda.fill_value_sequence((3,), 1, 0.5, "float16").tolist(), [1, 1.5, 2])
         self.assertEqual(dml_cuda.fill_value_sequence((), 4, 1, "int8").tolist(), 4)
         self.assertEqual(dml_cuda.fill_value_sequence((0, 2), 4, 1, "int8").shape, (0, 2))
-        for scalar in (1, 1.0, True, np.float16(1), np.int8(1), np.array(1.0)):
+        for scalar in (1, 1.0, np.float16(1), np.int8(1), np.array(1.0)):
             self.assertEqual(dml_cuda.fill_value_sequence(2, scalar, scalar, "float32").tolist(), [1, 2])
 
     def test_shapes_are_taken_as_numpy_takes_them(self):
@@ -368,10 +390,12 @@ class Fill(unittest.TestCase):
             (ValueError, "shape is a tuple, must have at most 2", lambda: fill((10**5000,), 0, 1, "int8")),
             (ValueError, r"shape is \(1099511627776,\), must have at most 2\*\*32 - 1 elements", lambda: fill(1 << 40, 0, 1, "int8")),
             *((TypeError, f"delta is {re.escape(repr(value))}, must be a number", lambda value=value: fill(3, 0, value, "float32"))
-              for value in ("1", b"1", None, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),
+              for value in ("1", b"1", None, True, np.True_, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),
             (ValueError, "start is a int, must be a FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
             (ValueError, "start is a int, must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
             (TypeError, "start is '1', must be an integer", lambda: fill(3, "1", 1, "int32")),
+            (TypeError, "start is True, must be an integer", lambda: fill(3, True, 1, "int32")),
+            (TypeError, "shape is True, must be an integer", lambda: fill(True, 0, 1, "int32")),
             *((TypeError, f"dtype is {value!r}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in (None, "foo")),
             *((TypeError, f"device is {value!r}, {devices}", lambda value=value: fill(3, 0, 1, "int8", device=value)) for value in (0, False, b"cpu")),
             (TypeError, "stream is 'foo', must be an integer", lambda: fill(3, 0, 1, "int8", stream="foo")),

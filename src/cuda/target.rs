@@ -49,7 +49,7 @@ impl fmt::Display for GpuTarget {
 
 /// The text is not a [`GpuTarget`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the target is `{0}`, must be t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters] with 48 to 1024 KiB of shared memory and 1 to 65536 multiprocessors")]
+#[error("the target is `{}`, must be t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters] with 48 to 1024 KiB of shared memory and 1 to 65536 multiprocessors", .0.escape_debug())]
 pub struct ParseGpuTargetError(String);
 
 impl FromStr for GpuTarget {

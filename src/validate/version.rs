@@ -145,7 +145,7 @@ impl fmt::Display for DirectMlVersion {
 
 /// The text is not a version of DirectML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on; recorded are {known}", known = recorded_names())]
+#[error("`{}` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on and below 2; recorded are {}", .0.escape_debug(), recorded_names())]
 pub struct ParseDirectMlVersionError(String);
 
 fn recorded_names() -> String {
@@ -163,9 +163,10 @@ impl FromStr for DirectMlVersion {
         let failed = || ParseDirectMlVersionError(text.to_owned());
         let digits = |part: &str| part.parse().ok().filter(|_| part.bytes().all(|byte| byte.is_ascii_digit()));
         let parts: Option<Vec<u32>> = text.split('.').map(digits).collect();
+        // No other major version exists: 6.4 is a feature level.
         let number = match parts.as_deref() {
-            Some(&[major, minor]) => (major, minor, 0),
-            Some(&[major, minor, patch]) => (major, minor, patch),
+            Some(&[1, minor]) => (1, minor, 0),
+            Some(&[1, minor, patch]) => (1, minor, patch),
             _ => return Err(failed()),
         };
         let &(_, level) = LEVELS.iter().rfind(|(from, _)| *from <= number).ok_or_else(failed)?;

@@ -1,4 +1,4 @@
-"""What callers pass beside arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors, and converts them.
+"""What callers pass besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors, and converts them.
 Shared by all kinds of arrays."""
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from ._library import FILL_TYPES
 def is_masked(value: Any) -> bool:
     """Whether an array has a mask, as NumPy's and astropy's masked arrays do. This library does not support masks."""
     return isinstance(value, np.ndarray) and hasattr(type(value), "mask")
+
+
+def is_bool(value: Any) -> bool:
+    """Whether a value is a bool of Python, or of a library's dtype ``bool``."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", None)) in ("bool", "torch.bool")
 
 
 def refuse_mask(x: Any, name: str) -> None:
@@ -42,7 +47,7 @@ _INT = frozenset([int])
 def integer(value: Any, name: str, required: str = "an integer") -> int:
     """Converts a value with ``__index__`` to an int."""
     try:
-        if type(value) is int or not is_masked(value):
+        if type(value) is int or not (is_masked(value) or is_bool(value)):
             return _operator.index(value)
     except TypeError:
         pass
@@ -78,10 +83,11 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
 
 
 def _real(value: Any) -> float:
-    """Like ``float``, but refuses texts, complex and masked values, and arrays with dimensions."""
+    """Like ``float``, but refuses bools, texts, complex and masked values, and arrays with dimensions."""
     if type(value) not in (float, int):
         kind = getattr(getattr(value, "dtype", None), "kind", "O")
-        if isinstance(value, (str, bytes, bytearray)) or is_masked(value) or kind in "SUTcmM" or getattr(value, "ndim", 0) > 0:
+        wrong = isinstance(value, (str, bytes, bytearray)) or kind in "SUTcmM" or is_masked(value) or is_bool(value)
+        if wrong or getattr(value, "ndim", 0) > 0:
             raise TypeError
     return float(value)
 
@@ -144,7 +150,7 @@ def check_batch(lengths: Any, required: Any) -> None:
 def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     """Lengths on the host as unsigned integers of 4 or 8 bytes."""
     if type(lengths) is not np.ndarray:
-        _check_kind(lengths)
+        check_kind(lengths)
     try:
         array = np.asarray(lengths)
     except Exception:
@@ -158,18 +164,20 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     if array.dtype.kind == "i" and array.size and array.min() < 0:
         at = tuple(int(k) for k in np.argwhere(array < 0)[0])
         place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
-        raise ValueError(f"{place} is {array[at]}, must be at least 0")
+        raise ValueError(f"{place} is {shown(int(items[at]))}, must be at least 0")
     array = np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
     return array if array.flags.aligned else array.copy()
 
 
-def _check_kind(lengths: Any) -> None:
+def check_kind(lengths: Any) -> None:
     """Refuses lengths that NumPy would accept silently, or would refuse with an unclear error."""
     if lengths is None:
         raise TypeError("lengths is None, must be integers")
+    if is_bool(lengths):
+        raise TypeError("lengths has dtype bool, must have one of integers")
     if isinstance(lengths, (list, tuple)):
         for item in lengths:
             if type(item) is not int:
-                _check_kind(item)
+                check_kind(item)
     else:
         refuse_mask(lengths, "lengths")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import operator
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ._arguments import refuse_mask, shown
+from ._arguments import integers, refuse_mask, shown
 from ._library import Array
 
 
@@ -32,15 +33,20 @@ def view(x: Any, name: str) -> Array:
         raise TypeError(f"{name} is an array of JAX, must not be unless x is one: they never change, and XLA has its own streams")
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
+        if not isinstance(interface, Mapping):
+            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, must be a mapping")
         if interface.get("mask") is not None:
             raise TypeError(f"{name} has a mask, must have none: pass its data and its mask separately")
         missing = [key for key in ("data", "shape", "typestr") if key not in interface]
         if missing:
             raise TypeError(f"{name}.__cuda_array_interface__ has no {', '.join(missing)}, must have")
-        address, read_only = interface["data"]
-        shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
-        strides = tuple(interface.get("strides") or ()) or None
-        return Array(address, shape, strides, dtype, _ordinal(x), read_only, x)
+        shape, strides = (integers(interface.get(key) or (), f"{name}.__cuda_array_interface__[{key!r}]") for key in ("shape", "strides"))
+        try:
+            (address, read_only), dtype = interface["data"], np.dtype(interface["typestr"])
+            address = operator.index(address)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, must have data and typestr: {error}") from None
+        return Array(address, shape, strides or None, dtype, _ordinal(x), read_only, x)
     if hasattr(x, "__dlpack__"):
         return _from_dlpack(x, name)
     kind = f"{type(x).__module__}.{type(x).__qualname__}"

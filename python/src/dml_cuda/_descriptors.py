@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 import functools
 import math
 from collections.abc import Callable, Mapping
@@ -64,6 +65,16 @@ def _field(desc: Any, name: str, place: str, convert: Callable[[Any, str], Any],
     return value if value is default else convert(value, f"{place}.{name}")
 
 
+def _check_names(desc: Any, place: str, of: type[ctypes.Structure]) -> None:
+    """Refuses members that the structure has not."""
+    names = [field[0] for field in of._fields_]
+    for name in _mapping(desc, place):
+        if name not in names:
+            nearest = difflib.get_close_matches(str(name), names, 1)
+            required = f"{nearest[0]}, the nearest name" if nearest else f"one of {', '.join(names)}"
+            raise ValueError(f"{place} has a member {shown(name)}, must be {required}")
+
+
 def _data_type(value: Any, place: str) -> str:
     name = str(value).upper().removeprefix("DML_TENSOR_DATA_TYPE_")
     if name not in lib.DATA_TYPES:
@@ -87,6 +98,7 @@ def _numbers(value: Any, place: str) -> list[int]:
 
 def _tensor(desc: Any, place: str) -> Any:
     """A pointer to a DML_TENSOR_DESC."""
+    _check_names(desc, place, _BufferTensorDesc)
     name = _field(desc, "DataType", place, _data_type)
     sizes = _field(desc, "Sizes", place, _numbers)
     strides = _field(desc, "Strides", place, _numbers, None)
@@ -108,10 +120,12 @@ def _tensor(desc: Any, place: str) -> Any:
 
 
 def _desc(desc: Mapping[str, Any]) -> _OperatorDesc:
+    _check_names(desc, "desc", _OperatorDesc)
     kind = _field(desc, "Type", "desc", lambda value, _: str(value).upper().removeprefix("DML_OPERATOR_"))
     inner = _field(desc, "Desc", "desc", _mapping)
     if kind == "FILL_VALUE_SEQUENCE":
         place = "FillValueSequenceDesc"
+        _check_names(inner, place, _FillDesc)
         output = _field(inner, "OutputTensor", place, _tensor)
         name = _field(inner, "ValueDataType", place, _data_type)
         # The operator refuses the other types, whatever the scalars are.
@@ -121,6 +135,7 @@ def _desc(desc: Mapping[str, Any]) -> _OperatorDesc:
     if kind == "REVERSE_SUBSEQUENCES":
         place = "ReverseSubsequencesDesc"
         names = ("InputTensor", "SequenceLengthsTensor", "OutputTensor")
+        _check_names(inner, place, _ReverseDesc)
         tensors = [_field(inner, name, place, _tensor) for name in names]
         axis = _field(inner, "Axis", place, _number)
         return _operator(106, _ReverseDesc(*tensors, axis))

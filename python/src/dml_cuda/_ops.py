@@ -67,7 +67,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     lengths: integers that NumPy broadcasts to x's shape with 1 at the axis, in the same memory as x. If x is on the host, Python numbers
     and NumPy arrays. A length above the axis size acts as the axis size.
     axis: a negative axis counts from the end.
-    out: the array to write to, like x. Pass x to reverse in place. None allocates a new array of x's kind.
+    out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. None allocates a new array
+    of x's kind.
     stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and the legacy default
     stream for others. Must be None or 0 if x is on the host.
 
@@ -93,7 +94,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
 
         return jax.reverse_subsequences(x, lengths, axis)
     given = view(x, "x")
-    if given.ordinal is None and any(stride < 0 for stride in given.strides or ()):
+    if isinstance(x, np.ndarray) and any(stride < 0 for stride in given.strides or ()):
         x = np.array(x, order="C", subok=True)  # if x is out, too, out has the negative strides
         given = view(x, "x")
     if out is None:

@@ -18,7 +18,7 @@ from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from . import _library as _lib
-from ._arguments import axis_from_front, axis_of_lanes, host_lengths, is_masked, refuse_mask, scalar_bits, shown
+from ._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, scalar_bits, shown
 
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
     raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
@@ -259,6 +259,8 @@ def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tenso
     tensor([[3, 2, 1, 4],
             [6, 5, 7, 8]])
     """
+    if dim is True or dim is False:  # PyTorch takes it for a number
+        raise TypeError(f"dim is {dim}, must be an integer")
     try:
         if watched(x, lengths):
             if has_torch_function_variadic(x, lengths):
@@ -288,6 +290,8 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     >>> dml_cuda.torch.reverse_subsequences_(x, torch.tensor([3]), 0)
     tensor([2, 1, 0, 3, 4])
     """
+    if dim is True or dim is False:
+        raise TypeError(f"dim is {dim}, must be an integer")
     try:
         if not _is_compiling() and type(x) is _Tensor and x.is_inference() and not torch.is_inference_mode_enabled():
             x.copy_(x)  # PyTorch's own error
@@ -315,7 +319,7 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
                 fitting = max(-(2**63), min(lengths, 2**63 - 1)) if isinstance(lengths, int) else lengths
                 return torch.full((), fitting, dtype=torch.int64, device=x.device)
             if not _is_compiling():
-                refuse_mask(lengths, "lengths")
+                check_kind(lengths)
             lengths = torch.tensor(lengths, device=x.device)  # a copy: the backward pass keeps it
         except (TypeError, ValueError, RuntimeError) as error:
             if not isinstance(lengths, (np.ndarray, list, tuple)) or is_masked(lengths):

@@ -60,13 +60,13 @@ def fill_value_sequence(
     if dtype not in FILL_TYPES:
         raise TypeError(f"dtype is {shown(dtype)}, must be float32, float16, or integers of 8 to 64 bits")
     for value, name in ((start, "start"), (delta, "delta")):
-        if not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
             found = "a tensor: take its item()" if isinstance(value, torch.Tensor) else shown(value)
             raise TypeError(f"{name} is {found}, must be a number")
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
             raise ValueError(f"{name} is {shown(value)}, must be a number of {dtype}")
     given = size if isinstance(size, (tuple, list)) else [size]
-    sizes = [n if isinstance(n, (int, torch.SymInt)) else integer(n, "size") for n in given]
+    sizes = [n if type(n) in (int, torch.SymInt) else integer(n, "size") for n in given]
     if any(isinstance(n, int) and n < 0 for n in sizes):
         raise ValueError(f"size is {sizes}, must have numbers of at least 0")
     # PyTorch itself finds the device, also while it compiles.

@@ -24,6 +24,9 @@ static int failed(DML_CUDA_STATUS status, DML_CUDA_STATUS required, const char *
     dml_cuda_destroy_error(error);
     return same;
 }
+#define NO_VERSION                                                                                                            \
+    "` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on and below 2; recorded are 1.0.200610, 1.3.0-dev2, " \
+    "1.4.0, 1.5.1, 1.7.0, 1.8.0, 1.9.0, 1.10.1, 1.12.0, 1.13.1, 1.14.1, 1.15.1, 1.15.4"
 #define FAILS(status, words, call) CHECK(failed(call, DML_CUDA_STATUS_##status, words))
 
 static const uint32_t DATA_SIZES[] = {2, 4}, LENGTH_SIZES[] = {2, 1}, ZEROS[] = {0, 0};
@@ -140,7 +143,8 @@ static void validation(void) {
     dml_cuda_destroy_error(error);
     CHECK(dml_cuda_validate_as(&r.desc, "1.8.0", NULL) == 0);
     CHECK(dml_cuda_validate_as(&r.desc, "1.0.0", NULL) == DML_CUDA_STATUS_VALIDATION);
-    CHECK(dml_cuda_validate_as(&r.desc, "eight", NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    FAILS(INVALID_ARGUMENT, "`6.4" NO_VERSION, dml_cuda_validate_as(&r.desc, "6.4", &error));
+    FAILS(INVALID_ARGUMENT, "`\\u{1b}\\n" NO_VERSION, dml_cuda_validate_as(&r.desc, "\x1b\n", &error));
     FAILS(INVALID_ARGUMENT, "directml_version is NULL, must be a text", dml_cuda_validate_as(&r.desc, NULL, &error));
     r.data.Strides = ZEROS;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);

@@ -30,12 +30,20 @@ pub fn host() -> Machine {
     }
 }
 
-/// A GPU's name, driver and clocks, as NVIDIA's own tool tells them, if it is installed.
-pub fn nvidia(gpu: &str) -> Option<[String; 3]> {
-    let query = ["--query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm", "--format=csv,noheader"];
-    let text = printed(Command::new("nvidia-smi").args(query).args(["-i", gpu]))?;
-    let facts: Vec<&str> = text.trim().splitn(5, ", ").collect();
-    let [name, driver, sm, memory, most] = facts.try_into().ok()?;
+/// The name, driver and highest clocks of the GPU at a PCI address while it works, as NVIDIA's own tool tells them, if it is installed.
+pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
+    let query = ["--query-gpu=clocks.sm,clocks.mem,clocks.max.sm,driver_version,name", "--format=csv,noheader"];
+    let ask = || printed(Command::new("nvidia-smi").args(query).args(["-i", pci])).filter(|_| !pci.is_empty());
+    let mut said = vec![ask()?];
+    std::thread::scope(|scope| {
+        let work = scope.spawn(work);
+        while !work.is_finished() {
+            said.extend(ask());
+        }
+    });
+    let clock = |text: &String| text.split(' ').next().and_then(|megahertz| megahertz.parse::<u32>().ok());
+    let highest = said.iter().max_by_key(|text| clock(text))?;
+    let [sm, memory, most, driver, name] = highest.trim().splitn(5, ", ").collect::<Vec<_>>().try_into().ok()?;
     Some([name.to_owned(), driver.to_owned(), format!("SM {sm} of at most {most}, memory {memory}")])
 }
 

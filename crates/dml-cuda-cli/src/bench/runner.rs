@@ -34,18 +34,18 @@ pub trait Runner {
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String>;
 
-    /// Completes what is known of a machine and its device, and tells how samples are taken. Asked once, after a case has run: an idle GPU
-    /// lowers its clocks.
-    fn describe(&self, machine: &mut Machine) -> String;
+    /// Completes what is known of a machine and its device, and tells how samples are taken. Asked once, after a case has run, which may run
+    /// again: an idle GPU lowers its clocks.
+    fn describe(&self, machine: &mut Machine, job: &Job) -> String;
 }
 
 /// The runner that is asked for, if it starts.
 pub fn start(asked: &Bench) -> Result<Box<dyn Runner + '_>, String> {
     let is_onnx = asked.runner.as_deref() == Some(Path::new("onnxruntime"));
-    if !is_onnx && (asked.provider.is_some() || asked.python.is_some() || asked.library.is_some()) {
-        return Err(
-            "--provider, --python and --library are given, must be left out without --runner onnxruntime".into()
-        );
+    let paths = [&asked.python, &asked.library, &asked.provider_library];
+    if !is_onnx && (asked.provider.is_some() || paths.iter().any(|path| path.is_some())) {
+        let options = "--provider, --provider-library, --python and --library";
+        return Err(format!("{options} are given, must be left out without --runner onnxruntime"));
     }
     Ok(match &asked.runner {
         None => Box::new(own::Own::start(asked)?),

@@ -58,7 +58,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         if device.is_none() {
             device = answer.as_ref().ok().map(|answer| answer.device.clone());
             run.machine.device = device.clone().unwrap_or_default();
-            run.timing = runner.describe(&mut run.machine);
+            run.timing = runner.describe(&mut run.machine, job);
             let on = if run.machine.device.is_empty() { "" } else { " on " };
             run.label = format!("{}{on}{}", run.machine.tool, run.machine.device);
         }

@@ -26,6 +26,8 @@ except ImportError as error:
 MEMORY = {"CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
 TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
 NEWER = "the model has opset "
+# How ONNX Runtime says that a provider does not take a node.
+REFUSED = re.compile("fallback to CPU EP has been explicitly disabled|Could not find an implementation")
 
 
 # The models.
@@ -124,8 +126,12 @@ def make_session(model, settings):
     if settings["library"]:
         options.add_session_config_entry("dml_cuda.replace_onnx", "ReverseSequence,Range")
         options.register_custom_ops_library(settings["library"])
-    device = {"device_id": str(settings["device_id"])} if provider in MEMORY else {}
-    session = ort.InferenceSession(model, options, providers=[(provider, device)])
+    if settings["provider_library"]:
+        options.add_provider_for_devices([settings["device"]], {})
+        session = ort.InferenceSession(model, options)
+    else:
+        device = {"device_id": str(settings["device_id"])} if provider in MEMORY else {}
+        session = ort.InferenceSession(model, options, providers=[(provider, device)])
     if session.get_providers()[0] != provider:
         raise RuntimeError(f"ONNX Runtime fell back from {provider} to {', '.join(session.get_providers())}")
     return session
@@ -151,6 +157,8 @@ def run_case(case, settings):
         # Not all providers have a kernel for FLOAT64.
         if case["type"] == "f64" or why.startswith(NEWER):
             return {"refused": why}
+        if settings["provider_library"] and REFUSED.search(why):
+            return {"refused": f"{settings['provider']} does not take the node"}
         raise
     binding = session.io_binding()
     for name, value in values.items():
@@ -187,18 +195,73 @@ def sample(run, wait, dispatches, count):
     return dispatches, samples
 
 
+def built_in(asked):
+    """A provider of this ONNX Runtime, by its name or the beginning of it."""
+    known = ort.get_available_providers()
+    for provider in known:
+        if provider.lower() in (asked.lower(), f"{asked.lower()}executionprovider"):
+            return provider
+    where = "onnxruntime-gpu has cuda, onnxruntime-directml has dml"
+    raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {where}")
+
+
+def plugin_device(library, index):
+    """One of the devices of a library with providers."""
+    if not hasattr(ort, "get_ep_devices"):
+        raise RuntimeError(f"--provider-library needs onnxruntime 1.23 or newer, found {ort.__version__}")
+    others = ort.get_ep_devices()
+    try:
+        ort.register_execution_provider_library("bench", library)
+    except Exception as error:
+        raise RuntimeError(f"--provider-library {library} cannot be loaded: {reason(error)}") from None
+    names = {device.ep_name for device in others}
+    devices = [device for device in ort.get_ep_devices() if device.ep_name not in names]
+    if not devices:
+        raise RuntimeError(f"--provider-library {library} has no device on this machine")
+    if index >= len(devices):
+        listed = ", ".join(f"{at} ({short(device.ep_name)} on {device_name(device)})" for at, device in enumerate(devices))
+        raise RuntimeError(f"--adapter is {index}, must be one of {listed}")
+    return devices[index]
+
+
+def device_name(device):
+    """Not all providers and systems name their hardware."""
+    names = device.ep_metadata.get("FULL_DEVICE_NAME"), device.device.metadata.get("Description"), device.device.vendor
+    return f"{device.device.type.name} {next(filter(None, names), '')}".rstrip()
+
+
+def short(provider):
+    return provider.replace("ExecutionProvider", "").replace("Dml", "DirectML")
+
+
+def pci_address(ordinal):
+    """The PCI address of CUDA's device, whose number counts only what CUDA_VISIBLE_DEVICES names. Empty if it is unknown."""
+    try:
+        cuda = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        return ""
+    device, *place = [ctypes.c_int() for _ in range(4)]
+    failed = cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), ordinal)
+    for number, attribute in zip(place, (50, 33, 34)):  # domain, bus, device
+        failed = failed or cuda.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
+    return "" if failed else "{:04x}:{:02x}:{:02x}.0".format(*(number.value for number in place))
+
+
 def hello(settings):
     """What runs the cases. Completes the settings."""
     if MISSING:
         raise RuntimeError(MISSING)
-    known, asked = ort.get_available_providers(), settings["provider"]
-    is_asked = lambda name: name.lower() in (asked.lower(), f"{asked.lower()}executionprovider")
-    provider = next(filter(is_asked, known), None)
-    if provider is None:
-        where = "onnxruntime-gpu has cuda, onnxruntime-directml has dml"
-        raise RuntimeError(f"this onnxruntime {ort.__version__} has no {asked}, only {', '.join(known)}; {where}")
+    ordinal = settings["device_id"]
+    if settings["provider_library"]:
+        settings["device"] = device = plugin_device(settings["provider_library"], ordinal)
+        provider, version = device.ep_name, f" {device.ep_metadata.get('version', '').partition('+')[0]}".rstrip()
+        name, pci = device_name(device), device.device.metadata.get("pci_bus_id", "")
+    else:
+        provider, version = built_in(settings["provider"]), ""
+        name = "CPU" if provider == "CPUExecutionProvider" else f"{short(provider)} device {ordinal}"
+        pci = pci_address(ordinal) if provider == "CUDAExecutionProvider" else ""
     settings["provider"] = provider
-    tool = f"ONNX Runtime {ort.__version__} {provider.replace('ExecutionProvider', '').replace('Dml', 'DirectML')}"
+    tool = f"ONNX Runtime {ort.__version__} {short(provider)}{version}"
     if settings["library"]:
         try:
             version = ctypes.CDLL(settings["library"]).dml_cuda_version
@@ -210,12 +273,13 @@ def hello(settings):
     if provider == "CUDAExecutionProvider" and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
     versions = f"Python {platform.python_version()}, onnx {onnx.__version__}, NumPy {np.__version__}"
-    return {"hello": {"tool": tool, "provider": provider, "versions": versions, "in_device_memory": provider in MEMORY}}
+    in_device_memory = provider in MEMORY
+    return {"hello": dict(tool=tool, provider=provider, device=name, pci=pci, versions=versions, in_device_memory=in_device_memory)}
 
 
 def reason(error):
     """An error in one line."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split())) or type(error).__name__
     newest = re.search(r"Opset (\d+) is under development.* till opset (\d+)", text)
     return f"{NEWER}{newest[1]}, ONNX Runtime {ort.__version__} loads at most {newest[2]}" if newest else text
 

@@ -36,6 +36,9 @@ pub struct Bench {
     /// With --runner onnxruntime: cuda, cpu, dml, or the name of an execution provider
     #[arg(long)]
     pub provider: Option<String>,
+    /// With --runner onnxruntime: a library with an execution provider; --adapter is the number of one of its devices
+    #[arg(long, value_name = "PATH", conflicts_with = "provider")]
+    pub provider_library: Option<PathBuf>,
     /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<PathBuf>,

@@ -178,11 +178,13 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
     use std::os::unix::fs::PermissionsExt;
     let Some(folder) = driver(None) else { return };
     let tool = folder.path().join("nvidia-smi");
-    std::fs::write(
-        &tool,
-        "#!/bin/sh\nfor last; do :; done\necho \"Fake GPU, 580.$last, 1980 MHz, 3201 MHz, 2000 MHz\"\n",
-    )
-    .expect("written");
+    // Only while a kernel runs are the clocks up.
+    let script = r#"#!/bin/sh
+for last; do :; done
+cat /proc/[0-9]*/cmdline | tr '\0' ' ' | grep -q '[b]aseline fill 67108864' && clock=1980 || clock=345
+echo "$clock MHz, 3201 MHz, 2000 MHz, 580.$last, Fake GPU"
+"#;
+    std::fs::write(&tool, script).expect("written");
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
     let run = |arguments: &[&str]| {
@@ -197,6 +199,12 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
         let machine = &written(folder.path(), &format!("{adapter}.json"))["machine"];
         assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.0)"));
         assert_eq!(machine["clocks"], "SM 1980 MHz of at most 2000 MHz, memory 3201 MHz");
+        // The worker of ONNX Runtime finds the same address.
+        let worker = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/worker.py");
+        let program = "import runpy, sys; print(runpy.run_path(sys.argv[1])['pci_address'](int(sys.argv[2])))";
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", program, worker, adapter]).env("LD_LIBRARY_PATH", folder.path()).env("FAKE_GPUS", "2");
+        assert_eq!(text(&python.output().expect("Python runs").stdout).trim_end(), place);
     }
 }
 

@@ -101,7 +101,7 @@ impl Runner for DxDispatch<'_> {
         Ok(Answer { device, outcome: Some(outcome), dispatches, ..Answer::default() })
     }
 
-    fn describe(&self, machine: &mut Machine) -> String {
+    fn describe(&self, machine: &mut Machine, _: &Job) -> String {
         self.tool.clone_into(&mut machine.tool);
         machine.driver = transcript::driver(&self.adapters, &machine.device).unwrap_or_default();
         TIMING.to_owned()

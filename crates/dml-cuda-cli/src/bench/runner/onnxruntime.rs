@@ -29,6 +29,9 @@ struct Hello {
     /// ONNX Runtime's version, and that of the library.
     tool: String,
     provider: String,
+    device: String,
+    /// The id of a GPU for NVIDIA's tools.
+    pci: String,
     versions: String,
     in_device_memory: bool,
 }
@@ -50,14 +53,23 @@ enum Said {
 
 impl<'a> OnnxRuntime<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
-        let provider = asked.provider.as_ref().ok_or("--provider is not given, must be cuda, cpu, dml or a name")?;
+        if asked.provider.is_none() && asked.provider_library.is_none() {
+            return Err("--provider is not given, must be cuda, cpu, dml or a name, or --provider-library".to_owned());
+        }
         let device_id = asked.adapter.as_deref().map_or(Ok(0), str::parse::<u32>);
         let device_id = device_id.map_err(|_| "--adapter is no number, must be that of the provider's device")?;
         let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-        let library = asked.library.as_ref().map(|path| path.canonicalize().map_err(|error| in_file(path, error)));
-        let library = library.transpose()?;
-        let settings =
-            json!({ "provider": provider, "library": library, "device_id": device_id, "samples": asked.samples });
+        let whole = |path: &Option<PathBuf>| match path {
+            Some(path) => path.canonicalize().map(Some).map_err(|error| in_file(path, error)),
+            None => Ok(None),
+        };
+        let settings = json!({
+            "provider": asked.provider,
+            "provider_library": whole(&asked.provider_library)?,
+            "library": whole(&asked.library)?,
+            "device_id": device_id,
+            "samples": asked.samples,
+        });
         let folder = super::folder([("worker.py".to_owned(), include_bytes!("../worker.py").to_vec())])?;
         let mut python = asked.python.clone().unwrap_or(if cfg!(windows) { "python" } else { "python3" }.into());
         // The worker runs in another folder.
@@ -70,7 +82,7 @@ impl<'a> OnnxRuntime<'a> {
             Said::Failed(why) => return Err(why),
             _ => return Err("the worker did not say what it is".to_owned()),
         };
-        if runner.hello.provider == "CPUExecutionProvider" && device_id != 0 {
+        if runner.hello.device == "CPU" && device_id != 0 {
             return Err(format!("--adapter is {device_id}, must be 0 with the provider CPUExecutionProvider"));
         }
         Ok(runner)
@@ -97,7 +109,7 @@ impl Runner for OnnxRuntime<'_> {
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
         let Task::Onnx(node) = &job.task else { return Err("it is no ONNX model".to_owned()) };
-        let (device, notes) = (self.hello.provider.clone(), vec![self.hello.versions.clone()]);
+        let (device, notes) = (self.hello.device.clone(), vec![self.hello.versions.clone()]);
         let mut answer = Answer { device, dispatches: 1, notes, ..Answer::default() };
         let about = |why: String| format!("{}: {}", job.name, shown(&why));
         answer.outcome = match self.ask(Some(node)) {
@@ -110,7 +122,7 @@ impl Runner for OnnxRuntime<'_> {
                 Some(Outcome::NotCompared(format!("{known}: {}", shown(&why))))
             }
             Ok(Said::Refused(why)) => {
-                answer.notes.push(about(why));
+                answer.notes.push(about(format!("refused: {why}")));
                 None
             }
             Ok(Said::Output(digits)) => Some(Outcome::Bytes(digits)),
@@ -123,16 +135,18 @@ impl Runner for OnnxRuntime<'_> {
         Ok(answer)
     }
 
-    fn describe(&self, machine: &mut Machine) -> String {
-        let Hello { tool, provider, in_device_memory, .. } = &self.hello;
+    fn describe(&self, machine: &mut Machine, job: &Job) -> String {
+        let Hello { tool, device, pci, in_device_memory, .. } = &self.hello;
         tool.clone_into(&mut machine.tool);
-        let id = self.settings["device_id"].to_string();
-        let provider = provider.trim_end_matches("ExecutionProvider");
-        let nvidia = (provider == "CUDA").then(|| machine::nvidia(&id)).flatten();
-        [machine.device, machine.driver, machine.clocks] = nvidia.unwrap_or_else(|| {
-            let of = || machine::windows_adapters().map(|adapters| format!(" of: {adapters}")).unwrap_or_default();
-            let name = if provider == "CPU" { provider.to_owned() } else { format!("{provider} device {id}{}", of()) };
-            [name, String::new(), String::new()]
+        let again = || {
+            if let Task::Onnx(node) = &job.task {
+                let _ = self.ask(Some(node)); // Its time is that of the first answer.
+            }
+        };
+        [machine.device, machine.driver, machine.clocks] = machine::nvidia(pci, again).unwrap_or_else(|| {
+            let adapters = if device.contains("CPU") { None } else { machine::windows_adapters() };
+            let of = adapters.map(|adapters| format!(" of: {adapters}")).unwrap_or_default();
+            [format!("{device}{of}"), String::new(), String::new()]
         });
         let memory = if *in_device_memory { "the device's" } else { "the host's" };
         format!(

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use dml_cuda::Specialize;
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use crate::bench::job::{Job, Task};
 use crate::bench::run::{Machine, Outcome};
 use crate::bench::statistics::median;
 use crate::bench::work::Mode;
-use crate::bench::{kernel, machine, suite};
+use crate::bench::{kernel, machine, process, suite};
 use crate::options::Bench;
 use crate::out::shown;
 use crate::run::events::of_kernels;
@@ -22,6 +23,8 @@ const CPU_ITERATION_MILLISECONDS: f64 = 100.0;
 /// A case on a CPU takes no longer than this, but has 7 samples.
 const CPU_CASE_MILLISECONDS: f64 = 2000.0;
 const CPU_LEAST_SAMPLES: u32 = 7;
+/// A GPU works so long while its clocks are read.
+const WORK: Duration = Duration::from_secs(3);
 
 pub struct Own<'a> {
     program: PathBuf,
@@ -128,14 +131,17 @@ impl Runner for Own<'_> {
         Ok(Answer { device: device.name, outcome, dispatches, baseline, notes: Vec::new() })
     }
 
-    fn describe(&self, machine: &mut Machine) -> String {
+    fn describe(&self, machine: &mut Machine, _: &Job) -> String {
         machine.tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
         machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
         let Device { name, driver, pci, timing } = &self.device;
         name.clone_into(&mut machine.device);
         driver.clone_into(&mut machine.driver);
-        let nvidia = if pci.is_empty() { None } else { machine::nvidia(pci) };
-        if let Some([_, installed, clocks]) = nvidia {
+        let mut fill = Command::new(&self.program);
+        fill.args("baseline fill 67108864 -i 1000000".split(' '));
+        fill.args(self.asked.adapter.iter().flat_map(|adapter| ["-a", adapter]));
+        let fills = || drop(process::run(&mut fill, WORK));
+        if let Some([_, installed, clocks]) = machine::nvidia(pci, fills) {
             machine.driver = format!("{installed} ({driver})");
             machine.clocks = clocks;
         }

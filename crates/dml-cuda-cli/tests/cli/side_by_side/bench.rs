@@ -247,9 +247,9 @@ fn onnx_runtime_answers_case_by_case() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = r#"#!/bin/sh
 [ "$1" = worker.py ] && [ -f worker.py ] || exit 9
-case "$2" in *'"provider":"dml"'*) provider=Dml ;; *) provider=CPU ;; esac
+case "$2" in *'"provider":"dml"'*) provider=Dml ;; *'"provider_library":"/'*/a.so\"*) provider=A ;; *) provider=CPU ;; esac
 case "$3" in
-'') echo '{"hello":{"tool":"ONNX Runtime 9.9 '$provider'","provider":"'$provider'ExecutionProvider","versions":"Python 9","in_device_memory":false}}' ;;
+'') echo '{"hello":{"tool":"ONNX Runtime 9.9 '$provider'","provider":"'$provider'ExecutionProvider","device":"'$provider'","pci":"","versions":"Python 9","in_device_memory":false}}' ;;
 *reverse_sequence_6x9.*u8*) exit 3 ;;
 *reverse_sequence_4x7x5.*) echo '{"failed":"the output is wrong: element [0, 0, 1]"}' ;;
 *'"check":true'*) echo '{"output":"00ff"}' ;;
@@ -258,12 +258,13 @@ case "$3" in
 esac
 "#;
     install(folder.path(), script);
-    let bench = |to: &str, provider: &str| {
+    fs::write(folder.path().join("a.so"), "").expect("written");
+    let bench = |to: &str, option: &str, provider: &str| {
         let runner = ["bench", "-o", to, "--tier", "quick", "--runner", "onnxruntime", "--python", "./dxdispatch.exe"];
-        let output = run(folder.path(), &[&runner[..], &["--provider", provider, "--adapter", "0"]].concat());
+        let output = run(folder.path(), &[&runner[..], &[option, provider, "--adapter", "0"]].concat());
         (output.status.code(), text(&output.stderr), read(&folder.path().join(to)))
     };
-    let (code, said, found) = bench("cpu.json", "cpu");
+    let (code, said, found) = bench("cpu.json", "--provider", "cpu");
     assert_eq!(code, Some(1));
     assert!(
         said.contains("reverse_sequence_6x9.time_1.u8.opset_10: the process that ran it ended (exit status: 3)"),
@@ -273,11 +274,14 @@ esac
     assert_eq!(found["machine"]["tool"], "ONNX Runtime 9.9 CPU");
     assert!(cases(&found).iter().all(|case| case["each"][6] == 1.5 && case["dispatches"] == 3));
     let notes = found["notes"].to_string();
-    assert!(notes.contains("Python 9") && notes.contains("small_fill_of_65536_bytes.f64.fill: no kernel"), "{notes}");
+    assert!(
+        notes.contains("Python 9") && notes.contains("small_fill_of_65536_bytes.f64.fill: refused: no kernel"),
+        "{notes}"
+    );
     assert_eq!(found["outputs"]["check.onnx.range.i16.opset_11"]["bytes"], "00ff");
     assert_eq!(found["outputs"]["check.onnx.reverse_sequence_7x4x5.time_0.u8.opset_10"]["bytes"], "00ff");
     // What DirectML's provider is known to get wrong is no failure.
-    let (code, said, found) = bench("dml.json", "dml");
+    let (code, said, found) = bench("dml.json", "--provider", "dml");
     assert_eq!(code, Some(1), "the crash is of one feature");
     assert!(!said.contains("the output is wrong"), "{said}");
     let why = found["outputs"]["check.onnx.reverse_sequence_4x7x5.time_1.u8.opset_10"]["not_compared"].to_string();
@@ -287,11 +291,14 @@ esac
     );
     let compared = well(folder.path(), &["report", "dml.json", "cpu.json", "--label", "dml"]);
     assert!(compared.contains("outputs are not compared: ONNX Runtime's DirectML provider"), "{compared}");
+    let (_, _, found) = bench("a.json", "--provider-library", "a.so");
+    assert_eq!(found["machine"]["device"], "A");
     let device = ["--provider", "cpu", "--python", "./dxdispatch.exe", "-a", "9"];
     for (options, words) in [
         (&["--provider", "cpu", "--python", "./nothing"][..], "nothing cannot be started"),
         (&device, "--adapter is 9, must be 0 with the provider CPUExecutionProvider"),
-        (&[], "--provider is not given, must be cuda, cpu, dml or a name"),
+        (&[], "--provider is not given, must be cuda, cpu, dml or a name, or --provider-library"),
+        (&["--provider-library", "nothing.so"], "nothing.so: No such file"),
     ] {
         let bench = ["bench", "-o", "n.json", "--runner", "onnxruntime"];
         assert!(refused(folder.path(), &[&bench[..], options].concat()).contains(words));

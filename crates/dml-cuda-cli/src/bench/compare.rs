@@ -14,14 +14,11 @@ use serde::Serialize;
 use super::numbers::counted;
 use super::run::{Machine, Run, Timed};
 use super::statistics::{bootstrap, geometric_mean};
-use super::work::Mode;
+use super::work::{Mode, GROUPS};
 
 pub use cell::{Cell, Change, Status};
 pub use labels::{letter, tell_apart};
 use outputs::{directml, Outputs};
-
-/// From here on work is bound by memory. Below, launches and the L2 have their part.
-const LARGE_BYTES: u64 = 128 << 20;
 
 /// Runs with the figures of every case that one of them has.
 #[derive(Serialize)]
@@ -66,6 +63,7 @@ pub struct Row {
     pub causes: Vec<Option<String>>,
     #[serde(skip)]
     failed: Vec<bool>,
+    group: &'static str,
 }
 
 impl Row {
@@ -196,6 +194,7 @@ fn rows(
             cells: (0..runs.len()).map(|n| Some(cell::cell(sampled(n)?, &baselines[n]))).collect(),
             causes: timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect(),
             failed: timed.iter().map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure())).collect(),
+            group: work.group(),
         }
     };
     works.map(row).collect()
@@ -212,10 +211,8 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
 }
 
 fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
-    let sizes = [("of 128 MiB and more", true), ("below 128 MiB", false)];
-    let kinds = Mode::OF_CASES.into_iter().flat_map(|mode| sizes.map(|(size, is_large)| (mode, size, is_large)));
-    let group = |(mode, size, is_large): (Mode, &str, bool)| {
-        let rows = || rows.iter().filter(|row| row.mode == mode && (row.bytes >= LARGE_BYTES) == is_large);
+    let group = |name: &str| {
+        let rows = || rows.iter().filter(|row| row.group == name);
         let speed_up = |n: usize| {
             Mean::of(rows().filter_map(|row| row.changes[n]).map(|change| (change.speed_up, change.interval)))
         };
@@ -224,13 +221,13 @@ fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
             Mean::of(fractions.map(|fraction| (fraction, (fraction, fraction))))
         };
         Group {
-            name: format!("{}, {size}", mode.name()),
+            name: name.to_owned(),
             of_baseline: (0..runs).map(of_baseline).collect(),
             speed_ups: (0..runs - 1).map(speed_up).collect(),
         }
     };
     let has_means = |group: &Group| group.of_baseline.iter().chain(&group.speed_ups).any(Option::is_some);
-    kinds.map(group).filter(has_means).collect()
+    GROUPS.into_iter().map(group).filter(has_means).collect()
 }
 
 /// The baselines that failed in a run, and what only others have, counted by mode.

@@ -17,7 +17,28 @@ pub struct Work {
     pub dispatches: u32,
 }
 
+/// What reports group, in their order.
+pub const GROUPS: [&str; 5] = [
+    "fills",
+    "rows and blocks, each with one length",
+    "lanes side by side, each with a length",
+    "less than 1 MB",
+    "in place",
+];
+
 impl Work {
+    /// One of `GROUPS`. Names tell lanes that are side by side from rows, such as "2^26 lanes of 4".
+    pub fn group(&self) -> &'static str {
+        let [fills, rows, lanes, small, in_place] = GROUPS;
+        match self.mode {
+            _ if self.bytes < 1_000_000 => small,
+            Mode::Fill | Mode::BaselineOfFills => fills,
+            Mode::InPlace => in_place,
+            _ if self.case.contains("lanes") && !self.case.contains("lanes of") => lanes,
+            _ => rows,
+        }
+    }
+
     /// Case, type and mode, which two runs share.
     pub fn name(&self) -> String {
         format!("{}, {}, {}", self.case, self.data_type, self.mode.name())

@@ -23,7 +23,7 @@ const PAPER: (&str, &str) = ("#FFFFFF", "#14171A");
 
 const WIDTH: f64 = 640.0;
 const LEFT: f64 = 36.0;
-const RIGHT: f64 = 120.0;
+const RIGHT: f64 = 240.0;
 const BAR: f64 = 22.0;
 
 /// Speed-ups over the first run, or of one run how near it is to its baseline.
@@ -35,7 +35,7 @@ pub fn chart(comparison: &Comparison) -> String {
     let most = ends.fold(1.0f64, f64::max).min(1e6);
     let x = |value: f64| round(LEFT + (value / most).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT));
     let (title, one) = match several {
-        true => ("Speed compared with A; a longer bar is faster", "1 ×"),
+        true => ("Speed compared with A; a longer bar is faster", "1"),
         false => ("Share of the baseline's speed", "100 %"),
     };
     let mut body = String::new();
@@ -72,8 +72,11 @@ pub fn chart(comparison: &Comparison) -> String {
         for &(run, mean) in bars {
             y += BAR + 6.0;
             let unsure = run > 0 && comparison.other_machine[run - 1].is_some();
-            let value = format!("{} ×{}", significant(mean.mean, 3), if unsure { " ?" } else { "" });
-            let value = if several { value } else { percent(mean.mean) };
+            let value = match several {
+                false => percent(mean.mean),
+                true if run == 0 => "1".to_owned(),
+                true => times_as_fast(run, mean.mean) + if unsure { " ?" } else { "" },
+            };
             let [to, low, high] = [mean.mean, mean.interval.0, mean.interval.1].map(x);
             let (top, middle, width) = (y - BAR + 3.0, y - BAR / 2.0 + 3.0, round(to - LEFT).max(2.0));
             add(html! {
@@ -98,6 +101,12 @@ pub fn chart(comparison: &Comparison) -> String {
         <style>@media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
         <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
     )
+}
+
+/// The faster of A and another run.
+fn times_as_fast(run: usize, speed_up: f64) -> String {
+    let (faster, times) = if speed_up < 1.0 { ('A', 1.0 / speed_up) } else { (letter(run), speed_up) };
+    format!("{faster}: {} times as fast", significant(times, 3))
 }
 
 /// The means of a group that are drawn, with their runs.

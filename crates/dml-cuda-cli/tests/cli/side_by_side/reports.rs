@@ -383,11 +383,11 @@ fn a_chart_has_a_bar_for_each_group_and_run() {
     assert!(alone.contains(&format!(">A: {}…<", &long[..62])), "a long label is cut: {alone}");
     let words = [
         "Speed compared with A",
-        "copy, below 128 MiB: B 1, C 1 cases<",
+        "rows and blocks, each with one length: B 1, C 1 cases<",
         "lines: 95 % (bootstrap)",
         "REVERSE_SUBSEQUENCES",
-        ">2.00 ×<",
-        ">0.250 ×<",
+        ">B: 2.00 times as fast<",
+        ">A: 4.00 times as fast<",
         "B: b &lt;&amp;&gt;",
     ];
     for words in words.iter().chain(&["viewBox=\"0 0 ", "prefers-color-scheme: dark"]) {
@@ -405,10 +405,28 @@ fn a_chart_has_a_bar_for_each_group_and_run() {
         ">WARNING: the machine was not the same",
         ">WARNING: B is partial: 9 cases",
         ">B: 1 case has no time",
-        ">0.250 × ?<",
+        ">A: 4.00 times as fast ?<",
     ] {
         assert!(doubtful.contains(mark) && !alone.contains(mark), "{mark}: {doubtful}");
     }
+    // Groups are those that a user knows.
+    let mut many = run("many", 1.0);
+    let kinds = [("x", "fill"), ("2^26 lanes of 4", "copy"), ("lanes odd [9]", "copy"), ("x", "in place")];
+    let sized = |bytes: u32| move |(case, mode): (&str, &str)| json!({ "case": format!("{case} {bytes}"), "type": "u8", "mode": mode, "bytes": bytes, "dispatches": 1, "each": STEADY });
+    many["cases"]
+        .as_array_mut()
+        .expect("cases")
+        .extend(kinds.map(sized(1 << 20)).into_iter().chain(kinds.map(sized(1))));
+    write(folder.path(), "many.json", &many);
+    let found: Value =
+        serde_json::from_str(&well(folder.path(), &["report", "many.json", "many.json", "--format", "json"]))
+            .expect("JSON");
+    let groups = found["groups"].as_array().expect("groups").iter();
+    let groups: Vec<(&str, &Value)> =
+        groups.map(|group| (group["name"].as_str().unwrap_or_default(), &group["speed_ups"][0]["cases"])).collect();
+    let [rows, lanes] = ["rows and blocks, each with one length", "lanes side by side, each with a length"];
+    let counts = [("fills", 1), (rows, 2), (lanes, 1), ("less than 1 MB", 4), ("in place", 1)];
+    assert_eq!(json!(groups), json!(counts));
     let table = well(folder.path(), &["report", "a.json", "b.json", "c.json"]);
     let words: Vec<&str> = table.split_whitespace().collect();
     assert!(words.join(" ").contains("2.00 1.96 to 2.04 1 "), "{table}");

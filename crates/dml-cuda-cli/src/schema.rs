@@ -4,20 +4,46 @@ use std::cmp::Ordering;
 
 use serde::Deserialize;
 
+use crate::out::shown;
+
 /// Fails if a document's schema is not the one that this program knows.
 pub fn check(text: &str, known: u32) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Versioned {
         schema: u32,
     }
-    let Versioned { schema } =
-        serde_json::from_str(text).map_err(|error| format!("it is not JSON with a schema: {error}"))?;
+    let unreadable = |error| format!("it is not JSON with a schema: {}", shown(&in_our_words(&error)));
+    let Versioned { schema } = serde_json::from_str(text).map_err(unreadable)?;
     let release = match schema.cmp(&known) {
         Ordering::Less => "an older",
         Ordering::Equal => return Ok(()),
         Ordering::Greater => "a newer",
     };
     Err(format!("its schema is {schema}, must be {known}: {release} release of dml-cuda wrote it"))
+}
+
+/// What serde found, as the other errors say it.
+pub fn in_our_words(error: &serde_json::Error) -> String {
+    const WORDS: [(&str, &str); 17] = [
+        ("no variant of enum Outcome found in flattened data", "without each, medians, bytes, error or not_compared"),
+        ("missing field", "without the member"),
+        ("duplicate field", "twice the member"),
+        ("unknown variant", "the value"),
+        ("EOF while parsing", "it ends within"),
+        ("invalid type: ", ""),
+        ("invalid value: ", ""),
+        (", expected", ", must be"),
+        ("sequence, must", "list, must"),
+        ("map, must", "object, must"),
+        ("be a sequence", "be a list"),
+        ("be a map", "be an object"),
+        ("be struct Timed", "be an object"),
+        ("be struct Machine", "be an object"),
+        ("be struct Output", "be an object"),
+        ("be f64", "be a number"),
+        ("be u", "be a whole number of type u"),
+    ];
+    WORDS.iter().fold(error.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
 /// Whether a text may be a run, of any version: no model replaces it.

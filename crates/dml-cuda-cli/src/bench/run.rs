@@ -155,7 +155,7 @@ impl Run {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;
         let mut run: Self = serde_json::from_str(text)
-            .map_err(|error| failed(format!("this is no run: {}", shown(&in_our_words(&error)))))?;
+            .map_err(|error| failed(format!("this is no run: {}", shown(&schema::in_our_words(&error)))))?;
         // Some runs of 0.2.0 have the median of a baseline as that of its own baseline.
         for Timed { work, outcome, baseline } in &mut run.cases {
             if let Some(median) = baseline.filter(|_| work.mode.is_baseline() && !outcome.has_samples()) {
@@ -228,11 +228,4 @@ impl Run {
     pub fn to_json(&self) -> Result<String, String> {
         Ok(serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n")
     }
-}
-
-/// What serde found, as the other errors say it.
-fn in_our_words(error: &serde_json::Error) -> String {
-    let outcomes = "a case or an output has none of each, medians, bytes, error and not_compared";
-    let text = error.to_string().replace("no variant of enum Outcome found in flattened data", outcomes);
-    text.replace("missing field", "without the member").replace("invalid type: ", "").replace(", expected", ", must be")
 }

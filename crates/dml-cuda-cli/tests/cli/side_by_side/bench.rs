@@ -111,6 +111,22 @@ fn an_interrupted_bench_leaves_a_partial_run() {
     assert!(report.contains("WARNING: A is partial: "), "{report}");
 }
 
+/// A bench of all cases says at once what it does, and how long that may take.
+#[test]
+fn a_bench_begins_with_an_estimate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bench = runner();
+    let arguments = ["bench", "-o", "-", "-a", "cpu", "--tier", "full"];
+    let bench = bench.current_dir(folder.path()).args(arguments).stderr(std::process::Stdio::piped());
+    let begun = std::time::Instant::now();
+    let mut bench = bench.stdout(std::process::Stdio::null()).spawn().expect("it starts");
+    let said = std::io::BufReader::new(bench.stderr.take().expect("a pipe"));
+    let first = std::io::BufRead::lines(said).next();
+    bench.kill().and_then(|()| bench.wait()).expect("it ends");
+    assert!(first.expect("a line").expect("text").contains("a GPU takes minutes, a CPU"));
+    assert!(begun.elapsed().as_secs() < 5, "counting takes longer");
+}
+
 /// What a bench started ends with it, even if it has no time to end it.
 #[cfg(target_os = "linux")]
 #[test]

@@ -57,13 +57,18 @@ fn runs_that_are_none_are_said() {
         run["outputs"] = json!({ "o": { "bytes": bytes } });
         run.to_string()
     });
+    let steady = with(&[1.0]).to_string();
     let no_digits = "the output 'o' has bytes that are no pairs of lowercase hexadecimal digits";
     for (run, words) in [
         ("{ \"schema\": 3 }", "its schema is 3, must be 2: a newer release of dml-cuda wrote it"),
         ("{ \"schema\": 1 }", "its schema is 1, must be 2: an older release of dml-cuda wrote it"),
         ("{ \"schema\": 2 }", "this is no run: without the member `label`"),
-        (&by_hand.to_string(), "a case or an output has none of each, medians, bytes, error and not_compared"),
-        ("{ \"schema\": 2, ", "it is not JSON with a schema"),
+        (&by_hand.to_string(), "without each, medians, bytes, error or not_compared"),
+        ("{ \"schema\": 2, ", "it is not JSON with a schema: it ends within"),
+        ("{ \"schema\": \"2\" }", "string \"2\", must be a whole number of type u32 at line 1"),
+        (&steady.replace("1048576", "-8"), "integer `-8`, must be a whole number of type u64"),
+        (&steady.replace("\"copy\"", "\"copie\""), "the value `copie`, must be one of `fill`, `copy`"),
+        (&steady.replace("[1.0]", "{}"), "object, must be a list"),
         (&with(&[]).to_string(), "the case 'x, f32, copy' has no samples"),
         (&with(&[0.0]).to_string(), "has a time of 0e0, must be microseconds above 0"),
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),

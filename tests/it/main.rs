@@ -9,6 +9,7 @@ mod case_table;
 mod compile_options;
 mod directml_outputs;
 mod directml_verdicts;
+mod examples;
 mod feature_levels;
 mod float_fill;
 #[cfg(feature = "cuda")]

@@ -107,7 +107,7 @@ def fill_type(dtype: Any) -> tuple[np.dtype, str]:
     return kind, _FILL_TYPES[kind]
 
 
-def fill_shape(shape: Any) -> tuple[int, ...]:
+def fill_shape(shape: Any, kind: np.dtype) -> tuple[int, ...]:
     """A shape as NumPy accepts it: an integer or a sequence of integers."""
     required = "an integer or a sequence of integers"
     sizes = integers(shape, "shape", required) if np.iterable(shape) else (integer(shape, "shape", required),)
@@ -116,8 +116,9 @@ def fill_shape(shape: Any) -> tuple[int, ...]:
     if 0 not in sizes:  # what the operator would refuse, before memory is allocated
         if len(sizes) > 8:
             raise ValueError(f"shape is {shown(sizes)}, must have at most 8 dimensions (tensor.dimension_count)")
-        if math.prod(sizes) >= 1 << 32:
-            raise ValueError(f"shape is {shown(sizes)}, must have at most 2**32 - 1 elements (tensor.element_count)")
+        spare = max(1, 4 // kind.itemsize)  # the bytes are a multiple of 4
+        if math.prod(sizes) > (1 << 32) - spare:
+            raise ValueError(f"shape is {shown(sizes)}, must have at most 2**32 - {spare} elements of {kind} (tensor.element_count)")
     return sizes
 
 

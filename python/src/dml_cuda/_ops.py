@@ -225,9 +225,9 @@ def fill_value_sequence(
            [ 4,  2,  0]], dtype=uint8)
     """
     if out is not None and library_of(out) == "torch":
-        raise TypeError("out is a PyTorch tensor, must be none: use dml_cuda.torch.fill_value_sequence")
+        raise TypeError("out is a PyTorch tensor: use dml_cuda.torch.fill_value_sequence")
     kind, data_type = fill_type(dtype)
-    sizes = fill_shape(shape)
+    sizes = fill_shape(shape, kind)
     bits = [scalar_bits(value, data_type, name) for value, name in ((start, "start"), (delta, "delta"))]
     steps = None if strides is None else integers(strides, "strides")
     if steps is not None and (len(steps) != len(sizes) or not all(0 <= step < 1 << 32 for step in steps)):
@@ -236,7 +236,7 @@ def fill_value_sequence(
     if out is None:
         out = _allocate(sizes, steps, kind, device)
     elif strides is not None or device is not None:
-        raise TypeError("out is given with strides or device, must be without: it has both")
+        raise TypeError("out is given with strides or device, must be given alone: it has both")
     output = view(out, "out")
     _check_out(output, sizes, kind, "")
     handle = stream_of(out, output.ordinal is None, stream, name)
@@ -261,7 +261,7 @@ def _allocate(sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.
         try:
             import cupy
         except ImportError:
-            raise RuntimeError(f"device is {device!r}, for which CuPy must be installed: or pass out") from None
+            raise RuntimeError(f"CuPy must be installed for device {device!r}: or pass out") from None
         with cupy.cuda.Device(int(ordinal or 0)):
             return _strided(cupy, sizes, strides, kind)
     raise ValueError(f"device is {device!r}, {required}")

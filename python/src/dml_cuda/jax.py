@@ -287,7 +287,7 @@ def fill_value_sequence(
     kind, data_type = fill_type(dtype)
     if kind.itemsize == 8 and not jax.config.jax_enable_x64:
         raise TypeError(f"dtype is {kind}, must have at most 32 bits, or jax_enable_x64 must be on")
-    sizes = fill_shape(shape)
+    sizes = fill_shape(shape, kind)
 
     def number(value: Any, name: str) -> Any:
         if not isinstance(value, jax.core.Tracer):

@@ -36,7 +36,7 @@ static CACHES: [RwLock<Generations>; 8] = [const {
     })
 }; 8];
 static CURRENT: AtomicUsize = AtomicUsize::new(0);
-/// Whose the current one is, from the first operator on.
+/// The process that owns the current one, from the first operator on.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// How often a lock is tried: longer than another thread keeps it, unless the system has stopped that thread.

@@ -42,7 +42,7 @@ pub enum LoweringError {
     },
     /// There are not as many strides as sizes.
     Strides {
-        /// Whose.
+        /// The tensor with the wrong number of strides.
         tensor: TensorRole,
         /// The strides given.
         found: usize,
@@ -51,7 +51,7 @@ pub enum LoweringError {
     },
     /// A size that is not possible.
     Size {
-        /// Whose.
+        /// The tensor with the wrong size.
         tensor: TensorRole,
         /// Which dimension.
         dimension: usize,
@@ -62,7 +62,7 @@ pub enum LoweringError {
     },
     /// A stride that is not possible.
     Stride {
-        /// Whose.
+        /// The tensor with the wrong stride.
         tensor: TensorRole,
         /// Of which dimension.
         dimension: usize,
@@ -109,9 +109,11 @@ impl LoweringError {
             Self::Stride { tensor, dimension, found, required } => {
                 format!("stride {dimension} of {} is {found} bytes, must be {required}", names.of(*tensor))
             }
-            Self::Fold { shape } => format!(
-                "{input} has shape {shape:?}, must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths"
-            ),
+            Self::Fold { shape } => {
+                let sizes = shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                let required = format!("must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths");
+                format!("{input} has shape ({sizes}), {required}")
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ pub enum DeviceError {
     #[error("cpu: recording an event failed: the CPU device runs while it is called; time it with a clock")]
     NoEvents,
     /// A graph has no time before it is launched.
-    #[error("the graph has not been launched, must be before it is asked for its time")]
+    #[error("the graph must be launched before it is asked for its time")]
     NotLaunched,
     /// Two events, or an event and a stream, belong to different devices.
     #[error("the two events, or the event and the stream, are of different devices, must be of one")]

@@ -60,9 +60,9 @@ class Descriptors(unittest.TestCase):
         of_fill = lambda **fields: {"Type": "FILL_VALUE_SEQUENCE", "Desc": {**fill, **fields}}
         of_output = lambda **fields: of_fill(OutputTensor={**fill["OutputTensor"], **fields})
         cases = [
-            (ValueError, "desc.Type is missing, must be there", {}),
+            (ValueError, "desc.Type is required", {}),
             (ValueError, "desc.Type is 'COPY', must be FILL_VALUE_SEQUENCE or REVERSE_SUBSEQUENCES", {"Type": "COPY", "Desc": {}}),
-            (ValueError, "ReverseSubsequencesDesc.InputTensor is missing", {"Type": "REVERSE_SUBSEQUENCES", "Desc": {}}),
+            (ValueError, "ReverseSubsequencesDesc.InputTensor is required", {"Type": "REVERSE_SUBSEQUENCES", "Desc": {}}),
             (ValueError, "OutputTensor.DataType is 'FLOAT31', must be one of FLOAT32, ", of_output(DataType="FLOAT31")),
             (ValueError, r"OutputTensor.Sizes is \[-1\], must be numbers from 0 to 4294967295", of_output(Sizes=[-1])),
             (TypeError, "desc is None, must be a mapping of fields", None),

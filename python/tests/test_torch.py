@@ -272,7 +272,7 @@ class Torch(unittest.TestCase):
                 (TypeError, "lengths is 'a', must be a tensor, or integers", lambda: dt.reverse_subsequences(x, "a", 1)),
                 (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: dt.reverse_subsequences(x.to_sparse(), length, 1)),
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: dt.reverse_subsequences(x, length.expand(3, 1).to_sparse(), 1)),
-                (TypeError, "x is quantized, must not be", lambda: dt.reverse_subsequences(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
+                (TypeError, "x is quantized: reverse", lambda: dt.reverse_subsequences(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
                 (TypeError, "x is a nested tensor, must be dense: pad it", lambda: dt.reverse_subsequences(torch.nested.nested_tensor([x, x], layout=torch.jagged), length, 1)),
                 (TypeError, "x is a nested tensor, must be dense", lambda: dt.reverse_subsequences_(torch.nested.nested_tensor([x, x]), length, 1)),
                 (ValueError, "lengths is on meta, must be on", lambda: dt.reverse_subsequences(x, length.to("meta"), 1)),

@@ -57,7 +57,7 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
         }
     }
     if step.to_f64() == 0.0 {
-        bail!("the step of arange is 0, must not be");
+        bail!("the step of arange is 0, must be another number");
     }
     let count = match data_type {
         TensorDataType::Float16 | TensorDataType::Float32 | TensorDataType::Float64 => {

@@ -65,7 +65,7 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
 pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<()> {
     let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
     if x.track_op() {
-        bail!("x is tracked by backpropagation, which would not see the change, must not be: use reverse_subsequences");
+        bail!("x is tracked by backpropagation, which would not see the change: use reverse_subsequences");
     }
     if x.elem_count() == 0 {
         // candle takes dimensions inside one of size 0 for broadcast, and refuses them in place.

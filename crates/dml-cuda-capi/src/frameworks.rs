@@ -21,8 +21,7 @@ pub fn element_count(shape: &[i64]) -> Result<u32, String> {
     fits.ok_or_else(|| format!("the shape is {shape:?}, must have sizes of at least 0 and fewer than 2³² elements"))
 }
 
-/// The rule that an output breaks which places several elements in the same memory. The error names the strides of merged dimensions, which
-/// no caller knows.
+/// The broken rule if output elements overlap. The error names the strides of merged dimensions, which no caller knows.
 pub fn rule_of_output(error: &Error) -> Option<&ValidationError> {
     let Error::Validation(errors) = error else { return None };
     errors.errors().iter().find(|error| error.rule.id().starts_with("output."))

@@ -30,7 +30,7 @@ def view(x: Any, name: str) -> Array:
         strides = None if x.flags.c_contiguous else x.strides
         return Array(x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x)
     if library_of(x) == "jax":
-        raise TypeError(f"{name} is an array of JAX, must not be unless x is one: they never change, and XLA has its own streams")
+        raise TypeError(f"{name} must not be an array of JAX unless x is one: they never change, and XLA has its own streams")
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         if not isinstance(interface, Mapping):
@@ -39,7 +39,7 @@ def view(x: Any, name: str) -> Array:
             raise TypeError(f"{name} has a mask, must have none: pass its data and its mask separately")
         missing = [key for key in ("data", "shape", "typestr") if key not in interface]
         if missing:
-            raise TypeError(f"{name}.__cuda_array_interface__ has no {', '.join(missing)}, must have")
+            raise TypeError(f"{name}.__cuda_array_interface__ must have {', '.join(missing)}")
         shape, strides = (integers(interface.get(key) or (), f"{name}.__cuda_array_interface__[{key!r}]") for key in ("shape", "strides"))
         try:
             (address, read_only), dtype = interface["data"], np.dtype(interface["typestr"])
@@ -116,7 +116,7 @@ def _from_dlpack(x: Any, name: str) -> Array:
         except TypeError:  # older than DLPack 1.0
             capsule = x.__dlpack__()
     except Exception as error:
-        raise ValueError(f"{name} gives no memory to DLPack, must: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{name} must give its memory to DLPack: {type(error).__name__}: {error}") from error
     flags, is_versioned = 0, _has_name(capsule, b"dltensor_versioned")
     address = _pointer_of(capsule, b"dltensor_versioned" if is_versioned else b"dltensor")
     if is_versioned:

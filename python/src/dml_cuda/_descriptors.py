@@ -61,7 +61,7 @@ def _field(desc: Any, name: str, place: str, convert: Callable[[Any, str], Any],
     """A field that `convert` checks and converts, or its default."""
     value = _mapping(desc, place).get(name, default)
     if value is ...:
-        raise ValueError(f"{place}.{name} is missing, must be there")
+        raise ValueError(f"{place}.{name} is required")
     return value if value is default else convert(value, f"{place}.{name}")
 
 
@@ -182,7 +182,7 @@ def validate(
     ['reverse.axis.range']
     """
     if directml is not None and feature_level is not None:
-        raise TypeError("directml is given with feature_level, must be alone: a version has its own level")
+        raise TypeError("directml is given with feature_level, must be given alone: a version has its own level")
     made = ctypes.byref(_desc(desc))
     try:
         if directml is None:

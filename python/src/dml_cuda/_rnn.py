@@ -19,7 +19,7 @@ def _check_kind(rnn: Any) -> None:
         kind = f"{type(rnn).__module__}.{type(rnn).__qualname__}"
         raise TypeError(f"rnn is a {kind}, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN")
     if type(rnn).forward not in [kind.forward for kind in _KINDS]:
-        raise TypeError(f"rnn is a {type(rnn).__qualname__} with a forward of its own, which would not run, must have PyTorch's")
+        raise TypeError(f"rnn is a {type(rnn).__qualname__} with a forward of its own, must have PyTorch's, which runs instead")
 
 
 class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
@@ -101,7 +101,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             # Pruning and weight_norm compute weights so. A hook may not change x.
             changed = hook(rnn, (x,), {}) if key in rnn._forward_pre_hooks_with_kwargs else hook(rnn, (x,))
             if changed is not None:
-                raise ValueError(f"{hook} of rnn changes its arguments, must not: give it to the BidirectionalRNN")
+                raise ValueError(f"{hook} of rnn changes its arguments: give it to the BidirectionalRNN")
         states = self._checked(x, lengths, hx)
         weights, lengths = rnn.all_weights, lengths.to(torch.int64)
         of_lanes = lengths[None, :, None]

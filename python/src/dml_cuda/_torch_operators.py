@@ -116,7 +116,7 @@ def _vmap(info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim:
 
 def _vmap_in_place(info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) -> tuple[None, None]:
     if in_dims[0] is None:
-        raise ValueError("x is not batched by vmap, must be to be reversed in place with lengths that are")
+        raise ValueError("x must be batched by vmap, as lengths are, to be reversed in place")
     _reverse_in_place(*_batched(in_dims, x, lengths, dim))
     return None, None
 
@@ -348,7 +348,7 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
         if tensor.is_nested:
             raise TypeError(f"{name} is a nested tensor, must be dense: pad it, and take the lengths of x.offsets().diff()") from None
         if tensor.is_quantized:
-            raise TypeError(f"{name} is quantized, must not be: reverse its int_repr()") from None
+            raise TypeError(f"{name} is quantized: reverse its int_repr()") from None
         if tensor.layout is not torch.strided:
             raise TypeError(f"{name} has layout {tensor.layout}, must have torch.strided: see to_dense()") from None
     axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch

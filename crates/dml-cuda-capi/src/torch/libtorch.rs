@@ -128,16 +128,14 @@ impl Torch {
         let library = loaded("libtorch_cpu.so").ok_or_else(|| {
             failure("PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered")
         })?;
-        let too_old = |symbol| failure(format!("this PyTorch has no {symbol}, must be PyTorch 2.8 or newer"));
-        let no_stdcpp =
-            |symbol| failure(format!("libtorch_cpu.so does not depend on libstdc++, must: it finds no {symbol}"));
+        let too_old = |symbol| failure(format!("this PyTorch must be 2.8 or newer: {symbol} is missing"));
+        let no_stdcpp = |symbol| failure(format!("libtorch_cpu.so must depend on libstdc++: {symbol} is missing"));
         // SAFETY: libtorch's header and libstdc++ declare these functions. The handle is never closed, so they stay.
         let (cpu, stdcpp) =
             unsafe { (Cpu::find(&library).map_err(too_old)?, Stdcpp::find(&library).map_err(no_stdcpp)?) };
         // SAFETY: libtorch's C++ headers declare them so since version 2.8 (python/tests/test_torch.py uses each).
         let cpp = unsafe { Cpp::find(&library) };
-        let cpp =
-            cpp.map_err(|symbol| failure(format!("this PyTorch has no {symbol}, which must be in libtorch_cpu.so")))?;
+        let cpp = cpp.map_err(|symbol| failure(format!("libtorch_cpu.so must have {symbol}, which is missing")))?;
         use TensorDataType::{Int32, Int64, UInt32, UInt64};
         // SAFETY: these functions return constants.
         let (on_cpu, on_cuda, lengths) = unsafe {
@@ -153,8 +151,8 @@ impl Torch {
 pub fn current_stream(device_index: i32) -> Result<RawStream, Failure> {
     /// Found at the first use, because PyTorch may load this library before libtorch_cuda.so.
     static CUDA: LazyLock<Result<Cuda, String>> = LazyLock::new(|| {
-        let library = loaded("libtorch_cuda.so")
-            .ok_or("libtorch_cuda.so is not in the process, must be, for tensors on a GPU")?;
+        let library =
+            loaded("libtorch_cuda.so").ok_or("libtorch_cuda.so must be in the process for tensors on a GPU")?;
         // SAFETY: as in `find`.
         unsafe { Cuda::find(&library) }.map_err(|symbol| format!("libtorch_cuda.so has no {symbol}"))
     });

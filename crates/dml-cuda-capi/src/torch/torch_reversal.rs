@@ -29,7 +29,7 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Resul
     let reversal = Reversal::new(torch, &of_x, &of_lengths, dim)?;
     if in_place {
         if x.has_gradient() {
-            return wrong("x requires a gradient, must not if it is reversed in place: use reverse_subsequences");
+            return wrong("x requires a gradient, so it cannot be reversed in place: use reverse_subsequences");
         }
         reversal.run([&x, &lengths, &x], &of_x)?;
         x.bump_version();

@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
                 return Ok(unsafe { scalar.value.cast::<i64>().read_unaligned() });
             }
         }
-        wrong(format!("the call has no attribute `{name}` of type i64, must have one"))
+        wrong(format!("the call must have an attribute `{name}` of type i64"))
     }
 
     /// The device of the buffers, and the stream of the call. XLA keeps the buffers until the work on its stream is done, and lets nobody

@@ -182,7 +182,7 @@ static void check_failures() {
           "dml_cuda::reverse_subsequences_: x has sizes [2, 3] and strides [0, 1], must place no two elements in the same memory");
     mark(x, 1, 0);
     CHECK(thrown(IN_PLACE[0], x, lengths, 1) ==
-          "dml_cuda::reverse_subsequences_: x requires a gradient, must not if it is reversed in place: use reverse_subsequences");
+          "dml_cuda::reverse_subsequences_: x requires a gradient, so it cannot be reversed in place: use reverse_subsequences");
     CHECK(version(x) == 0);
     refuse(1);
     CHECK(thrown(COPIES[0], x, lengths, 1) ==
@@ -206,7 +206,7 @@ int main(int count, char** arguments) {
     torch = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     CHECK(torch != nullptr);
     if (how == "old") {
-        CHECK(registered(DML_CUDA_STATUS_TORCH) == "this PyTorch has no aoti_torch_library_impl, must be PyTorch 2.8 or newer");
+        CHECK(registered(DML_CUDA_STATUS_TORCH) == "this PyTorch must be 2.8 or newer: aoti_torch_library_impl is missing");
         std::puts("it is too old");
         return 0;
     }

@@ -1,5 +1,5 @@
-//! DirectML's `FILL_VALUE_SEQUENCE` and `REVERSE_SUBSEQUENCES` for NVIDIA GPUs on Linux, with DirectML's descriptors,
-//! verdicts and bits. Machines with no GPU run it on the CPU.
+//! DirectML's `FILL_VALUE_SEQUENCE` and `REVERSE_SUBSEQUENCES` for NVIDIA GPUs on Linux. It accepts the descriptors that
+//! DirectML accepts, and computes the same bits. Machines with no GPU run it on the CPU.
 //!
 //! The speed of DirectML and `torch.compile` compared with this library. Each bar is the geometric mean of the cases
 //! that both ran on one H200:

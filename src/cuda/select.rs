@@ -91,8 +91,8 @@ impl<F> Candidate<F> {
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
     pub launches: Vec<Launch>,
-    /// Kernels that come before the first launch but cannot run the layout, with the reasons. If a kernel has several
-    /// candidates, the last one's reason counts; of neighbours with the same reason, only the first is listed.
+    /// Kernels before the first launch that cannot run the layout. Keeps each kernel's last reason, and merges equal
+    /// neighbours.
     pub rejected: Vec<(&'static str, RejectReason)>,
 }
 

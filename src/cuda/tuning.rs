@@ -32,30 +32,33 @@ pub mod elementwise {
     /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
     pub const PAIRS_PER_THREAD: u32 = 2;
 
-    /// Little work: at most this many units of 16 bytes (and narrower units of several elements, in place), units of several elements,
-    /// and elements. In place, a pair counts as two.
+    /// Largest small job, in units of 16 bytes. A pair in place counts as two.
     pub const SMALL_VECTORS: u64 = 1 << 20;
+    /// Largest small job, in narrower units of several elements; in place it is `SMALL_VECTORS`.
     pub const SMALL_WIDE_UNITS: u64 = 1 << 19;
+    /// Largest small job, in elements: copying, and in place.
     pub const SMALL_UNITS: u64 = 3 << 17;
     pub const SMALL_UNITS_IN_PLACE: u64 = 1 << 18;
-    /// The same for lanes side by side and, copying, where lengths vary along the output; and for contiguous lanes of 8-byte elements that
-    /// are copied.
+    /// The same for lanes side by side and, copying, for lengths that vary along the output.
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
+    /// The same for contiguous lanes of 8-byte elements, copying.
     pub const SMALL_LANES_OF_8_BYTES: u64 = 15 << 16;
-    /// Middle-sized work: at most this many elements of blocks, and of lanes, are gathered into vectors.
+    /// Largest middle-sized job of blocks, in elements: of 1 and 2 bytes, and of 4.
     pub const MIDDLE_UNITS: u64 = 3 << 18;
     pub const MIDDLE_UNITS_OF_4_BYTES: u64 = 9 << 17;
+    /// Largest middle-sized job of lanes, in elements.
     pub const MIDDLE_UNITS_OF_LANES: u64 = 3 << 19;
-    /// The same for transposed tensors; and as many more as make up for tiles that are all empty.
+    /// Limit for transposed tensors; it grows with the empty share of the tiles.
     pub const MIDDLE_UNITS_TRANSPOSED: u64 = 3 << 18;
+    /// What the limit grows by if all tiles are empty.
     pub const EMPTY_UNITS_TRANSPOSED: u64 = 5 << 20;
-    /// Of contiguous lanes that are not whole vectors, fewer are gathered if they have this many bytes, and none from
-    /// `MIDDLE_LANE_BYTES` to `STAGED_LANE_BYTES`.
-    pub const SHORT_LANE_BYTES: u64 = 32;
+    /// Unaligned contiguous lanes: gathered below `MIDDLE_LANE_BYTES`, never from there to `STAGED_LANE_BYTES`.
     pub const MIDDLE_LANE_BYTES: u64 = 700;
     pub const STAGED_LANE_BYTES: u64 = 4096;
+    /// From `SHORT_LANE_BYTES` to `MIDDLE_LANE_BYTES`, the limit is `MIDDLE_UNITS_OF_MIDDLE_LANES`.
+    pub const SHORT_LANE_BYTES: u64 = 32;
     pub const MIDDLE_UNITS_OF_MIDDLE_LANES: u64 = 5 << 17;
-    /// At most this many elements are gathered into half vectors.
+    /// Largest job that is gathered into half vectors, in elements.
     pub const FEW_UNITS: u64 = 1 << 19;
 }
 
@@ -141,8 +144,7 @@ pub mod strips {
     pub const MIN_NARROW_STRIP_BYTES: u32 = 4;
     /// Shorter rows are not cut into aligned strips.
     pub const MIN_ROW_BYTES: u64 = 32;
-    /// Middle-sized work is gathered, not cut into strips, if rows are shorter, or if there are fewer strips than a multiprocessor
-    /// for this many of them.
+    /// Gathered if rows are shorter, or strips are fewer than a quarter of the multiprocessors.
     pub const SHORT_ROW_BYTES: u64 = 128;
     pub const STRIPS_ARE_FEW: u64 = 4;
     /// In place, shared memory per thread block with which several thread blocks fit on a multiprocessor of compute

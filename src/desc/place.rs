@@ -26,7 +26,7 @@ use super::operator_type::{OperatorType, TensorRole};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Place {
-    /// Whose descriptor.
+    /// The operator that the descriptor is of.
     pub operator: OperatorType,
     /// The tensor; `None` for a field of the operator.
     pub tensor: Option<TensorRole>,

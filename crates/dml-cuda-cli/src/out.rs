@@ -12,7 +12,7 @@ macro_rules! complain {
 }
 pub(crate) use complain;
 
-/// Whether the reader of standard output has seen enough. The command goes on: it may have files to write.
+/// Set after a broken pipe. The command goes on: it may have files to write.
 static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 
 /// Text of a file or another program as it can be printed: no control characters, none that turn text around, and not without end.

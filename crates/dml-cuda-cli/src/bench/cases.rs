@@ -245,7 +245,7 @@ pub fn all() -> Vec<Case> {
         // {before, lower, between, upper, after}, batch and sequence either way round.
         both("rank 5 [2, batch 32, 2, axis 1024, 1024]", data_type, &Shape(vec![2, 32, 2, 1024, 1024], 3, vec![1]), 0);
         both("rank 5 [2, axis 1024, 2, batch 32, 1024]", data_type, &Shape(vec![2, 1024, 2, 32, 1024], 1, vec![3]), 0);
-        // Off the beaten track: each length of its own in odd rows, lanes and blocks beyond shared memory.
+        // Unusual layouts: each length of its own in odd rows, lanes and blocks beyond shared memory.
         let mut large = |name: &str, axis: u32, behind: u32, length_behind| {
             let before = (1u32 << 26) / w / axis / behind;
             both(&format!("{name} [*, {axis}, {behind}]"), data_type, &lanes(before, axis, behind, length_behind), 0);

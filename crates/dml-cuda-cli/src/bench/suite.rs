@@ -15,7 +15,7 @@ use crate::out::say;
 /// Sizes of the plain copies and fills that the cases are compared with.
 const BASELINES: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, LARGE_BASELINE, 1 << 30];
 
-/// The tier's name, if it is one, and the release tell the cases.
+/// Identifies the cases: version and tier.
 pub fn id(tier: Option<Tier>) -> String {
     let name = tier.map_or("cold".to_owned(), |tier| format!("{tier:?}").to_lowercase());
     format!("{name} {}", env!("CARGO_PKG_VERSION"))

@@ -141,7 +141,7 @@ fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Writes the run, unless another process has written there since this one; what is there now.
+/// Writes the run; fails if the file has changed. Returns its text.
 fn write(run: &Run, written: Option<String>, options: &Bench) -> Result<String, String> {
     let is_there = |text: String| std::fs::read_to_string(&options.output).is_ok_and(|there| there == text);
     let overwrite = written.map_or(options.overwrite, is_there);

@@ -17,6 +17,7 @@ document() {
   local library share=$1/$2
   mkdir -p "$share"/{examples,sbom}
   cp -r models docs CHANGELOG.md "$share/"
+  rm -r "$share/docs/design" # for who has the source
   cp -r crates/dml-cuda-capi/examples/* crates/dml-cuda-torch/examples/* python/examples/* "$share/examples/"
   for library in "${@:4}"; do cp "$work/$3/$library.cdx.json" "$share/sbom/"; done
   # Links to what only the source has become text.

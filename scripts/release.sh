@@ -40,6 +40,7 @@ rm -rf "$source" && git clone --quiet "$root" "$source"
 cd "$source"
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)
+echo "commit $DML_CUDA_COMMIT" > python/src/dml_cuda/COMMIT
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # No file names the machine's folders.
 CARGO_ENCODED_RUSTFLAGS=

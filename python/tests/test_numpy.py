@@ -7,6 +7,8 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -424,3 +426,12 @@ class Docs(unittest.TestCase):
         for module in (_ops, _descriptors):
             result = doctest.testmod(module)
             self.assertEqual((result.failed, result.attempted > 5), (0, True))
+
+    def test_the_page_for_an_issue_has_nothing_secret(self):
+        home = str(pathlib.Path.home())
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "LD_LIBRARY_PATH": f"{home}/lib", "A_TOKEN": "secret"}
+        page = subprocess.run([sys.executable, "-m", "dml_cuda"], env=environment, capture_output=True, text=True, check=True).stdout
+        for line in (rf"dml-cuda: {dml_cuda.__version__}, ", r"library: .*, libdml_cuda\.so\.0\.3$", "system: .*NumPy", "GPUs that", "torch: ", "LD_LIBRARY_PATH: ~/lib"):
+            self.assertRegex(page, f"(?m)^{line}")
+        self.assertNotIn("secret", page)
+        self.assertNotIn(home + "/", page)

@@ -28,6 +28,7 @@ env -i venv/bin/python -c '
 import dml_cuda, numpy
 found = dml_cuda.reverse_subsequences(numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]]), [[3], [2]], axis=1)
 assert found.tolist() == [[3, 2, 1, 4], [6, 5, 7, 8]], found'
+env -i venv/bin/python -m dml_cuda | grep '^dml-cuda: .*, commit '
 
 # Runs every model with a command, and compares the outputs with the first command's.
 run() { # the folder of the models, and the command

@@ -1,0 +1,81 @@
+"""``python -m dml_cuda`` prints a page to paste into an issue. It has nothing secret: the home folder is ``~``."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import os
+import pathlib
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from . import __version__
+from ._library import PATH, check, library
+
+# What changes which code runs, or how.
+_VARIABLES = """CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH CUDA_DISABLE_PTX_JIT CUDA_FORCE_PTX_JIT CUDA_LAUNCH_BLOCKING
+CUDA_MODULE_LOADING CUDA_MPS_PIPE_DIRECTORY CUDA_VISIBLE_DEVICES DML_CUDA_REPLACE_ONNX JAX_PLATFORMS LD_LIBRARY_PATH LD_PRELOAD"""
+
+
+def _release() -> str:
+    commit = pathlib.Path(__file__).with_name("COMMIT")  # from scripts/release.sh
+    return f"{__version__}, {commit.read_text().strip() if commit.exists() else 'built from a checkout'}"
+
+
+def _soname() -> str:
+    return f"{PATH}, {re.findall(rb'libdml_cuda[.]so[.][0-9.]*[0-9]', PATH.read_bytes())[0].decode()}"
+
+
+def _gpus() -> str:
+    query = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    return subprocess.run(query, check=True, capture_output=True, text=True, timeout=60).stdout.strip().replace("\n", "; ")
+
+
+def _count() -> int:
+    count = ctypes.c_uint32()
+    check(library.dml_cuda_cuda_device_count, ctypes.byref(count))
+    return count.value
+
+
+def _door(name: str) -> str:
+    try:
+        found = importlib.import_module(name)
+    except ModuleNotFoundError:
+        return "not installed"
+    if name == "cupy":  # has nothing to register
+        return str(found.__version__)
+    try:
+        if name == "onnxruntime":
+            found.SessionOptions().register_custom_ops_library(str(PATH))
+        else:
+            importlib.import_module(f"dml_cuda.{name}")
+    except Exception as error:
+        return f"{found.__version__}, does not register: {error}"
+    return f"{found.__version__}, registers"
+
+
+def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "dml-cuda", _release
+    yield "library", _soname
+    yield "system", lambda: f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.platform()}"
+    yield "GPU, compute capability, driver", _gpus
+    yield "GPUs that the library sees", _count
+    yield "driver's cache", lambda: os.environ.get("CUDA_CACHE_PATH", "~/.nv/ComputeCache")
+    for name in ("onnxruntime", "torch", "jax", "cupy"):
+        yield name, functools.partial(_door, name)
+    for name in filter(os.environ.__contains__, _VARIABLES.split()):
+        yield name, functools.partial(os.environ.get, name)
+
+
+for name, fact in _facts():
+    try:
+        text = fact()
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+    # At once: the next fact may end the process.
+    print(f"{name}: {re.sub(f'{re.escape(str(pathlib.Path.home()))}(?=/)', '~', str(text))}", flush=True)

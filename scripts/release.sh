@@ -27,6 +27,9 @@ document() {
 }
 step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
+repository=$(git -C "$root" show HEAD:Cargo.toml | sed -n 's/^repository = "\(..*\)"/\1/p')
+[ "$repository" ] || { echo "repository in Cargo.toml is empty, must be the address of the project's repository" >&2; exit 1; }
+
 step "tools"
 source "$root/scripts/release/tools.sh"
 
@@ -42,6 +45,8 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)
 echo "commit $DML_CUDA_COMMIT" > python/src/dml_cuda/COMMIT
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+sed -i "s|^license = .*|&\nrepository = \"$repository\"|" crates/dml-cuda-candle/Cargo.toml
+printf '\n[project.urls]\nRepository = "%s"\nIssues = "%s/issues"\n' "$repository" "$repository" >> python/pyproject.toml
 # No file names the machine's folders.
 CARGO_ENCODED_RUSTFLAGS=
 remap() { CARGO_ENCODED_RUSTFLAGS+=${CARGO_ENCODED_RUSTFLAGS:+$'\037'}--remap-path-prefix=$1=$2; }

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Writes the tables of benches/README.md and benches/TUNING.md, between `<!-- table: NAME -->` and `<!-- end -->`, from benches/record.
-`--check` only compares."""
+"""Writes the tables of benches/README.md, benches/TUNING.md and docs/versions.md, between `<!-- table: NAME -->` and `<!-- end -->`, from
+benches/record and the list of least versions. `--check` only compares. Fails if a file names another least version."""
 
+import csv
 import json
 import re
 import statistics
+import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = Path(__file__).resolve().parent.parent / "benches"
+ROOT = Path(__file__).resolve().parent.parent
+BENCHES = ROOT / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
 # Runs of `dml-cuda bench --cold-l2`: one of all cases, one of those whose kernels changed since, and one of those whose baseline was
 # of too many bytes.
@@ -91,7 +94,43 @@ def of_onnxruntime(mode, types):
     return table(["case", *types], [[name, *(cell(name, data_type, mode) for data_type in types)] for name in names])
 
 
+# The least versions, and what is before them in manifests, CI and code. Pages say "NAME 1.2 or newer".
+LEAST = {
+    "Rust": (("1.88", "1.92"), 'rust-version = "'),
+    "Python": (("3.11",), 'requires-python = ">='),
+    "NumPy": (("1.24",), '"numpy>='),
+    "ONNX Runtime": (("1.18",), r"for version in (?=1)"),
+    "PyTorch": (("2.8",), r"for version in (?=2)"),
+    "JAX": (("0.6",), r"for version in (?=0)"),
+    "CUDA": (("12.0",), "cuda-nvcc-cu12=="),
+}
+
+
+def wrong_versions():
+    """Where a least version is not the list's."""
+    files = subprocess.run(["git", "ls-files", ".ci/run", "*.md", "*.toml", "*.rs", "*.py", "*.sh"], cwd=ROOT, check=True, capture_output=True, text=True)
+    for file in set(files.stdout.split()) - {"CHANGELOG.md"}:
+        text = (ROOT / file).read_text(encoding="utf-8")
+        for name, (least, before) in LEAST.items():
+            found = re.findall(rf"(?:\b{name} (?=\S+ (?:or|and) (?:newer|later))|{before})(\d+\.\d+)", text)
+            yield from (f"{file}: {name} {version}, must be {' or '.join(least)}" for version in found if version not in least)
+
+
+def of_versions():
+    """A line for each door and version, a column for the CPU and one for a GPU: what it last ran on, the date and the commit."""
+    lines = {}
+    with (BENCHES / "record" / "tried.csv").open(encoding="utf-8") as file:
+        for door, version, *tried in list(csv.reader(file))[1:]:
+            cells = lines.setdefault((door, version), ([], []))
+            if tried[0]:
+                cells["CPU" not in tried[0]].append(", ".join(tried))
+    text = lambda cells: ["; ".join(cell) or "*untried*" for cell in cells]
+    return table(["door", "version", "CPU", "GPU"], [[*key, *text(cells)] for key, cells in lines.items()])
+
+
 TABLES = {
+    "least versions": lambda: table(["of", "at least"], [[name, ", ".join(least)] for name, (least, _) in LEAST.items()]),
+    "versions": of_versions,
     "of the floor": lambda: cold_table(FILLS + LARGE, lambda time, floor, _: floor and f"{floor / time:.2f}"),
     "of the baseline": lambda: cold_table(FILLS + LARGE, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),
     "microseconds in the L2": in_the_l2,
@@ -104,16 +143,18 @@ TABLES = {
 
 def main():
     stale = []
-    for path in BENCHES / "README.md", BENCHES / "TUNING.md":
+    for path in BENCHES / "README.md", BENCHES / "TUNING.md", ROOT / "docs" / "versions.md":
         old = path.read_text(encoding="utf-8")
         write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
         new = re.sub(r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL)
         if new != old:
-            stale.append(path.name)
+            stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:
                 path.write_text(new, encoding="utf-8")
+    wrong = sorted(wrong_versions())
     if stale and "--check" in sys.argv:
-        sys.exit(f"benches/{', benches/'.join(stale)}: a table is not what the records say; scripts/tables.py writes it anew")
+        wrong.append(f"{', '.join(stale)}: a table is not what the records say; scripts/tables.py writes it anew")
+    sys.exit("\n".join(wrong) or None)
 
 
 main()

@@ -1,7 +1,5 @@
 """``python -m dml_cuda`` prints a page to paste into an issue. It has nothing secret: the home folder is ``~``."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib

@@ -1,8 +1,6 @@
 """What callers pass besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors, and converts them.
 Shared by all kinds of arrays."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import operator as _operator

@@ -1,7 +1,5 @@
 """Arrays of other libraries: their address, layout and device, and how to allocate one like them."""
 
-from __future__ import annotations
-
 import ctypes
 import operator
 import sys

@@ -1,7 +1,5 @@
 """Descriptors of DirectML as mappings, as in a model of DxDispatch: validate and explain."""
 
-from __future__ import annotations
-
 import ctypes
 import difflib
 import functools

@@ -3,8 +3,6 @@ to the operator. Inductor cannot look into an operator, so that each of its neig
 
 The interfaces are private to PyTorch. Where a version's differ, operators stay operators, and a debug log says so."""
 
-from __future__ import annotations
-
 import functools
 import logging
 import math

@@ -1,7 +1,5 @@
 """Calls libdml_cuda.so with ctypes: the structures of dml_cuda.h, and its errors as exceptions."""
 
-from __future__ import annotations
-
 import copyreg
 import ctypes
 import functools

@@ -1,7 +1,5 @@
 """A reversal in ONNX's standard operators, for PyTorch's exporter. Needs onnxscript, as the exporter does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from onnxscript import INT64

@@ -1,7 +1,5 @@
 """The two operators on arrays."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections.abc import Sequence

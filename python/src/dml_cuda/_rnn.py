@@ -1,8 +1,6 @@
 """A bidirectional RNN over padded batches, whose lengths stay on the GPU."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
@@ -81,7 +79,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
                     of_pass, len(of_pass), of_pass[0].shape[1], mode, rnn.hidden_size, rnn.proj_size, 1, False, False
                 )
 
-    def _apply(self, fn: Any, recurse: bool = True) -> BidirectionalRNN:
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
         super()._apply(fn, recurse)
         self.flatten_parameters()
         return self

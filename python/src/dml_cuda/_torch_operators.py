@@ -4,8 +4,6 @@ The kernels of the reversals are in Rust, and PyTorch calls them without Python.
 same reversal of the tangent, its gradient the same reversal of the gradient. One rule at the autograd key says so, as PyTorch's generated code
 does for `flip`. Eager calls, transforms, traces, compiled and exported programs all take it."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable, Sequence

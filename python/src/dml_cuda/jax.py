@@ -4,8 +4,6 @@ XLA calls this library's handlers, which are the custom calls ``dml_cuda_reverse
 compiles the same arithmetic of jax.numpy together with what surrounds it.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import pathlib

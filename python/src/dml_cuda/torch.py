@@ -1,8 +1,6 @@
 """The two operators on PyTorch tensors. They trace, compile, export and differentiate, and CUDA graphs can capture them. On a GPU a call
 queues work on PyTorch's current stream. It allocates only the result, copies nothing and waits for nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

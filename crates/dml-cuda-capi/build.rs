@@ -1,5 +1,5 @@
-//! Linker arguments for Linux: the name by which programs find the library, and `nodelete`. ONNX Runtime would unload the library
-//! with the last session, but loaded kernels and registered operators must stay until the process ends.
+//! Linker arguments for Linux: the name by which programs find the library, and `nodelete`. ONNX Runtime would unload
+//! the library with the last session, but loaded kernels and registered operators must stay until the process ends.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

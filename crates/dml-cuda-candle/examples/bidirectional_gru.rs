@@ -1,5 +1,5 @@
-//! A bidirectional GRU over padded sequences: the backward direction runs over the sequences reversed, each by its own length, and its
-//! states are reversed back, so that padding never comes before what is real.
+//! A bidirectional GRU over padded sequences: the backward direction runs over the sequences reversed, each by its own
+//! length, and its states are reversed back, so that padding never comes before what is real.
 
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::rnn::{gru, GRUConfig, GRU, RNN};

@@ -25,11 +25,12 @@ pub fn arange<D: WithDType>(start: D, end: D, device: &Device) -> Result<Tensor>
     arange_step(start, end, D::one(), device)
 }
 
-/// A tensor of `start + i·step` for i from 0, while that is below `end` (above it where the step is negative), written by the
-/// device itself: candle's own `Tensor::arange_step` adds on the host, element after element, and uploads the sums.
+/// A tensor of `start + i·step` for i from 0, while that is below `end` (above it where the step is negative), written
+/// by the device itself: candle's own `Tensor::arange_step` adds on the host, element after element, and uploads the
+/// sums.
 ///
-/// U8, U32, I16, I32, I64, F16, BF16, F32 and F64. Each floating-point element is `i·step + start`, rounded once to F32 or F64, and
-/// from F32 to F16 or BF16.
+/// U8, U32, I16, I32, I64, F16, BF16, F32 and F64. Each floating-point element is `i·step + start`, rounded once to F32
+/// or F64, and from F32 to F16 or BF16.
 ///
 /// ```
 /// let values = dml_cuda_candle::arange_step(0f32, 1e5, 0.1, &candle_core::Device::Cpu)?;

@@ -14,16 +14,16 @@ use crate::{cpu, View};
 
 const NAMES: Names<'_> = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
 
-/// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is reversed along
-/// this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
+/// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is
+/// reversed along this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequences {
     /// The dimension along which lanes lie.
     pub axis: usize,
 }
 
-/// Reverses the first `length` elements of every lane of x along `axis`, and copies the rest, into a new contiguous tensor on x's
-/// device. The gradient with respect to x is that of the result, reversed by the same lengths.
+/// Reverses the first `length` elements of every lane of x along `axis`, and copies the rest, into a new contiguous
+/// tensor on x's device. The gradient with respect to x is that of the result, reversed by the same lengths.
 ///
 /// - `x`: any shape with a dimension or more, any strides, of U8, I16, I32, I64, U32, F8E4M3, F16, BF16, F32 or F64.
 /// - `lengths`: U32 or I64, of x's shape with 1 at the axis or broadcastable to it, on x's device. A length above the axis size
@@ -41,8 +41,8 @@ pub struct ReverseSubsequences {
 ///
 /// # Errors
 ///
-/// An axis that x does not have, lengths of another type or shape, tensors on two devices, more than 8 dimensions that do not fold,
-/// and those of the driver. Nothing is queued then.
+/// An axis that x does not have, lengths of another type or shape, tensors on two devices, more than 8 dimensions that
+/// do not fold, and those of the driver. Nothing is queued then.
 pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<Tensor> {
     let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
     x.apply_op2(lengths, ReverseSubsequences { axis })
@@ -61,7 +61,8 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
 ///
 /// # Errors
 ///
-/// As of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths in x's memory.
+/// As of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths in x's
+/// memory.
 pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<()> {
     let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
     if x.track_op() {

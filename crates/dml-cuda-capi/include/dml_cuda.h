@@ -32,7 +32,8 @@ typedef struct DML_CUDA_OPERATOR DML_CUDA_OPERATOR;
 /* What a function returns. */
 typedef uint32_t DML_CUDA_STATUS;
 
-/* What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature `onnxruntime`. */
+/* What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature
+   `onnxruntime`. */
 typedef struct {
   /* Nodes that this library ran, also those of closed sessions. */
   uint64_t Nodes;
@@ -76,8 +77,8 @@ typedef uint32_t DML_CUDA_IN_PLACE;
 
 /* What is true of every dispatch of a compiled operator. The driver then compiles fewer kernels. */
 typedef struct {
-  /* The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With 16 the
-     driver compiles only the fastest kernel. */
+  /* The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With
+     16 the driver compiles only the fastest kernel. */
   uint32_t PointerAlignment;
   /* Whether the output is the input in every dispatch. `DML_CUDA_SPECIALIZE` may be added. */
   DML_CUDA_IN_PLACE InPlace;
@@ -95,7 +96,8 @@ typedef struct {
 
 /* An array of another library, with any rank, any element size in whole bytes, and strides in bytes. */
 typedef struct {
-  /* The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same address. */
+  /* The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same
+     address. */
   const void *Data;
   /* How many numbers Sizes and StridesInBytes have. */
   uint32_t Rank;
@@ -201,7 +203,8 @@ typedef struct {
   DML_CUDA_SCALAR_UNION ValueDelta;
 } DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC;
 
-/* `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies the others. */
+/* `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies
+   the others. */
 typedef struct {
   /* The tensor to read. */
   const DML_CUDA_TENSOR_DESC *InputTensor;
@@ -380,8 +383,8 @@ DML_CUDA_STATUS dml_cuda_validate_as(const DML_CUDA_OPERATOR_DESC *desc,
                                      const char *directml_version,
                                      DML_CUDA_ERROR **error);
 
-/* Validates and copies a descriptor, at the device's feature level: `IDMLDevice::CreateOperator`. Destroy the operator with
-   `dml_cuda_destroy_operator`. */
+/* Validates and copies a descriptor, at the device's feature level: `IDMLDevice::CreateOperator`. Destroy the operator
+   with `dml_cuda_destroy_operator`. */
 DML_CUDA_STATUS dml_cuda_create_operator(const DML_CUDA_DEVICE *device,
                                          const DML_CUDA_OPERATOR_DESC *desc,
                                          DML_CUDA_OPERATOR **operator_,
@@ -390,8 +393,8 @@ DML_CUDA_STATUS dml_cuda_create_operator(const DML_CUDA_DEVICE *device,
 /* Destroys an operator. Ignores NULL. */
 void dml_cuda_destroy_operator(DML_CUDA_OPERATOR *operator_);
 
-/* Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy the
-   result with `dml_cuda_destroy_compiled_operator`. Do not call this while this thread captures a stream. */
+/* Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy
+   the result with `dml_cuda_destroy_compiled_operator`. Do not call this while this thread captures a stream. */
 DML_CUDA_STATUS dml_cuda_compile_operator(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_OPERATOR *operator_,
                                           const DML_CUDA_COMPILE_OPTIONS *options,
@@ -406,16 +409,16 @@ DML_CUDA_STATUS dml_cuda_get_binding_properties(const DML_CUDA_COMPILED_OPERATOR
                                                 DML_CUDA_BINDING_PROPERTIES *properties,
                                                 DML_CUDA_ERROR **error);
 
-/* Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2 are the
-   default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
+/* Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2
+   are the default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 
-   `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields: InputTensor and
-   SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output` is the address of the
-   output's first element. A GPU needs device memory, the CPU device host memory. If `output` equals InputTensor's address, the
-   operator runs in place.
+   `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields:
+   InputTensor and SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output`
+   is the address of the output's first element. A GPU needs device memory, the CPU device host memory. If `output`
+   equals InputTensor's address, the operator runs in place.
 
-   On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the memory
-   until the work, or the last replay of its graph, is done. A failed call has queued and written nothing. */
+   On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the
+   memory until the work, or the last replay of its graph, is done. A failed call has queued and written nothing. */
 DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   const void *const *inputs,
                                   uint32_t input_count,
@@ -423,9 +426,9 @@ DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   void *stream,
                                   DML_CUDA_ERROR **error);
 
-/* Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs. Needs no GPU.
-   `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text with
-   `dml_cuda_free_string`. */
+/* Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs.
+   Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text
+   with `dml_cuda_free_string`. */
 DML_CUDA_STATUS dml_cuda_explain(const DML_CUDA_OPERATOR *operator_,
                                  const char *target,
                                  char **explanation,
@@ -434,15 +437,15 @@ DML_CUDA_STATUS dml_cuda_explain(const DML_CUDA_OPERATOR *operator_,
 /* Frees a text of `dml_cuda_explain` or `dml_cuda_error_words`. Ignores NULL. */
 void dml_cuda_free_string(char *string);
 
-/* Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements move as
-   integers of 1 to 8 bytes. No size may be 0.
+/* Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements
+   move as integers of 1 to 8 bytes. No size may be 0.
 
-   `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the axis. Its
-   Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
+   `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the
+   axis. Its Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
 
-   Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must be in every
-   dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns the operator from a cache.
-   Destroy the result with `dml_cuda_destroy_compiled_operator`. */
+   Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must
+   be in every dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns
+   the operator from a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`. */
 DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_ARRAY *input,
                                           const DML_CUDA_ARRAY *lengths,
@@ -451,10 +454,12 @@ DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
-/* Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or finds it in a cache, and
-   runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0: then nothing is done.
+/* Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or
+   finds it in a cache, and runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0:
+   then nothing is done.
 
-   `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and written nothing. */
+   `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and
+   written nothing. */
 DML_CUDA_STATUS dml_cuda_reverse_arrays(const DML_CUDA_DEVICE *device,
                                         const DML_CUDA_ARRAY *input,
                                         const DML_CUDA_ARRAY *lengths,
@@ -463,9 +468,10 @@ DML_CUDA_STATUS dml_cuda_reverse_arrays(const DML_CUDA_DEVICE *device,
                                         void *stream,
                                         DML_CUDA_ERROR **error);
 
-/* Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes start + i·delta.
-   `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the scalars have that type. As with
-   `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`. */
+/* Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes
+   start + i·delta. `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the
+   scalars have that type. As with `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with
+   `dml_cuda_destroy_compiled_operator`. */
 DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_ARRAY *output,
                                           DML_CUDA_TENSOR_DATA_TYPE data_type,
@@ -474,8 +480,8 @@ DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
-/* Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A size may be 0: then
-   nothing is done. */
+/* Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A
+   size may be 0: then nothing is done. */
 DML_CUDA_STATUS dml_cuda_fill_array(const DML_CUDA_DEVICE *device,
                                     const DML_CUDA_ARRAY *output,
                                     DML_CUDA_TENSOR_DATA_TYPE data_type,
@@ -485,19 +491,20 @@ DML_CUDA_STATUS dml_cuda_fill_array(const DML_CUDA_DEVICE *device,
                                     DML_CUDA_ERROR **error);
 
 #if !defined(_WIN32)
-/* Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of this process, for
-   tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it is loaded.
+/* Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of
+   this process, for tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it
+   is loaded.
 
-   Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy of this library
-   has registered the operators. */
+   Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy
+   of this library has registered the operators. */
 DML_CUDA_STATUS dml_cuda_register_torch(DML_CUDA_ERROR **error);
 #endif
 
 /* Returns the status of an error, or 0 for NULL. */
 DML_CUDA_STATUS dml_cuda_error_status(const DML_CUDA_ERROR *error);
 
-/* Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line. The text
-   belongs to the error. Returns NULL for NULL. */
+/* Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line.
+   The text belongs to the error. Returns NULL for NULL. */
 const char *dml_cuda_error_message(const DML_CUDA_ERROR *error);
 
 /* Returns how many rules the descriptor breaks, or 0 if the error is of another kind. */
@@ -506,15 +513,13 @@ uint32_t dml_cuda_error_violation_count(const DML_CUDA_ERROR *error);
 /* Reads the broken rule with this index. The texts belong to the error. */
 DML_CUDA_STATUS dml_cuda_error_violation(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_VIOLATION *violation);
 
-/* Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the error. */
-DML_CUDA_STATUS dml_cuda_error_violation_place(const DML_CUDA_ERROR *error,
-                                               uint32_t index,
-                                               DML_CUDA_PLACE *place);
+/* Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the
+   error. */
+DML_CUDA_STATUS dml_cuda_error_violation_place(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_PLACE *place);
 
-/* Words the message for a call on arrays with what the caller calls its arguments. Free the text with `dml_cuda_free_string`. */
-DML_CUDA_STATUS dml_cuda_error_words(const DML_CUDA_ERROR *error,
-                                     const DML_CUDA_NAMES *names,
-                                     char **words);
+/* Words the message for a call on arrays with what the caller calls its arguments. Free the text with
+   `dml_cuda_free_string`. */
+DML_CUDA_STATUS dml_cuda_error_words(const DML_CUDA_ERROR *error, const DML_CUDA_NAMES *names, char **words);
 
 /* Destroys an error. Ignores NULL. */
 void dml_cuda_destroy_error(DML_CUDA_ERROR *error);

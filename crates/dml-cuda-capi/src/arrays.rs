@@ -18,7 +18,8 @@ use crate::types::*;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_ARRAY {
-    /// The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same address.
+    /// The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same
+    /// address.
     pub Data: *const c_void,
     /// How many numbers Sizes and StridesInBytes have.
     pub Rank: u32,
@@ -30,15 +31,15 @@ pub struct DML_CUDA_ARRAY {
     pub StridesInBytes: *const i64,
 }
 
-/// Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements move as
-/// integers of 1 to 8 bytes. No size may be 0.
+/// Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements
+/// move as integers of 1 to 8 bytes. No size may be 0.
 ///
-/// `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the axis. Its
-/// Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
+/// `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the
+/// axis. Its Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
 ///
-/// Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must be in every
-/// dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns the operator from a cache.
-/// Destroy the result with `dml_cuda_destroy_compiled_operator`.
+/// Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must
+/// be in every dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns
+/// the operator from a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_reversal(
     device: *const DML_CUDA_DEVICE,
@@ -62,10 +63,12 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     unsafe { create(compiled, "compiled", error, make) }
 }
 
-/// Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or finds it in a cache, and
-/// runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0: then nothing is done.
+/// Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or
+/// finds it in a cache, and runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0:
+/// then nothing is done.
 ///
-/// `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and written nothing.
+/// `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and
+/// written nothing.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_reverse_arrays(
     device: *const DML_CUDA_DEVICE,
@@ -128,9 +131,10 @@ unsafe fn reversal<'a>(
     })
 }
 
-/// Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes start + i·delta.
-/// `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the scalars have that type. As with
-/// `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`.
+/// Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes
+/// start + i·delta. `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the
+/// scalars have that type. As with `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with
+/// `dml_cuda_destroy_compiled_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_sequence(
     device: *const DML_CUDA_DEVICE,
@@ -153,8 +157,8 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
     unsafe { create(compiled, "compiled", error, make) }
 }
 
-/// Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A size may be 0: then
-/// nothing is done.
+/// Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A
+/// size may be 0: then nothing is done.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_fill_array(
     device: *const DML_CUDA_DEVICE,

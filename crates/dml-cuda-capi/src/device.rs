@@ -18,7 +18,8 @@ pub struct DML_CUDA_DEVICE {
     name: CString,
 }
 
-/// Opens a GPU once in a process, and never closes it: kernels stay loaded, so queued work outlives its operator and device.
+/// Opens a GPU once in a process, and never closes it: kernels stay loaded, so queued work outlives its operator and
+/// device.
 pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::DeviceError> {
     static OPENED: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
     let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);

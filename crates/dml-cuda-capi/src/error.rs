@@ -17,8 +17,8 @@ pub unsafe extern "C" fn dml_cuda_error_status(error: *const DML_CUDA_ERROR) -> 
     unsafe { follow(error, "error") }.map_or(DML_CUDA_STATUS_OK, |error| error.failure.status)
 }
 
-/// Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line. The text
-/// belongs to the error. Returns NULL for NULL.
+/// Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line.
+/// The text belongs to the error. Returns NULL for NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_message(error: *const DML_CUDA_ERROR) -> *const c_char {
     // SAFETY: the header's contract.
@@ -56,7 +56,8 @@ pub unsafe extern "C" fn dml_cuda_error_violation(
     unsafe { run(std::ptr::null_mut(), body) }
 }
 
-/// Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the error.
+/// Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the
+/// error.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_violation_place(
     error: *const DML_CUDA_ERROR,
@@ -74,7 +75,8 @@ pub unsafe extern "C" fn dml_cuda_error_violation_place(
     unsafe { run(std::ptr::null_mut(), body) }
 }
 
-/// Words the message for a call on arrays with what the caller calls its arguments. Free the text with `dml_cuda_free_string`.
+/// Words the message for a call on arrays with what the caller calls its arguments. Free the text with
+/// `dml_cuda_free_string`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_words(
     error: *const DML_CUDA_ERROR,

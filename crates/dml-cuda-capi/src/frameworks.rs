@@ -47,8 +47,8 @@ impl<'a> Lengths<'a> {
         Some(Self { tensor, passed_as, is_signed: data_type != Some(passed_as) })
     }
 
-    /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in row-major order by
-    /// its place, such as `lengths[1, 0]`.
+    /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in
+    /// row-major order by its place, such as `lengths[1, 0]`.
     ///
     /// # Safety
     ///
@@ -82,7 +82,8 @@ impl<'a> Lengths<'a> {
     }
 }
 
-/// The indices of a tensor's first element, in row-major order, for whose address `find` returns a number, and that number.
+/// The indices of a tensor's first element, in row-major order, for whose address `find` returns a number, and that
+/// number.
 fn first(find: &impl Fn(u64) -> Option<i64>, address: u64, sizes: &[i64], strides: &[i64]) -> Option<(Vec<i64>, i64)> {
     let ([size, sizes @ ..], [stride, strides @ ..]) = (sizes, strides) else {
         return Some((Vec::new(), find(address)?));

@@ -1,4 +1,5 @@
-//! Turns descriptors of C into those of the crate. Checks every pointer for NULL and alignment, and every number for its range.
+//! Turns descriptors of C into those of the crate. Checks every pointer for NULL and alignment, and every number for
+//! its range.
 
 use std::ffi::{c_char, CStr};
 
@@ -156,7 +157,8 @@ unsafe fn tensor(
 
 /// # Safety
 ///
-/// As for [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of ValueDataType.
+/// As for [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of
+/// ValueDataType.
 pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<OperatorDesc, Failure> {
     // SAFETY: the caller's promise, here and below: `Desc` points to the descriptor of this operator type.
     let desc = unsafe { follow(pointer, "OperatorDesc") }?;

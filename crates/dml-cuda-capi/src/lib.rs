@@ -1,5 +1,5 @@
-//! The C library of dml-cuda: a C program validates, compiles and dispatches the two operators with DirectML's descriptors.
-//! `include/dml_cuda.h` is made from these files. Its comments are the doc comments here.
+//! The C library of dml-cuda: a C program validates, compiles and dispatches the two operators with DirectML's
+//! descriptors. `include/dml_cuda.h` is made from these files. Its comments are the doc comments here.
 //!
 //! | file | |
 //! | --- | --- |

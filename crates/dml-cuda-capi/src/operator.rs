@@ -51,8 +51,8 @@ pub unsafe extern "C" fn dml_cuda_validate_as(
     unsafe { run(error, body) }
 }
 
-/// Validates and copies a descriptor, at the device's feature level: `IDMLDevice::CreateOperator`. Destroy the operator with
-/// `dml_cuda_destroy_operator`.
+/// Validates and copies a descriptor, at the device's feature level: `IDMLDevice::CreateOperator`. Destroy the operator
+/// with `dml_cuda_destroy_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_create_operator(
     device: *const DML_CUDA_DEVICE,
@@ -76,8 +76,8 @@ pub unsafe extern "C" fn dml_cuda_destroy_operator(operator: *mut DML_CUDA_OPERA
     unsafe { destroy(operator) }
 }
 
-/// Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy the
-/// result with `dml_cuda_destroy_compiled_operator`. Do not call this while this thread captures a stream.
+/// Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy
+/// the result with `dml_cuda_destroy_compiled_operator`. Do not call this while this thread captures a stream.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_operator(
     device: *const DML_CUDA_DEVICE,
@@ -128,16 +128,16 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
     unsafe { run(error, body) }
 }
 
-/// Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2 are the
-/// default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
+/// Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2
+/// are the default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 ///
-/// `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields: InputTensor and
-/// SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output` is the address of the
-/// output's first element. A GPU needs device memory, the CPU device host memory. If `output` equals InputTensor's address, the
-/// operator runs in place.
+/// `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields:
+/// InputTensor and SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output`
+/// is the address of the output's first element. A GPU needs device memory, the CPU device host memory. If `output`
+/// equals InputTensor's address, the operator runs in place.
 ///
-/// On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the memory
-/// until the work, or the last replay of its graph, is done. A failed call has queued and written nothing.
+/// On a GPU the call allocates nothing, copies nothing and waits for nothing, and a CUDA graph can capture it. Keep the
+/// memory until the work, or the last replay of its graph, is done. A failed call has queued and written nothing.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_dispatch(
     compiled: *const DML_CUDA_COMPILED_OPERATOR,
@@ -154,7 +154,8 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
         if found != required {
             return Err(dml::DispatchError::from(dml::BindingError::Count { found, required }).into());
         }
-        // SAFETY: the header's contract: if not null, it points to `input_count` addresses, which are as wide as `Address`.
+        // SAFETY: the header's contract: if not null, it points to `input_count` addresses, which are as wide as
+        // `Address`.
         let inputs = unsafe { follow_all(inputs.cast::<dml::Address>(), input_count, "inputs") }?;
         // SAFETY: the header's contract is that of `dispatch_raw`; the kernels stay loaded (`cuda_device`).
         Ok(unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml::RawStream(stream)) }?)
@@ -163,9 +164,9 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     unsafe { run(error, body) }
 }
 
-/// Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs. Needs no GPU.
-/// `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text with
-/// `dml_cuda_free_string`.
+/// Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs.
+/// Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text
+/// with `dml_cuda_free_string`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_explain(
     operator: *const DML_CUDA_OPERATOR,
@@ -190,7 +191,8 @@ pub unsafe extern "C" fn dml_cuda_explain(
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_free_string(string: *mut c_char) {
     if !string.is_null() {
-        // SAFETY: the header's contract: it came from `CString::into_raw` in this library, and the caller frees it once.
+        // SAFETY: the header's contract: it came from `CString::into_raw` in this library, and the caller frees it
+        // once.
         drop(unsafe { CString::from_raw(string) });
     }
 }

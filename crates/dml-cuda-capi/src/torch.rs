@@ -22,11 +22,12 @@ mod torch_reversal;
 use crate::output::run;
 use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 
-/// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of this process, for
-/// tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it is loaded.
+/// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of
+/// this process, for tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it
+/// is loaded.
 ///
-/// Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy of this library
-/// has registered the operators.
+/// Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy
+/// of this library has registered the operators.
 #[cfg(not(windows))] // as the module; here for the header
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {

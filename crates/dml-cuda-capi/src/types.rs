@@ -1,5 +1,6 @@
-//! Structures and constants of the header. Names are DirectML's with `CUDA_` after `DML_`, so that DirectML.h can be included in
-//! the same file. Values and layout are DirectML's too, so that a pointer to a structure of DirectML.h can be cast.
+//! Structures and constants of the header. Names are DirectML's with `CUDA_` after `DML_`, so that DirectML.h can be
+//! included in the same file. Values and layout are DirectML's too, so that a pointer to a structure of DirectML.h can
+//! be cast.
 #![allow(non_camel_case_types, non_snake_case, missing_docs)] // the constants are DirectML's
 
 use std::ffi::{c_char, c_void};
@@ -133,7 +134,8 @@ pub struct DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC {
     pub ValueDelta: DML_CUDA_SCALAR_UNION,
 }
 
-/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies the others.
+/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies
+/// the others.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
@@ -173,8 +175,8 @@ pub struct DML_CUDA_BINDING_PROPERTIES {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_COMPILE_OPTIONS {
-    /// The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With 16 the
-    /// driver compiles only the fastest kernel.
+    /// The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With
+    /// 16 the driver compiles only the fastest kernel.
     pub PointerAlignment: u32,
     /// Whether the output is the input in every dispatch. `DML_CUDA_SPECIALIZE` may be added.
     pub InPlace: DML_CUDA_IN_PLACE,
@@ -232,7 +234,8 @@ pub struct DML_CUDA_NAMES {
     pub Axis: *const c_char,
 }
 
-/// What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature `onnxruntime`.
+/// What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature
+/// `onnxruntime`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_ONNXRUNTIME_COUNTERS {

@@ -6,7 +6,8 @@
 //! | call | a call of a handler: its buffers, attributes, stream and errors |
 //! | operators | the work of each handler |
 //!
-//! `dml_cuda.jax` registers the handlers. They use only what version 0.1 of the interface has, which later versions have too.
+//! `dml_cuda.jax` registers the handlers. They use only what version 0.1 of the interface has, which later versions
+//! have too.
 
 mod call;
 mod ffi;
@@ -22,7 +23,8 @@ macro_rules! handlers {
         #[no_mangle]
         #[doc = concat!("XLA's handler `", stringify!($work), "`.")]
         pub unsafe extern "C" fn $name(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
-            // SAFETY: XLA passes a call frame, which it keeps during the call, with buffers as its program describes them.
+            // SAFETY: XLA passes a call frame, which it keeps during the call, with buffers as its program describes
+            // them.
             unsafe { call::handle(frame, $place, $work) }
         }
     )*};

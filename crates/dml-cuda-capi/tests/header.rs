@@ -1,4 +1,5 @@
-//! `include/dml_cuda.h` is what cbindgen makes of the sources. `UPDATE_HEADER=1 cargo test -p dml-cuda-capi --test header` writes it.
+//! `include/dml_cuda.h` is what cbindgen makes of the sources.
+//! `UPDATE_HEADER=1 cargo test -p dml-cuda-capi --test header` writes it.
 
 /// Turns `//` comments into C89's: cbindgen writes `//` after `#endif` in every style.
 fn with_old_comments(header: &str) -> String {

@@ -1,5 +1,5 @@
-//! C and C++ programs against the header and the library: they compile with all warnings, call every function, and leak nothing.
-//! Skipped, and counted, where there is no C compiler.
+//! C and C++ programs against the header and the library: they compile with all warnings, call every function, and leak
+//! nothing. Skipped, and counted, where there is no C compiler.
 
 mod common;
 
@@ -53,7 +53,8 @@ fn directml_h_may_come_before_or_after() {
     }
 }
 
-/// Also creates and destroys a million devices, operators, compiled operators and errors under the address sanitizer, which finds leaks.
+/// Also creates and destroys a million devices, operators, compiled operators and errors under the address sanitizer,
+/// which finds leaks.
 #[test]
 fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -234,7 +234,8 @@ pub fn reversals() -> Vec<Case> {
                 }
             }
         }
-        // Transposed, around the kernel's tiles, on each axis, with lengths that vary along both other dimensions or one.
+        // Transposed, around the kernel's tiles, on each axis, with lengths that vary along both other dimensions or
+        // one.
         for sizes in [[144, 2, 160], [131, 2, 141]] {
             for axis in 0..3 {
                 for varies in [[1, 1], [1, 0], [0, 1]] {

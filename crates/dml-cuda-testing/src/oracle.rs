@@ -124,7 +124,8 @@ pub fn fill(desc: &FillValueSequenceDesc, out: &mut [u8]) {
     }
 }
 
-/// Writes the required bytes into the output tensor, and leaves the others as they were. In place, `input` is a copy of `out`.
+/// Writes the required bytes into the output tensor, and leaves the others as they were. In place, `input` is a copy of
+/// `out`.
 pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out: &mut [u8]) {
     let (from, of, to) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
     let (axis, element) = (desc.axis as usize, width(from));

@@ -1,7 +1,8 @@
-//! `libdml_cuda_torch.so` registers PyTorch's operators of `libdml_cuda.so` when it is loaded: by `torch.ops.load_library`, by `dlopen`, as a
-//! linked library, or by `LD_PRELOAD`.
+//! `libdml_cuda_torch.so` registers PyTorch's operators of `libdml_cuda.so` when it is loaded: by
+//! `torch.ops.load_library`, by `dlopen`, as a linked library, or by `LD_PRELOAD`.
 //!
-//! It has no code of its own but this. It names `libtorch_cpu.so` and `libdml_cuda.so.0.3` as needed, so the loader initializes both before it.
+//! It has no code of its own but this. It names `libtorch_cpu.so` and `libdml_cuda.so.0.3` as needed, so the loader
+//! initializes both before it.
 
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::null_mut;

@@ -25,8 +25,8 @@ impl NodeDevice {
     ///
     /// # Safety
     ///
-    /// The addresses are those of tensors as `lowered` describes them. ONNX Runtime keeps them until the work on its stream is done, and
-    /// nobody else writes them.
+    /// The addresses are those of tensors as `lowered` describes them. ONNX Runtime keeps them until the work on its
+    /// stream is done, and nobody else writes them.
     pub unsafe fn run(
         &self,
         lowered: &Lowered,
@@ -35,7 +35,8 @@ impl NodeDevice {
         context: *mut OrtKernelContext,
     ) -> Result<()> {
         let stream = if self.is_on_host() { RawStream::NULL } else { self.ort.stream(context)? };
-        // SAFETY: the caller's promise; the stream is the run's. Kernels stay loaded, because `op` opens GPUs with `device::cuda_device`.
+        // SAFETY: the caller's promise; the stream is the run's. Kernels stay loaded, because `op` opens GPUs with
+        // `device::cuda_device`.
         unsafe { self.device.run_lowered(lowered, inputs, output, stream) }?;
         IN_PLACE_RUNS.fetch_add(u64::from(inputs.first() == Some(&output)), Ordering::Relaxed);
         Ok(())

@@ -13,7 +13,8 @@ const NAMES: Names<'_> = Names { input: "input", lengths: "sequence_lengths", ou
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
-    /// ONNX's: lengths are int64 [B]. A length above T is an error on the host. On a GPU nothing may read it, and it acts as T.
+    /// ONNX's: lengths are int64 [B]. A length above T is an error on the host. On a GPU nothing may read it, and it
+    /// acts as T.
     Sequence { batch: usize, time: usize },
     /// DirectML's: lengths have any type of DirectML, or int64, and broadcast to the lanes. A length above T acts as T.
     Subsequences { axis: i64 },
@@ -58,8 +59,8 @@ impl Reverse {
                 true => (indices.as_ptr().into(), order.as_mut_ptr().into()),
                 false => (ort.data(input)?.into(), ort.data(output)?.into()),
             };
-            // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's device, or vectors of as
-            // many numbers on the host.
+            // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's
+            // device, or vectors of as many numbers on the host.
             unsafe { node.run(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }?;
             if strings {
                 ort.copy_strings(input, output, &order)?;

@@ -28,7 +28,8 @@ fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(Element, u64)
 }
 
 impl NodeDevice {
-    /// ONNX's Range: ONNX defines the number of elements, this library their values. float16 and bfloat16 are computed in float.
+    /// ONNX's Range: ONNX defines the number of elements, this library their values. float16 and bfloat16 are computed
+    /// in float.
     pub fn range(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);

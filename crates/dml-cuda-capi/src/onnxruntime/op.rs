@@ -232,9 +232,9 @@ unsafe extern "system" fn memory_type(op: *const OrtCustomOp, _: usize) -> OrtMe
     }
 }
 
-/// The opset before the one in which ONNX has the operator. With the operator's own opset, ONNX Runtime up to 1.31 would fold constants
-/// with its own kernel, whose type names a custom operator cannot have, and would fail to load the model. ONNX Runtime still refuses
-/// older opsets.
+/// The opset before the one in which ONNX has the operator. With the operator's own opset, ONNX Runtime up to 1.31
+/// would fold constants with its own kernel, whose type names a custom operator cannot have, and would fail to load the
+/// model. ONNX Runtime still refuses older opsets.
 unsafe extern "system" fn start_version(op: *const OrtCustomOp) -> c_int {
     // SAFETY: as in `create`.
     match unsafe { Op::of(op) }.kind {

@@ -1,4 +1,5 @@
-//! ONNX Runtime's functions, wrapped to return `Result`. They are called through the table that ONNX Runtime passes. Nothing is linked.
+//! ONNX Runtime's functions, wrapped to return `Result`. They are called through the table that ONNX Runtime passes.
+//! Nothing is linked.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr::{null, null_mut};
@@ -50,12 +51,12 @@ unsafe impl Send for Ort {}
 // SAFETY: as for Send.
 unsafe impl Sync for Ort {}
 
-/// Calls a function of the table and turns a status into a failure. The wrappers take objects of ONNX Runtime only, which are valid
-/// during a callback.
+/// Calls a function of the table and turns a status into a failure. The wrappers take objects of ONNX Runtime only,
+/// which are valid during a callback.
 macro_rules! call {
     ($ort:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: the table is live (`Ort::new`), and of at least version 18, which has the function; the arguments are ONNX
-        // Runtime's own objects, valid during the callback they came with, and live variables of this thread.
+        // SAFETY: the table is live (`Ort::new`), and of at least version 18, which has the function; the arguments are
+        // ONNX Runtime's own objects, valid during the callback they came with, and live variables of this thread.
         let status = unsafe { ((*$ort.api).$function)($($argument),*) };
         if status.0.is_null() { Ok(()) } else { Err(Failure($ort.message(status))) }
     }};
@@ -68,8 +69,8 @@ impl Ort {
     ///
     /// `base` is ONNX Runtime's argument of `RegisterCustomOps`. ONNX Runtime is never unloaded.
     pub unsafe fn new(base: *const OrtApiBase) -> Option<Self> {
-        // SAFETY: the caller's promise. `GetApi` returns null for a version that it does not have, but prints an error too. So
-        // read the version first.
+        // SAFETY: the caller's promise. `GetApi` returns null for a version that it does not have, but prints an error
+        // too. So read the version first.
         let (get_api, version) = unsafe { ((*base).GetApi, CStr::from_ptr(((*base).GetVersionString)())) };
         let mut numbers = version.to_str().ok()?.split('.').map(|number| number.parse::<u32>().ok());
         let (major, minor) = (numbers.next()??, numbers.next()??);
@@ -200,7 +201,8 @@ impl Ort {
         if self.version >= SHAPES_BY_REFERENCE {
             let (mut dims, mut rank) = (null(), 0);
             call!(self, GetTensorElementTypeAndShapeDataReference(value, element_type_out, &mut dims, &mut rank))?;
-            // SAFETY: the numbers belong to the value, which is valid during the callback. For rank 0 the pointer may be null.
+            // SAFETY: the numbers belong to the value, which is valid during the callback. For rank 0 the pointer may
+            // be null.
             return look(element_type, unsafe { list(dims, rank) });
         }
         let info = read(null_mut(), |info| call!(self, GetTensorTypeAndShape(value, info)))?;
@@ -236,9 +238,9 @@ impl Ort {
 
     /// Gives the output the first input's shape.
     ///
-    /// The interface cannot leave one dimension unset: it would become the size -1. So a dimension with neither size nor name gets a new
-    /// name, and later nodes still see the rank and the other sizes. A tensor of unknown rank looks like a scalar, which no reversal
-    /// accepts. Then the output's shape stays unset.
+    /// The interface cannot leave one dimension unset: it would become the size -1. So a dimension with neither size
+    /// nor name gets a new name, and later nodes still see the rank and the other sizes. A tensor of unknown rank looks
+    /// like a scalar, which no reversal accepts. Then the output's shape stays unset.
     pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
         let info = read(null_mut(), |info| call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info)))?;
         let rank = read(0, |rank| call!(self, GetDimensionsCount(info, rank)))?;

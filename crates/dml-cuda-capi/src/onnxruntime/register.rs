@@ -29,7 +29,8 @@ const OWN: [Kind; 2] = [Kind::ReverseSubsequences, Kind::FillValueSequence];
 /// The ONNX operators that a session can replace.
 const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
 
-/// The ONNX operators to replace, in the order of `REPLACEABLE`, and who asks for it: the options' entry, else the environment.
+/// The ONNX operators to replace, in the order of `REPLACEABLE`, and who asks for it: the options' entry, else the
+/// environment.
 fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
     let (value, source) = match ort.config_entry(options, REPLACE)? {
         Some(value) => (value, "dml_cuda.replace_onnx"),
@@ -58,11 +59,12 @@ fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'s
 /// An ONNX Runtime, by its address, the operators of a domain, and who asks to replace them (`domain`).
 type Key = (usize, Vec<Kind>, Option<&'static str>);
 
-/// The addresses of the domains, at most seven for each ONNX Runtime of the process. Like their operators, they exist until it ends.
+/// The addresses of the domains, at most seven for each ONNX Runtime of the process. Like their operators, they exist
+/// until it ends.
 static DOMAINS: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
 
-/// The domain with these operators. The first call creates it. `source` is who asks to replace ONNX operators, as messages name it, and
-/// `None` for the domain `dml_cuda`.
+/// The domain with these operators. The first call creates it. `source` is who asks to replace ONNX operators, as
+/// messages name it, and `None` for the domain `dml_cuda`.
 fn domain(
     base: *const OrtApiBase,
     ort: Ort,
@@ -146,8 +148,9 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
     ort.add_config_entry(options, REGISTERED, &text(&wanted))
 }
 
-/// ONNX Runtime calls this when a session's options load the library. It adds the domain `dml_cuda`, and this library's versions of
-/// the ONNX operators that the configuration entry `dml_cuda.replace_onnx` or the environment variable `DML_CUDA_REPLACE_ONNX` names.
+/// ONNX Runtime calls this when a session's options load the library. It adds the domain `dml_cuda`, and this library's
+/// versions of the ONNX operators that the configuration entry `dml_cuda.replace_onnx` or the environment variable
+/// `DML_CUDA_REPLACE_ONNX` names.
 ///
 /// # Safety
 ///

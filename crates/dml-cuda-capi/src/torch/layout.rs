@@ -5,15 +5,16 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 /// The most dimensions of a tensor: those of PyTorch's own operators.
 pub const MAX_RANK: usize = 64;
 
-/// The strides, in elements, of an output of the same shape. A dense input's strides stay. Other inputs keep only the order of their
-/// dimensions.
+/// The strides, in elements, of an output of the same shape. A dense input's strides stay. Other inputs keep only the
+/// order of their dimensions.
 pub fn empty_like(sizes: &[i64], strides: &[i64]) -> [i64; MAX_RANK] {
     let (rank, mut output) = (sizes.len(), [0; MAX_RANK]);
     if is_dense(sizes, strides) {
         output[..rank].copy_from_slice(strides);
         return output;
     }
-    // Dimensions that are equal are not comparable: the search goes on with the next one. Broadcast dimensions stay where they are.
+    // Dimensions that are equal are not comparable: the search goes on with the next one. Broadcast dimensions stay
+    // where they are.
     let compare = |outer: usize, inner: usize| match strides[outer].min(strides[inner]) {
         0 => Equal,
         _ => strides[outer].cmp(&strides[inner]).then(sizes[outer].cmp(&sizes[inner]).max(Equal)),
@@ -41,7 +42,8 @@ pub fn empty_like(sizes: &[i64], strides: &[i64]) -> [i64; MAX_RANK] {
     output
 }
 
-/// Whether the elements fill a range of memory, each place once. Dimensions may be in any order. PyTorch counts every empty tensor.
+/// Whether the elements fill a range of memory, each place once. Dimensions may be in any order. PyTorch counts every
+/// empty tensor.
 fn is_dense(sizes: &[i64], strides: &[i64]) -> bool {
     let moving = || sizes.iter().zip(strides).filter(|(&size, _)| size > 1);
     let mut packed = 1i64;

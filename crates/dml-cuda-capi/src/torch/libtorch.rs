@@ -1,5 +1,5 @@
-//! libtorch's functions, looked up in the process. libtorch promises that they stay, and that a tensor handle means the same in every
-//! version (`torch/csrc/inductor/aoti_torch/c/shim.h`).
+//! libtorch's functions, looked up in the process. libtorch promises that they stay, and that a tensor handle means the
+//! same in every version (`torch/csrc/inductor/aoti_torch/c/shim.h`).
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -17,7 +17,8 @@ pub type Handle = *mut c_void;
 pub type Registry = *mut c_void;
 /// An argument or a result of an operator: a tensor's handle, or the bits of an int64.
 pub type Value = u64;
-/// A kernel takes `inputs` values from the stack, owns them, and leaves `outputs` values there. It may throw C++ exceptions.
+/// A kernel takes `inputs` values from the stack, owns them, and leaves `outputs` values there. It may throw C++
+/// exceptions.
 pub type BoxedKernel = unsafe extern "C-unwind" fn(*mut Value, u64, u64);
 /// 0 is success.
 type Status = i32;
@@ -81,8 +82,8 @@ functions! {
 }
 
 functions! {
-    /// Functions of libtorch_cpu.so and libc10.so that C++ has, and the C interface does not. Only `bump_version` may throw. A `Handle` is a
-    /// `const at::Tensor &`.
+    /// Functions of libtorch_cpu.so and libc10.so that C++ has, and the C interface does not. Only `bump_version` may
+    /// throw. A `Handle` is a `const at::Tensor &`.
     Cpp "C" {
         // `c10::GradMode::is_enabled`.
         grad_mode = _ZN3c108GradMode10is_enabledEv() -> bool;

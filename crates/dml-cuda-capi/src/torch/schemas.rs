@@ -11,8 +11,8 @@ use crate::status::Failure;
 /// The namespace of the operators.
 const NAMESPACE: &CStr = c"dml_cuda";
 
-/// Schemas, names and kernels. The Python package gives the first two what autograd needs, in Python, which costs more time than a launch. It
-/// calls the last two where autograd has nothing to do.
+/// Schemas, names and kernels. The Python package gives the first two what autograd needs, in Python, which costs more
+/// time than a launch. It calls the last two where autograd has nothing to do.
 const OPERATORS: [(&CStr, &CStr, BoxedKernel); 4] = [
     (c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"reverse_subsequences", kernel::<false>),
     (c"reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"reverse_subsequences_", kernel::<true>),

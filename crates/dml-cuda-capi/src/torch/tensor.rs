@@ -54,7 +54,8 @@ impl<'a> Tensor<'a> {
         unsafe { (cpp.grad_mode)() && (cpp.requires_grad)(*self.handle.cast()) }
     }
 
-    /// Tells autograd that the tensor has changed, so that a backward pass that saved it is an error. Inference tensors have no version.
+    /// Tells autograd that the tensor has changed, so that a backward pass that saved it is an error. Inference tensors
+    /// have no version.
     pub fn bump_version(&self) {
         let cpp = &self.torch.cpp;
         // SAFETY: the handle is a live `at::Tensor`, and no inference tensor.
@@ -76,7 +77,8 @@ impl<'a> Tensor<'a> {
     pub fn describe(&self) -> Result<Description<'_>, Failure> {
         let cpu = &self.torch.cpu;
         let rank = self.get(cpu.dim, "aoti_torch_get_dim", 0)? as usize;
-        // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel changes them.
+        // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel
+        // changes them.
         let numbers = |from: *const i64| unsafe { list(from, rank) };
         let dtype = self.get(cpu.dtype, "aoti_torch_get_dtype", 0)?;
         // SAFETY: the dtype is a tensor's.

@@ -20,14 +20,14 @@ thread_local! {
 /// `reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor`, or
 /// `reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()`. Throws `std::runtime_error`.
 ///
-/// The exception passes this function, which has the ABI `C-unwind`, and no variable that needs a destructor. So it has no landing pad: the
-/// exception passes it as it passes functions of C, no Rust code runs, and the unwinder of this library, which may be another than
-/// libstdc++'s, is not used.
+/// The exception passes this function, which has the ABI `C-unwind`, and no variable that needs a destructor. So it has
+/// no landing pad: the exception passes it as it passes functions of C, no Rust code runs, and the unwinder of this
+/// library, which may be another than libstdc++'s, is not used.
 ///
 /// # Safety
 ///
-/// As for every kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the kernel, and place for its
-/// results.
+/// As for every kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the kernel,
+/// and place for its results.
 pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, _: u64, _: u64) {
     // Without it, no PyTorch could call this function, or catch an exception.
     let Some(torch) = TORCH.get() else { std::process::abort() };

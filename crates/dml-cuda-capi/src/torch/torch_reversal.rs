@@ -90,19 +90,21 @@ impl<'a> Reversal<'a> {
             (Device::cpu(), RawStream::NULL) // without elements, only the arguments are checked
         };
         if x.device_type == self.torch.on_cpu && !x.sizes.contains(&0) {
-            // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them now.
+            // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them
+            // now.
             unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
         }
-        // SAFETY: these are live tensors in memory of the device. Until the work on PyTorch's current stream is done, PyTorch's allocator
-        // gives their memory to work of that stream only. Kernels stay loaded, because a device of `cuda_device` is never closed.
+        // SAFETY: these are live tensors in memory of the device. Until the work on PyTorch's current stream is done,
+        // PyTorch's allocator gives their memory to work of that stream only. Kernels stay loaded, because a device of
+        // `cuda_device` is never closed.
         match unsafe { device.reverse_arrays(&arrays, stream) } {
             Err(Error::Lowering(LoweringError::Fold { .. })) => self.run_on_copies(tensors),
             done => done.map_err(|error| self.words(error)),
         }
     }
 
-    /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to the output. Packed tensors fold into
-    /// three dimensions.
+    /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to the output.
+    /// Packed tensors fold into three dimensions.
     fn run_on_copies(&self, [x, lengths, output]: [&Tensor<'_>; 3]) -> Result<(), Failure> {
         let mut lanes = self.x.sizes.to_vec();
         let rank = lanes.len() as i64;

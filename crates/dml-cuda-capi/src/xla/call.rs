@@ -82,8 +82,8 @@ impl<'a> Call<'a> {
         wrong(format!("the call must have an attribute `{name}` of type i64"))
     }
 
-    /// The device of the buffers, and the stream of the call. XLA keeps the buffers until the work on its stream is done, and lets nobody
-    /// else write them.
+    /// The device of the buffers, and the stream of the call. XLA keeps the buffers until the work on its stream is
+    /// done, and lets nobody else write them.
     pub fn device(&self) -> Result<(Device, RawStream), Failure> {
         let device = match self.place {
             Place::Host => Device::cpu(),
@@ -94,8 +94,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Runs a handler: answers XLA's question for the handler's version and traits, or does the work of a call. Turns a failure or a panic
-/// into an error of XLA.
+/// Runs a handler: answers XLA's question for the handler's version and traits, or does the work of a call. Turns a
+/// failure or a panic into an error of XLA.
 ///
 /// # Safety
 ///
@@ -112,7 +112,8 @@ pub unsafe fn handle(
     // SAFETY: the first extension of the frame, if any.
     if let Some(extension) = unsafe { frame.extension_start.as_ref() } {
         if extension.r#type == XLA_FFI_EXTENSION_METADATA {
-            // SAFETY: an extension of this type is the base of this structure, whose `metadata` XLA gives to be written.
+            // SAFETY: an extension of this type is the base of this structure, whose `metadata` XLA gives to be
+            // written.
             unsafe { describe((*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata, api, place) };
             return null_mut();
         }
@@ -145,8 +146,8 @@ pub unsafe fn handle(
     unsafe { (api.XLA_FFI_Error_Create)(&mut args) }
 }
 
-/// Answers with XLA's own minor version, because within a major version XLA only adds to what is used here. A call on a GPU queues the same
-/// kernel on every run, so XLA may record it in a CUDA graph.
+/// Answers with XLA's own minor version, because within a major version XLA only adds to what is used here. A call on a
+/// GPU queues the same kernel on every run, so XLA may record it in a CUDA graph.
 ///
 /// # Safety
 ///

@@ -51,8 +51,8 @@ pub const DATA_TYPES: [(c_int, usize, Option<TensorDataType>); 23] = [
 /// Opaque.
 pub enum XLA_FFI_Error {}
 
-/// Defines structures whose sizes and whose fields' offsets are checked. `python/tests/test_jax_interface.py` reads this list, and
-/// compares it with XLA's header.
+/// Defines structures whose sizes and whose fields' offsets are checked. `python/tests/test_jax_interface.py` reads
+/// this list, and compares it with XLA's header.
 macro_rules! structures {
     ($($(#[$doc:meta])* $name:ident: $size:literal { $($offset:literal => $field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*

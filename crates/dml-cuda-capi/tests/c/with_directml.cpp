@@ -1,4 +1,5 @@
-// Includes both DirectML.h and dml_cuda.h, in the order that DIRECTML_FIRST selects, and passes a descriptor of one to the other.
+// Includes both DirectML.h and dml_cuda.h, in the order that DIRECTML_FIRST selects, and passes a descriptor of one to
+// the other.
 #ifdef DIRECTML_FIRST
 #include "stand_in.h"
 #include "dml_cuda.h"

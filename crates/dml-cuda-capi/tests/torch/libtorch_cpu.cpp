@@ -1,5 +1,5 @@
-// A stand-in for libtorch_cpu.so, for machines without PyTorch: the functions of its C interface that the library uses, with tensors on the heap.
-// It counts the handles that live. With TOO_OLD it lacks a function.
+// A stand-in for libtorch_cpu.so, for machines without PyTorch: the functions of its C interface that the library uses,
+// with tensors on the heap. It counts the handles that live. With TOO_OLD it lacks a function.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,5 @@
-//! Runs a model with the crate `ort`, whose ReverseSequence node dml-cuda replaces: `cargo run -- libonnxruntime.so libdml_cuda.so`.
+//! Runs a model with the crate `ort`, whose ReverseSequence node dml-cuda replaces:
+//! `cargo run -- libonnxruntime.so libdml_cuda.so`.
 
 use ort::session::Session;
 use ort::value::Tensor;

@@ -128,7 +128,8 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What DxDispatch refuses besides the model's values. It tells a model by its name's ending, and ends an option's value at the first space.
+/// What DxDispatch refuses besides the model's values. It tells a model by its name's ending, and ends an option's
+/// value at the first space.
 fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
     let mark = "line 1: the document begins with a byte order mark, must begin with its text".to_owned();

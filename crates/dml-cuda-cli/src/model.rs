@@ -40,7 +40,8 @@ pub struct Model {
     pub files: Vec<PathBuf>,
 }
 
-/// Reads a whole model of a path, with its files in a folder. Finds every error in the file, and in files that it names, before anything runs.
+/// Reads a whole model of a path, with its files in a folder. Finds every error in the file, and in files that it
+/// names, before anything runs.
 pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let root = Node::root(document);
     root.check_names(&SECTIONS)?;

@@ -105,11 +105,13 @@ pub struct Options {
     #[arg(long, conflicts_with = "validate")]
     pub explain: bool,
 
-    /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters]
+    /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, b200, or
+    /// shared=KIB,sm=COUNT[,clusters]
     #[arg(long, requires = "explain", conflicts_with = "adapter")]
     pub target: Option<dml_cuda::GpuTarget>,
 
-    /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions that accept
+    /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions
+    /// that accept
     #[arg(long, value_name = "VERSION", value_parser = versions, requires = "validate", conflicts_with = "feature_level")]
     pub directml: Option<Versions>,
 

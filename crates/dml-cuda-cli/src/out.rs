@@ -15,7 +15,8 @@ pub(crate) use complain;
 /// Set after a broken pipe. The command goes on: it may have files to write.
 static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 
-/// Text of a file or another program as it can be printed: no control characters, none that turn text around, and not without end.
+/// Text of a file or another program as it can be printed: no control characters, none that turn text around, and not
+/// without end.
 pub fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };

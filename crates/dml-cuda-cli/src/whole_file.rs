@@ -31,7 +31,8 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     read(fs::File::open(path)?, "")
 }
 
-/// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's mode. Refuses to replace a run.
+/// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's mode. Refuses
+/// to replace a run.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let (target, replaced) = target(path)?;
     if replaced.is_some() && holds(&target, schema::is_run) {

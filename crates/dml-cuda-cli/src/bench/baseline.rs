@@ -1,5 +1,5 @@
-//! What the cases are compared with: plain work on as many bytes. A suite and a run have it for some sizes; with a cold L2 each case has
-//! its own, on its own memory.
+//! What the cases are compared with: plain work on as many bytes. A suite and a run have it for some sizes; with a cold
+//! L2 each case has its own, on its own memory.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -28,7 +28,8 @@ pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> std:
     Ok(ExitCode::SUCCESS)
 }
 
-/// In memory of its own. In a graph, as dispatches are timed, and queued: the driver's copies of 512 MiB and more are faster one by one.
+/// In memory of its own. In a graph, as dispatches are timed, and queued: the driver's copies of 512 MiB and more are
+/// faster one by one.
 fn sample_new(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> Result<Samples> {
     if device.ordinal().is_none() {
         return sample_on_host(plain, usize::try_from(bytes)?, times);
@@ -85,8 +86,8 @@ pub enum Way {
     InGraph,
 }
 
-/// A sample for each iteration, in milliseconds of one of `repeat` times. `once` does all work of an iteration, and tells the milliseconds
-/// that it took on the GPU, if there is one.
+/// A sample for each iteration, in milliseconds of one of `repeat` times. `once` does all work of an iteration, and
+/// tells the milliseconds that it took on the GPU, if there is one.
 pub fn sample(times: &Repeated, mut once: impl FnMut() -> Result<Option<f64>>) -> Result<Samples> {
     let each = |milliseconds: f64| milliseconds / f64::from(times.repeat);
     let mut samples = Samples::default();

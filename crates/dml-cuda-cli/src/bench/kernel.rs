@@ -1,4 +1,5 @@
-//! The hidden command that times one of the bench's cases with a cold L2, and its baseline, and checks what it computes.
+//! The hidden command that times one of the bench's cases with a cold L2, and its baseline, and checks what it
+//! computes.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -18,11 +19,12 @@ pub const TIMING: &str =
     "events on the GPU around the launches of an iteration, one CUDA graph where a launch moves less than 32 MiB; \
     a cold L2 where the tensors are of more than 8 MiB; random data, and results are checked";
 
-/// Launches that move fewer bytes are one graph: queued one by one they would wait for the host, which takes 3 microseconds each.
+/// Launches that move fewer bytes are one graph: queued one by one they would wait for the host, which takes 3
+/// microseconds each.
 const IN_GRAPH: u64 = 1 << 25;
 
-/// Tensors of these many bytes have two sets of buffers, which take turns: smaller ones stay in the L2, as their users have them, and
-/// larger ones push themselves out of it.
+/// Tensors of these many bytes have two sets of buffers, which take turns: smaller ones stay in the L2, as their users
+/// have them, and larger ones push themselves out of it.
 const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
 
 /// A prime number of bytes, so that elements which are a power of two apart differ.

@@ -75,7 +75,8 @@ fn counted(desc: &BufferTensorDesc) -> Value {
     })
 }
 
-/// The length of lane n: n itself, which may be over long; or from both ends in turn 0, the axis size, 1, one less than that, and so on.
+/// The length of lane n: n itself, which may be over long; or from both ends in turn 0, the axis size, 1, one less than
+/// that, and so on.
 fn length(n: u32, axis_size: u32, over_long: bool) -> u32 {
     let half = n / 2 % (axis_size + 1);
     match n % 2 {

@@ -19,7 +19,8 @@ pub fn percent(fraction: f64) -> String {
     }
 }
 
-/// A positive number with so many significant digits, or all of its whole part, in groups of three. Very large and small ones as 1e308.
+/// A positive number with so many significant digits, or all of its whole part, in groups of three. Very large and
+/// small ones as 1e308.
 pub fn significant(value: f64, digits: usize) -> String {
     if !(1e-6..1e12).contains(&value) && value != 0.0 {
         return format!("{value:.0e}");

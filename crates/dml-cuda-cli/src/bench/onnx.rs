@@ -58,7 +58,8 @@ fn reverse_sequence(shape: &[u32], time_axis: u32) -> Value {
     json!({ "op": "ReverseSequence", "shape": shape, "batch_axis": 1 - time_axis, "time_axis": time_axis })
 }
 
-/// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the wrong lengths.
+/// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the
+/// wrong lengths.
 pub fn has_features(node: &Value) -> bool {
     node["shape"].as_array().is_some_and(|shape| shape.iter().skip(2).any(|size| *size != 1))
 }
@@ -78,7 +79,8 @@ fn range(tensor: &BufferTensorDesc) -> Option<Value> {
     Some(json!({ "op": "Range", "scalars": scalars, "shape": [count] }))
 }
 
-/// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in every type.
+/// Both orders of the axes, with and without a third dimension, in the oldest and the newest opset. Ranges are exact in
+/// every type.
 fn checks() -> Vec<Job> {
     let mut checks = Vec::new();
     for data_type in WIDTHS {

@@ -14,7 +14,8 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The exit code that a signal asks for, or 0.
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
-/// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this program, too.
+/// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this
+/// program, too.
 pub fn end_on_signals() {
     signals::on_end(|code| {
         if INTERRUPTED.swap(code, Ordering::Relaxed) > 0 {

@@ -34,8 +34,8 @@ pub trait Runner {
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String>;
 
-    /// Completes what is known of a machine and its device, and tells how samples are taken. Asked once, after a case has run, which may run
-    /// again: an idle GPU lowers its clocks.
+    /// Completes what is known of a machine and its device, and tells how samples are taken. Asked once, after a case
+    /// has run, which may run again: an idle GPU lowers its clocks.
     fn describe(&self, machine: &mut Machine, job: &Job) -> String;
 }
 

@@ -31,7 +31,8 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
 }
 
-/// An interval that holds the geometric mean of such values with 95 %: by bootstrap over the values, the same in each run.
+/// An interval that holds the geometric mean of such values with 95 %: by bootstrap over the values, the same in each
+/// run.
 pub fn bootstrap(values: &[f64]) -> (f64, f64) {
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let (count, mut state) = (values.len(), 1);
@@ -44,8 +45,9 @@ pub fn bootstrap(values: &[f64]) -> (f64, f64) {
 /// Fewer values have no interval: they span all that is known.
 pub const FEW: usize = 7;
 
-/// An interval that holds the median with a probability of at least 97.5 %, whatever the distribution: from the k-th smallest to the k-th
-/// largest value, by the binomial distribution of the number of values below the median (order statistics).
+/// An interval that holds the median with a probability of at least 97.5 %, whatever the distribution: from the k-th
+/// smallest to the k-th largest value, by the binomial distribution of the number of values below the median (order
+/// statistics).
 fn median_interval(samples: &[f64]) -> (f64, f64) {
     let sorted = sorted(samples);
     let count = sorted.len();
@@ -62,8 +64,8 @@ fn median_interval(samples: &[f64]) -> (f64, f64) {
     (sorted[at], sorted[count - 1 - at])
 }
 
-/// The ratio of the medians of `a` and `b`, and an interval that holds it with at least 95 %: the ratios of the ends of both intervals
-/// (Bonferroni).
+/// The ratio of the medians of `a` and `b`, and an interval that holds it with at least 95 %: the ratios of the ends of
+/// both intervals (Bonferroni).
 pub fn ratio(a: &[f64], b: &[f64]) -> (f64, (f64, f64)) {
     let (from, to) = (median_interval(a), median_interval(b));
     (median(a) / median(b), (from.0 / to.1, from.1 / to.0))

@@ -34,8 +34,8 @@ pub fn is_wanted(case: &Case, only: &str) -> bool {
     case.file_name().contains(only) || case.name.contains(only)
 }
 
-/// Baselines, the cases of a tier, small models whose outputs are compared, and baselines again: they tell whether the machine stayed the
-/// same.
+/// Baselines, the cases of a tier, small models whose outputs are compared, and baselines again: they tell whether the
+/// machine stayed the same.
 pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, only));
     let named = |job: &Job| job.name.contains(only) || job.work.case.contains(only);

@@ -35,7 +35,8 @@ impl Command {
     }
 }
 
-/// A range of a resource, from an offset to the resource's end. `elementCount` must be a number, but is ignored, as in DxDispatch.
+/// A range of a resource, from an offset to the resource's end. `elementCount` must be a number, but is ignored, as in
+/// DxDispatch.
 pub struct Source {
     pub resource: String,
     /// In elements.

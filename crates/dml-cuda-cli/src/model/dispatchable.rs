@@ -127,8 +127,8 @@ const TENSOR: [&str; 7] = [
     "GuaranteedBaseOffsetAlignment",
 ];
 
-/// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes. Validation reports a
-/// size that is too large to compute.
+/// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes.
+/// Validation reports a size that is too large to compute.
 fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     if let Some(tensor_type) = node.get("Type")? {
         let name = tensor_type.string()?;

@@ -1,4 +1,5 @@
-//! Initial values: bytes of a file or an array, or how to compute them. Only parts of computed values are in memory at a time.
+//! Initial values: bytes of a file or an array, or how to compute them. Only parts of computed values are in memory at
+//! a time.
 
 use dml_cuda::TensorDataType;
 use half::f16;

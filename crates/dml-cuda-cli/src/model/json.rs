@@ -1,5 +1,5 @@
-//! JSON documents, with comments and trailing commas as in DxDispatch. Numbers stay text until their type is known, so that 64-bit
-//! integers keep all digits.
+//! JSON documents, with comments and trailing commas as in DxDispatch. Numbers stay text until their type is known, so
+//! that 64-bit integers keep all digits.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,7 +16,8 @@ pub type Result<T> = std::result::Result<T, String>;
 /// The most values inside each other.
 const DEEPEST: usize = 256;
 
-/// A parsed document, and what its readers found. They record what DxDispatch would refuse; `--strict` makes that an error.
+/// A parsed document, and what its readers found. They record what DxDispatch would refuse; `--strict` makes that an
+/// error.
 pub struct Document<'a> {
     pub value: Value<'a>,
     pub findings: RefCell<Findings>,

@@ -123,7 +123,8 @@ impl<'a> Node<'a> {
         Ok(self.member(name)?.filter(|member| !member.is_null()))
     }
 
-    /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of members that nothing reads.
+    /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of
+    /// members that nothing reads.
     pub fn check_names(&self, names: &[&str]) -> Result<()> {
         for (found, member) in self.members()? {
             // `$comment`, `$schema`: DxDispatch's models have them.

@@ -1,4 +1,5 @@
-//! What DxDispatch 0.18.1 would refuse or compute differently, of the model as a whole. Readers find what one place shows.
+//! What DxDispatch 0.18.1 would refuse or compute differently, of the model as a whole. Readers find what one place
+//! shows.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -83,8 +84,8 @@ fn reversal(
     Ok(())
 }
 
-/// What `--strict` says of a dispatch's lengths, if one is above the axis size: DirectML does not clamp it as this library does.
-/// `bytes` begin at the bound range.
+/// What `--strict` says of a dispatch's lengths, if one is above the axis size: DirectML does not clamp it as this
+/// library does. `bytes` begin at the bound range.
 pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(String, String)> {
     let lengths = &desc.sequence_lengths_tensor;
     let &axis_size = desc.input_tensor.sizes.get(desc.axis as usize)?;
@@ -114,8 +115,8 @@ fn longest(bytes: &[u8], width: usize, dims: &[(u64, u64)]) -> u64 {
     rests.map(|bytes| longest(bytes, width, inner)).max().unwrap_or(0)
 }
 
-/// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software adapter was
-/// recorded that rounds them towards zero.
+/// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software
+/// adapter was recorded that rounds them towards zero.
 pub fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
     let half = |scalar: ScalarUnion| f16::from_bits(scalar.to_bits() as u16).to_f32();
     let (start, delta) = (half(desc.value_start), half(desc.value_delta));
@@ -123,7 +124,8 @@ pub fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
     if desc.value_data_type != TensorDataType::Float16 || !start.is_finite() || !delta.is_finite() || delta == 0.0 {
         return None;
     }
-    // Nearly always one of the first few thousand elements needs more than FLOAT16's 11 bits. From 2^24 on, f32 does not hold every n.
+    // Nearly always one of the first few thousand elements needs more than FLOAT16's 11 bits. From 2^24 on, f32 does
+    // not hold every n.
     let mut elements = (0..count.min(1 << 24)).map(|n| (n as f32).mul_add(delta, start));
     elements.find(|element| {
         let nearest = f16::from_f32(*element);

@@ -62,8 +62,8 @@ pub fn is_signed(data_type: TensorDataType) -> bool {
     matches!(data_type, T::Int4 | T::Int8 | T::Int16 | T::Int32 | T::Int64)
 }
 
-/// An integer of the type. A negative value of an unsigned type counts modulo 2^width: Microsoft's UINT8 example needs this, but
-/// DxDispatch rejects it.
+/// An integer of the type. A negative value of an unsigned type counts modulo 2^width: Microsoft's UINT8 example needs
+/// this, but DxDispatch rejects it.
 fn integer(node: &Node, data_type: TensorDataType) -> Result<u64> {
     let value = node.integer()?;
     let (signed, width) = (is_signed(data_type), data_type.size_in_bits());

@@ -15,7 +15,8 @@ pub struct Bench {
     /// How large the tensors are
     #[arg(long, value_enum, default_value_t = Tier::Standard)]
     pub tier: Tier,
-    /// Only cases whose names hold this. Baselines are left out, without which a report decides nothing about two runs on one device
+    /// Only cases whose names hold this. Baselines are left out, without which a report decides nothing about two runs
+    /// on one device
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub only: Option<String>,
     /// Samples of a case, at most 1000
@@ -66,8 +67,8 @@ pub struct Report {
     /// Differences below this many percent count as SAME
     #[arg(long, default_value_t = 5.0, value_parser = percent)]
     pub threshold: f64,
-    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing from a run; exit
-    /// 2 if the machine was not the same
+    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing
+    /// from a run; exit 2 if the machine was not the same
     #[arg(long)]
     pub fail_on_slower: bool,
     /// With --fail-on-slower, allow different outputs

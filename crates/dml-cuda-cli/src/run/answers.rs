@@ -81,7 +81,8 @@ fn error_data(errors: &ValidationErrors) -> Vec<Value> {
     errors.errors().iter().map(data).collect()
 }
 
-/// The answer which recorded versions accept. It has a line for each range of versions that rejects, with the first broken rule.
+/// The answer which recorded versions accept. It has a line for each range of versions that rejects, with the first
+/// broken rule.
 fn by_version(desc: Result<OperatorDesc>) -> Answer {
     let (mut accepting, mut lines) = (Vec::new(), Vec::new());
     let event = match desc {

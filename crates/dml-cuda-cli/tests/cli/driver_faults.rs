@@ -1,5 +1,5 @@
-//! A failing or outdated driver is reported, and is not mistaken for a machine without a GPU. A suite is timed on a GPU. The driver is a
-//! test double (`tests/driver_double`).
+//! A failing or outdated driver is reported, and is not mistaken for a machine without a GPU. A suite is timed on a
+//! GPU. The driver is a test double (`tests/driver_double`).
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

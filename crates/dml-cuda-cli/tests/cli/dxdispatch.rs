@@ -50,7 +50,8 @@ fn lines(stdout: &str) -> Vec<String> {
     printed.map(shown).collect()
 }
 
-/// Whether two lines show the same values. The rasterizer splits a fused multiply-add. DxDispatch prints bytes as characters.
+/// Whether two lines show the same values. The rasterizer splits a fused multiply-add. DxDispatch prints bytes as
+/// characters.
 fn same_values(here: &str, there: &str) -> bool {
     let tokens = |line: &str| -> Vec<String> {
         line.split([' ', ',', ':']).filter(|token| !token.is_empty()).map(str::to_owned).collect()
@@ -97,8 +98,8 @@ fn strict_keeps_its_promise_and_what_runs_there_runs_here() {
         let (strict, here, said) = run(&["--strict"]);
         if strict {
             accepted += 1;
-            // Debug layers that were not there, an option of ONNX models, help that ends with 1, a spelling. A name with a zero,
-            // which ends it there, and a file name that Windows does not take.
+            // Debug layers that were not there, an option of ONNX models, help that ends with 1, a spelling. A name
+            // with a zero, which ends it there, and a file name that Windows does not take.
             let runs_here_only = ["opt_d", "opt_f", "opt_h", "opt_h_only", "opt_i3eq"].contains(&name)
                 || ["j_nul", "w_badname"].contains(&name);
             assert!(runs_here_only || ran_there && same(&here, &there), "{name} is accepted: {here:?}, {there:?}");

@@ -87,7 +87,8 @@ fn every_form_of_a_model_is_read() {
         stdout(&output)
     );
 
-    // A binding as an object, in elements. Its elementCount is ignored, as in DxDispatch. Comments and trailing commas in the file.
+    // A binding as an object, in elements. Its elementCount is ignored, as in DxDispatch. Comments and trailing commas
+    // in the file.
     let mut model = small();
     model["resources"]["Out"]["initialValues"]["valueCount"] = json!(9);
     model["commands"][0]["bindings"]["OutputTensor"] =
@@ -121,7 +122,8 @@ fn processor_seconds(arguments: &[&str]) -> (String, f64) {
     (stdout(&output), seconds.sum())
 }
 
-/// Five times as many dispatchables take at most twelve times as long. Time that grows with the square would be 25 times as long.
+/// Five times as many dispatchables take at most twelve times as long. Time that grows with the square would be 25
+/// times as long.
 #[test]
 #[cfg(unix)]
 fn the_time_of_dispatchables_grows_with_their_number() {

@@ -25,8 +25,8 @@ pub struct Cell {
     pub gigabytes_per_second: f64,
     /// The baseline's time over the case's.
     pub of_baseline: Option<f64>,
-    /// The floor over the case's time: the bytes at the rate of a plain copy or fill of 512 MiB in the same run. `None` where the run has
-    /// none, and for work that waits for its launch more than for memory.
+    /// The floor over the case's time: the bytes at the rate of a plain copy or fill of 512 MiB in the same run. `None`
+    /// where the run has none, and for work that waits for its launch more than for memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_floor: Option<f64>,
 }
@@ -98,8 +98,8 @@ fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
     median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }
 
-/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE. Of few values the noise is not known: the
-/// interval is 10 % wider on both sides.
+/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE. Of few values the noise
+/// is not known: the interval is 10 % wider on both sides.
 pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
     let (speed_up, (low, high)) = ratio(a, b);
     let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };

@@ -2,7 +2,8 @@
 
 use crate::bench::run::Run;
 
-/// Gives runs of the same label, or of none, the names of their files too; of the same file, the letters of their columns.
+/// Gives runs of the same label, or of none, the names of their files too; of the same file, the letters of their
+/// columns.
 pub fn tell_apart(runs: &mut [Run]) {
     let suffixes: [fn(usize, &Run) -> String; 2] = [|_, run| run.file.clone(), |n, _| format!("run {}", letter(n))];
     for suffix in suffixes {

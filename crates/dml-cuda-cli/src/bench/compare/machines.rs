@@ -4,7 +4,8 @@ use super::cell::{change, Change, Status};
 use crate::bench::numbers::counted;
 use crate::bench::run::{Run, Timed};
 
-/// Why nothing is decided about two runs of one program on one device: baselines differ, or fewer than a third are the same.
+/// Why nothing is decided about two runs of one program on one device: baselines differ, or fewer than a third are the
+/// same.
 pub fn differs(first: &Run, other: &Run, threshold: f64) -> Option<String> {
     let (a, b) = (&first.label, &other.label);
     if first.machine.device.is_empty() || key(first) != key(other) {

@@ -6,7 +6,8 @@ use super::tables::warnings;
 use crate::bench::compare::{letter, Comparison, Group, Mean};
 use crate::bench::numbers::{percent, significant};
 
-/// Colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark page.
+/// Colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark
+/// page.
 const RUNS: [(&str, &str); 8] = [
     ("#1F6FC5", "#6FB1FF"),
     ("#F2A65A", "#FFC78F"),

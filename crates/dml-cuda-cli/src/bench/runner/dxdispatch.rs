@@ -15,8 +15,8 @@ const TIMING: &str = "time stamps on the GPU around the dispatches of one comman
 
 pub struct DxDispatch<'a> {
     asked: &'a Bench,
-    /// DxDispatch's options end at the first space, and its folder may have one: it is run by its name, from a path that begins with its
-    /// folder.
+    /// DxDispatch's options end at the first space, and its folder may have one: it is run by its name, from a path
+    /// that begins with its folder.
     name: OsString,
     path: OsString,
     tool: String,

@@ -56,8 +56,8 @@ enum Event {
     Other,
 }
 
-/// What a process printed: the device, and the microseconds of each iteration, on the GPU if there is one. The case's own baseline is behind
-/// it.
+/// What a process printed: the device, and the microseconds of each iteration, on the GPU if there is one. The case's
+/// own baseline is behind it.
 type Printed = (Device, Vec<Vec<f64>>);
 
 impl<'a> Own<'a> {

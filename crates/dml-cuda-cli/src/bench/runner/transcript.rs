@@ -61,7 +61,8 @@ impl Transcript {
     }
 }
 
-/// The line that says why a program failed. The last line does not help: for every parse error it is "RunAll called before initialize".
+/// The line that says why a program failed. The last line does not help: for every parse error it is "RunAll called
+/// before initialize".
 fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
     const ERRORS: [&str; 5] = ["ERROR", "Failed to ", "Assertion failed", "Expected a ", "Could not "];
     const OTHERS: [&str; 12] = [

@@ -159,7 +159,8 @@ fn a_killed_bench_leaves_no_process() {
     assert_eq!(words(&child), "", "it lives on");
 }
 
-/// A program that answers as DxDispatch does: FLOAT16 copies fail, 8-bit copies print nothing, `check.fill.int16` is not written.
+/// A program that answers as DxDispatch does: FLOAT16 copies fail, 8-bit copies print nothing, `check.fill.int16` is
+/// not written.
 #[cfg(unix)]
 fn install(folder: &Path, script: &str) {
     use std::os::unix::fs::PermissionsExt;
@@ -230,7 +231,8 @@ fn dxdispatch_runs_the_cases() {
     }
 }
 
-/// A program that hangs or prints without end ends its case, with all that it started, not the bench and not the machine.
+/// A program that hangs or prints without end ends its case, with all that it started, not the bench and not the
+/// machine.
 #[cfg(unix)]
 #[test]
 fn a_runner_has_a_limit_of_time_and_of_bytes() {

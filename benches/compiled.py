@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Times compiled programs with a reversal among other operators: with this library, with a gather in its place, and with the operator, or
-custom call, that the compiler cannot look into. Prints Markdown.
+"""Times compiled programs with a reversal among other operators: with this library, with a gather in its place, and
+with the operator, or custom call, that the compiler cannot look into. Prints Markdown.
 
-Usage: PYTHONPATH=python/src python3 benches/compiled.py torch|jax [WORD...], only the rows whose names contain a WORD. PyTorch's times are
-those of sweep.py, the best of three graphs each, because places in memory differ by up to a tenth. JAX's are of the host's clock."""
+Usage: PYTHONPATH=python/src python3 benches/compiled.py torch|jax [WORD...], only the rows whose names contain a WORD.
+PyTorch's times are those of sweep.py, the best of three graphs each, because places in memory differ by up to a tenth.
+JAX's are of the host's clock."""
 
 import statistics
 import sys

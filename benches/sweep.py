@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Times copying reversals of many layouts next to a device copy of the same bytes and a gather by torch.compile. Prints Markdown.
+"""Times copying reversals of many layouts next to a device copy of the same bytes and a gather by torch.compile. Prints
+Markdown.
 
-Usage: PYTHONPATH=python/src python3 benches/sweep.py [WORD...], only the layouts whose names contain a WORD. A library is at
-python/src/dml_cuda/_native/lib_native.so. Each time is a median of replayed CUDA graphs that go through so many buffers that the L2 is cold.
-DML_CUDA_COMPILE_ONLY=2/8 fills PyTorch's cache with every eighth gather, so that several processes can compile at once."""
+Usage: PYTHONPATH=python/src python3 benches/sweep.py [WORD...], only the layouts whose names contain a WORD. A library
+is at python/src/dml_cuda/_native/lib_native.so. Each time is a median of replayed CUDA graphs that go through so many
+buffers that the L2 is cold. DML_CUDA_COMPILE_ONLY=2/8 fills PyTorch's cache with every eighth gather, so that several
+processes can compile at once."""
 
 import os
 import statistics

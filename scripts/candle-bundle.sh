@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels, and adds them to gpu-bundle/. Takes minutes. Needs
-# neither a GPU nor CUDA's libraries: it links against empty libraries of the same names. On the GPU machine run
-# gpu-bundle/candle/run.sh.
+# Builds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels, and adds them to gpu-bundle/.
+# Takes minutes. Needs neither a GPU nor CUDA's libraries: it links against empty libraries of the same names. On the
+# GPU machine run gpu-bundle/candle/run.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 NVCC=$(scripts/install-nvcc.sh)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds, of every dependency of the workspaces, that its license is one of deny.toml's, that it comes from the registry, and that it takes
-the Rust version that the crate declares."""
+"""Holds, of every dependency of the workspaces, that its license is one of deny.toml's, that it comes from the
+registry, and that it takes the Rust version that the crate declares."""
 
 import json
 import re

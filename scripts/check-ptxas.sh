@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Assembles kernels/prebuilt and crates/dml-cuda-cli/src/bench/plain.ptx for every GPU generation, and fails if a kernel spills registers or uses a stack.
+# Assembles kernels/prebuilt and crates/dml-cuda-cli/src/bench/plain.ptx for every GPU generation, and fails if a kernel
+# spills registers or uses a stack.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ptxas=$(dirname "$(scripts/install-nvcc.sh)")/ptxas

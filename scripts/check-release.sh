@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long checks of a folder that scripts/release.sh made: scripts/check-release.sh OUT [CHECK...]. Without names it runs all checks.
-# A check that fails does not stop the others. The chroots need root.
+# The long checks of a folder that scripts/release.sh made: scripts/check-release.sh OUT [CHECK...]. Without names it
+# runs all checks. A check that fails does not stop the others. The chroots need root.
 set -uo pipefail
 unset CDPATH
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -64,7 +64,8 @@ wheels() {
   PYTHONPATH=$site python-aarch64 -m unittest discover python/tests
 }
 
-# The tests in an aarch64 build, for an hour at most. Not those that start a program or a compiler: the kernels on the host, the faults of a driver, the runner.
+# The tests in an aarch64 build, for an hour at most. Not those that start a program or a compiler: the kernels on the
+# host, the faults of a driver, the runner.
 aarch64() {
   RUSTC=$tools/bin/debian-rustc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 timeout 3600 \
     cargo-zigbuild test --locked --target aarch64-unknown-linux-gnu --no-fail-fast -p dml-cuda --lib --test it --test dispatch_cost -- \

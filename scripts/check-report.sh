@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens a report in a headless browser, in the sizes of a desktop and of a phone. Checks that the page has its parts, and that a screenshot
-# is not blank. Installs Chromium if it may. Prints SKIPPED if there is no Chromium.
+# Opens a report in a headless browser, in the sizes of a desktop and of a phone. Checks that the page has its parts,
+# and that a screenshot is not blank. Installs Chromium if it may. Prints SKIPPED if there is no Chromium.
 set -euo pipefail
 page=$(readlink -f "$1")
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)

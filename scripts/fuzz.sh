@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzes all targets, or the named ones, for a number of seconds or of runs each: scripts/fuzz.sh 60 [model npy operators:100000 overlap].
-# Uses libFuzzer with a stable compiler, and coverage from LLVM's own pass. fuzz/corpus.tar.xz has useful inputs, fuzz/found new ones, and
-# fuzz/ inputs that fail. scripts/fuzz.sh --keep adds the new inputs that increase the coverage to the corpus.
+# Fuzzes all targets, or the named ones, for a number of seconds or of runs each: scripts/fuzz.sh 60 [model npy
+# operators:100000 overlap]. Uses libFuzzer with a stable compiler, and coverage from LLVM's own pass.
+# fuzz/corpus.tar.xz has useful inputs, fuzz/found new ones, and fuzz/ inputs that fail. scripts/fuzz.sh --keep adds the
+# new inputs that increase the coverage to the corpus.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 host=$(rustc -vV | sed -n 's/^host: //p')

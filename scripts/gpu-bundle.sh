@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Collects the test binaries, the benches, the runner and the C library in gpu-bundle/, stripped, for a machine that has a GPU and its driver
-# but no Rust. There run gpu-bundle/run-tests.sh from the repository's root.
+# Collects the test binaries, the benches, the runner and the C library in gpu-bundle/, stripped, for a machine that has
+# a GPU and its driver but no Rust. There run gpu-bundle/run-tests.sh from the repository's root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=gpu-bundle
 rm -rf "$out" && mkdir -p "$out/tests" "$out/benches"
 
-# Copies the tests or benches that cargo builds, without the hashes of their names, to a folder: collect FOLDER COMMAND...
+# Copies the tests or benches that cargo builds, without the hashes of their names, to a folder: collect FOLDER
+# COMMAND...
 collect() {
   cargo "${@:2}" --no-run --message-format=json 2> /dev/null | sed -n 's/.*"profile":{[^}]*"test":true.*"executable":"\([^"]*\)".*/\1/p' |
     while read -r path; do cp "$path" "$out/$1/$(basename "$path" | sed 's/-[0-9a-f]*$//')"; done
@@ -26,7 +27,8 @@ strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out"/*.so*
 
 cat > "$out/run-tests.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs every test binary, or the named ones. WRAP is a command to run them with, such as "compute-sanitizer --tool memcheck".
+# Runs every test binary, or the named ones. WRAP is a command to run them with, such as "compute-sanitizer --tool
+# memcheck".
 set -u
 bundle=$(cd "$(dirname "$0")" && pwd)
 export REQUIRE_CUDA="${REQUIRE_CUDA:-1}" DML_CUDA_BIN="$bundle/dml-cuda"

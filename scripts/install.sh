@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what cargo has built: scripts/install.sh PREFIX [BUILT]. BUILT is the repository's target/release without it. Takes libdml_cuda.so with header, pkg-config
-# and CMake files, and libdml_cuda_torch.so and the runner if they are there. PREFIX can be moved afterwards.
-# RUNNER names a runner that this machine can start, if BUILT has that of another one.
+# Installs what cargo has built: scripts/install.sh PREFIX [BUILT]. BUILT is the repository's target/release without it.
+# Takes libdml_cuda.so with header, pkg-config and CMake files, and libdml_cuda_torch.so and the runner if they are
+# there. PREFIX can be moved afterwards. RUNNER names a runner that this machine can start, if BUILT has that of another
+# one.
 set -euo pipefail
 unset CDPATH
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: scripts/install.sh PREFIX [BUILT]" >&2; exit 2; }

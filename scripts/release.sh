@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes everything that is published in the folder OUT, from a clone of HEAD, and tries each file once: scripts/release.sh OUT.
-# scripts/check-release.sh OUT has the longer checks. Needs Debian's packages for amd64, and Rust. Uploads nothing.
+# Makes everything that is published in the folder OUT, from a clone of HEAD, and tries each file once:
+# scripts/release.sh OUT. scripts/check-release.sh OUT has the longer checks. Needs Debian's packages for amd64, and
+# Rust. Uploads nothing.
 set -euo pipefail
 unset CDPATH
 [ $# = 1 ] || { echo "usage: scripts/release.sh OUT" >&2; exit 2; }
@@ -12,7 +13,8 @@ mkdir -p "$root/target"
 exec 9> "$root/target/publish.lock"
 flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1; }
 [ -z "$(git -C "$root" status --porcelain)" ] || echo "warning: what is not committed is not released" >&2
-# What every archive has: document TOP FOLDER SYSTEM LIBRARY... The licenses and the page on installing are at its top, the rest is in TOP/FOLDER.
+# What every archive has: document TOP FOLDER SYSTEM LIBRARY... The licenses and the page on installing are at its top,
+# the rest is in TOP/FOLDER.
 document() {
   local library share=$1/$2
   mkdir -p "$share"/{examples,sbom}
@@ -75,7 +77,8 @@ done
 cp "$work/$linux/LICENSE-THIRD-PARTY.txt" python/
 
 export RUSTC=$tools/bin/debian-rustc CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=0
-# Cargo.toml builds most dependencies without optimization, for a short first build. -Zbuild-std makes the standard library one of them.
+# Cargo.toml builds most dependencies without optimization, for a short first build. -Zbuild-std makes the standard
+# library one of them.
 fast=(--config 'profile.release.package."*".opt-level=3')
 for machine in x86_64 aarch64; do
   target=$machine-unknown-linux-gnu

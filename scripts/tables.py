@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the tables of benches/README.md, benches/TUNING.md and docs/versions.md, between `<!-- table: NAME -->` and `<!-- end -->`, from
-benches/record and the list of least versions. `--check` only compares. Fails if a file names another least version."""
+"""Writes the tables of benches/README.md, benches/TUNING.md and docs/versions.md, between `<!-- table: NAME -->` and
+`<!-- end -->`, from benches/record and the list of least versions. `--check` only compares. Fails if a file names
+another least version."""
 
 import csv
 import json
@@ -13,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BENCHES = ROOT / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
-# Runs of `dml-cuda bench --cold-l2`: one of all cases, one of those whose kernels changed since, and one of those whose baseline was
-# of too many bytes.
+# Runs of `dml-cuda bench --cold-l2`: one of all cases, one of those whose kernels changed since, and one of those whose
+# baseline was of too many bytes.
 COLD = [H200 / f"{run}.json" for run in ("2026-11-23-cold", "2026-11-23-cold-rows-of-bytes", "2026-11-25-cold-short-lanes")]
 TORCH = H200 / "torch-compile-2026-11-21.json"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
@@ -40,8 +41,8 @@ SMALL = (
 
 
 def read(*files):
-    """Of each case, type and mode: microseconds, the floor's and the baseline's, each None where it is not known. A newer run replaces
-    cases."""
+    """Of each case, type and mode: microseconds, the floor's and the baseline's, each None where it is not known. A
+    newer run replaces cases."""
     cases, rates = {}, {}
     run = [case for file in files for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]
     run = [{**case, "median": statistics.median(case.get("each") or case["medians"])} for case in run if "each" in case or "medians" in case]
@@ -117,7 +118,8 @@ def wrong_versions():
 
 
 def of_versions():
-    """A line for each door and version, a column for the CPU and one for a GPU: what it last ran on, the date and the commit."""
+    """A line for each door and version, a column for the CPU and one for a GPU: what it last ran on, the date and the
+    commit."""
     lines = {}
     with (BENCHES / "record" / "tried.csv").open(encoding="utf-8") as file:
         for door, version, *tried in list(csv.reader(file))[1:]:

@@ -88,7 +88,8 @@ impl Device {
         Err(DeviceError::NotCompiled)
     }
 
-    /// The ordinal of the GPU whose context is current on the calling thread: the one on which a framework runs a callback.
+    /// The ordinal of the GPU whose context is current on the calling thread: the one on which a framework runs a
+    /// callback.
     ///
     /// # Errors
     ///

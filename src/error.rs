@@ -201,7 +201,8 @@ pub enum BindingError {
         /// What the rule requires.
         required: &'static str,
     },
-    /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not satisfy.
+    /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not
+    /// satisfy.
     Promise {
         /// The option's value: always (true) or never (false) in place.
         promised: bool,

@@ -1,5 +1,5 @@
-//! DirectML's `FILL_VALUE_SEQUENCE` and `REVERSE_SUBSEQUENCES` for NVIDIA GPUs on Linux. It accepts the descriptors that
-//! DirectML accepts, and computes the same bits. Machines with no GPU run it on the CPU.
+//! DirectML's `FILL_VALUE_SEQUENCE` and `REVERSE_SUBSEQUENCES` for NVIDIA GPUs on Linux. It accepts the descriptors
+//! that DirectML accepts, and computes the same bits. Machines with no GPU run it on the CPU.
 //!
 //! The speed of DirectML and `torch.compile` compared with this library. Each bar is the geometric mean of the cases
 //! that both ran on one H200:
@@ -78,8 +78,8 @@ pub use validate::{
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-// Unit tests use the integration tests' cases and oracles, which name this crate `dml_cuda`. The published crate has neither: build.rs sets
-// `in_repository` where they are.
+// Unit tests use the integration tests' cases and oracles, which name this crate `dml_cuda`. The published crate has
+// neither: build.rs sets `in_repository` where they are.
 #[cfg(all(test, in_repository))]
 extern crate self as dml_cuda;
 #[cfg(all(test, in_repository))]

@@ -1,5 +1,5 @@
-//! Any descriptor: the verdict of a slow model, at every level and version an answer, a plan for every GPU, and on the CPU the slow
-//! model's bytes.
+//! Any descriptor: the verdict of a slow model, at every level and version an answer, a plan for every GPU, and on the
+//! CPU the slow model's bytes.
 #![no_main]
 
 mod bytes;

@@ -1,5 +1,5 @@
-"""A bidirectional GRU over padded sequences in plain JAX. The backward direction reads every sequence reversed, and its outputs are
-reversed back. Compares the result with one GRU for each sequence alone."""
+"""A bidirectional GRU over padded sequences in plain JAX. The backward direction reads every sequence reversed, and its
+outputs are reversed back. Compares the result with one GRU for each sequence alone."""
 
 import dml_cuda.jax as dj
 import jax

@@ -1,5 +1,5 @@
-"""Compares dml_cuda.jax on a GPU with the library's own dispatch and with a jitted gather. Checks every result. Prints Markdown: the
-times, and the goals last. Exits with 1 if a goal is missed."""
+"""Compares dml_cuda.jax on a GPU with the library's own dispatch and with a jitted gather. Checks every result. Prints
+Markdown: the times, and the goals last. Exits with 1 if a goal is missed."""
 
 import ctypes
 import functools
@@ -28,7 +28,8 @@ def gather(x, lengths, axis=1):
 
 
 def wall(call, most=0.15, rounds=5):
-    """Microseconds of a call, of many that are queued one after the other. Each result is freed before the next call, which gets its memory."""
+    """Microseconds of a call, of many that are queued one after the other. Each result is freed before the next call,
+    which gets its memory."""
 
     def seconds(n):
         start = time.perf_counter()

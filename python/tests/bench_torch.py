@@ -1,5 +1,5 @@
-"""Compares the time of dml_cuda.torch with the same reversal written as a gather, eager and compiled, in one run. Also compares the host
-time of a call with that of PyTorch's own operators; with --host, only this. Prints Markdown."""
+"""Compares the time of dml_cuda.torch with the same reversal written as a gather, eager and compiled, in one run. Also
+compares the host time of a call with that of PyTorch's own operators; with --host, only this. Prints Markdown."""
 
 import copy
 import os
@@ -53,7 +53,8 @@ def in_turns(calls, timed, rounds=5):
 
 
 def lstm():
-    """A bidirectional LSTM with F states over padded sequences: packed, with a gather in place of this library's kernel, and with the kernel."""
+    """A bidirectional LSTM with F states over padded sequences: packed, with a gather in place of this library's
+    kernel, and with the kernel."""
     print("| a bidirectional LSTM, [T, B, F] | | packed | BidirectionalRNN with a gather | BidirectionalRNN |\n| --- | --- | --- | --- | --- |")
     kernel = dt.reverse_subsequences
     for steps, batch, features in [(64, 16, 128), (256, 64, 512), (1000, 128, 256), (4000, 32, 64)]:

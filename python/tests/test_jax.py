@@ -1,6 +1,6 @@
-"""dml_cuda.jax: results compared with NumPy's, transformations, partitions, errors. Skipped, and counted, without JAX. Tests run on
-JAX's default device: the GPU, if JAX has one, which REQUIRE_CUDA=1 asks for. `test_jax_interface.py` compares structures with XLA's header,
-and `test_jax_graph.py` shows that XLA records calls in CUDA graphs."""
+"""dml_cuda.jax: results compared with NumPy's, transformations, partitions, errors. Skipped, and counted, without JAX.
+Tests run on JAX's default device: the GPU, if JAX has one, which REQUIRE_CUDA=1 asks for. `test_jax_interface.py`
+compares structures with XLA's header, and `test_jax_graph.py` shows that XLA records calls in CUDA graphs."""
 
 import doctest
 import importlib.util

@@ -1,5 +1,6 @@
-"""Shows that XLA records the calls of dml_cuda.jax in a CUDA graph. It counts the handler's calls: for a call in a graph, XLA calls the
-handler when it records the graph, and not when it launches it. On a CPU every run calls. Skipped, and counted, without JAX."""
+"""Shows that XLA records the calls of dml_cuda.jax in a CUDA graph. It counts the handler's calls: for a call in a
+graph, XLA calls the handler when it records the graph, and not when it launches it. On a CPU every run calls. Skipped,
+and counted, without JAX."""
 
 import ctypes
 import os

@@ -1,5 +1,5 @@
-"""Compares the structures of crates/dml-cuda-capi/src/xla/ffi.rs with XLA's own header, which jaxlib has, and checks the versions that
-dml_cuda.jax accepts. Skipped, and counted, without JAX."""
+"""Compares the structures of crates/dml-cuda-capi/src/xla/ffi.rs with XLA's own header, which jaxlib has, and checks
+the versions that dml_cuda.jax accepts. Skipped, and counted, without JAX."""
 
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""dml_cuda.torch.BidirectionalRNN, compared with pack_padded_sequence, on the CPU and on the GPU. Skipped, and counted, without PyTorch,
-and the GPU part without a GPU."""
+"""dml_cuda.torch.BidirectionalRNN, compared with pack_padded_sequence, on the CPU and on the GPU. Skipped, and counted,
+without PyTorch, and the GPU part without a GPU."""
 
 import copy
 import importlib.util
@@ -16,8 +16,8 @@ from test_numpy import check_errors
 
 STEPS, BATCH, FEATURES, HIDDEN = 9, 5, 6, 8
 LENGTHS = [4, 9, 1, 7, 4]
-# Tolerances of float32. On a GPU, of three layers of nn.RNN the outputs of packing differ by up to 1.4e-5, and packed and plain passes sum
-# gradients with different kernels.
+# Tolerances of float32. On a GPU, of three layers of nn.RNN the outputs of packing differ by up to 1.4e-5, and packed
+# and plain passes sum gradients with different kernels.
 OF_OUTPUTS = {"cpu": 1e-5, "cuda": 2e-5}
 OF_GRADIENTS = {"cpu": 1e-5, "cuda": 1e-4}
 

@@ -1,5 +1,5 @@
-"""Programs that Inductor compiles, with reversals and fills among other operators: right, and in as few kernels as the same program with a
-gather."""
+"""Programs that Inductor compiles, with reversals and fills among other operators: right, and in as few kernels as the
+same program with a gather."""
 
 import os
 import re

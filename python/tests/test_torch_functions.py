@@ -1,4 +1,5 @@
-"""The functions of libtorch that the library looks up by name: each is in the installed PyTorch, and those of its C interface in its header."""
+"""The functions of libtorch that the library looks up by name: each is in the installed PyTorch, and those of its C
+interface in its header."""
 import ctypes
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""libdml_cuda_torch.so with a real PyTorch: load orders, a C++ program, AOTInductor. DML_CUDA_TORCH_LIBRARY is its path, where scripts/install.sh
-put it. Skipped without it, without PyTorch, or without a C++ compiler."""
+"""libdml_cuda_torch.so with a real PyTorch: load orders, a C++ program, AOTInductor. DML_CUDA_TORCH_LIBRARY is its
+path, where scripts/install.sh put it. Skipped without it, without PyTorch, or without a C++ compiler."""
 
 import importlib.util
 import os

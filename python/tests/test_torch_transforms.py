@@ -1,5 +1,6 @@
-"""Every way of calling a reversal under every transform, tracer and mode of PyTorch. A gather and `flip` in plain PyTorch give the required
-values. Where the gather fails in this version of PyTorch, a reversal may fail too, but it may not be wrong. Only torch.func.functionalize
+"""Every way of calling a reversal under every transform, tracer and mode of PyTorch. A gather and `flip` in plain
+PyTorch give the required values. Where the gather fails in this version of PyTorch, a reversal may fail too, but it may
+not be wrong. Only torch.func.functionalize
 refuses what a gather can do: operators in place that are not PyTorch's own."""
 
 import unittest

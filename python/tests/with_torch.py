@@ -1,5 +1,5 @@
-"""PyTorch and its devices, for the tests of dml_cuda.torch. Without PyTorch, a module that imports this one is skipped, and counted.
-REQUIRE_CUDA=1 asks for a GPU."""
+"""PyTorch and its devices, for the tests of dml_cuda.torch. Without PyTorch, a module that imports this one is skipped,
+and counted. REQUIRE_CUDA=1 asks for a GPU."""
 
 import os
 import unittest

@@ -1,7 +1,9 @@
 """Writes the licenses of what the published libraries and programs contain: licenses.py METADATA.json NOTICE... > FILE
 
-METADATA.json is that of `cargo metadata --filter-platform`, which names what one system needs. Every text is one that a crate ships, once, with the crates that have it. A NOTICE is a file of its own,
-for what no crate is: Rust's standard library and what the linkers add. Stops if a crate ships no text and has a license of no other crate.
+METADATA.json is that of `cargo metadata --filter-platform`, which names what one system needs. Every text is one that a
+crate ships, once, with the crates that have it. A NOTICE is a file of its own,
+for what no crate is: Rust's standard library and what the linkers add. Stops if a crate ships no text and has a license
+of no other crate.
 """
 
 import json

@@ -16,7 +16,8 @@ if [ ! -x "$tools/bin/cargo-cyclonedx" ]; then
   CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" cargo-cyclonedx@0.5.9
   rm -rf "$tools/target"
 fi
-# A compiler with the standard library for aarch64, and with its sources for Windows. rustup's need a download of their own.
+# A compiler with the standard library for aarch64, and with its sources for Windows. rustup's need a download of their
+# own.
 debian=$tools/debian
 if [ ! -d "$debian/arm64" ]; then
   "${root:?}/scripts/release/debian-packages.sh" "$debian/amd64" amd64 rustc-web rust-web-src binutils-aarch64-linux-gnu

@@ -119,7 +119,8 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
 mod tests {
     use super::*;
 
-    /// Reverses lanes through a tile and compares them with lanes that a plain loop reverses. Returns the number of pieces that the row was cut into.
+    /// Reverses lanes through a tile and compares them with lanes that a plain loop reverses. Returns the number of
+    /// pieces that the row was cut into.
     fn check<T: Element + std::fmt::Debug + PartialEq, const LANES: usize>(
         size: usize,
         row: usize,

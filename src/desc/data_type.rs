@@ -10,8 +10,8 @@ use half::f16;
 
 /// `DML_TENSOR_DATA_TYPE`: the thirteen element types a tensor can be described with.
 ///
-/// Unsupported types exist so that errors can name them. [`crate::desc::feature_level`] lists which operator takes which
-/// type.
+/// Unsupported types exist so that errors can name them. [`crate::desc::feature_level`] lists which operator takes
+/// which type.
 ///
 /// ```
 /// use dml_cuda::TensorDataType;
@@ -96,8 +96,8 @@ impl FromStr for TensorDataType {
 ///
 /// As in DirectML, the operator's `value_data_type` says how the bytes are read, and only the low bytes of that type
 /// count: `ScalarUnion::Int8(-2)`, `ScalarUnion::Int64(-2)` and `ScalarUnion::UInt8(254)` are the same delta for a
-/// UINT8 sequence. A FLOAT16 is a [`ScalarUnion::Float16`], or its bits as a [`ScalarUnion::UInt16`]. Two are equal if they are of one
-/// view and have the same bits.
+/// UINT8 sequence. A FLOAT16 is a [`ScalarUnion::Float16`], or its bits as a [`ScalarUnion::UInt16`]. Two are equal if
+/// they are of one view and have the same bits.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // the variants have DirectML's names
 pub enum ScalarUnion {

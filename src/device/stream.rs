@@ -48,7 +48,8 @@ impl Stream {
         Err(DeviceError::NoEvents)
     }
 
-    /// Makes the work that is queued from now on wait for an event of this device, such as one of another stream. Does not wait itself.
+    /// Makes the work that is queued from now on wait for an event of this device, such as one of another stream. Does
+    /// not wait itself.
     ///
     /// # Errors
     ///

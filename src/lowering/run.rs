@@ -11,8 +11,8 @@ use crate::device::Device;
 use crate::error::{BufferError, Error};
 
 impl Device {
-    /// Reverses arrays: on a stream of the GPU, or on the host, where it is done when it returns. A size of 0 is right, and
-    /// nothing is done.
+    /// Reverses arrays: on a stream of the GPU, or on the host, where it is done when it returns. A size of 0 is right,
+    /// and nothing is done.
     ///
     /// # Errors
     ///
@@ -31,13 +31,13 @@ impl Device {
         unsafe { self.run_lowered(&lowered, &inputs, arrays.output.address, stream) }
     }
 
-    /// Compiles an operator or finds it, for the alignment of these addresses, and runs it. Tensors on the host need not be
-    /// aligned to their elements, such as memory-mapped weights: copies of them are.
+    /// Compiles an operator or finds it, for the alignment of these addresses, and runs it. Tensors on the host need
+    /// not be aligned to their elements, such as memory-mapped weights: copies of them are.
     ///
     /// # Errors
     ///
-    /// As of [`compile_lowered`](Self::compile_lowered) and [`dispatch_raw`](CompiledOperator::dispatch_raw), and no memory
-    /// for a copy. Nothing is queued or written then.
+    /// As of [`compile_lowered`](Self::compile_lowered) and [`dispatch_raw`](CompiledOperator::dispatch_raw), and no
+    /// memory for a copy. Nothing is queued or written then.
     ///
     /// # Safety
     ///

@@ -3,8 +3,8 @@
 use super::{merge, MergedDimension, Summary};
 use crate::desc::{layout, FillValueSequenceDesc, TensorDataType};
 
-/// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap. The kernel `fill_elements` switches on
-/// these numbers.
+/// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap. The kernel
+/// `fill_elements` switches on these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     Int8 = 0,

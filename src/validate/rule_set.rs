@@ -9,8 +9,8 @@ pub(crate) struct RuleSet {
     pub level: FeatureLevel,
     /// How the span of a strided tensor is computed.
     pub span: SpanArithmetic,
-    /// Whether TotalTensorSizeInBytes may be the bytes of 2³² − 1 elements plus the last bits of one more. Otherwise it is
-    /// at most those bytes.
+    /// Whether TotalTensorSizeInBytes may be the bytes of 2³² − 1 elements plus the last bits of one more. Otherwise it
+    /// is at most those bytes.
     pub total_in_elements: bool,
     /// Whether outputs with two coordinates that share an element are rejected. Only this library does so.
     pub rejects_overlap: bool,

@@ -105,7 +105,8 @@ fn the_model_of_floats_is_right_where_the_answer_is_known() {
     assert_eq!(fill((1 << 24) + 3, 0.0, 1.0), 16_777_220.0);
     assert_eq!(exact::fill_f32(1, 1, 1), 2); // denormals are not flushed
     assert_eq!(fill(2, 0.0, f32::MAX), f32::INFINITY); // overflow
-                                                       // 3·0x3F800003 is a tie between two floats. A start that FLOAT64 cannot add to it breaks the tie.
+                                                       // 3·0x3F800003 is a tie between two floats. A start that FLOAT64
+                                                       // cannot add to it breaks the tie.
     for (start, required) in [(0, 0x4040_0004), (1, 0x4040_0005), (0x8000_0001, 0x4040_0004)] {
         assert_eq!(exact::fill_f32(3, start, 0x3F80_0003), required);
     }

@@ -1,5 +1,6 @@
-"""A bidirectional GRU as exporters write it: the backward half is between two ReverseSequence nodes, so that padding stays at the end.
-Makes the model, which does not depend on this library, and runs it with ONNX Runtime's kernels and with this library's.
+"""A bidirectional GRU as exporters write it: the backward half is between two ReverseSequence nodes, so that padding
+stays at the end. Makes the model, which does not depend on this library, and runs it with ONNX Runtime's kernels and
+with this library's.
 
     python bidirectional_rnn.py PATH/libdml_cuda.so [model.onnx]
 """

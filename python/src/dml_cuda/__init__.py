@@ -1,4 +1,5 @@
-"""DirectML's FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES on NumPy arrays, on arrays of NVIDIA GPUs, and in ONNX Runtime.
+"""DirectML's FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES on NumPy arrays, on arrays of NVIDIA GPUs, and in ONNX
+Runtime.
 
 PyTorch's functions are in :mod:`dml_cuda.torch`, those of JAX in :mod:`dml_cuda.jax`.
 """

@@ -1,5 +1,5 @@
-"""What callers pass besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors, and converts them.
-Shared by all kinds of arrays."""
+"""What callers pass besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors,
+and converts them. Shared by all kinds of arrays."""
 
 import contextlib
 import math
@@ -62,7 +62,8 @@ def integers(value: Any, name: str, required: str = "a sequence of integers") ->
 
 
 def scalar_bits(value: Any, data_type: str, name: str) -> int:
-    """The bits of a scalar of a data type. An integer must fit the type, but unsigned types also accept negative numbers, which wrap."""
+    """The bits of a scalar of a data type. An integer must fit the type, but unsigned types also accept negative
+    numbers, which wrap."""
     if data_type.startswith("FLOAT"):
         try:
             packed = struct.pack({"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value))
@@ -121,7 +122,8 @@ def fill_shape(shape: Any, kind: np.dtype) -> tuple[int, ...]:
 
 
 def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
-    """Checks an axis of x, and counts it from the front. The library's words, where it cannot check because sizes may be symbols."""
+    """Checks an axis of x, and counts it from the front. The library's words, where it cannot check because sizes may
+    be symbols."""
     axis, rank = integer(axis, name), len(shape)
     if rank == 0:
         raise ValueError("x has 0 dimensions, must have at least 1")

@@ -135,7 +135,8 @@ def _from_dlpack(x: Any, name: str) -> Array:
 
 
 def stream_of(x: Any, on_host: bool, stream: Any, name: str) -> int:
-    """The handle of the given stream. For None CuPy's current stream for CuPy arrays, else the legacy default stream."""
+    """The handle of the given stream. For None CuPy's current stream for CuPy arrays, else the legacy default
+    stream."""
     if stream is not None:
         handle = _handle(stream)
         if on_host and handle:

@@ -166,9 +166,9 @@ def validate(
 ) -> list[lib.Violation]:
     """Returns the rules that a descriptor of DirectML breaks. An empty list means that the descriptor is accepted.
 
-    desc: ``{"Type": "REVERSE_SUBSEQUENCES", "Desc": {...}}`` with DirectML's fields, as in a model of DxDispatch. The prefixes
-    ``DML_OPERATOR_`` and ``DML_TENSOR_DATA_TYPE_`` are optional, and so are TotalTensorSizeInBytes, Strides, Flags and
-    GuaranteedBaseOffsetAlignment.
+    desc: ``{"Type": "REVERSE_SUBSEQUENCES", "Desc": {...}}`` with DirectML's fields, as in a model of DxDispatch. The
+    prefixes ``DML_OPERATOR_`` and ``DML_TENSOR_DATA_TYPE_`` are optional, and so are TotalTensorSizeInBytes, Strides,
+    Flags and GuaranteedBaseOffsetAlignment.
     feature_level: such as ``5_0``. None is the highest.
     directml: a version such as ``1.8.0``. The verdict is that version's, including its mistakes.
 
@@ -197,9 +197,11 @@ def validate(
 
 
 def explain(desc: Mapping[str, Any], target: str = "h100") -> str:
-    """Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs. Needs no GPU.
+    """Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs.
+    Needs no GPU.
 
-    desc: as in :func:`validate`. target: ``t4``, ``l4``, ``a100``, ``h100``, ``b200``, or ``shared=KIB,sm=COUNT[,clusters]``.
+    desc: as in :func:`validate`. target: ``t4``, ``l4``, ``a100``, ``h100``, ``b200``, or
+    ``shared=KIB,sm=COUNT[,clusters]``.
 
     >>> import dml_cuda
     >>> output = {"DataType": "FLOAT32", "Sizes": [4, 1024]}

@@ -1,5 +1,6 @@
-"""How Inductor, the compiler of `torch.compile`, lowers the operators: to an index expression where that can be in a kernel with a neighbour, else
-to the operator. Inductor cannot look into an operator, so that each of its neighbours is a kernel and a pass over memory.
+"""How Inductor, the compiler of `torch.compile`, lowers the operators: to an index expression where that can be in a
+kernel with a neighbour, else to the operator. Inductor cannot look into an operator, so that each of its neighbours is
+a kernel and a pass over memory.
 
 The interfaces are private to PyTorch. Where a version's differ, operators stay operators, and a debug log says so."""
 
@@ -47,10 +48,10 @@ def _lower(operator: Callable[..., Any], lower: Callable[..., Any], create: Any,
 
 
 def is_fused(width: int, lengths_vary: bool, whole_rows: bool | None, small: bool, sides: int) -> bool:
-    """The rule, from measurements in benches/TUNING.md. width: bytes of an element. lengths_vary: along x's contiguous dimension, where
-    the kernels are much faster than loads at computed indices. whole_rows: that dimension has whole vectors. None is a symbol for
-    its size, by which every index would be divided. sides: 1 if something fuses before or after the reversal, 2 if on both sides, or after it
-    with x itself."""
+    """The rule, from measurements in benches/TUNING.md. width: bytes of an element. lengths_vary: along x's contiguous
+    dimension, where the kernels are much faster than loads at computed indices. whole_rows: that dimension has whole
+    vectors. None is a symbol for its size, by which every index would be divided. sides: 1 if something fuses before or
+    after the reversal, 2 if on both sides, or after it with x itself."""
     if whole_rows is None:
         return False
     return width * sides > (4 if whole_rows else 2) if lengths_vary and not small else sides > 0
@@ -92,7 +93,8 @@ def _lower_reversal(create: Any, ops: Any, node: Any, x: Any, lengths: Any, dim:
     load, load_length = x.make_loader(), lengths.make_loader()
 
     def length(at: Any) -> Any:
-        """With the kernels' clamp: what is above the size acts as the size, and so does what is negative, whose bits are a large number."""
+        """With the kernels' clamp: what is above the size acts as the size, and so does what is negative, whose bits
+        are a large number."""
         found, most = ops.to_dtype(load_length(at), torch.int64), ops.index_expr(size[dim], torch.int64)
         return ops.where(ops.lt(found, ops.constant(0, torch.int64)), most, ops.minimum(found, most))
 

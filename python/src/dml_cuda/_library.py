@@ -78,8 +78,8 @@ _ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim",
 
 
 def in_arguments(error: ValueError, layout: str) -> ValueError:
-    """Words an error of a call on arrays whose elements share memory: the strides in the error are those of merged and split dimensions, not
-    the caller's. `layout` describes the output."""
+    """Words an error of a call on arrays whose elements share memory: the strides in the error are those of merged and
+    split dimensions, not the caller's. `layout` describes the output."""
     shared = [found.rule for found in getattr(error, "violations", ()) if found.rule.startswith("output.")]
     if not shared or not isinstance(error, ValidationError):
         return error
@@ -128,8 +128,8 @@ library = _load()
 
 
 def check(function: Any, *arguments: Any, names: Names | None = None) -> None:
-    """Calls a function whose last argument is the error, and raises the error as an exception: in the words of a call on arrays, if `names`
-    has those of its arguments."""
+    """Calls a function whose last argument is the error, and raises the error as an exception: in the words of a call
+    on arrays, if `names` has those of its arguments."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if not status:

@@ -28,7 +28,8 @@ _Out = TypeVar("_Out", bound=_HasDlpack | _HasCudaArrayInterface)
 
 
 def onnxruntime_library_path() -> str:
-    """The path of the library that ONNX Runtime loads: ``options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())``.
+    """The path of the library that ONNX Runtime loads:
+    ``options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())``.
 
     >>> import dml_cuda, os
     >>> os.path.exists(dml_cuda.onnxruntime_library_path())
@@ -59,16 +60,16 @@ def reverse_subsequences(
 def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any = None, stream: Any = None) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
-    x: an array with 1 dimension or more, any strides, and any dtype whose elements are plain bytes. It is NumPy's, or has
-    ``__cuda_array_interface__`` (CuPy) or ``__dlpack__``. PyTorch tensors are passed on to :mod:`dml_cuda.torch`, arrays of JAX to
-    :mod:`dml_cuda.jax`. Masked arrays are a TypeError.
-    lengths: integers that NumPy broadcasts to x's shape with 1 at the axis, in the same memory as x. If x is on the host, Python numbers
-    and NumPy arrays. A length above the axis size acts as the axis size.
+    x: an array with 1 dimension or more, any strides, and any dtype whose elements are plain bytes. It is NumPy's, or
+    has ``__cuda_array_interface__`` (CuPy) or ``__dlpack__``. PyTorch tensors are passed on to :mod:`dml_cuda.torch`,
+    arrays of JAX to :mod:`dml_cuda.jax`. Masked arrays are a TypeError.
+    lengths: integers that NumPy broadcasts to x's shape with 1 at the axis, in the same memory as x. If x is on the
+    host, Python numbers and NumPy arrays. A length above the axis size acts as the axis size.
     axis: a negative axis counts from the end.
-    out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. None allocates a new array
-    of x's kind.
-    stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and the legacy default
-    stream for others. Must be None or 0 if x is on the host.
+    out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. None
+    allocates a new array of x's kind.
+    stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and
+    the legacy default stream for others. Must be None or 0 if x is on the host.
 
     Raises TypeError or ValueError. The message names the argument, its value, and what is required.
 
@@ -207,7 +208,8 @@ def fill_value_sequence(
     device: str | None = None,
     stream: Any = None,
 ) -> Any:
-    """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's page says.
+    """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's
+    page says.
 
     shape: an integer or a sequence of integers, at most 8 unless a size is 0.
     start, delta: numbers of the dtype. Unsigned dtypes accept negative numbers.

@@ -21,19 +21,20 @@ def _check_kind(rnn: Any) -> None:
 
 
 class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
-    """Runs a bidirectional ``torch.nn.LSTM``, ``GRU`` or ``RNN`` over padded sequences, in place of ``pack_padded_sequence``.
+    """Runs a bidirectional ``torch.nn.LSTM``, ``GRU`` or ``RNN`` over padded sequences, in place of
+    ``pack_padded_sequence``.
 
-    Each layer is two plain passes. The second reads its sequences reversed. The lengths stay on x's device, nothing waits for them, and
-    CUDA graphs can capture a call.
+    Each layer is two plain passes. The second reads its sequences reversed. The lengths stay on x's device, nothing
+    waits for them, and CUDA graphs can capture a call.
 
-    rnn: shares its weights, which keep their names in ``rnn.state_dict()``. On a GPU this module lays them out for single passes: a direct
-    call of rnn still works, but PyTorch then copies its weights in every call and warns.
+    rnn: shares its weights, which keep their names in ``rnn.state_dict()``. On a GPU this module lays them out for
+    single passes: a direct call of rnn still works, but PyTorch then copies its weights in every call and warns.
 
     Calls are ``module(x, lengths, hx=None)`` and return ``(output, h_n)``:
 
     x: [T, B, F], or [B, T, F] if rnn is ``batch_first``. Padding may have any values, also NaN.
-    lengths: [B], integers on x's device, in any order. A length above T acts as T. A row of length 0 is all padding. A negative length is an
-    error on the CPU and acts as 0 on a GPU.
+    lengths: [B], integers on x's device, in any order. A length above T acts as T. A row of length 0 is all padding. A
+    negative length is an error on the CPU and acts as 0 on a GPU.
     hx: the initial states as rnn takes them: h_0, for an LSTM (h_0, c_0). None is zeros.
     output: as ``pad_packed_sequence`` returns it, in the length of x; zeros in the padding.
     h_n: the states at the ends of the sequences, as rnn returns them; h_0 for a length of 0. There is no c_n.
@@ -58,9 +59,11 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         self.flatten_parameters()
 
     def flatten_parameters(self) -> None:
-        """Lays out the weights of each pass as one block, as cuDNN needs them. Does nothing for weights that cuDNN does not run.
+        """Lays out the weights of each pass as one block, as cuDNN needs them. Does nothing for weights that cuDNN does
+        not run.
 
-        Moving and copying this module does it too. Call it after rnn itself was moved, or after its own ``flatten_parameters``.
+        Moving and copying this module does it too. Call it after rnn itself was moved, or after its own
+        ``flatten_parameters``.
         """
         rnn, weights = self.rnn, [weight for of_pass in self.rnn.all_weights for weight in of_pass]
         first = weights[0]
@@ -107,8 +110,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         steps, batch, _ = x.shape
         padding = torch.arange(steps, device=x.device)[:, None, None] >= of_lanes
         if torch.is_grad_enabled() or torch._C._is_tracing():
-            # In both directions padding comes last and cannot change an output. But a NaN there would reach the gradients of the weights. A
-            # trace must not depend on whether gradients are on: PyTorch checks it without.
+            # In both directions padding comes last and cannot change an output. But a NaN there would reach the
+            # gradients of the weights. A trace must not depend on whether gradients are on: PyTorch checks it without.
             x = torch.where(padding, x.new_zeros(()), x)
         size = rnn.proj_size or rnn.hidden_size
         if hx is None:

@@ -1,8 +1,9 @@
 """PyTorch's operators `dml_cuda::*`: what autograd, transforms, tracers and distributed tensors need to know of them.
 
-The kernels of the reversals are in Rust, and PyTorch calls them without Python. A reversal is linear, and its own transpose: its tangent is the
-same reversal of the tangent, its gradient the same reversal of the gradient. One rule at the autograd key says so, as PyTorch's generated code
-does for `flip`. Eager calls, transforms, traces, compiled and exported programs all take it."""
+The kernels of the reversals are in Rust, and PyTorch calls them without Python. A reversal is linear, and its own
+transpose: its tangent is the same reversal of the tangent, its gradient the same reversal of the gradient. One rule at
+the autograd key says so, as PyTorch's generated code does for `flip`. Eager calls, transforms, traces, compiled and
+exported programs all take it."""
 
 import functools
 import sys
@@ -39,7 +40,8 @@ _NARROW_LENGTHS = frozenset((torch.int8, torch.uint8, torch.int16, torch.uint16)
 
 
 class _Reversal(torch.autograd.function._SingleLevelFunction):  # type: ignore[misc]
-    """A reversal at one level of autograd. torch.func has a level for each transform, and calls the operator at each."""
+    """A reversal at one level of autograd. torch.func has a level for each transform, and calls the operator at
+    each."""
 
     @staticmethod
     def forward(ctx: Any, keyset: Any, with_gradient: bool, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
@@ -91,7 +93,8 @@ def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> 
 
 
 def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
-    # Few transforms work on an exported program that has PyTorch's wrapper for operators in place. copy_ refuses an inference tensor.
+    # Few transforms work on an exported program that has PyTorch's wrapper for operators in place. copy_ refuses an
+    # inference tensor.
     if _follows(x) or torch.compiler.is_exporting() or x.is_inference():
         x.copy_(_reverse(x, lengths, dim))
         return
@@ -137,7 +140,8 @@ torch.library.register_vmap("dml_cuda::reverse_subsequences_", _vmap_in_place, l
 
 
 def _register_lowerings() -> None:
-    """For Inductor, if it is loaded. Loading it takes seconds. Every program passes the rules below before Inductor lowers it."""
+    """For Inductor, if it is loaded. Loading it takes seconds. Every program passes the rules below before Inductor
+    lowers it."""
     if "torch._inductor.lowering" in sys.modules:
         from . import _inductor
 
@@ -194,7 +198,8 @@ _unwatched_in_place: Callable[..., Any] = _ops._reverse_subsequences_.default._o
 
 @functools.lru_cache(maxsize=1)
 def _register_sharding() -> None:
-    """For distributed tensors: sharded along any dimension but the axis, the lengths too where they have that dimension, else replicated."""
+    """For distributed tensors: sharded along any dimension but the axis, the lengths too where they have that
+    dimension, else replicated."""
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.experimental import register_sharding
 
@@ -246,11 +251,11 @@ def watched(x: torch.Tensor, lengths: torch.Tensor) -> bool:
 def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor:
     """Reverses the first ``length`` elements of every lane of x along a dimension, and copies the other elements.
 
-    x: a tensor with 1 dimension or more, any dtype and any strides, on the CPU or a GPU. The result keeps dense layouts such as
-    ``channels_last``.
-    lengths: integers that broadcast to x's shape with 1 at dim: a tensor on x's device, or Python numbers, which are copied there. A length
-    above the size acts as the size. A negative length is an error on the CPU and acts as the size on a GPU.
-    Works with autograd, ``torch.func``, ``torch.compile`` and ``torch.export``, as ``torch.flip`` does.
+    x: a tensor with 1 dimension or more, any dtype and any strides, on the CPU or a GPU. The result keeps dense layouts
+    such as ``channels_last``.
+    lengths: integers that broadcast to x's shape with 1 at dim: a tensor on x's device, or Python numbers, which are
+    copied there. A length above the size acts as the size. A negative length is an error on the CPU and acts as the
+    size on a GPU. Works with autograd, ``torch.func``, ``torch.compile`` and ``torch.export``, as ``torch.flip`` does.
 
     >>> import torch, dml_cuda.torch
     >>> dml_cuda.torch.reverse_subsequences(torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]), torch.tensor([[3], [2]]), 1)
@@ -280,8 +285,8 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     """Reverses x in place as :func:`reverse_subsequences` does, and returns x.
 
     No two elements of x may share memory. Where autograd follows x, and inside of ``torch.func``'s transforms, this is
-    ``x.copy_(reverse_subsequences(x, lengths, dim))``, which takes a tensor and a copy more, and refuses what ``copy_`` refuses: a leaf that
-    requires a gradient, an expanded tensor.
+    ``x.copy_(reverse_subsequences(x, lengths, dim))``, which takes a tensor and a copy more, and refuses what ``copy_``
+    refuses: a leaf that requires a gradient, an expanded tensor.
 
     >>> import torch, dml_cuda.torch
     >>> x = torch.arange(5)

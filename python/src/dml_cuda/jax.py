@@ -1,7 +1,8 @@
-"""The operators for JAX: they work in ``jit``, ``grad``, ``jvp``, ``vmap``, ``scan``, ``shard_map`` and ``export``, on the CPU and on GPUs.
+"""The operators for JAX: they work in ``jit``, ``grad``, ``jvp``, ``vmap``, ``scan``, ``shard_map`` and ``export``, on
+the CPU and on GPUs.
 
-XLA calls this library's handlers, which are the custom calls ``dml_cuda_reverse_subsequences`` and ``dml_cuda_fill_value_sequence``, or
-compiles the same arithmetic of jax.numpy together with what surrounds it.
+XLA calls this library's handlers, which are the custom calls ``dml_cuda_reverse_subsequences`` and
+``dml_cuda_fill_value_sequence``, or compiles the same arithmetic of jax.numpy together with what surrounds it.
 """
 
 import functools
@@ -47,9 +48,9 @@ for _name in ("reverse_subsequences", "fill_value_sequence"):
 
 # ---- Reversals ------------------------------------------------------------------------------------------------
 #
-# A primitive has the rules for derivatives and vmap. It is lowered to XLA's own operations, or to a call with the rule for partitions, and that
-# to the custom call.
-# Its lengths have as many dimensions as x: 1 or x's size, and 1 at the axis.
+# A primitive has the rules for derivatives and vmap. It is lowered to XLA's own operations, or to a call with the rule
+# for partitions, and that to the custom call. Its lengths have as many dimensions as x: 1 or x's size, and 1 at the
+# axis.
 
 
 def _custom_call(x: Any, lengths: Any, axis: int, in_place: bool) -> Any:
@@ -81,7 +82,8 @@ def _infer_sharding(axis: int, in_place: bool, mesh: Any, arguments: Any, result
 
 
 def _sharding_rule(axis: int, in_place: bool, mesh: Any, arguments: Any, results: Any) -> Any:
-    """Shardy's rule: a dimension of the lengths is split as x's, if it is not 1. Of an axis that is split, `_partition` makes a whole."""
+    """Shardy's rule: a dimension of the lengths is split as x's, if it is not 1. Of an axis that is split, `_partition`
+    makes a whole."""
     x, lengths = (mlir.ir.RankedTensorType(argument).shape for argument in arguments)
     of_x = [f"x{d}" for d in range(len(x))]
     of_lengths = [f"x{d}" if size != 1 else f"l{d}" for d, size in enumerate(lengths)]
@@ -165,7 +167,8 @@ def _array(x: Any, name: str) -> tuple[Any, np.dtype[Any]]:
 
 
 def _lengths(lengths: Any) -> Any:
-    """The lengths as integers of 32 or 64 bits. Numbers of the host are checked now, and become a constant of the program."""
+    """The lengths as integers of 32 or 64 bits. Numbers of the host are checked now, and become a constant of the
+    program."""
     has_arrays = isinstance(lengths, (list, tuple)) and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(lengths))
     if has_arrays or hasattr(type(lengths), "__jax_array__"):
         lengths = jax.numpy.asarray(lengths)
@@ -190,12 +193,13 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
     x: an array of JAX or NumPy with 1 dimension or more, of any dtype whose elements are whole bytes.
-    lengths: integers that broadcast to x's shape with 1 at the axis. A length above the axis size acts as the axis size. A negative
-    length is an error of the kernel on the CPU, and else acts as the axis size.
-    in_place: writes the result over x inside of a compiled program. If the program needs x afterwards, or if x is an argument that is
-    not donated, XLA copies x first.
-    implementation: ``kernel`` is a custom call of this library, ``xla`` is code that XLA fuses with its neighbours. None is the kernel in
-    eager calls, in place, where lengths differ along x's last dimension, and where shardings are types, else XLA's code.
+    lengths: integers that broadcast to x's shape with 1 at the axis. A length above the axis size acts as the axis
+    size. A negative length is an error of the kernel on the CPU, and else acts as the axis size.
+    in_place: writes the result over x inside of a compiled program. If the program needs x afterwards, or if x is an
+    argument that is not donated, XLA copies x first.
+    implementation: ``kernel`` is a custom call of this library, ``xla`` is code that XLA fuses with its neighbours.
+    None is the kernel in eager calls, in place, where lengths differ along x's last dimension, and where shardings are
+    types, else XLA's code.
 
     >>> import dml_cuda.jax, jax
     >>> dml_cuda.jax.reverse_subsequences(jax.numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]]), jax.numpy.array([[3], [2]]), 1)
@@ -222,7 +226,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
 
 
 def _as_varying(x: Any, lengths: Any) -> tuple[Any, Any]:
-    """Inside of shard_map, an array that is the same on all devices becomes one that may differ, if the other one does."""
+    """Inside of shard_map, an array that is the same on all devices becomes one that may differ, if the other one
+    does."""
     of_x, of_lengths = _varying_axes(x), _varying_axes(lengths)
     if of_x == of_lengths:
         return x, lengths
@@ -272,9 +277,11 @@ def fill_value_sequence(
     delta: SupportsFloat | SupportsIndex,
     dtype: Any,
 ) -> Any:
-    """An array whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's page says.
+    """An array whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as
+    DirectML's page says.
 
-    start, delta: numbers of Python or NumPy, which become a part of the compiled program. Integers may be traced, if dtype is one of integers.
+    start, delta: numbers of Python or NumPy, which become a part of the compiled program. Integers may be traced, if
+    dtype is one of integers.
     dtype: float32, float16, or integers of 8 to 64 bits. 64 bits need JAX's 64-bit mode.
 
     >>> import dml_cuda.jax

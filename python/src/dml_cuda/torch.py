@@ -1,5 +1,6 @@
-"""The two operators on PyTorch tensors. They trace, compile, export and differentiate, and CUDA graphs can capture them. On a GPU a call
-queues work on PyTorch's current stream. It allocates only the result, copies nothing and waits for nothing."""
+"""The two operators on PyTorch tensors. They trace, compile, export and differentiate, and CUDA graphs can capture
+them. On a GPU a call queues work on PyTorch's current stream. It allocates only the result, copies nothing and waits
+for nothing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +46,8 @@ def fill_value_sequence(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | int | None = None,
 ) -> torch.Tensor:
-    """A tensor whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's page says.
+    """A tensor whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as
+    DirectML's page says.
 
     dtype: float32, float16, or integers of 8 to 64 bits. Unsigned dtypes accept negative numbers.
     device: as for ``torch.arange``. None is PyTorch's default device.
@@ -73,10 +75,12 @@ def fill_value_sequence(
 
 
 def onnx_translation_table() -> dict[Any, Any]:
-    """The reversals in ONNX's standard operators: ``torch.onnx.export(…, custom_translation_table=dml_cuda.torch.onnx_translation_table())``.
+    """The reversals in ONNX's standard operators: ``torch.onnx.export(…,
+    custom_translation_table=dml_cuda.torch.onnx_translation_table())``.
 
-    A reversal becomes ReverseSequence if one of the first two dimensions is dim and only the other has lengths, else a gather. ONNX Runtime
-    then runs the model alone. With :func:`dml_cuda.onnxruntime_library_path` it can run ReverseSequence by this library's kernels.
+    A reversal becomes ReverseSequence if one of the first two dimensions is dim and only the other has lengths, else a
+    gather. ONNX Runtime then runs the model alone. With :func:`dml_cuda.onnxruntime_library_path` it can run
+    ReverseSequence by this library's kernels.
     """
     from . import _onnx
 

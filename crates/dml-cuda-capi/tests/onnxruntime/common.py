@@ -1,5 +1,5 @@
-"""Shared by the tests with ONNX Runtime: models of one node, sessions with and without the library, and a slow reference for both
-operators. DML_CUDA_LIBRARY names the library."""
+"""Shared by the tests with ONNX Runtime: models of one node, sessions with and without the library, and a slow
+reference for both operators. DML_CUDA_LIBRARY names the library."""
 
 import ctypes
 import os
@@ -63,7 +63,8 @@ def counters():
 
 
 def reverse(x, lengths, axis):
-    """Reverses the first `length` elements of every lane; lengths have x's shape with 1 at the axis, or broadcast to it."""
+    """Reverses the first `length` elements of every lane; lengths have x's shape with 1 at the axis, or broadcast to
+    it."""
     x = np.asarray(x)
     shape = list(x.shape)
     shape[axis] = 1

@@ -1,4 +1,5 @@
-"""The library in ONNX Runtime on the CPU: results compared with ONNX Runtime's own kernels and a slow reference, errors, threads, in place.
+"""The library in ONNX Runtime on the CPU: results compared with ONNX Runtime's own kernels and a slow reference,
+errors, threads, in place.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so python -m unittest discover crates/dml-cuda-capi/tests/onnxruntime -v
 """
@@ -136,7 +137,8 @@ class Range(unittest.TestCase):
                 self.assertEqual(found.shape, alone.shape, (start, limit, delta))
 
     def test_floats_are_rounded_once(self):
-        """Doubles hold a product of two floats, and its sum with a small float, exactly. The library's tests have the other types."""
+        """Doubles hold a product of two floats, and its sum with a small float, exactly. The library's tests have the
+        other types."""
         for start, limit, delta in [(0, 1e5, 0.1), (-3, 77, 0.7), (1e6, 1e6 + 300, 0.125), (1, -1000, -0.013)]:
             start, delta = np.float32(start), np.float32(delta)
             found = run_range(np.float32, start, limit, delta)
@@ -241,7 +243,8 @@ class Memory(unittest.TestCase):
         same(found, np.array([[7, 8], [9, 10]], np.int32))
 
     def test_sessions_leave_nothing_behind(self):
-        """Sessions open and close in a process that does not load the library otherwise. Its memory use does not grow."""
+        """Sessions open and close in a process that does not load the library otherwise. Its memory use does not
+        grow."""
         program = """
 import sys
 from common import session  # loads nothing

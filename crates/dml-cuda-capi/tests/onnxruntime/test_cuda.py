@@ -1,4 +1,5 @@
-"""The library in ONNX Runtime's CUDA provider. Skipped, and counted, without a GPU or CUDA provider, unless REQUIRE_CUDA=1.
+"""The library in ONNX Runtime's CUDA provider. Skipped, and counted, without a GPU or CUDA provider, unless
+REQUIRE_CUDA=1.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so REQUIRE_CUDA=1 python -m unittest test_cuda -v
 """

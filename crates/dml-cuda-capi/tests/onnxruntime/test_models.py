@@ -1,4 +1,5 @@
-"""Everyday models with and without the library: they load, give the same outputs, and ONNX Runtime still folds and fuses as before.
+"""Everyday models with and without the library: they load, give the same outputs, and ONNX Runtime still folds and
+fuses as before.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so python test_models.py            # tests
     DML_CUDA_LIBRARY=… python test_models.py --cpu                                  # a table of times; --cuda: on the CUDA provider
@@ -62,7 +63,8 @@ def attention_mask():
 
 
 def recurrent(kind, dims=("b", "t"), quantized=False):
-    """Both directions as an exporter writes them for padded sequences: a forward pass, and one between two reversals."""
+    """Both directions as an exporter writes them for padded sequences: a forward pass, and one between two
+    reversals."""
     gates, hidden, features = {"LSTM": 4, "GRU": 3}[kind], 32, 16
     random = np.random.default_rng(2)
     weights = {f"{name}{direction}": random.standard_normal(shape).astype(np.float32) * 0.2

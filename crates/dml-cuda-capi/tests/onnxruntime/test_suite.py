@@ -1,4 +1,5 @@
-"""The worker of `dml-cuda bench --runner onnxruntime`: it times nothing that is wrong, runs elsewhere or is not replaced."""
+"""The worker of `dml-cuda bench --runner onnxruntime`: it times nothing that is wrong, runs elsewhere or is not
+replaced."""
 
 import importlib.util
 import json
@@ -42,7 +43,8 @@ def filling(data_type, start, delta, count, **more):
 
 
 class LengthsOfEveryFeature:
-    """A session that reads the lengths as if each (batch, feature) had its own: behind those of the batch, it finds zeros."""
+    """A session that reads the lengths as if each (batch, feature) had its own: behind those of the batch, it finds
+    zeros."""
 
     def __init__(self, session, case):
         self.session, self.case = session, case

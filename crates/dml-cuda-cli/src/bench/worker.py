@@ -1,7 +1,8 @@
-"""Runs one-node ONNX models with ONNX Runtime for `dml-cuda bench --runner onnxruntime`, and checks every element of their outputs.
+"""Runs one-node ONNX models with ONNX Runtime for `dml-cuda bench --runner onnxruntime`, and checks every element of
+their outputs.
 
-Usage: worker.py SETTINGS [CASE], both JSON. Prints one line of JSON: what it is, or the answer of the case. Needs onnx, NumPy, and
-onnxruntime 1.18 or later of any kind.
+Usage: worker.py SETTINGS [CASE], both JSON. Prints one line of JSON: what it is, or the answer of the case. Needs onnx,
+NumPy, and onnxruntime 1.18 or later of any kind.
 """
 
 import ctypes
@@ -45,7 +46,8 @@ def make_model(case, inputs):
 
 
 def make_inputs(case):
-    """Random bytes and random lengths, the same in each run. A check counts up instead: its bytes are the same on every machine."""
+    """Random bytes and random lengths, the same in each run. A check counts up instead: its bytes are the same on every
+    machine."""
     data_type = np.dtype(TYPES[case["type"]])
     if case["op"] == "Range":
         return {name: np.array(value, data_type) for name, value in zip(("start", "limit", "delta"), case["scalars"])}
@@ -60,8 +62,8 @@ def make_inputs(case):
 
 
 def memory(shape, data_type, content):
-    """An array at the beginning of a page. On the CPU, times depend on where tensors are: where one begins 16 bytes behind another, in their
-    pages, reversals were seen to take ten times as long."""
+    """An array at the beginning of a page. On the CPU, times depend on where tensors are: where one begins 16 bytes
+    behind another, in their pages, reversals were seen to take ten times as long."""
     size, page = int(np.prod(shape)) * np.dtype(data_type).itemsize, 4096
     room = np.empty(size + page, np.uint8)
     begin = -room.ctypes.data % page
@@ -87,7 +89,8 @@ def required_output(case, inputs):
 
 
 def check(case, inputs, found):
-    """Looks at every element. A note says that a range is the running sum, which is how ONNX's own function computes it."""
+    """Looks at every element. A note says that a range is the running sum, which is how ONNX's own function computes
+    it."""
     required = required_output(case, inputs)
     bits = np.dtype(f"u{required.dtype.itemsize}")
     differs = found.view(bits) != required.view(bits)

@@ -117,7 +117,8 @@ def fill_shape(shape: Any, kind: np.dtype) -> tuple[int, ...]:
             raise ValueError(f"shape is {shown(sizes)}, must have at most 8 dimensions (tensor.dimension_count)")
         spare = max(1, 4 // kind.itemsize)  # the bytes are a multiple of 4
         if math.prod(sizes) > (1 << 32) - spare:
-            raise ValueError(f"shape is {shown(sizes)}, must have at most 2**32 - {spare} elements of {kind} (tensor.element_count)")
+            rule = "tensor.total_size.max" if spare > 1 else "tensor.element_count"
+            raise ValueError(f"shape is {shown(sizes)}, must have at most 2**32 - {spare} elements of {kind} ({rule})")
     return sizes
 
 

@@ -42,15 +42,5 @@ for test in "$bundle"/tests/*; do
 done
 exit $failed
 RUN
-cat > "$out/run-bench.sh" <<'RUN'
-#!/usr/bin/env bash
-# Runs the benches and writes cold.json, a new file, to the given folder or the current one.
-set -eu
-bundle=$(cd "$(dirname "$0")" && pwd)
-# shellcheck disable=SC2086
-"$bundle/dml-cuda" bench --cold-l2 -o "${1:-.}/cold.json" ${BENCH_ARGS:-}
-"$bundle/benches/host" --bench --noplot
-"$bundle/benches/startup"
-RUN
-chmod +x "$out"/run-tests.sh "$out"/run-bench.sh
+chmod +x "$out/run-tests.sh"
 du -sh "$out"

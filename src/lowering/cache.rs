@@ -1,12 +1,10 @@
 //! A cache of compiled operators, for callers whose tensors come one call at a time. The key is everything that an
 //! operator depends on.
 
-use std::mem::{replace, take};
-use std::process;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{RwLock, TryLockError};
+use std::cell::RefCell;
+use std::mem::take;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::desc::{FeatureLevel, TensorDataType};
 use crate::device::operator::{CompileOptions, CompiledOperator, Operator};
@@ -16,86 +14,65 @@ use crate::lowering::Lowered;
 
 /// Operators per generation. The cache has two generations. When the recent one is full, it becomes the older one, and
 /// the previous older one is dropped. A lookup moves an operator from the older to the recent one.
-const GENERATION: usize = 1024;
+const GENERATION: usize = 512;
 
 /// The ordinal and the level of the device, and the arguments.
 type Key = (Option<usize>, FeatureLevel, Lowered, CompileOptions);
 
 type Generation = FxHashMap<Key, CompiledOperator>;
 
+#[derive(Default)]
 struct Generations {
     recent: Generation,
     older: Generation,
 }
 
-/// A process uses one. A forked child that finds it locked for ever takes the next one.
-static CACHES: [RwLock<Generations>; 8] = [const {
-    RwLock::new(Generations {
-        recent: Generation::with_hasher(FxBuildHasher),
-        older: Generation::with_hasher(FxBuildHasher),
-    })
-}; 8];
-static CURRENT: AtomicUsize = AtomicUsize::new(0);
-/// The process that owns the current one, from the first operator on.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
+thread_local! {
+    /// Each thread has its own, so there is no lock: not for another thread, and not one that a fork could leave locked.
+    static CACHE: RefCell<Generations> = RefCell::default();
+}
 
-/// How often a lock is tried: longer than another thread keeps it, unless the system has stopped that thread.
-const TRIES: u32 = 256;
-
-/// Takes the lock of the cache, and never waits for it. In a forked child, a lock that another thread of the parent had
-/// stays taken for ever. Without the cache, a call compiles its operator.
-fn take_lock<Guard>(
-    attempt: impl Fn(&'static RwLock<Generations>) -> Result<Guard, TryLockError<Guard>>,
-) -> Option<Guard> {
-    let current = CURRENT.load(Ordering::Relaxed);
-    let taken = (0..TRIES).find_map(|_| match attempt(&CACHES[current]) {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => {
-            std::hint::spin_loop();
-            None
+impl Generations {
+    fn find(&mut self, key: &Key) -> Option<CompiledOperator> {
+        if let Some(operator) = self.recent.get(key) {
+            return Some(operator.clone());
         }
-    });
-    if taken.is_none() && PROCESS.swap(process::id(), Ordering::Relaxed) != process::id() {
-        CURRENT.store((current + 1).min(CACHES.len() - 1), Ordering::Relaxed);
+        let operator = self.older.get(key)?.clone();
+        self.insert(*key, operator.clone());
+        Some(operator)
     }
-    taken
+
+    fn insert(&mut self, key: Key, operator: CompiledOperator) {
+        if self.recent.len() == GENERATION {
+            self.older = take(&mut self.recent);
+        }
+        self.recent.insert(key, operator);
+    }
 }
 
 impl Device {
-    /// The compiled operator for tensors of other libraries: compiled now, or by an earlier call of this process with
+    /// The compiled operator for tensors of other libraries: compiled now, or by an earlier call of this thread with
     /// the same arguments.
     ///
-    /// A cache keeps the 1,024 to 2,048 operators that were requested last. Each keeps its GPU's context alive.
+    /// A thread's cache keeps the 512 to 1,024 operators that it requested last. Each keeps its GPU's context alive.
     ///
     /// # Errors
     ///
     /// The descriptor is rejected, or compilation failed.
     pub fn compile_lowered(&self, lowered: &Lowered, options: CompileOptions) -> Result<CompiledOperator, Error> {
         let key: Key = (self.ordinal(), self.feature_level(), *lowered, options);
-        let found = take_lock(RwLock::try_read).map(|generations| {
-            let recent = generations.recent.get(&key).cloned();
-            (recent.is_some(), recent.or_else(|| generations.older.get(&key).cloned()))
-        });
-        let (is_recent, found) = found.unwrap_or_default();
-        let operator = match (found, lowered) {
-            (Some(operator), _) if is_recent => return Ok(operator),
-            (Some(operator), _) => operator,
-            (None, Lowered::Sequence(sequence)) if sequence.data_type == TensorDataType::Float64 => {
-                self.compile_operator_with(&Operator::float64_sequence(sequence.desc())?, options)?
-            }
-            (None, _) => self.compile_operator_with(&self.create_operator(lowered.desc())?, options)?,
-        };
-        let _ = PROCESS.compare_exchange(0, process::id(), Ordering::Relaxed, Ordering::Relaxed);
-        let mut dropped = Generation::default(); // after the lock
-        if let Some(mut generations) = take_lock(RwLock::try_write) {
-            if generations.recent.len() == GENERATION {
-                let full = take(&mut generations.recent);
-                dropped = replace(&mut generations.older, full);
-            }
-            generations.recent.insert(key, operator.clone());
+        // A thread that ends has no cache any more.
+        if let Ok(Some(operator)) = CACHE.try_with(|cache| cache.borrow_mut().find(&key)) {
+            return Ok(operator);
         }
-        drop(dropped);
+        let operator = match lowered {
+            Lowered::Sequence(sequence) if sequence.data_type == TensorDataType::Float64 => {
+                Operator::float64_sequence(sequence.desc())?
+            }
+            _ => self.create_operator(lowered.desc())?,
+        };
+        let operator = self.compile_operator_with(&operator, options)?;
+        let _ = CACHE.try_with(|cache| cache.borrow_mut().insert(key, operator.clone()));
         Ok(operator)
     }
 }
@@ -115,10 +92,11 @@ mod tests {
         let same = |other: &CompiledOperator| std::ptr::eq(first.operator(), other.operator());
         assert!(same(&compile(of(5), any)));
         assert!(!same(&compile(of(5), aligned)) && !same(&compile(of(6), any)));
-        // It stays while it is requested, and is gone after two generations of others.
+        // It stays while it is requested, in this thread, and is gone after two generations of others.
+        assert!(!same(&std::thread::scope(|scope| scope.spawn(|| compile(of(5), any)).join()).expect("compiled")));
         for count in 1000..6000 {
             compile(of(count), any);
-            if count % 500 == 0 {
+            if count % 250 == 0 {
                 assert!(same(&compile(of(5), any)));
             }
         }

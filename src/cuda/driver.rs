@@ -12,6 +12,7 @@ mod failure;
 mod graph;
 mod handle;
 mod library;
+mod live_streams;
 mod loaded_kernel;
 mod memory;
 mod primary;

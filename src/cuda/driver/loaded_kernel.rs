@@ -9,8 +9,8 @@ use cudarc::driver::sys;
 
 use super::capture::Unrestricted;
 use super::failure::cuda_error;
+use super::live_streams::settle;
 use super::primary::PrimaryContext;
-use super::stream::settle;
 use crate::error::CudaError;
 
 /// A loaded kernel. It is unloaded when the context and the last operator that uses it are gone.

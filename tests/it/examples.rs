@@ -7,6 +7,8 @@ mod fill_and_reverse;
 #[cfg(feature = "cuda")]
 #[path = "../../examples/raw_pointers.rs"]
 mod raw_pointers;
+#[path = "../../examples/specialized.rs"]
+mod specialized;
 #[path = "../../examples/streams_and_graph.rs"]
 mod streams_and_graph;
 
@@ -15,6 +17,7 @@ fn every_example_runs() -> Result<(), Box<dyn std::error::Error>> {
     broken_rules::main();
     fill_and_reverse::main()?;
     streams_and_graph::main()?;
+    specialized::main()?;
     #[cfg(feature = "cuda")]
     raw_pointers::main()?;
     Ok(())

@@ -143,7 +143,7 @@ typedef struct {
 
 /* The field that breaks a rule, as data. */
 typedef struct {
-  /* Whose field, or `DML_CUDA_TENSOR_ROLE_NONE` for one of the operator. */
+  /* The tensor with the field, or `DML_CUDA_TENSOR_ROLE_NONE` for a field of the operator. */
   DML_CUDA_TENSOR_ROLE Tensor;
   /* The index in a field that is a list, else -1. */
   int32_t Index;

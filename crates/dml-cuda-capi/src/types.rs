@@ -216,7 +216,7 @@ pub struct DML_CUDA_VIOLATION {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_PLACE {
-    /// Whose field, or `DML_CUDA_TENSOR_ROLE_NONE` for one of the operator.
+    /// The tensor with the field, or `DML_CUDA_TENSOR_ROLE_NONE` for a field of the operator.
     pub Tensor: DML_CUDA_TENSOR_ROLE,
     /// The index in a field that is a list, else -1.
     pub Index: i32,

@@ -157,7 +157,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
         array = np.asarray(lengths)
     except Exception:
         raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host") from None
-    # NumPy makes floats of numbers from 2**63 on beside smaller ones.
+    # NumPy makes floats of numbers from 2**63 on if there are smaller ones, too.
     items = np.asarray(lengths, dtype=object) if array.dtype.kind == "f" and isinstance(lengths, (list, tuple)) else array
     if items.dtype == object and all(type(item) is int for item in items.flat):
         array = np.asarray(np.clip(items, -(2**63), 2**63 - 1), dtype=np.int64)

@@ -5,7 +5,7 @@ use serde_json::{json, Value};
 
 use crate::model::dispatchable;
 
-/// Times an operator: memory of zeros, lengths from a file beside the model.
+/// Times an operator: memory of zeros, lengths from a file next to the model.
 pub fn timed(name: &str, desc: &OperatorDesc, in_place: bool, lengths: Option<&str>) -> Value {
     of_operator(name, desc, in_place, json!({ "initialValues": { "sourcePath": lengths } }), false)
 }

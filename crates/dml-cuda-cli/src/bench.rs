@@ -15,7 +15,7 @@ mod process;
 pub mod report;
 mod run;
 mod runner;
-mod statistics;
+pub mod statistics;
 pub mod suite;
 pub mod timing;
 mod work;

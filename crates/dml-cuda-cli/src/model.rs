@@ -20,7 +20,7 @@ use json::{Document, Result};
 use node::Node;
 use resource::Resource;
 
-const SECTIONS: [&str; 3] = ["resources", "dispatchables", "commands"];
+const SECTIONS: &str = "resources dispatchables commands";
 
 pub struct Dispatchable {
     pub name: String,
@@ -44,7 +44,7 @@ pub struct Model {
 /// names, before anything runs.
 pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let root = Node::root(document);
-    root.check_names(&SECTIONS)?;
+    root.check_names(SECTIONS)?;
     let (resource_nodes, resource_names) = members(&root, "resources")?;
     let (dispatchable_nodes, dispatchable_names) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why this runner cannot run a model.
@@ -79,7 +79,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
     let root = Node::root(document);
-    root.check_names(&SECTIONS)?;
+    root.check_names(SECTIONS)?;
     let (nodes, _) = members(&root, "dispatchables")?;
     Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
 }

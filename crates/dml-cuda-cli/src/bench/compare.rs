@@ -137,23 +137,21 @@ impl Comparison {
         });
         let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
         let newly = " that did not fail in the first run";
-        let allow = " (--allow-missing lets it pass)";
-        let mut reasons = Vec::new();
-        let mut add = |count: usize, what: [&str; 2], more: &str| {
-            reasons.extend((count > 0).then(|| format!("{count} {}{more}", what[usize::from(count > 1)])));
-        };
-        add(slower, ["case is SLOWER", "cases are SLOWER"], "");
-        add(newly_failed, ["case failed", "cases failed"], newly);
-        add(sum(|outputs| outputs.newly_failed), ["output failed", "outputs failed"], newly);
-        if !allow_different_outputs {
-            let allow = " (--allow-different-outputs lets it pass)";
-            add(sum(|outputs| outputs.different.len()), ["output differs", "outputs differ"], allow);
-        }
-        if !allow_missing {
-            add(missing, ["case is not in both runs", "cases are not in both runs"], allow);
-            add(sum(|outputs| outputs.missing), ["output is not in both runs", "outputs are not in both runs"], allow);
-        }
-        reasons
+        let differ = " (--allow-different-outputs lets it pass)";
+        let miss = " (--allow-missing lets it pass)";
+        let unless = |allowed: bool, count: usize| if allowed { 0 } else { count };
+        let different = unless(allow_different_outputs, sum(|outputs| outputs.different.len()));
+        let missing_outputs = unless(allow_missing, sum(|outputs| outputs.missing));
+        let reasons = [
+            (slower, "case is SLOWER", "cases are SLOWER", ""),
+            (newly_failed, "case failed", "cases failed", newly),
+            (sum(|outputs| outputs.newly_failed), "output failed", "outputs failed", newly),
+            (different, "output differs", "outputs differ", differ),
+            (unless(allow_missing, missing), "case is not in both runs", "cases are not in both runs", miss),
+            (missing_outputs, "output is not in both runs", "outputs are not in both runs", miss),
+        ];
+        let found = reasons.into_iter().filter(|(count, ..)| *count > 0);
+        found.map(|(count, one, many, more)| format!("{count} {}{more}", if count == 1 { one } else { many })).collect()
     }
 }
 

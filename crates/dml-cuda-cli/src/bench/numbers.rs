@@ -33,19 +33,6 @@ pub fn significant(value: f64, digits: usize) -> String {
     whole.parse().map_or(text.clone(), |whole| HumanCount(whole).to_string() + fraction)
 }
 
-/// KiB, MiB or GiB.
-pub fn bytes(value: u64) -> String {
-    let (divisor, unit) = match value {
-        0..1024 => return format!("{value} B"),
-        1024..1_048_576 => (1024.0, "KiB"),
-        1_048_576..1_073_741_824 => (1_048_576.0, "MiB"),
-        _ => (1_073_741_824.0, "GiB"),
-    };
-    let text = significant(value as f64 / divisor, 3);
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,7 +43,6 @@ mod tests {
         assert_eq!(four, ["2.127", "10.00", "163.7", "16,370", "1,234,568"]);
         let three = [0.0951, 0.8312, 0.95, 45.25, 1e308].map(|value| significant(value, 3));
         assert_eq!(three, ["0.0951", "0.831", "0.950", "45.2", "1e308"]);
-        assert_eq!([512, 4096, 5 << 19, 3 << 29].map(bytes), ["512 B", "4 KiB", "2.5 MiB", "1.5 GiB"]);
         assert_eq!([0.947, 1e300].map(percent), ["95 %", "1e302 %"]);
     }
 }

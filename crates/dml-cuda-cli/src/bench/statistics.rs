@@ -19,7 +19,7 @@ fn quartile(samples: &[f64], quarters: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-fn sorted(samples: &[f64]) -> Vec<f64> {
+pub fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted

@@ -55,7 +55,8 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         if process::is_interrupted() {
             break;
         }
-        if device.is_none() {
+        // Also at the first case if it fails: all may fail.
+        if device.is_none() && (answer.is_ok() || run.timing.is_empty()) {
             device = answer.as_ref().ok().map(|answer| answer.device.clone());
             run.machine.device = device.clone().unwrap_or_default();
             run.timing = runner.describe(&mut run.machine, job);

@@ -212,13 +212,9 @@ def plugin_device(library, index):
     """One of the devices of a library with providers."""
     if not hasattr(ort, "get_ep_devices"):
         raise RuntimeError(f"--provider-library needs onnxruntime 1.23 or newer, found {ort.__version__}")
-    others = ort.get_ep_devices()
-    try:
-        ort.register_execution_provider_library("bench", library)
-    except Exception as error:
-        raise RuntimeError(f"--provider-library {library} cannot be loaded: {reason(error)}") from None
-    names = {device.ep_name for device in others}
-    devices = [device for device in ort.get_ep_devices() if device.ep_name not in names]
+    others = {device.ep_name for device in ort.get_ep_devices()}
+    ort.register_execution_provider_library("bench", library)
+    devices = [device for device in ort.get_ep_devices() if device.ep_name not in others]
     if not devices:
         raise RuntimeError(f"--provider-library {library} has no device on this machine")
     if index >= len(devices):
@@ -237,19 +233,6 @@ def short(provider):
     return provider.replace("ExecutionProvider", "").replace("Dml", "DirectML")
 
 
-def pci_address(ordinal):
-    """The PCI address of CUDA's device, whose number counts only what CUDA_VISIBLE_DEVICES names. Empty if it is unknown."""
-    try:
-        cuda = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
-    except OSError:
-        return ""
-    device, *place = [ctypes.c_int() for _ in range(4)]
-    failed = cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), ordinal)
-    for number, attribute in zip(place, (50, 33, 34)):  # domain, bus, device
-        failed = failed or cuda.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
-    return "" if failed else "{:04x}:{:02x}:{:02x}.0".format(*(number.value for number in place))
-
-
 def hello(settings):
     """What runs the cases. Completes the settings."""
     if MISSING:
@@ -260,9 +243,8 @@ def hello(settings):
         provider, version = device.ep_name, f" {device.ep_metadata.get('version', '').partition('+')[0]}".rstrip()
         name, pci = device_name(device), device.device.metadata.get("pci_bus_id", "")
     else:
-        provider, version = built_in(settings["provider"]), ""
+        provider, version, pci = built_in(settings["provider"]), "", ""
         name = "CPU" if provider == "CPUExecutionProvider" else f"{short(provider)} device {ordinal}"
-        pci = pci_address(ordinal) if provider == "CUDAExecutionProvider" else ""
     settings["provider"] = provider
     tool = f"ONNX Runtime {ort.__version__} {short(provider)}{version}"
     if settings["library"]:
@@ -276,8 +258,7 @@ def hello(settings):
     if provider == "CUDAExecutionProvider" and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
     versions = f"Python {platform.python_version()}, onnx {onnx.__version__}, NumPy {np.__version__}"
-    in_device_memory = provider in MEMORY
-    return {"hello": dict(tool=tool, provider=provider, device=name, pci=pci, versions=versions, in_device_memory=in_device_memory)}
+    return {"hello": {"tool": tool, "provider": provider, "device": name, "pci": pci, "versions": versions}}
 
 
 def reason(error):

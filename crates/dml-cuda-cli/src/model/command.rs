@@ -67,7 +67,7 @@ fn known(name: &Node, names: &Names, what: &str) -> Result<String> {
 
 /// Reads a command.
 pub fn read(node: &Node, resources: &Names, dispatchables: &Names) -> Result<Command> {
-    node.check_names(&MEMBERS)?;
+    node.check_names(MEMBERS)?;
     // Only shaders have thread groups, but DxDispatch reads them of every command.
     node.refuse_unless("threadGroupCount", "an array of 3 integers", |groups| {
         groups.each(|count| count.unsigned::<u32>()).is_ok_and(|groups| groups.len() == 3)
@@ -93,8 +93,7 @@ pub fn read(node: &Node, resources: &Names, dispatchables: &Names) -> Result<Com
 }
 
 /// The members of all commands.
-const MEMBERS: [&str; 8] =
-    ["type", "dispatchable", "bindings", "threadGroupCount", "resource", "verbose", "targetPath", "dimensions"];
+const MEMBERS: &str = "type dispatchable bindings threadGroupCount resource verbose targetPath dimensions";
 
 fn target_path(node: &Node) -> Result<String> {
     let path = node.string()?;
@@ -127,9 +126,7 @@ fn binding(node: &Node, resources: &Names) -> Result<Source> {
         return Ok(Source { resource: known(node, resources, "resource")?, offset: 0, element_size: None });
     }
     let resource = known(&node.require("name")?, resources, "resource")?;
-    let known_names =
-        ["name", "elementOffset", "elementCount", "elementSizeInBytes", "format", "counter", "counterOffsetBytes"];
-    node.check_names(&known_names)?;
+    node.check_names("name elementOffset elementCount elementSizeInBytes format counter counterOffsetBytes")?;
     let offset = node.optional("elementOffset")?.unwrap_or(0);
     node.optional::<u64>("elementCount")?;
     let element_size = node.optional("elementSizeInBytes")?.filter(|&size| size > 0);

@@ -35,15 +35,15 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
     };
     let (desc, around) = match node.get("desc")?.map_or_else(|| node.get("Desc"), |desc| Ok(Some(desc)))? {
         Some(desc) => {
-            node.check_names(&MEMBERS)?;
-            (desc, &[][..])
+            node.check_names(MEMBERS)?;
+            (desc, "")
         }
         // Members of the descriptor may be next to the type.
-        None => (node.clone(), &MEMBERS[..]),
+        None => (node.clone(), MEMBERS),
     };
     match operator {
         OperatorType::FillValueSequence => {
-            desc.check_names(&[&["OutputTensor", "ValueDataType", "ValueStart", "ValueDelta"], around].concat())?;
+            desc.check_names(&format!("OutputTensor ValueDataType ValueStart ValueDelta {around}"))?;
             let value_data_type = data_type(&desc.require("ValueDataType")?)?;
             let output_tensor = tensor(&desc.require("OutputTensor")?)?;
             let value_start = value::scalar(&desc.require("ValueStart")?, value_data_type)?;
@@ -51,7 +51,7 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
             Ok(FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta }.into())
         }
         OperatorType::ReverseSubsequences => {
-            desc.check_names(&[&["InputTensor", "SequenceLengthsTensor", "OutputTensor", "Axis"], around].concat())?;
+            desc.check_names(&format!("InputTensor SequenceLengthsTensor OutputTensor Axis {around}"))?;
             let input_tensor = tensor(&desc.require("InputTensor")?)?;
             let sequence_lengths_tensor = tensor(&desc.require("SequenceLengthsTensor")?)?;
             let output_tensor = tensor(&desc.require("OutputTensor")?)?;
@@ -62,7 +62,7 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
     }
 }
 
-const MEMBERS: [&str; 7] = ["type", "Type", "desc", "Desc", "bindings", "executionFlags", "dmlCompileType"];
+const MEMBERS: &str = "type Type desc Desc bindings executionFlags dmlCompileType";
 
 /// What DxDispatch refuses of the members that change nothing here.
 fn refuse_options(node: &Node) -> Result<()> {
@@ -116,16 +116,8 @@ pub fn data_type(node: &Node) -> Result<TensorDataType> {
     name.parse().map_err(|_| node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
 }
 
-const LEVEL: [&str; 2] = ["Type", "Desc"];
-const TENSOR: [&str; 7] = [
-    "DataType",
-    "Flags",
-    "DimensionCount",
-    "Sizes",
-    "Strides",
-    "TotalTensorSizeInBytes",
-    "GuaranteedBaseOffsetAlignment",
-];
+const TENSOR: &str =
+    "Type Desc DataType Flags DimensionCount Sizes Strides TotalTensorSizeInBytes GuaranteedBaseOffsetAlignment";
 
 /// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes.
 /// Validation reports a size that is too large to compute.
@@ -138,12 +130,12 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     }
     let desc = match node.get("Desc")? {
         Some(desc) => {
-            node.check_names(&LEVEL)?;
+            node.check_names("Type Desc")?;
             desc
         }
         None => node.clone(),
     };
-    desc.check_names(&[&LEVEL[..], &TENSOR].concat())?;
+    desc.check_names(TENSOR)?;
     let sizes: Vec<u32> = desc.require("Sizes")?.each(|size| size.unsigned())?;
     let count = desc.optional::<u32>("DimensionCount")?.filter(|count| *count as usize != sizes.len());
     if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")?) {

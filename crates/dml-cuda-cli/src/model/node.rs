@@ -125,7 +125,8 @@ impl<'a> Node<'a> {
 
     /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of
     /// members that nothing reads.
-    pub fn check_names(&self, names: &[&str]) -> Result<()> {
+    pub fn check_names(&self, names: &str) -> Result<()> {
+        let names: Vec<&str> = names.split(' ').collect();
         for (found, member) in self.members()? {
             // `$comment`, `$schema`: DxDispatch's models have them.
             if names.contains(&found) || found.starts_with('$') {
@@ -136,7 +137,7 @@ impl<'a> Node<'a> {
                 return Err(member.error(format!("spelled \"{}\"", shown(found)), required));
             }
             let nearest =
-                nearest(found, names).map_or_else(String::new, |name| format!("; the nearest name is \"{name}\""));
+                nearest(found, &names).map_or_else(String::new, |name| format!("; the nearest name is \"{name}\""));
             let found = shown(found);
             let warning = format!("{} is a member \"{found}\", which nothing reads{nearest}", member.place());
             self.document.findings.borrow_mut().warnings.push(warning);

@@ -27,7 +27,7 @@ pub struct Resource {
 
 /// Reads a resource. A dispatch writes those of `is_output`.
 pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
-    node.check_names(&["initialValuesDataType", "initialValues", "initialValuesOffsetInBytes", "sizeInBytes"])?;
+    node.check_names("initialValuesDataType initialValues initialValuesOffsetInBytes sizeInBytes")?;
     let named = node.get("initialValuesDataType")?;
     let named = named.filter(|name| !matches!(name.string(), Ok("UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN")));
     let declared = named.as_ref().map(data_type).transpose()?;
@@ -96,7 +96,7 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         all.shrink_to_fit();
         return Ok((declared, Values::Bytes(all), None));
     }
-    values.check_names(&["value", "valueStart", "valueDelta", "valueCount", "sourcePath"])?;
+    values.check_names("value valueStart valueDelta valueCount sourcePath")?;
     let (first, is_sequence) = match (values.get("value")?, values.get("valueStart")?, values.get("sourcePath")?) {
         (Some(value), None, None) => (value, false),
         (None, Some(start), None) => (start, true),

@@ -1,59 +1,43 @@
 //! Options of DxDispatch that have no meaning here: for Direct3D, ONNX models and Xbox. They are accepted with a note.
 
 use clap::builder::BoolishValueParser;
-use clap::ArgAction::{self, Append, Set, SetTrue};
+use clap::ArgAction::{Append, Set};
 use clap::{Arg, ArgMatches, Command};
 
-/// Their names, and whether they are switches or have values.
-const OPTIONS: [(Option<char>, &str, ArgAction); 24] = [
-    (Some('d'), "debug", SetTrue),
-    (Some('q'), "queue_type", Append),
-    (Some('c'), "pix_capture_type", Append),
-    (Some('o'), "pix_capture_name", Append),
-    (None, "post_dispatch_barriers", Append),
-    (None, "disable_custom_heaps", SetTrue),
-    (None, "clear_shader_caches", SetTrue),
-    (None, "disable_gpu_timeout", SetTrue),
-    (None, "disable_background_processing", SetTrue),
-    (None, "disable_agility_sdk", SetTrue),
-    (None, "enable_dred", SetTrue),
-    (None, "set_stable_power_state", SetTrue),
-    (None, "present_separator", SetTrue),
-    (None, "print_hlsl_disassembly", SetTrue),
-    (None, "xbox_allow_precompile", SetTrue),
-    (Some('f'), "onnx_free_dim_name_override", Append),
-    (Some('F'), "onnx_free_dim_denotation_override", Append),
-    (Some('e'), "onnx_session_config_entry", Append),
-    (Some('b'), "binding_shape", Append),
-    (Some('l'), "onnx_graph_optimization_level", Append),
-    (Some('L'), "onnx_logging_level", Append),
-    (Some('p'), "print_onnx_bindings", SetTrue),
-    (Some('x'), "enable_ort_extensions", SetTrue),
-    (None, "enable_onnx_profiling", SetTrue),
-];
+/// Switches, such as `-d` or `--debug`.
+const SWITCHES: &str = "d:debug disable_custom_heaps clear_shader_caches disable_gpu_timeout \
+    disable_background_processing disable_agility_sdk enable_dred set_stable_power_state present_separator \
+    print_hlsl_disassembly xbox_allow_precompile p:print_onnx_bindings x:enable_ort_extensions enable_onnx_profiling";
+/// Options with a value.
+const VALUES: &str = "q:queue_type c:pix_capture_type o:pix_capture_name post_dispatch_barriers \
+    f:onnx_free_dim_name_override F:onnx_free_dim_denotation_override e:onnx_session_config_entry b:binding_shape \
+    l:onnx_graph_optimization_level L:onnx_logging_level";
+
+/// The letters and names of one of the lists.
+fn named(list: &'static str) -> impl Iterator<Item = (Option<char>, &'static str)> {
+    list.split(' ')
+        .map(|word| word.split_once(':').map_or((None, word), |(letter, name)| (letter.chars().next(), name)))
+}
 
 /// Adds them to a command, hidden.
 pub fn accepted_by(command: Command) -> Command {
-    command.args(OPTIONS.map(|(short, name, action)| {
-        let arg = Arg::new(name).long(name).short(short).hide(true);
-        if !matches!(action, SetTrue) {
-            return arg.action(action);
-        }
-        // Also `=true` and `=false`.
+    let hidden = |(short, name): (Option<char>, &'static str)| Arg::new(name).long(name).short(short).hide(true);
+    // Also `=true` and `=false`.
+    let switch = |arg: Arg| {
         let arg = arg.action(Set).num_args(0..=1).require_equals(true).value_parser(BoolishValueParser::new());
         arg.default_value("false").default_missing_value("true")
-    }))
+    };
+    let switches = named(SWITCHES).map(hidden).map(switch);
+    command.args(switches.chain(named(VALUES).map(hidden).map(|arg| arg.action(Append))))
 }
 
 /// The names of those that are given.
 pub fn given(matches: &ArgMatches) -> Vec<&'static str> {
-    let is_given = |(_, name, action): &&(Option<char>, &str, ArgAction)| {
-        if matches!(action, SetTrue) {
-            return matches.get_flag(name);
-        }
+    let has_value = |name: &&str| {
         let value = matches.get_many::<String>(name).and_then(Iterator::last);
         // A stream runs dispatches one after another, as with a barrier. Only `none` asks for something else.
         value.is_some_and(|value| *name != "post_dispatch_barriers" || value == "none")
     };
-    OPTIONS.iter().filter(is_given).map(|(_, name, _)| *name).collect()
+    let names = |list| named(list).map(|(_, name)| name);
+    names(SWITCHES).filter(|name| matches.get_flag(name)).chain(names(VALUES).filter(has_value)).collect()
 }

@@ -1,5 +1,6 @@
 //! Timings of a dispatch, printed as DxDispatch does.
 
+use crate::bench::statistics::sorted;
 use crate::options::Options;
 use crate::out::{say, shown};
 
@@ -8,12 +9,6 @@ use crate::out::{say, shown};
 pub struct Samples {
     pub cpu: Vec<f64>,
     pub gpu: Vec<f64>,
-}
-
-fn sorted(samples: &[f64]) -> Vec<f64> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted
 }
 
 /// Prints the timings of a dispatch.

@@ -8,16 +8,8 @@ use crate::bench::numbers::{percent, significant};
 
 /// Colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark
 /// page.
-const RUNS: [(&str, &str); 8] = [
-    ("#1F6FC5", "#6FB1FF"),
-    ("#F2A65A", "#FFC78F"),
-    ("#1B5E38", "#3FA66B"),
-    ("#C7A6E8", "#E3CDFA"),
-    ("#8C1D40", "#D0547C"),
-    ("#8FD3C8", "#BFEFE7"),
-    ("#4A4A4A", "#8A8A8A"),
-    ("#E3D26F", "#F5E9A6"),
-];
+const RUNS: [&str; 8] = ["#1F6FC5", "#F2A65A", "#1B5E38", "#C7A6E8", "#8C1D40", "#8FD3C8", "#4A4A4A", "#E3D26F"];
+const ON_DARK: [&str; 8] = ["#6FB1FF", "#FFC78F", "#3FA66B", "#E3CDFA", "#D0547C", "#BFEFE7", "#8A8A8A", "#F5E9A6"];
 const INK: (&str, &str) = ("#222222", "#E6E6E6");
 const FAINT: (&str, &str) = ("#B4B4B4", "#4A5056");
 const PAPER: (&str, &str) = ("#FFFFFF", "#14171A");
@@ -53,7 +45,7 @@ pub fn chart(comparison: &Comparison) -> String {
     for (run, summary) in comparison.runs.iter().enumerate() {
         y += 24.0;
         let label = if several { format!("{}: {}", letter(run), summary.label) } else { summary.label.clone() };
-        add(html! { rect x="8" y=(y - 13.0) width="16" height="16" fill=(RUNS[run].0) stroke=(INK.0) {} });
+        add(html! { rect x="8" y=(y - 13.0) width="16" height="16" fill=(RUNS[run]) stroke=(INK.0) {} });
         add(text((LEFT, y), 16, "400", &clipped(&label, 66)));
     }
     for warning in warnings(comparison) {
@@ -81,7 +73,7 @@ pub fn chart(comparison: &Comparison) -> String {
             let [to, low, high] = [mean.mean, mean.interval.0, mean.interval.1].map(x);
             let (top, middle, width) = (y - BAR + 3.0, y - BAR / 2.0 + 3.0, round(to - LEFT).max(2.0));
             add(html! {
-                rect x=(LEFT) y=(top) width=(width) height=(BAR) fill=(RUNS[run].0) stroke=(INK.0) {}
+                rect x=(LEFT) y=(top) width=(width) height=(BAR) fill=(RUNS[run]) stroke=(INK.0) {}
                 @if high > low { line x1=(low) y1=(middle) x2=(high) y2=(middle) stroke=(INK.0) stroke-width="3" {} }
                 @if several { (text((8.0, y), 18, "400", &letter(run).to_string())) }
                 (text((to.max(high) + 8.0, y), 18, "600", &value))
@@ -95,7 +87,7 @@ pub fn chart(comparison: &Comparison) -> String {
     add(text((at_one - 10.0, y + 32.0), 16, "400", one));
     let rule =
         |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
-    let on_dark: String = RUNS.into_iter().chain([INK, FAINT, PAPER]).map(rule).collect();
+    let on_dark: String = RUNS.into_iter().zip(ON_DARK).chain([INK, FAINT, PAPER]).map(rule).collect();
     let (height, paper) = (y + 44.0, PAPER.0);
     format!(
         "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{title}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\

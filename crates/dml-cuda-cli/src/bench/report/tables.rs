@@ -1,7 +1,9 @@
 //! What all reports say: the tables, whose first line has the columns' names, and the lines above them.
 
+use indicatif::HumanBytes;
+
 use crate::bench::compare::{letter, Cell, Comparison, Group, Mean, Row, RunSummary};
-use crate::bench::numbers::{bytes, counted, interval, percent, significant};
+use crate::bench::numbers::{counted, interval, percent, significant};
 
 pub type Table = Vec<Vec<String>>;
 
@@ -52,7 +54,7 @@ fn of_run(comparison: &Comparison) -> Table {
         let of = |figure: fn(&Cell) -> String| row.cells[0].as_ref().map(figure).unwrap_or_default();
         vec![
             named(row, &[0]),
-            bytes(row.bytes),
+            HumanBytes(row.bytes).to_string(),
             of(microseconds),
             of(|cell| cell.noise.map_or_else(|| "?".to_owned(), percent)),
             of(|cell| significant(cell.gigabytes_per_second, 3)),

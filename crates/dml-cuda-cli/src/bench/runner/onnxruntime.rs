@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use dml_cuda::Device;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
@@ -33,7 +34,6 @@ struct Hello {
     /// The id of a GPU for NVIDIA's tools.
     pci: String,
     versions: String,
-    in_device_memory: bool,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +82,12 @@ impl<'a> OnnxRuntime<'a> {
             Said::Failed(why) => return Err(why),
             _ => return Err("the worker did not say what it is".to_owned()),
         };
+        if runner.hello.provider == "CUDAExecutionProvider" {
+            // Its number counts only the GPUs that CUDA_VISIBLE_DEVICES names, here as there.
+            let adapters = Device::cuda_adapters().unwrap_or_default();
+            let pci = adapters.into_iter().nth(device_id as usize).map(|adapter| adapter.properties.pci_bus_id);
+            runner.hello.pci = pci.unwrap_or_default();
+        }
         if runner.hello.device == "CPU" && device_id != 0 {
             return Err(format!("--adapter is {device_id}, must be 0 with the provider CPUExecutionProvider"));
         }
@@ -136,7 +142,7 @@ impl Runner for OnnxRuntime<'_> {
     }
 
     fn describe(&self, machine: &mut Machine, job: &Job) -> String {
-        let Hello { tool, device, pci, in_device_memory, .. } = &self.hello;
+        let Hello { tool, device, pci, provider, .. } = &self.hello;
         tool.clone_into(&mut machine.tool);
         let again = || {
             if let Task::Onnx(node) = &job.task {
@@ -148,7 +154,8 @@ impl Runner for OnnxRuntime<'_> {
             let of = adapters.map(|adapters| format!(" of: {adapters}")).unwrap_or_default();
             [format!("{device}{of}"), String::new(), String::new()]
         });
-        let memory = if *in_device_memory { "the device's" } else { "the host's" };
+        let of_device = ["CUDAExecutionProvider", "DmlExecutionProvider"].contains(&provider.as_str());
+        let memory = if of_device { "the device's" } else { "the host's" };
         format!(
             "the host's clock around N runs of a session and a wait for the device, divided by N; tensors are in {memory} memory"
         )

@@ -14,6 +14,7 @@ use crate::whole_file;
 pub const SCHEMA: u32 = 2;
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[serde(expecting = "an object")]
 pub struct Run {
     pub schema: u32,
     /// The name of its file, without folder and ending.
@@ -46,6 +47,7 @@ pub struct Run {
 /// What ran, and where. Empty strings if unknown.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(default)]
+#[serde(expecting = "an object")]
 pub struct Machine {
     /// Name and version of what was timed.
     pub tool: String,
@@ -63,6 +65,7 @@ pub struct Machine {
 
 /// A case, timed or not.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(expecting = "an object")]
 pub struct Timed {
     #[serde(flatten)]
     pub work: Work,
@@ -131,6 +134,7 @@ impl Outcome {
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(expecting = "an object")]
 pub struct Output {
     #[serde(flatten)]
     pub written: Outcome,

@@ -69,6 +69,7 @@ fn runs_that_are_none_are_said() {
         (&steady.replace("1048576", "-8"), "integer `-8`, must be a whole number of type u64"),
         (&steady.replace("\"copy\"", "\"copie\""), "the value `copie`, must be one of `fill`, `copy`"),
         (&steady.replace("[1.0]", "{}"), "object, must be a list"),
+        ("[]", "must be an object"),
         (&with(&[]).to_string(), "the case 'x, f32, copy' has no samples"),
         (&with(&[0.0]).to_string(), "has a time of 0e0, must be microseconds above 0"),
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),

@@ -197,9 +197,9 @@ struct Cut {
 struct FillPacked {
     void* out;
     u64 start, delta;
-    u32 pattern[4];
     u32 count;
     u32 reserved;
+    u32 pattern[4];
 };
 static_assert(sizeof(FillPacked) == 48, "the host's Packed");
 
@@ -227,7 +227,6 @@ struct FillDim {
 struct FillStrided {
     void* out;
     u64 start, delta;
-    u32 pattern[4];   // rows, dense: the pattern of elements `row_step` apart
     u64 items;        // rows, dense: number of runs; elements: number of elements
     FastDiv parts;    // rows, dense: thread blocks per run
     FastDiv inner;    // dense: size of the innermost dimension
@@ -240,6 +239,7 @@ struct FillStrided {
     u32 group_size_log2;  // rows, dense: threads per run
     u32 whole;        // rows: 1 if all runs are whole vectors at aligned addresses
     u32 arithmetic;   // elements: which arithmetic (the host's enum Arithmetic)
+    u32 pattern[4];   // rows, dense: the pattern of elements `row_step` apart
     // dense, if the innermost dimension is shorter than a vector: for every coordinate that a vector may begin with,
     // the distances of its elements. For integers they are already multiplied by delta. TABLE words each.
     u32 tables[60];

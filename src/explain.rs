@@ -122,7 +122,7 @@ fn explained(launch: &Launch) -> ExplainedLaunch {
         threads: launch.threads,
         shared_memory: launch.shared,
         alignment: launch.alignment,
-        specializable: launch.entry.is_specializable(),
+        specializable: launch.entry.variable.is_some(),
     }
 }
 

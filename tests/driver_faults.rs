@@ -122,7 +122,7 @@ fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
 #[allow(unsafe_code)]
 fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::{result, sys};
-    use dml_cuda::lowering::{Lowered, LoweredSequence};
+    use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
     use dml_cuda::{Address, CompileOptions, Device, RawStream, Specialize, TensorDataType};
     let device = Device::cuda(0)?;
     let options = |specialize| CompileOptions::default().with_specialize(specialize);
@@ -137,9 +137,16 @@ fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     drop((reversal, table));
     graph.launch(&stream)?;
     drop(graph);
-    let sequence = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
+    let kept = |rows| {
+        let sizes = [[rows, 8], [rows, 1]];
+        let [data, of_lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
+        let (axis, element_size, length_type) = (1, 4, TensorDataType::UInt32);
+        let arrays = ReversalArrays { input: data, lengths: of_lengths, output: data, axis, element_size, length_type };
+        let aligned = options(Specialize::Kept).with_pointer_alignment(16).with_in_place(false);
+        device.compile_lowered(&Lowered::Reversal(LoweredReversal::new(&arrays)?), aligned)
+    };
     std::thread::scope(|scope| {
-        let compile = || device.compile_lowered(&sequence(7), options(Specialize::Kept)).map(drop);
+        let compile = || kept(7).map(drop);
         let threads = [scope.spawn(compile), scope.spawn(compile)];
         threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
     })?;
@@ -148,14 +155,14 @@ fn specialized() -> Result<(), Box<dyn std::error::Error>> {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let outside = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         result::stream::begin_capture(outside, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-        let operator = device.compile_lowered(&sequence(8), options(Specialize::Kept))?;
-        operator.dispatch_raw(&[], Address(256), RawStream(outside.cast()))?;
+        let operator = kept(8)?;
+        operator.dispatch_raw(&[Address(1 << 12), Address(1 << 13)], Address(1 << 14), RawStream(outside.cast()))?;
         let captured = result::stream::end_capture(outside)?;
         let mut executable = std::ptr::null_mut();
         sys::cuGraphInstantiateWithFlags(&mut executable, captured, 0).result()?;
         drop(operator);
         for count in 100..3000 {
-            device.compile_lowered(&sequence(count), options(Specialize::Kept))?;
+            kept(count)?;
         }
         result::graph::launch(executable, outside)?;
         result::stream::synchronize(outside)?;
@@ -215,7 +222,7 @@ fn a_first_call_may_happen_in_a_capture() {
 #[test]
 fn without_a_specialized_kernel_the_generic_one_runs() {
     let Some(folder) = driver(None) else { return };
-    // Two kernels of the reversal, and all that stay. Two generic kernels follow: of the fills, and of what was refused.
+    // Two kernels of the reversal, and all that stay. A generic kernel follows for the others, and one for what was refused.
     let kept = 2 + dml_cuda::Specialize::MAX_KEPT as u32;
     let (out_of_memory, invalid_ptx, not_allowed_in_capture) = (2, 218, 900);
     for (nth, code, goes_on) in [

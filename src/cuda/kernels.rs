@@ -14,8 +14,8 @@ pub(crate) type Variable = &'static [(usize, usize)];
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
-    /// The bytes of its parameters from which a specialized kernel loads.
-    variable: Variable,
+    /// The bytes of its parameters from which a specialized kernel loads. `None` if it is always generic.
+    variable: Option<Variable>,
     /// In the order of `Mode::ALL`.
     pub entries: [&'static [&'static str]; 2],
 }
@@ -24,7 +24,8 @@ impl Family {
     /// The entry point of a mode whose name ends so.
     pub fn entry(&self, mode: Mode, suffix: &str) -> Entry {
         let name = mode.of(&self.entries).iter().find(|name| name.ends_with(suffix));
-        Entry { file: self.file, variable: self.variable, name: name.expect("a suffix of the table below") }
+        let name = *name.expect("a suffix of the table below");
+        Entry { file: self.file, variable: self.variable.filter(|_| !GENERIC.contains(&name)), name }
     }
 }
 
@@ -32,8 +33,8 @@ impl Family {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub file: &'static str,
-    /// As of its family.
-    pub variable: Variable,
+    /// As of its family; `None` if it is always generic.
+    pub variable: Option<Variable>,
     pub name: &'static str,
 }
 
@@ -41,11 +42,6 @@ pub(crate) struct Entry {
 const GENERIC: [&str; 3] = ["reverse_strips_in_place_2", "reverse_strips_in_place_4", "reverse_strips_in_place_8"];
 
 impl Entry {
-    /// Whether it may be specialized.
-    pub fn is_specializable(self) -> bool {
-        !GENERIC.contains(&self.name)
-    }
-
     /// The PTX of its kernel file without the other entry points, which the driver would compile, too.
     pub fn ptx(self) -> String {
         let found = PTX.iter().find(|(file, _)| *file == self.file);
@@ -63,16 +59,17 @@ pub(crate) fn only(ptx: &str, entry: &str) -> String {
     [head, BEGIN, body].concat()
 }
 
-/// Of a fill: the output's address, and what depends on start and delta.
-const POINTER_AND_VALUES: (usize, usize) = (0, 40);
-/// Of a reversal.
-const POINTERS: (usize, usize) = (0, 24);
+/// The bytes from which specialized kernels load: the addresses; of strips also `strip_bytes` where it is loaded alone,
+/// without which the compiler keeps fewer loads in flight. Specialized, fills are as fast.
+const POINTERS: Option<Variable> = Some(&[(0, 24)]);
+const POINTERS_AND_WIDTH: Option<Variable> = Some(&[(0, 24), (340, 344)]);
+const EVERYTHING: Option<Variable> = None;
 
 macro_rules! kernels {
-    ($($file:literal loads $variable:tt { $($family:ident: $prefix:literal $($suffix:literal)* $(, in place $($in_place:literal)*)?;)* })*) => {
+    ($($file:literal loads $variable:ident { $($family:ident: $prefix:literal $($suffix:literal)* $(, in place $($in_place:literal)*)?;)* })*) => {
         $($(pub(crate) static $family: Family = Family {
             file: $file,
-            variable: &$variable,
+            variable: $variable,
             entries: [&[$(concat!($prefix, $suffix)),*], &[$($(concat!($prefix, "_in_place", $in_place)),*)?]],
         };)*)*
 
@@ -83,41 +80,40 @@ macro_rules! kernels {
 }
 
 kernels! {
-    "fill_value_sequence" loads [POINTER_AND_VALUES] {
+    "fill_value_sequence" loads EVERYTHING {
         FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16" "_f64";
         FILL_ROWS: "fill_rows" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_DENSE: "fill_dense" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_ELEMENTS: "fill_elements" "";
     }
-    "reverse_elementwise" loads [POINTERS] {
+    "reverse_elementwise" loads POINTERS {
         ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
-    "reverse_packed_lanes" loads [POINTERS] {
+    "reverse_packed_lanes" loads POINTERS {
         PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2" "_4";
         PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_rows" loads [POINTERS] {
+    "reverse_rows" loads POINTERS {
         ROWS: "reverse_rows" "", in place "";
         PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
-    "reverse_lanes" loads [POINTERS] {
+    "reverse_lanes" loads POINTERS {
         LANES: "reverse_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    // If `strip_bytes` is a constant, the compiler keeps fewer loads in flight (TUNING.md: specialized strips).
-    "reverse_strips" loads [POINTERS, (340, 344)] {
+    "reverse_strips" loads POINTERS_AND_WIDTH {
         STRIPS: "reverse_strips" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         UNALIGNED_STRIPS: "reverse_unaligned_strips" "_4", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_clusters" loads [POINTERS] {
+    "reverse_clusters" loads POINTERS {
         CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_columns" loads [POINTERS] {
+    "reverse_columns" loads POINTERS {
         COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_transposed" loads [POINTERS] {
+    "reverse_transposed" loads POINTERS {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
         TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4" "_8";
     }

@@ -106,10 +106,8 @@ impl Context {
     /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay loaded.
     pub fn specialized_kernel(&self, launch: &Launch, mode: Specialize) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, params, threads, .. } = launch;
-        if mode == Specialize::Never || !entry.is_specializable() {
-            return None;
-        }
-        let ptx = specialize(&entry.ptx(), params, entry.variable, *threads);
+        let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
+        let ptx = specialize(&entry.ptx(), params, variable, *threads);
         let mut specialized = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = specialized.get(&ptx) {
             return Some(kernel.clone());

@@ -61,7 +61,7 @@ impl Machine for Gpu {
             if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Owned } else { Specialize::Never };
         let launcher = Launcher::new(context, [vec![launch.clone()], vec![]], specialize);
         let launcher = launcher.map_err(|error| error.to_string())?;
-        let expected = specialize == Specialize::Owned && launch.entry.is_specializable();
+        let expected = specialize == Specialize::Owned && launch.entry.variable.is_some();
         if launcher.is_specialized() != expected {
             return Err("the driver does not compile the specialized kernel".to_owned());
         }

@@ -19,9 +19,9 @@ pub(crate) struct Packed {
     pub out: u64,
     pub start: u64,
     pub delta: u64,
-    pub pattern: [u32; 4],
     pub count: u32,
     pub reserved: u32,
+    pub pattern: [u32; 4],
 }
 
 /// `FillDim` of the kernel file.
@@ -40,7 +40,6 @@ pub(crate) struct Strided {
     pub out: u64,
     pub start: u64,
     pub delta: u64,
-    pub pattern: [u32; 4],
     pub items: u64,
     pub parts: FastDiv,
     pub inner: FastDiv,
@@ -53,6 +52,7 @@ pub(crate) struct Strided {
     pub group_size_log2: u32,
     pub whole: u32,
     pub arithmetic: u32,
+    pub pattern: [u32; 4],
     pub tables: [[u32; 4]; 15],
     pub dims: [Dim; MAX_DIMENSIONS],
 }

@@ -1,5 +1,6 @@
 //! FILL_VALUE_SEQUENCE on the CPU.
 
+use bytemuck::{bytes_of, Pod};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
@@ -19,7 +20,7 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
     macro_rules! integers {
         ($type:ty) => {{
             let (start, delta) = (plan.start as $type, plan.delta as $type);
-            fill(dimensions, typed(out), |first, step, run: &mut [$type]| {
+            fill(dimensions, out, |first, step, run: &mut [$type]| {
                 let first = start.wrapping_add((first as $type).wrapping_mul(delta));
                 let distance = (step as $type).wrapping_mul(delta);
                 for (j, element) in run.iter_mut().enumerate() {
@@ -35,16 +36,16 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
         Arithmetic::Int64 => integers!(u64),
         Arithmetic::Float32 => {
             let [start, delta] = [plan.start, plan.delta].map(|bits| f32::from_bits(bits as u32));
-            fill(dimensions, typed(out), |first, step, run| fused(first, step, start, delta, run));
+            fill(dimensions, out, |first, step, run| fused(first, step, start, delta, run));
         }
         Arithmetic::Float64 => {
             let [start, delta] = [plan.start, plan.delta].map(f64::from_bits);
-            fill(dimensions, typed(out), |first, step, run| fused_f64(first, step, start, delta, run));
+            fill(dimensions, out, |first, step, run| fused_f64(first, step, start, delta, run));
         }
         Arithmetic::Float16 => {
             let [start, delta] = [plan.start, plan.delta].map(|bits| f16::from_bits(bits as u16).to_f32());
             let mut wide = [0.0; WIDENED];
-            fill(dimensions, typed(out), |first, step, run: &mut [f16]| {
+            fill(dimensions, out, |first, step, run: &mut [f16]| {
                 for (n, part) in run.chunks_mut(wide.len()).enumerate() {
                     let wide = &mut wide[..part.len()];
                     fused(first + (n * WIDENED) as u32 * step, step, start, delta, wide);
@@ -84,30 +85,29 @@ fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
 }
 
 /// Calls `write` for every run of elements, with the run's first index and the step of the index.
-fn fill<T: Copy + Default>(dimensions: &[Dimension], out: &mut [T], mut write: impl FnMut(u32, u32, &mut [T])) {
-    let Some((inner, outer)) = dimensions.split_last() else {
-        return write(0, 0, &mut out[..1]);
-    };
+fn fill<T: Pod + Default>(dimensions: &[Dimension], out: &mut [u8], mut write: impl FnMut(u32, u32, &mut [T])) {
+    let (inner, outer) = dimensions.split_last().unwrap_or((&Dimension { size: 1, stride: 1, step: 0 }, &[]));
     let outer: Vec<Steps<2>> = outer.iter().map(|d| (d.size, [d.stride, d.step])).collect();
-    if inner.stride == 1 {
+    if inner.stride == 1 && (out.as_ptr() as usize).is_multiple_of(align_of::<T>()) {
+        let out = typed(out);
         for_each(&outer, |[at, first]| write(first as u32, inner.step, &mut out[at..at + inner.size as usize]));
         return;
     }
     let mut run = [T::default(); 256];
     for_each(&outer, |[at, first]| {
-        let elements = out[at..].iter_mut().step_by(inner.stride as usize).take(inner.size as usize);
-        for (j, element) in elements.enumerate() {
+        let elements = out[at * size_of::<T>()..].chunks_exact_mut(size_of::<T>()).step_by(inner.stride as usize);
+        for (j, element) in elements.take(inner.size as usize).enumerate() {
             if j % run.len() == 0 {
                 let left = run.len().min(inner.size as usize - j);
                 write(first as u32 + j as u32 * inner.step, inner.step, &mut run[..left]);
             }
-            *element = run[j % run.len()];
+            element.copy_from_slice(bytes_of(&run[j % run.len()]));
         }
     });
 }
 
 /// The whole elements of `bytes`.
-pub(super) fn typed<T: bytemuck::Pod>(bytes: &mut [u8]) -> &mut [T] {
+pub(super) fn typed<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
     let whole = bytes.len() / size_of::<T>() * size_of::<T>();
     bytemuck::cast_slice_mut(&mut bytes[..whole])
 }

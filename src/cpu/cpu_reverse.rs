@@ -1,6 +1,6 @@
 //! REVERSE_SUBSEQUENCES on the CPU.
 
-use bytemuck::Pod;
+use bytemuck::{pod_read_unaligned, Pod};
 
 use super::cpu_fill::typed;
 use super::tile::{Element, Tile};
@@ -23,20 +23,21 @@ const MAX_SELECTED: usize = 8;
 pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
     let Some((&lengths, input)) = inputs.split_last() else { return };
     let input = input.first().copied(); // in place, the output is the input
-    let of_blocks = of_blocks(plan).filter(|plan| {
-        let aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
-        !plan.width.is_power_of_two() || input.is_none_or(aligned) && aligned(output)
-    });
+    let of_blocks = of_blocks(plan);
     let plan = of_blocks.as_ref().unwrap_or(plan);
-    match plan.width {
-        1 => run_typed::<u8, 64>(plan, input, lengths, output),
-        2 => run_typed::<u16, 32>(plan, input, lengths, output),
-        3 => run_typed::<[u8; 3], 21>(plan, input, lengths, output),
-        4 => run_typed::<u32, 16>(plan, input, lengths, output),
-        5 => run_typed::<[u8; 5], 12>(plan, input, lengths, output),
-        6 => run_typed::<[u8; 6], 10>(plan, input, lengths, output),
-        7 => run_typed::<[u8; 7], 9>(plan, input, lengths, output),
-        _ => run_typed::<u64, 8>(plan, input, lengths, output),
+    let is_aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
+    match (plan.width, input.is_none_or(is_aligned) && is_aligned(output)) {
+        (1, _) => run_typed::<u8, 64>(plan, input, lengths, output),
+        (2, true) => run_typed::<u16, 32>(plan, input, lengths, output),
+        (4, true) => run_typed::<u32, 16>(plan, input, lengths, output),
+        (8, true) => run_typed::<u64, 8>(plan, input, lengths, output),
+        (2, _) => run_typed::<[u8; 2], 32>(plan, input, lengths, output),
+        (3, _) => run_typed::<[u8; 3], 21>(plan, input, lengths, output),
+        (4, _) => run_typed::<[u8; 4], 16>(plan, input, lengths, output),
+        (5, _) => run_typed::<[u8; 5], 12>(plan, input, lengths, output),
+        (6, _) => run_typed::<[u8; 6], 10>(plan, input, lengths, output),
+        (7, _) => run_typed::<[u8; 7], 9>(plan, input, lengths, output),
+        _ => run_typed::<[u8; 8], 8>(plan, input, lengths, output),
     }
 }
 
@@ -57,7 +58,6 @@ fn of_blocks(plan: &Plan) -> Option<Plan> {
 }
 
 fn run_typed<T: Element, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {
-    let lengths = &if plan.wide_lengths { Lengths::Wide(whole(lengths)) } else { Lengths::Narrow(whole(lengths)) };
     match input {
         Some(input) => copy::<T, LANES>(plan, whole(&input[..plan.input_bytes as usize]), lengths, typed(output)),
         None => swap::<T, LANES>(plan, lengths, typed(output)),
@@ -69,22 +69,16 @@ fn whole<T: Pod>(bytes: &[u8]) -> &[T] {
     bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<T>() * size_of::<T>()])
 }
 
-/// The SequenceLengthsTensor.
-enum Lengths<'a> {
-    Narrow(&'a [u32]),
-    Wide(&'a [u64]),
-}
-
-/// min(L, axis size), compared at the length's full width.
-fn length(plan: &Plan, lengths: &Lengths<'_>, at: usize) -> usize {
-    let length = match lengths {
-        Lengths::Narrow(lengths) => u64::from(lengths[at]),
-        Lengths::Wide(lengths) => lengths[at],
+/// min(L, axis size), compared at the length's full width. Lengths need not be aligned.
+fn length(plan: &Plan, lengths: &[u8], at: usize) -> usize {
+    let length = match plan.wide_lengths {
+        true => pod_read_unaligned(&lengths[8 * at..][..8]),
+        false => u64::from(pod_read_unaligned::<u32>(&lengths[4 * at..][..4])),
     };
     length.min(u64::from(plan.axis.size)) as usize
 }
 
-fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Lengths<'_>, out: &mut [T]) {
+fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], out: &mut [T]) {
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
@@ -144,7 +138,7 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &Leng
 }
 
 /// Reverses in place, by the strides of the output.
-fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T]) {
+fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &[u8], out: &mut [T]) {
     let (size, step) = (plan.axis.size as usize, plan.axis.out_stride as usize);
     match inner(plan) {
         Inner::Lane(outer) if step == 1 => for_each(&outer, |[_, at, at_length]| {
@@ -180,7 +174,7 @@ fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &Lengths<'_>, out:
     }
 }
 
-fn swap_blocks<T: Pod>(plan: &Plan, lengths: &Lengths<'_>, out: &mut [T], outer: &Outer, block: usize) {
+fn swap_blocks<T: Pod>(plan: &Plan, lengths: &[u8], out: &mut [T], outer: &Outer, block: usize) {
     let step = plan.axis.out_stride as usize;
     for_each(outer, |[_, at, at_length]| {
         let length = length(plan, lengths, at_length);

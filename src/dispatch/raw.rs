@@ -5,6 +5,7 @@ use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
 use crate::cuda::{self, Addresses, Mode, StreamHandle};
+use crate::desc::BufferTensorDesc;
 #[cfg(feature = "cuda")]
 use crate::device::graph::Graph;
 use crate::device::operand::{bytes_of_element, Operand};
@@ -96,9 +97,25 @@ impl CompiledOperator {
         output: Address,
         stream: RawStream,
     ) -> Result<(), DispatchError> {
+        // SAFETY: the caller's promises.
+        unsafe { self.dispatch_at(inputs, output, stream, bytes_of_element) }
+    }
+
+    /// The same at addresses with a least alignment, which on a GPU is that of the elements.
+    ///
+    /// # Safety
+    ///
+    /// As of [`dispatch_raw`](Self::dispatch_raw).
+    pub(crate) unsafe fn dispatch_at(
+        &self,
+        inputs: &[Address],
+        output: Address,
+        stream: RawStream,
+        least_alignment: fn(&BufferTensorDesc) -> u32,
+    ) -> Result<(), DispatchError> {
         let operand = |Address(address)| Operand { buffer: None, address, bytes: u64::MAX };
         let operands = inputs.iter().copied().map(operand);
-        let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
+        let in_place = self.check_operands(operands, operand(output), least_alignment)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
         #[cfg(feature = "cuda")]
         if let Some(launcher) = &self.inner.launcher {
@@ -114,8 +131,7 @@ impl CompiledOperator {
         let signature = self.signature();
         let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), address)| {
             // SAFETY: promise 1 makes these initialized bytes of this process. `check_operands` has found that they
-            // are not null, that they are aligned, and that they do not overlap the output. Promise 2: nobody writes
-            // them meanwhile.
+            // are not null, and that they do not overlap the output. Promise 2: nobody writes them meanwhile.
             unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) }
         });
         let inputs: Vec<&[u8]> = read.collect();

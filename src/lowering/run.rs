@@ -1,14 +1,12 @@
 //! One call for arrays of other libraries: lowers them, compiles their operator or finds it, and runs it.
 #![allow(unsafe_code)]
 
-use std::ptr::copy_nonoverlapping;
-
 use super::{Lowered, LoweredReversal, ReversalArrays};
 use crate::address::{Address, RawStream};
-use crate::desc::BufferTensorDesc;
-use crate::device::operator::{CompileOptions, CompiledOperator};
+use crate::device::operand::bytes_of_element;
+use crate::device::operator::CompileOptions;
 use crate::device::Device;
-use crate::error::{BufferError, Error};
+use crate::error::Error;
 
 impl Device {
     /// Reverses arrays: on a stream of the GPU, or on the host, where it is done when it returns. A size of 0 is right,
@@ -20,7 +18,7 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// As of [`dispatch_raw`](CompiledOperator::dispatch_raw), for arrays as they are described.
+    /// As of [`dispatch_raw`](crate::CompiledOperator::dispatch_raw), for arrays as they are described.
     pub unsafe fn reverse_arrays(&self, arrays: &ReversalArrays<'_>, stream: RawStream) -> Result<(), Error> {
         let lowered = Lowered::Reversal(LoweredReversal::new(arrays)?);
         if arrays.input.sizes.contains(&0) {
@@ -32,16 +30,16 @@ impl Device {
     }
 
     /// Compiles an operator or finds it, for the alignment of these addresses, and runs it. Tensors on the host need
-    /// not be aligned to their elements, such as memory-mapped weights: copies of them are.
+    /// not be aligned to their elements, such as memory-mapped weights.
     ///
     /// # Errors
     ///
-    /// As of [`compile_lowered`](Self::compile_lowered) and [`dispatch_raw`](CompiledOperator::dispatch_raw), and no
-    /// memory for a copy. Nothing is queued or written then.
+    /// As of [`compile_lowered`](Self::compile_lowered) and [`dispatch_raw`](crate::CompiledOperator::dispatch_raw).
+    /// Nothing is queued or written then.
     ///
     /// # Safety
     ///
-    /// As of [`dispatch_raw`](CompiledOperator::dispatch_raw). The operator need not stay alive on a device that does.
+    /// As of [`dispatch_raw`](crate::CompiledOperator::dispatch_raw). The operator need not stay alive on a device that does.
     pub unsafe fn run_lowered(
         &self,
         lowered: &Lowered,
@@ -51,62 +49,68 @@ impl Device {
     ) -> Result<(), Error> {
         let options = CompileOptions::of_addresses(inputs.first().copied(), output);
         let operator = self.compile_lowered(lowered, options)?;
-        let mut tensors = operator.signature().tensors().zip(inputs.iter().chain([&output]));
-        if self.ordinal().is_none() && tensors.any(|((_, desc), address)| !is_aligned(desc, *address)) {
-            // SAFETY: the caller's promise.
-            return unsafe { on_copies(&operator, inputs, output, stream) };
-        }
+        let least_alignment = if self.ordinal().is_none() { |_: &_| 1 } else { bytes_of_element };
         // SAFETY: the caller's promise.
-        Ok(unsafe { operator.dispatch_raw(inputs, output, stream) }?)
+        Ok(unsafe { operator.dispatch_at(inputs, output, stream, least_alignment) }?)
     }
 }
 
-fn is_aligned(desc: &BufferTensorDesc, address: Address) -> bool {
-    address.0.is_multiple_of(u64::from(desc.data_type.size_in_bits() / 8))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desc::TensorDataType as T;
+    use crate::lowering::{ForeignTensor, LoweredSequence};
 
-/// Runs an operator on the host with copies of the tensors that are not aligned.
-///
-/// # Safety
-///
-/// As of `dispatch_raw`.
-unsafe fn on_copies(
-    operator: &CompiledOperator,
-    inputs: &[Address],
-    output: Address,
-    stream: RawStream,
-) -> Result<(), Error> {
-    let (mut copies, mut addresses) = (Vec::new(), Vec::new());
-    let (given, signature) = ([inputs, &[output]].concat(), operator.signature());
-    for (n, ((_, desc), from)) in signature.tensors().zip(&given).enumerate() {
-        let in_place = n == inputs.len() && inputs.first() == Some(&output);
-        let address = match addresses.first() {
-            Some(&input) if in_place => input,
-            _ if is_aligned(desc, *from) => *from,
-            _ => {
-                let (size_in_bytes, mut copy) = (desc.span_in_bytes(), Vec::<u64>::new());
-                let words = size_in_bytes.div_ceil(8) as usize;
-                copy.try_reserve_exact(words).map_err(|error| BufferError::OutOfMemory {
-                    backend: "cpu",
-                    size_in_bytes,
-                    reason: error.to_string(),
-                })?;
-                copy.resize(words, 0);
-                // SAFETY: the caller promises that these bytes are there and initialized; the copy has as many.
-                unsafe { copy_nonoverlapping(from.0 as *const u8, copy.as_mut_ptr().cast(), size_in_bytes as usize) };
-                copies.push(copy);
-                copies.last_mut().map_or(*from, |copy| copy.as_mut_ptr().into())
-            }
+    /// What an operator writes to memory that begins so many bytes past an aligned address; so do its inputs.
+    fn written(lowered: &Lowered, inputs: &[&[u8]], in_place: bool, past: usize) -> Vec<u8> {
+        let moved = |bytes: &[u8]| -> Vec<u64> {
+            let mut memory = vec![0; bytes.len() / 8 + 2];
+            bytemuck::cast_slice_mut::<u64, u8>(&mut memory)[past..][..bytes.len()].copy_from_slice(bytes);
+            memory
         };
-        addresses.push(address);
+        let mut memory: Vec<Vec<u64>> = inputs.iter().copied().chain([&[7; 512][..]]).map(moved).collect();
+        let at = |memory: &mut Vec<u64>| Address(memory.as_mut_ptr() as u64 + past as u64);
+        let mut addresses: Vec<Address> = memory.iter_mut().map(at).collect();
+        let output = addresses.pop().expect("an output");
+        let output = if in_place { addresses[0] } else { output };
+        // SAFETY: memory of this function, as large as the tensors.
+        unsafe { Device::cpu().run_lowered(lowered, &addresses, output, RawStream::NULL) }.expect("it runs");
+        let of_output = if in_place { 0 } else { inputs.len() };
+        bytemuck::cast_slice::<u64, u8>(&memory[of_output])[past..][..512].to_vec()
     }
-    let (&to, from) = addresses.split_last().unwrap_or((&output, &[]));
-    // SAFETY: the copies are tensors of the same sizes, which only this call uses. The others are the caller's.
-    unsafe { operator.dispatch_raw(from, to, stream) }?;
-    if to != output {
-        let bytes = signature.output.span_in_bytes() as usize;
-        // SAFETY: as above. What is between the elements is what was there.
-        unsafe { copy_nonoverlapping(to.0 as *const u8, output.0 as *mut u8, bytes) };
+
+    #[test]
+    fn tensors_on_the_host_need_not_be_aligned() {
+        let values: Vec<u8> = (0..512).map(|n| (n * 7 % 251) as u8).collect();
+        for element_size in [1, 2, 4, 8, 16] {
+            // Lanes, lanes side by side, small and large blocks.
+            for (sizes, of_lengths) in
+                [([4, 8, 1], [4, 1, 1]), ([1, 8, 4], [1, 1, 4]), ([4, 4, 2], [4, 1, 1]), ([1, 2, 16], [1, 1, 1])]
+            {
+                for (length_type, width) in [(T::UInt32, 4), (T::UInt64, 8)] {
+                    let lengths: Vec<u8> =
+                        (0..64).map(|n| if n % width == 0 { 2 + n / width % 3 } else { 0 }).collect();
+                    let [x, lengths_of] = [&sizes, &of_lengths].map(|sizes| ForeignTensor::packed(Address(0), sizes));
+                    let arrays =
+                        ReversalArrays { input: x, lengths: lengths_of, output: x, axis: 1, element_size, length_type };
+                    let reversal = Lowered::Reversal(LoweredReversal::new(&arrays).expect("right"));
+                    for in_place in [false, true] {
+                        let at = |past| written(&reversal, &[&values, &lengths], in_place, past);
+                        assert!(at(0) == at(3), "{element_size} {sizes:?} {length_type} {in_place}");
+                    }
+                }
+            }
+        }
+        for data_type in [T::UInt8, T::Float16, T::Float32, T::Int64, T::Float64] {
+            let packed = LoweredSequence::packed(data_type, 60, 0x3c01, 0x3401);
+            let width = i64::from(data_type.size_in_bits() / 8);
+            let strides = [16 * width, 2 * width];
+            let gaps = ForeignTensor { address: Address(0), sizes: &[3, 5], strides_in_bytes: Some(&strides) };
+            let strided =
+                LoweredSequence::strided(data_type, gaps, 0x3c01, 0x3401).ok().filter(|_| data_type != T::Float64);
+            for sequence in [packed].into_iter().chain(strided).map(Lowered::Sequence) {
+                assert!(written(&sequence, &[], false, 0) == written(&sequence, &[], false, 3), "{sequence:?}");
+            }
+        }
     }
-    Ok(())
 }

@@ -167,8 +167,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
         at = tuple(int(k) for k in np.argwhere(array < 0)[0])
         place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
         raise ValueError(f"{place} is {shown(int(items[at]))}, must be at least 0")
-    array = np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
-    return array if array.flags.aligned else array.copy()
+    return np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
 
 
 def check_kind(lengths: Any) -> None:

@@ -87,7 +87,8 @@ impl<F> Candidate<F> {
     }
 }
 
-/// Candidate launches of one mode, fastest first. The last one accepts any pointers. Empty if nothing moves.
+/// Candidate launches of one mode, fastest first, each for pointers that those before it do not accept. The last one
+/// accepts any pointers. Empty if nothing moves.
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
     pub launches: Vec<Launch>,
@@ -97,8 +98,8 @@ pub(crate) struct Launches {
 }
 
 impl Launches {
-    /// The launches of `candidates` for elements of `width` bytes, to the first one that accepts any pointers: the ones
-    /// after it would never be launched. `launch` calls a candidate's function.
+    /// The launches of `candidates` for elements of `width` bytes, to the first one that accepts any pointers. Those
+    /// whose pointers an earlier one accepts would never be launched. `launch` calls a candidate's function.
     fn find<F: Copy>(
         candidates: &[Candidate<F>],
         mode: Mode,
@@ -113,9 +114,8 @@ impl Launches {
                     if found.launches.is_empty() {
                         found.rejected.retain(|(rejected, _)| *rejected != name);
                     }
-                    let any_pointers = launch.alignment == width;
-                    found.launches.push(launch);
-                    if any_pointers {
+                    found.push(launch);
+                    if found.accept_any_pointers(width) {
                         break;
                     }
                 }
@@ -124,6 +124,23 @@ impl Launches {
             }
         }
         found
+    }
+
+    fn push(&mut self, launch: Launch) {
+        if self.launches.last().is_none_or(|last| launch.alignment < last.alignment) {
+            self.launches.push(launch);
+        }
+    }
+
+    /// Keeps the first launch, and takes the others from those of another choice.
+    fn continue_with(mut self, others: Self) -> Self {
+        self.launches.truncate(1);
+        others.launches.into_iter().for_each(|launch| self.push(launch));
+        self
+    }
+
+    fn accept_any_pointers(&self, width: u32) -> bool {
+        self.launches.last().is_some_and(|last| last.alignment == width)
     }
 
     /// Those that are needed for pointers at multiples of `alignment`.

@@ -43,21 +43,8 @@ pub mod elementwise {
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
     /// The same for contiguous lanes of 8-byte elements, copying.
     pub const SMALL_LANES_OF_8_BYTES: u64 = 15 << 16;
-    /// Largest middle-sized job of blocks, in elements: of 1 and 2 bytes, and of 4.
-    pub const MIDDLE_UNITS: u64 = 3 << 18;
-    pub const MIDDLE_UNITS_OF_4_BYTES: u64 = 9 << 17;
-    /// Largest middle-sized job of lanes, in elements.
-    pub const MIDDLE_UNITS_OF_LANES: u64 = 3 << 19;
-    /// Limit for transposed tensors; it grows with the empty share of the tiles.
-    pub const MIDDLE_UNITS_TRANSPOSED: u64 = 3 << 18;
-    /// What the limit grows by if all tiles are empty.
-    pub const EMPTY_UNITS_TRANSPOSED: u64 = 5 << 20;
-    /// Unaligned contiguous lanes: gathered below `MIDDLE_LANE_BYTES`, never from there to `STAGED_LANE_BYTES`.
-    pub const MIDDLE_LANE_BYTES: u64 = 700;
-    pub const STAGED_LANE_BYTES: u64 = 4096;
-    /// From `SHORT_LANE_BYTES` to `MIDDLE_LANE_BYTES`, the limit is `MIDDLE_UNITS_OF_MIDDLE_LANES`.
-    pub const SHORT_LANE_BYTES: u64 = 32;
-    pub const MIDDLE_UNITS_OF_MIDDLE_LANES: u64 = 5 << 17;
+    /// If no other kernel can copy it, gathered up to so many elements.
+    pub const MOST_GATHERED: u64 = 3 << 19;
     /// Largest job that is gathered into half vectors, in elements.
     pub const FEW_UNITS: u64 = 1 << 19;
 }
@@ -76,6 +63,10 @@ pub mod segments {
     /// two does not double them.
     pub const GROUP_FIFTHS: u32 = 4;
 
+    /// Lanes that are not whole vectors are gathered up to so many elements; the second is for `SHORT_LANE_BYTES` and more.
+    pub const MOST_GATHERED: u64 = 3 << 19;
+    pub const SHORT_LANE_BYTES: u64 = 32;
+    pub const MOST_GATHERED_OF_LANES: u64 = 5 << 17;
     /// Lanes of fewer bytes use the kernel for packed lanes, copying and in place. Copying, they also have fewer elements than
     /// `PACKED_LANE`.
     pub const PACKED_LANE_BYTES: u64 = 512;
@@ -108,6 +99,9 @@ pub mod rows {
     pub const RUN_SLACK_BEHIND: u32 = 2;
     /// Rows with fewer elements do not get a thread block each.
     pub const MIN_LONE_ROW: u32 = 1000;
+    /// Blocks that are not copied as rows are gathered up to so many elements.
+    pub const MOST_GATHERED: u64 = 3 << 18;
+    pub const MOST_GATHERED_OF_4_BYTES: u64 = 9 << 17;
 }
 
 pub mod lanes {
@@ -127,6 +121,12 @@ pub mod lanes {
     pub const FEW_VECTORS: u64 = 1 << 17;
     pub const FEW_VECTORS_IN_PLACE: u64 = 1 << 18;
     pub const MIDDLE_VECTORS: u64 = 1 << 19;
+    /// Lanes are gathered up to so many elements if they are not whole vectors or longer than `LONG_LANE_BYTES`: those below
+    /// `MIDDLE_LANE_BYTES`, and those of `STAGED_LANE_BYTES` and more.
+    pub const MOST_GATHERED_OF_SHORT_LANES: u64 = 5 << 17;
+    pub const MIDDLE_LANE_BYTES: u64 = 700;
+    pub const MOST_GATHERED: u64 = 3 << 19;
+    pub const STAGED_LANE_BYTES: u64 = 4096;
     /// Lanes of more bytes are copied in tiles.
     pub const LONG_LANE_BYTES: u64 = 16 << 10;
     /// Lanes that need more shared memory are reversed in place in tiles.
@@ -144,7 +144,9 @@ pub mod strips {
     pub const MIN_NARROW_STRIP_BYTES: u32 = 4;
     /// Shorter rows are not cut into aligned strips.
     pub const MIN_ROW_BYTES: u64 = 32;
-    /// Gathered if rows are shorter, or strips are fewer than a quarter of the multiprocessors.
+    /// Gathered up to so many elements if rows are shorter than `SHORT_ROW_BYTES`, or not whole words (vectors, of 4-byte
+    /// elements), or strips are fewer than a quarter of the multiprocessors. The same for columns and clusters.
+    pub const MOST_GATHERED: u64 = 3 << 19;
     pub const SHORT_ROW_BYTES: u64 = 128;
     pub const STRIPS_ARE_FEW: u64 = 4;
     /// In place, shared memory per thread block with which several thread blocks fit on a multiprocessor of compute
@@ -200,6 +202,10 @@ pub mod transposed {
     pub const TILE_IN_BYTES: u32 = 128;
     /// Shorter dimensions leave most of a tile empty.
     pub const MIN_DIMENSION: u32 = 16;
+    /// Gathered up to so many elements, and so many more if all tiles were empty; not with one length for a row of the output that
+    /// is whole vectors of 1- and 2-byte elements.
+    pub const MOST_GATHERED: u64 = 3 << 18;
+    pub const MOST_GATHERED_IF_EMPTY: u64 = 5 << 20;
 }
 
 #[cfg(all(test, in_repository))]

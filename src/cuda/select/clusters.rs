@@ -3,10 +3,11 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{Layout, Reverse, NO_ROW};
-use super::strips::{self, Strips};
+use super::layout::{Layout, Reverse};
+use super::strips::Strips;
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::tuning::clusters::*;
+use crate::cuda::tuning::strips::MOST_GATHERED;
 use crate::cuda::tuning::{SECTOR, VEC16};
 use crate::cuda::{kernels, Launch};
 
@@ -25,9 +26,9 @@ const _: () = assert!(size_of::<Clusters>() == 352 && std::mem::offset_of!(Clust
 
 /// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.row_exceeding(MOST_GATHERED)?;
     let no_need = "one thread block can hold a strip of whole sectors, so that no cluster is needed";
-    reject_if(strips::fit_a_block(layout), no_need)?;
+    reject_if(layout.strips_fit_a_block(), no_need)?;
     reject_if(!layout.target.clusters, "the device has no thread block clusters")?;
     let is_short = layout.axis.size < CLUSTER * DEAL;
     reject_if(is_short, "there are too few rows to give every thread block of a cluster work")?;
@@ -41,7 +42,7 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let pitch = u64::from(layout.width) * u64::from(rows + 4);
     let shared = |strip: u32| pitch * u64::from(strip / layout.width);
     let fits = |strip: u32| {
-        let blocks = strips::count(layout, row, strip) * u64::from(CLUSTER);
+        let blocks = layout.strips(row, strip) * u64::from(CLUSTER);
         let is_wide = strip > SECTOR;
         let together = if is_wide { 2 } else { 1 };
         shared(strip) * together <= u64::from(layout.target.shared_memory)
@@ -54,7 +55,7 @@ pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let most = if layout.in_place() { MAX_NARROW_WIDTH_IN_PLACE } else { MAX_NARROW_WIDTH };
     let slow = ("elements of that width are reversed faster one by one than in strips of {} bytes", strip);
     reject_if(strip == VEC16 && layout.width > most, slow)?;
-    let blocks = grid(strips::count(layout, row, strip) * u64::from(CLUSTER))?;
+    let blocks = grid(layout.strips(row, strip) * u64::from(CLUSTER))?;
     let Strips { r, strips_per_row, row_lanes, strip_bytes, length_stride, .. } = Strips::new(layout, row, strip);
     let params = Clusters { r, strips_per_row, row_lanes, strip_bytes, length_stride, lane_pitch: pitch as u32 };
     let launch = Launch::new(layout.entry(&kernels::CLUSTERS, layout.width), blocks, layout.width, params);

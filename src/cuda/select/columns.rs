@@ -3,11 +3,12 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{are_adjacent, dim, Layout, Reverse, NO_ROW};
+use super::layout::{are_adjacent, dim, Layout, Reverse};
 use super::segments::per_block;
 use super::{reject_if, RejectReason};
 use crate::cuda::tuning::columns::*;
 use crate::cuda::tuning::segments::BLOCKS_PER_MULTIPROCESSOR;
+use crate::cuda::tuning::strips::MOST_GATHERED;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::cuda::{kernels, Launch};
 
@@ -26,7 +27,7 @@ const _: () = assert!(size_of::<Columns>() == 376 && std::mem::offset_of!(Column
 
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.row_exceeding(MOST_GATHERED)?;
     let divides = layout.bytes(row.size).is_multiple_of(WHOLE_STRIP_BYTES);
     reject_if(divides, ("rows of lanes divide into whole strips of {} bytes", WHOLE_STRIP_BYTES))?;
     reject_if(!layout.in_place() && layout.width == 8, "elements of 8 bytes are copied as fast one by one")?;

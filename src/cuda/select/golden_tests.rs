@@ -81,8 +81,8 @@ pub fn of_each_candidate(plan: &OperatorPlan, target: &GpuTarget, mode: Mode) ->
             Some(Launches::find(candidate, mode, plan.width, |launch| launch(plan)))
         }
         OperatorPlan::ReverseSubsequences(plan) => {
-            let (candidate, layout) = (reverse_subsequences::CANDIDATES.get(n..=n)?, Layout::new(plan, mode, target));
-            Some(Launches::find(candidate, mode, plan.width, |launch| launch(&layout)))
+            let candidate = reverse_subsequences::CANDIDATES.get(n..=n)?;
+            Some(reverse_subsequences::launches(candidate, Layout::new(plan, mode, target)))
         }
     };
     (0..).map_while(only).collect()

@@ -7,7 +7,6 @@ use super::layout::{dim, Layout, Reverse};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::tuning::lanes::*;
-use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::cuda::{kernels, Launch};
 
@@ -22,22 +21,20 @@ struct Lanes {
 }
 const _: () = assert!(size_of::<Lanes>() == 344 && std::mem::offset_of!(Lanes, r) == 0);
 
-/// What every kernel for contiguous lanes requires.
-pub(super) fn contiguous(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    let is_contiguous = layout.block().is_none() && [layout.axis.in_stride, layout.axis.out_stride] == [1; 2];
-    reject_if(!is_contiguous, "the axis is not contiguous")?;
-    let is_slow = layout.in_place() && layout.width == 8 && layout.axis.size < MIN_WIDE_LANE_IN_PLACE;
-    let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
-    reject_if(is_slow, (text, MIN_WIDE_LANE_IN_PLACE))
-}
-
 /// Whether lanes are contiguous, long enough and, if they must be, aligned.
 fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    contiguous(layout)?;
+    layout.contiguous_lanes()?;
+    let bytes = layout.bytes(layout.axis.size);
+    layout.exceeds(match bytes {
+        _ if bytes <= LONG_LANE_BYTES && bytes.is_multiple_of(VEC16.into()) => 0,
+        _ if bytes < MIDDLE_LANE_BYTES => MOST_GATHERED_OF_SHORT_LANES,
+        _ if bytes < STAGED_LANE_BYTES => 0,
+        _ => MOST_GATHERED,
+    })?;
     let whole = |stride: u32| layout.divides(stride, VEC16);
     let are_aligned = layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride));
     reject_if(ALIGNED && !are_aligned, ("lanes do not all begin at multiples of {} bytes", VEC16))?;
-    reject_if(layout.bytes(layout.axis.size) < MIN_LANE_BYTES, ("a lane is shorter than {} bytes", MIN_LANE_BYTES))
+    reject_if(bytes < MIN_LANE_BYTES, ("a lane is shorter than {} bytes", MIN_LANE_BYTES))
 }
 
 /// Lanes staged whole, several per thread block if they are short. With `ALIGNED`, all begin at multiples of 16 bytes.

@@ -3,8 +3,14 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
+use super::{reject_if, RejectReason};
 use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::target::GpuTarget;
+use crate::cuda::tuning::elementwise::UNROLLED_DIMENSIONS;
+use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
+use crate::cuda::tuning::strips::{MIN_STRIP_BYTES, SHORT_ROW_BYTES, STRIPS_ARE_FEW};
+use crate::cuda::tuning::transposed::MIN_DIMENSION;
+use crate::cuda::tuning::VEC16;
 use crate::desc::MAX_DIMENSIONS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
@@ -49,7 +55,6 @@ const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 3
 
 pub(super) const NO_BLOCK: &str = "there is no contiguous block with one length behind the axis";
 pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
-pub(super) const NO_ROW: &str = "there are no contiguous lanes side by side, each with its own length";
 
 /// A layout in one mode, and the GPU that kernels are selected for.
 pub(super) struct Layout<'a> {
@@ -62,12 +67,25 @@ pub(super) struct Layout<'a> {
     pub input_bytes: u64,
     pub mode: Mode,
     pub target: &'a GpuTarget,
+    /// Whether gathered vectors can copy it. Then every family rejects what they do faster.
+    pub gathers: bool,
 }
 
 impl<'a> Layout<'a> {
     pub fn new(plan: &'a Plan, mode: Mode, target: &'a GpuTarget) -> Self {
         let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
-        Self { width, wide_lengths, axis, dimensions, input_bytes, mode, target }
+        let steps = |d: &Dimension| u64::from(d.size - 1) * u64::from(d.out_stride);
+        let last = steps(&axis) + dimensions.iter().map(steps).sum::<u64>();
+        let mut layout = Self { width, wide_lengths, axis, dimensions, input_bytes, mode, target, gathers: false };
+        let is_packed = layout.elements() == last + 1;
+        layout.gathers = !layout.in_place() && is_packed && dimensions.len() < UNROLLED_DIMENSIONS as usize;
+        layout
+    }
+
+    /// Rejects what gathered vectors copy faster: at most that many elements. Each family has its own number.
+    pub fn exceeds(&self, most: u64) -> Result<(), RejectReason> {
+        let is_little = self.gathers && self.elements() <= most;
+        reject_if(is_little, ("up to {} elements are gathered faster", most))
     }
 
     pub fn in_place(&self) -> bool {
@@ -90,6 +108,66 @@ impl<'a> Layout<'a> {
         self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride != 0)
     }
 
+    /// Checks what every kernel for contiguous lanes requires.
+    pub fn contiguous_lanes(&self) -> Result<(), RejectReason> {
+        let is_contiguous = self.block().is_none() && [self.axis.in_stride, self.axis.out_stride] == [1; 2];
+        reject_if(!is_contiguous, "the axis is not contiguous")?;
+        let is_slow = self.in_place() && self.width == 8 && self.axis.size < MIN_WIDE_LANE_IN_PLACE;
+        let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
+        reject_if(is_slow, (text, MIN_WIDE_LANE_IN_PLACE))
+    }
+
+    /// The places of the two dimensions along which the input and the output are contiguous; the axis is the last.
+    pub fn transposed_sides(&self) -> Result<[usize; 2], RejectReason> {
+        let all = || self.dimensions.iter().chain([&self.axis]);
+        let [Some(place_in), Some(place_out)] = [
+            all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
+            all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
+        ] else {
+            return Err(("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION).into());
+        };
+        reject_if(place_in == place_out, "both tensors are contiguous along one dimension")?;
+        Ok([place_in, place_out])
+    }
+
+    /// Whether elements that are adjacent in the output are of lanes with lengths of their own.
+    pub fn lengths_vary_along_the_output(&self) -> bool {
+        self.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0)
+    }
+
+    /// Strips of `strip` bytes in rows of lanes side by side.
+    pub fn strips(&self, row: &Dimension, strip: u32) -> u64 {
+        self.outside_count() * self.bytes(row.size).div_ceil(strip.into())
+    }
+
+    /// Whether a strip of whole sectors fits in a thread block's shared memory.
+    pub fn strips_fit_a_block(&self) -> bool {
+        u64::from(self.axis.size) * u64::from(MIN_STRIP_BYTES) <= u64::from(self.target.shared_memory)
+    }
+
+    /// Whether rows of lanes side by side are short, not whole words (or vectors, of 4-byte elements), or few strips.
+    fn strips_are_slow(&self, row: &Dimension) -> bool {
+        let whole = if self.width == 4 { VEC16 } else { 4 };
+        self.strips(row, MIN_STRIP_BYTES) < u64::from(self.target.multiprocessors) / STRIPS_ARE_FEW
+            || self.bytes(row.size) < SHORT_ROW_BYTES
+            || !self.rows_divide(row, whole, whole)
+    }
+
+    /// The dimension of contiguous lanes side by side. Of rows whose strips are slow, it rejects what gathered vectors
+    /// copy faster: at most that many elements.
+    pub fn row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {
+        let row = self.row().ok_or("there are no contiguous lanes side by side, each with its own length")?;
+        self.exceeds(if self.strips_are_slow(row) { most } else { 0 })?;
+        Ok(row)
+    }
+
+    /// The dimension of a block. Rejects what gathered vectors copy faster: at most that many elements.
+    pub fn block_exceeding(&self, most: u64, most_of_4_bytes: u64) -> Result<&Dimension, RejectReason> {
+        let block = self.block().ok_or(NO_BLOCK)?;
+        self.exceeds(if self.width == 4 { most_of_4_bytes } else { most })?;
+        Ok(block)
+    }
+
     /// The bytes of that many elements.
     pub fn bytes(&self, elements: u32) -> u64 {
         u64::from(elements) * u64::from(self.width)
@@ -108,6 +186,10 @@ impl<'a> Layout<'a> {
     /// Lanes in all.
     pub fn lane_count(&self) -> u64 {
         self.dimensions.iter().map(|d| u64::from(d.size)).product()
+    }
+
+    pub fn elements(&self) -> u64 {
+        self.lane_count() * u64::from(self.axis.size)
     }
 
     /// Whether the bytes of that many elements are a multiple of `bytes`.

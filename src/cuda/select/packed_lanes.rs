@@ -1,10 +1,9 @@
 //! reverse_packed_lanes.cu: short contiguous lanes that are adjacent in memory.
 
-use super::lanes::contiguous;
 use super::layout::{dim, Layout};
 use super::segments::staged;
 use super::{blocks, reject_if, RejectReason};
-use crate::cuda::tuning::segments::{PACKED_LANE, PACKED_LANE_BYTES, PACKED_LANE_BYTES_IN_PLACE};
+use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::VEC16;
 use crate::cuda::{kernels, Launch};
 
@@ -13,7 +12,7 @@ const WARP: u32 = 32;
 
 /// Lanes of 2, 4 or 8 bytes, a vector of them per thread; not in place.
 pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    contiguous(layout)?;
+    layout.contiguous_lanes()?;
     let bytes = layout.bytes(layout.axis.size);
     reject_if(layout.axis.size < 2 || ![2, 4, 8].contains(&bytes), "lanes are not of 2, 4 or 8 bytes")?;
     let [lanes] = layout.dimensions else {
@@ -30,7 +29,14 @@ pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> 
 
 /// Other short lanes, staged.
 pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    contiguous(layout)?;
+    layout.contiguous_lanes()?;
+    layout.exceeds(match layout.bytes(layout.axis.size) {
+        bytes if bytes.is_multiple_of(VEC16.into()) => 0,
+        // Lanes of one element in long rows are a copy.
+        _ if layout.axis.size == 1 && layout.row_exceeding(MOST_GATHERED).is_ok() => 0,
+        ..SHORT_LANE_BYTES => MOST_GATHERED,
+        _ => MOST_GATHERED_OF_LANES,
+    })?;
     let most = if layout.in_place() { PACKED_LANE_BYTES_IN_PLACE } else { PACKED_LANE_BYTES };
     reject_if(!layout.in_place() && layout.axis.size >= PACKED_LANE, ("lanes have {} elements or more", PACKED_LANE))?;
     let (mut params, shared) = staged(layout, most - 1)?;

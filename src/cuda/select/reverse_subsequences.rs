@@ -11,7 +11,7 @@ use crate::plan::reverse_plan::Plan;
 
 type ReversalLaunch = fn(&Layout<'_>) -> Result<Launch, RejectReason>;
 
-/// Fastest first. The last one that fits the element's width accepts any layout and any pointers.
+/// Fastest first. Units of one element accept any layout and any pointers.
 #[rustfmt::skip] // a line each
 pub(super) const CANDIDATES: &[Candidate<ReversalLaunch>] = &[
     // Little work, whatever the layout.
@@ -20,8 +20,6 @@ pub(super) const CANDIDATES: &[Candidate<ReversalLaunch>] = &[
     Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<4>),
     Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<2>),
     Candidate::small("reverse_small", "reverse_small_in_place", elementwise::small::<1>),
-    // Middle-sized work, whatever the layout.
-    Candidate { faster: false, ..Candidate::out_of_place("reverse_elementwise", elementwise::vectors) },
     // Contiguous blocks behind the axis, each with one length.
     Candidate::both("reverse_elementwise_16", "reverse_elementwise_in_place_16", elementwise::units::<16>),
     Candidate::both("reverse_elementwise_8", "reverse_elementwise_in_place_8", elementwise::units_of_blocks::<8>),
@@ -47,10 +45,12 @@ pub(super) const CANDIDATES: &[Candidate<ReversalLaunch>] = &[
     // Anything else.
     Candidate::out_of_place("reverse_transposed", transposed::transposed::<true>),
     Candidate::out_of_place("reverse_transposed", transposed::transposed::<false>),
-    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<8>),
-    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<4>),
-    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<2>),
-    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::units::<1>),
+    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::many_units::<8>),
+    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::many_units::<4>),
+    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::many_units::<2>),
+    Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::many_units::<1>),
+    // What is too little for these.
+    Candidate::out_of_place("reverse_elementwise", elementwise::vectors),
 ];
 
 /// The launches of a mode. In place there are none for a lane of one element, which does not move.
@@ -58,6 +58,12 @@ pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode) -> Launches {
     if mode == Mode::InPlace && (!plan.in_place || plan.axis.size < 2) {
         return Launches::default();
     }
-    let layout = Layout::new(plan, mode, target);
-    Launches::find(CANDIDATES, mode, plan.width, |launch| launch(&layout))
+    launches(CANDIDATES, Layout::new(plan, mode, target))
+}
+
+/// Those of `candidates`. For pointers that the first does not accept, nothing is gathered in vectors.
+pub(super) fn launches(candidates: &[Candidate<ReversalLaunch>], layout: Layout<'_>) -> Launches {
+    let find = |layout: &Layout<'_>| Launches::find(candidates, layout.mode, layout.width, |launch| launch(layout));
+    let first = find(&layout);
+    first.continue_with(find(&Layout { gathers: false, ..layout }))
 }

@@ -68,7 +68,7 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
 pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let block = layout.block().ok_or(NO_BLOCK)?;
+    let block = layout.block_exceeding(MOST_GATHERED, MOST_GATHERED_OF_4_BYTES)?;
     let most = if layout.in_place() { PACKED_BLOCK_BYTES_IN_PLACE } else { PACKED_BLOCK_BYTES };
     let (mut params, mut shared) = staged(layout, most)?;
     let (mut threads, mut together) = (THREADS, params.segments_per_block);
@@ -91,7 +91,7 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch
 
 /// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
 pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let block = layout.block().ok_or(NO_BLOCK)?;
+    let block = layout.block_exceeding(MOST_GATHERED, MOST_GATHERED_OF_4_BYTES)?;
     let row = layout.bytes(block.size);
     let row = u32::try_from(row).map_err(|_| "a row has 4 GiB or more")?;
     let bytes = layout.outside_count() * u64::from(layout.axis.size) * u64::from(row);

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse, NO_ROW};
+use super::layout::{dim, Layout, Reverse};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::tuning::strips::*;
 use crate::cuda::tuning::{THREADS, VEC16};
@@ -23,22 +23,9 @@ pub(super) struct Strips {
 }
 const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips, r) == 0);
 
-/// Whether a strip of whole sectors fits in shared memory.
-pub(super) fn fit_a_block(layout: &Layout<'_>) -> bool {
-    u64::from(layout.axis.size) * u64::from(MIN_STRIP_BYTES) <= u64::from(layout.target.shared_memory)
-}
-
-/// Whether lanes side by side are in short rows, in rows that are not whole words (or vectors, of 4-byte elements), or in few strips.
-pub(super) fn are_slow(layout: &Layout<'_>, row: &Dimension) -> bool {
-    let whole = if layout.width == 4 { VEC16 } else { 4 };
-    count(layout, row, MIN_STRIP_BYTES) < u64::from(layout.target.multiprocessors) / STRIPS_ARE_FEW
-        || layout.bytes(row.size) < SHORT_ROW_BYTES
-        || !layout.rows_divide(row, whole, whole)
-}
-
 /// Strips of rows of whole words.
 pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.row_exceeding(MOST_GATHERED)?;
     let word = layout.width.max(4);
     // In place, rows of words that are not whole vectors are staged faster unaligned.
     let apart = if (layout.in_place() && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
@@ -56,7 +43,7 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
 
 /// Strips of rows of any size at any alignment.
 pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.row_exceeding(MOST_GATHERED)?;
     let text = "elements of 8 bytes are copied faster one by one than in strips of unaligned rows";
     reject_if(!layout.in_place() && layout.width == 8, text)?;
     let shared = match layout.in_place() {
@@ -81,7 +68,7 @@ impl Strips {
     pub fn new(layout: &Layout<'_>, row: &Dimension, strip: u32) -> Self {
         let strips_per_row = layout.bytes(row.size).div_ceil(strip.into());
         Self {
-            r: layout.parameters(count(layout, row, strip), layout.outside().map(dim)),
+            r: layout.parameters(layout.strips(row, strip), layout.outside().map(dim)),
             strips_per_row: FastDiv::new(strips_per_row as u32),
             row_lanes: row.size,
             strip_bytes: strip,
@@ -89,11 +76,6 @@ impl Strips {
             unaligned: 0,
         }
     }
-}
-
-/// How many strips of `strip` bytes there are.
-pub(super) fn count(layout: &Layout<'_>, row: &Dimension, strip: u32) -> u64 {
-    layout.outside_count() * layout.bytes(row.size).div_ceil(strip.into())
 }
 
 /// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.
@@ -123,9 +105,9 @@ fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Resul
         .ok_or("no strip of that many rows fits shared memory")?;
     let few =
         if layout.in_place() { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
-    while strip > MIN_STRIP_BYTES && count(layout, row, strip) < few {
+    while strip > MIN_STRIP_BYTES && layout.strips(row, strip) < few {
         strip /= 2;
     }
-    let blocks = grid(count(layout, row, strip))?;
+    let blocks = grid(layout.strips(row, strip))?;
     Ok((strip, blocks, Strips::new(layout, row, strip)))
 }

@@ -29,23 +29,11 @@ fn tile(layout: &Layout<'_>) -> [u32; 2] {
     }
 }
 
-/// The elements for which all tiles have room.
-pub(super) fn room(layout: &Layout<'_>) -> Result<u64, RejectReason> {
-    let tile = tile(layout).map(u64::from);
-    Ok(u64::from(transposed::<false>(layout)?.blocks) * tile[0] * tile[1])
-}
-
 /// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements of 1 and 2
 /// bytes, whose rows of the output are stored as vectors.
 pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let all = || layout.dimensions.iter().chain([&layout.axis]);
-    let [Some(place_in), Some(place_out)] = [
-        all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
-        all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
-    ] else {
-        return Err(("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION).into());
-    };
-    reject_if(place_in == place_out, "both tensors are contiguous along one dimension")?;
+    let [place_in, place_out] = layout.transposed_sides()?;
     let dim = |n: usize| match layout.dimensions.get(n) {
         Some(d) => dim(d),
         None => layout.axis_dim(layout.axis.size),
@@ -62,6 +50,11 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
     let [down, across] = [along_in.size.divisor.div_ceil(tile[0]), along_out.size.divisor.div_ceil(tile[1])];
     let tiles = u64::from(down) * u64::from(across);
     let blocks = grid(outer * tiles)?;
+    if !in_vectors || layout.lengths_vary_along_the_output() {
+        // The elements for which all tiles have room. Gathering is the faster, the emptier the tiles are.
+        let room = outer * tiles * u64::from(tile[0] * tile[1]);
+        layout.exceeds(MOST_GATHERED + MOST_GATHERED_IF_EMPTY * (room - layout.elements()) / room)?;
+    }
     let (family, shared) = match (is_narrow, VECTORS) {
         (true, true) => (&kernels::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
         // A column and a vector between columns, and a vector before the first.

@@ -75,6 +75,8 @@ class Descriptors(unittest.TestCase):
             (TypeError, "OutputTensor.TotalTensorSizeInBytes is '4', must be an integer", of_output(TotalTensorSizeInBytes="4")),
             (TypeError, "OutputTensor.Sizes.0. is True, must be an integer", of_output(Sizes=[True])),
             (TypeError, "FillValueSequenceDesc.ValueStart is True, must be a number", of_fill(ValueStart=True)),
+            (ValueError, "OutputTensor.DimensionCount is 3, must be 1, the number of Sizes", of_output(DimensionCount=3)),
+            (TypeError, "OutputTensor.DimensionCount is True, must be an integer", of_output(DimensionCount=True)),
             (ValueError, "OutputTensor has a member 'Stride', must be Strides, the nearest name", of_output(Stride=[1])),
             (ValueError, "FillValueSequenceDesc has a member 'Bogus', must be one of OutputTensor, ValueDataType, Va", of_fill(Bogus=1)),
             (ValueError, "desc has a member 'desc', must be Desc, the nearest name", {**of_fill(), "desc": {}}),

@@ -261,7 +261,8 @@ class Dlpack(unittest.TestCase):
                 x = np.arange(24).reshape(4, 6).astype(dtype)[:, ::2]
                 out = np.zeros((4, 3), dtype)
                 given = Exported(out, versioned)
-                self.assertIs(dml_cuda.reverse_subsequences(Exported(x, versioned), 2, 1, out=given), given)
+                lengths = Exported(np.full((4, 1), 2), versioned) if versioned else 2
+                self.assertIs(dml_cuda.reverse_subsequences(Exported(x, versioned), lengths, 1, out=given), given)
                 self.assertEqual(out.tobytes(), model(x, 2, 1).tobytes())
             out = np.zeros(6, np.int16)
             dml_cuda.fill_value_sequence(6, 5, -1, np.int16, out=Exported(out, versioned))

@@ -76,4 +76,5 @@ for name, fact in _facts():
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
     # At once: the next fact may end the process.
-    print(f"{name}: {re.sub(f'{re.escape(str(pathlib.Path.home()))}(?=/)', '~', str(text))}", flush=True)
+    text = re.sub(rf"(?<![^:, ]){re.escape(str(pathlib.Path.home()))}(?![^/:, ])", "~", str(text))
+    print(f"{name}: {text if text.isprintable() else ascii(text)}", flush=True)

@@ -154,7 +154,8 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     if type(lengths) is not np.ndarray:
         check_kind(lengths)
     try:
-        array = np.asarray(lengths)
+        is_foreign = hasattr(lengths, "__dlpack__") and not hasattr(lengths, "__array__")
+        array = np.from_dlpack(lengths) if is_foreign else np.asarray(lengths)
     except Exception:
         raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host") from None
     # NumPy makes floats of numbers from 2**63 on if there are smaller ones, too.

@@ -99,6 +99,9 @@ def _tensor(desc: Any, place: str) -> Any:
     _check_names(desc, place, _BufferTensorDesc)
     name = _field(desc, "DataType", place, _data_type)
     sizes = _field(desc, "Sizes", place, _numbers)
+    count = _field(desc, "DimensionCount", place, _number, len(sizes))
+    if count != len(sizes):
+        raise ValueError(f"{place}.DimensionCount is {count}, must be {len(sizes)}, the number of Sizes")
     strides = _field(desc, "Strides", place, _numbers, None)
     if strides is not None and len(strides) != len(sizes):
         raise ValueError(f"{place}.Strides has {len(strides)} numbers, must have {len(sizes)}, as Sizes has")

@@ -38,7 +38,7 @@ pub struct Bench {
     #[arg(long)]
     pub provider: Option<String>,
     /// With --runner onnxruntime: a library with an execution provider; --adapter is the number of one of its devices
-    #[arg(long, value_name = "PATH", conflicts_with = "provider")]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["provider", "library"])]
     pub provider_library: Option<PathBuf>,
     /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
     #[arg(long, value_name = "PROGRAM")]

@@ -31,12 +31,13 @@ pub fn device(device: &Device, graph: bool, specialize: Specialize) -> Value {
         Some(_) => "events on the GPU around launches that are queued one by one",
         None => "the host's clock around the dispatches of an iteration",
     };
+    let kernels = properties.map_or("", |_| of_kernels(specialize));
     json!({
         "event": "device",
         "name": device.name(),
         "driver": properties.map_or_else(String::new, cuda_version),
         "pci": properties.map_or("", |properties| &properties.pci_bus_id),
-        "timing": format!("{timing}, the same buffers every time{}", of_kernels(specialize)),
+        "timing": format!("{timing}, the same buffers every time{kernels}"),
     })
 }
 

@@ -63,14 +63,17 @@ pub mod segments {
     /// two does not double them.
     pub const GROUP_FIFTHS: u32 = 4;
 
-    /// Lanes that are not whole vectors are gathered up to so many elements; the second is for `SHORT_LANE_BYTES` and more.
-    pub const MOST_GATHERED: u64 = 3 << 19;
-    pub const SHORT_LANE_BYTES: u64 = 32;
-    pub const MOST_GATHERED_OF_LANES: u64 = 5 << 17;
-    /// Lanes of fewer bytes use the kernel for packed lanes, copying and in place. Copying, they also have fewer elements than
-    /// `PACKED_LANE`.
-    pub const PACKED_LANE_BYTES: u64 = 512;
-    pub const PACKED_LANE: u32 = 128;
+    /// Copying, lanes of so many bytes and fewer are packed; below 8 bytes an element only with fewer than so many elements.
+    pub const PACKED_LANE_BYTES: u64 = 8 << 10;
+    pub const PACKED_LANE: u32 = 1024;
+    /// From so many elements on, lanes of bytes are not packed if they are whole words, nor lanes of 2-byte elements if they
+    /// are whole lines of so many bytes.
+    pub const WHOLE_LANE: u32 = 128;
+    pub const LINE: u32 = 128;
+    /// Nor are lanes of so many elements of 2 and 4 bytes, and of so many bytes that are a multiple of 8.
+    pub const TINY_LANE: u32 = 16;
+    pub const TINY_BYTES: std::ops::RangeInclusive<u32> = 32..=64;
+    /// In place, lanes of fewer bytes are packed.
     pub const PACKED_LANE_BYTES_IN_PLACE: u64 = 900;
     /// Shorter lanes of 8-byte elements are swapped element by element in place.
     pub const MIN_WIDE_LANE_IN_PLACE: u32 = 16;
@@ -120,11 +123,14 @@ pub mod lanes {
     pub const LONG_LANE_BYTES_IN_PLACE: u64 = 4096;
     pub const FEW_VECTORS: u64 = 1 << 17;
     pub const FEW_VECTORS_IN_PLACE: u64 = 1 << 18;
-    pub const MIDDLE_VECTORS: u64 = 1 << 19;
-    /// Lanes are gathered up to so many elements if they are not whole vectors or longer than `LONG_LANE_BYTES`: those below
-    /// `MIDDLE_LANE_BYTES`, and those of `STAGED_LANE_BYTES` and more.
+    pub const MIDDLE_VECTORS: u64 = 1 << 20;
+    /// Lanes, also packed ones, are gathered up to so many elements if they are not whole vectors or longer than
+    /// `LONG_LANE_BYTES`: up to `MOST_GATHERED` below `MIN_LANE_BYTES` and from `STAGED_LANE_BYTES` on, and up to
+    /// `MOST_GATHERED_OF_SHORT_LANES` below `MIDDLE_LANE_BYTES`.
     pub const MOST_GATHERED_OF_SHORT_LANES: u64 = 5 << 17;
     pub const MIDDLE_LANE_BYTES: u64 = 700;
+    /// The same for packed lanes of 1- and 2-byte elements, in elements.
+    pub const MIDDLE_PACKED_LANE: u32 = 100;
     pub const MOST_GATHERED: u64 = 3 << 19;
     pub const STAGED_LANE_BYTES: u64 = 4096;
     /// Lanes of more bytes are copied in tiles.

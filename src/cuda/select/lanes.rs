@@ -23,18 +23,11 @@ const _: () = assert!(size_of::<Lanes>() == 344 && std::mem::offset_of!(Lanes, r
 
 /// Whether lanes are contiguous, long enough and, if they must be, aligned.
 fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    layout.contiguous_lanes()?;
-    let bytes = layout.bytes(layout.axis.size);
-    layout.exceeds(match bytes {
-        _ if bytes <= LONG_LANE_BYTES && bytes.is_multiple_of(VEC16.into()) => 0,
-        _ if bytes < MIDDLE_LANE_BYTES => MOST_GATHERED_OF_SHORT_LANES,
-        _ if bytes < STAGED_LANE_BYTES => 0,
-        _ => MOST_GATHERED,
-    })?;
+    layout.lanes_exceeding_gathered(MIDDLE_LANE_BYTES)?;
     let whole = |stride: u32| layout.divides(stride, VEC16);
     let are_aligned = layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride));
     reject_if(ALIGNED && !are_aligned, ("lanes do not all begin at multiples of {} bytes", VEC16))?;
-    reject_if(bytes < MIN_LANE_BYTES, ("a lane is shorter than {} bytes", MIN_LANE_BYTES))
+    reject_if(layout.bytes(layout.axis.size) < MIN_LANE_BYTES, ("a lane is shorter than {} bytes", MIN_LANE_BYTES))
 }
 
 /// Lanes staged whole, several per thread block if they are short. With `ALIGNED`, all begin at multiples of 16 bytes.
@@ -52,7 +45,9 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
         ..=FEW_VECTORS_IN_PLACE if in_place => 1,
         ..=MIDDLE_VECTORS if !in_place => 2,
         _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
-        _ => LANE_VECTORS,
+        _ if in_place => LANE_VECTORS,
+        // At least two threads for a lane.
+        _ => LANE_VECTORS.min((vectors / 2).max(1)),
     };
     // Not in place: there, a thread has more vectors anyway.
     let vectors_of_group = if in_place { vectors } else { less_rounding(vectors) };

@@ -7,6 +7,7 @@ use super::{reject_if, RejectReason};
 use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::elementwise::UNROLLED_DIMENSIONS;
+use crate::cuda::tuning::lanes::*;
 use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
 use crate::cuda::tuning::strips::{MIN_STRIP_BYTES, SHORT_ROW_BYTES, STRIPS_ARE_FEW};
 use crate::cuda::tuning::transposed::MIN_DIMENSION;
@@ -115,6 +116,22 @@ impl<'a> Layout<'a> {
         let is_slow = self.in_place() && self.width == 8 && self.axis.size < MIN_WIDE_LANE_IN_PLACE;
         let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
         reject_if(is_slow, (text, MIN_WIDE_LANE_IN_PLACE))
+    }
+
+    /// The same, and rejects what gathered vectors copy faster: lanes that are not whole vectors, or very long.
+    /// Lanes of `middle` bytes are long enough for staging.
+    pub fn lanes_exceeding_gathered(&self, middle: u64) -> Result<(), RejectReason> {
+        self.contiguous_lanes()?;
+        let bytes = self.bytes(self.axis.size);
+        self.exceeds(match bytes {
+            _ if bytes <= LONG_LANE_BYTES && bytes.is_multiple_of(VEC16.into()) => 0,
+            // Lanes of one element in long rows are a copy.
+            _ if self.axis.size == 1 && self.row_exceeding(MOST_GATHERED).is_ok() => 0,
+            _ if bytes < MIN_LANE_BYTES => MOST_GATHERED,
+            _ if bytes < middle => MOST_GATHERED_OF_SHORT_LANES,
+            _ if bytes < STAGED_LANE_BYTES => 0,
+            _ => MOST_GATHERED,
+        })
     }
 
     /// The places of the two dimensions along which the input and the output are contiguous; the axis is the last.

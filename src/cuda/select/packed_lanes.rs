@@ -3,6 +3,7 @@
 use super::layout::{dim, Layout};
 use super::segments::staged;
 use super::{blocks, reject_if, RejectReason};
+use crate::cuda::tuning::lanes::{MIDDLE_LANE_BYTES, MIDDLE_PACKED_LANE};
 use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::VEC16;
 use crate::cuda::{kernels, Launch};
@@ -27,19 +28,30 @@ pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> 
     Ok(Launch::new(entry, blocks(items.div_ceil(lanes_per_vector), 1), VEC16, params))
 }
 
+/// Whether threads that reverse adjacent lanes conflict in banks, so that a thread group per lane is faster.
+fn conflict(layout: &Layout<'_>) -> bool {
+    let (lane, divides) = (layout.axis.size, |bytes: u32| layout.divides(layout.axis.size, bytes));
+    match layout.width {
+        1 if TINY_BYTES.contains(&lane) => divides(8),
+        1 if lane >= WHOLE_LANE => divides(4),
+        2 if lane >= WHOLE_LANE => divides(LINE),
+        2 | 4 => lane == TINY_LANE,
+        _ => false,
+    }
+}
+
 /// Other short lanes, staged.
 pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    layout.contiguous_lanes()?;
-    layout.exceeds(match layout.bytes(layout.axis.size) {
-        bytes if bytes.is_multiple_of(VEC16.into()) => 0,
-        // Lanes of one element in long rows are a copy.
-        _ if layout.axis.size == 1 && layout.row_exceeding(MOST_GATHERED).is_ok() => 0,
-        ..SHORT_LANE_BYTES => MOST_GATHERED,
-        _ => MOST_GATHERED_OF_LANES,
-    })?;
-    let most = if layout.in_place() { PACKED_LANE_BYTES_IN_PLACE } else { PACKED_LANE_BYTES };
-    reject_if(!layout.in_place() && layout.axis.size >= PACKED_LANE, ("lanes have {} elements or more", PACKED_LANE))?;
-    let (mut params, shared) = staged(layout, most - 1)?;
+    let is_narrow = layout.width < 4;
+    layout.lanes_exceeding_gathered(if is_narrow { layout.bytes(MIDDLE_PACKED_LANE) } else { MIDDLE_LANE_BYTES })?;
+    let mut most = PACKED_LANE_BYTES_IN_PLACE - 1;
+    if !layout.in_place() {
+        let is_long = layout.width < 8 && layout.axis.size >= PACKED_LANE;
+        reject_if(is_long, ("lanes of less than 8 bytes an element have {} elements or more", PACKED_LANE))?;
+        reject_if(conflict(layout), ("packed lanes of {} elements conflict in banks", layout.axis.size))?;
+        most = PACKED_LANE_BYTES;
+    }
+    let (mut params, shared) = staged(layout, most)?;
     if layout.in_place() {
         // One thread for every other element: on average, half of the elements are below a length.
         let group = layout.axis.size.div_ceil(2).next_power_of_two().min(WARP);

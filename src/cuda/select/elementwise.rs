@@ -33,7 +33,7 @@ pub(super) fn units_of_blocks<const UNIT: u32>(layout: &Layout<'_>) -> Result<La
 /// The same for more than gathered vectors copy faster, if no other kernel can copy it.
 pub(super) fn many_units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     if layout.row().is_some() {
-        layout.row_exceeding(MOST_GATHERED)?;
+        layout.wide_row_exceeding(MOST_GATHERED)?;
     } else if layout.block().is_some() {
         layout.block_exceeding(rows::MOST_GATHERED, rows::MOST_GATHERED_OF_4_BYTES)?;
     } else {

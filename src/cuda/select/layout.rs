@@ -11,7 +11,7 @@ use crate::cuda::tuning::lanes::*;
 use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
 use crate::cuda::tuning::strips::{MIN_STRIP_BYTES, SHORT_ROW_BYTES, STRIPS_ARE_FEW};
 use crate::cuda::tuning::transposed::MIN_DIMENSION;
-use crate::cuda::tuning::VEC16;
+use crate::cuda::tuning::{SECTOR, VEC16};
 use crate::desc::MAX_DIMENSIONS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
@@ -175,6 +175,14 @@ impl<'a> Layout<'a> {
     pub fn row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {
         let row = self.row().ok_or("there are no contiguous lanes side by side, each with its own length")?;
         self.exceeds(if self.strips_are_slow(row) { most } else { 0 })?;
+        Ok(row)
+    }
+
+    /// The same, and rejects rows of at most a sector of elements below 8 bytes.
+    pub fn wide_row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {
+        let row = self.row_exceeding(most)?;
+        let is_narrow = self.gathers && self.width < 8 && self.bytes(row.size) <= u64::from(SECTOR);
+        reject_if(is_narrow, ("rows of lanes of at most {} bytes are gathered faster", SECTOR))?;
         Ok(row)
     }
 

@@ -66,9 +66,10 @@ pub mod segments {
     /// Copying, lanes of so many bytes and fewer are packed; below 8 bytes an element only with fewer than so many elements.
     pub const PACKED_LANE_BYTES: u64 = 8 << 10;
     pub const PACKED_LANE: u32 = 1024;
-    /// From so many elements on, lanes of bytes are not packed if they are whole words, nor lanes of 2-byte elements if they
-    /// are whole lines of so many bytes.
+    /// From so many elements on, lanes of bytes are not packed if they are whole words or too many in all, nor lanes of
+    /// 2-byte elements if they are whole lines of so many bytes.
     pub const WHOLE_LANE: u32 = 128;
+    pub const MOST_PACKED_BYTES: u64 = 1 << 23;
     pub const LINE: u32 = 128;
     /// Nor are lanes of so many elements of 2 and 4 bytes, and of so many bytes that are a multiple of 8.
     pub const TINY_LANE: u32 = 16;

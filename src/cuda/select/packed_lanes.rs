@@ -28,12 +28,12 @@ pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> 
     Ok(Launch::new(entry, blocks(items.div_ceil(lanes_per_vector), 1), VEC16, params))
 }
 
-/// Whether threads that reverse adjacent lanes conflict in banks, so that a thread group per lane is faster.
-fn conflict(layout: &Layout<'_>) -> bool {
+/// Whether a thread group per lane is faster: threads that reverse adjacent lanes may conflict in banks.
+fn are_faster_whole(layout: &Layout<'_>) -> bool {
     let (lane, divides) = (layout.axis.size, |bytes: u32| layout.divides(layout.axis.size, bytes));
     match layout.width {
         1 if TINY_BYTES.contains(&lane) => divides(8),
-        1 if lane >= WHOLE_LANE => divides(4),
+        1 if lane >= WHOLE_LANE => divides(4) || layout.elements() > MOST_PACKED_BYTES,
         2 if lane >= WHOLE_LANE => divides(LINE),
         2 | 4 => lane == TINY_LANE,
         _ => false,
@@ -48,7 +48,7 @@ pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReas
     if !layout.in_place() {
         let is_long = layout.width < 8 && layout.axis.size >= PACKED_LANE;
         reject_if(is_long, ("lanes of less than 8 bytes an element have {} elements or more", PACKED_LANE))?;
-        reject_if(conflict(layout), ("packed lanes of {} elements conflict in banks", layout.axis.size))?;
+        reject_if(are_faster_whole(layout), ("lanes of {} such elements are copied faster whole", layout.axis.size))?;
         most = PACKED_LANE_BYTES;
     }
     let (mut params, shared) = staged(layout, most)?;

@@ -94,17 +94,20 @@ pub mod rows {
     pub const MIN_ROW_BYTES: u64 = 256;
     /// The same where adjacent rows begin at different alignments.
     pub const MIN_UNALIKE_ROW_BYTES: u64 = 2048;
-    /// Bytes of a tile; in place there are two. Copying, tiles are wider if there are so many of them for a multiprocessor.
+    /// Bytes of a tile; in place there are two. Copying, tiles are smaller below so many bytes for a multiprocessor, and
+    /// wider from so many on.
     pub const TILE_BYTES: u32 = 8 << 10;
+    pub const SMALL_TILE_BYTES: u32 = 4 << 10;
+    pub const SMALL_TILES_BELOW: u64 = 32 << 10;
     pub const WIDE_TILE_BYTES: u32 = 12 << 10;
-    pub const TILES_PER_MULTIPROCESSOR: u64 = 5;
+    pub const WIDE_TILES_FROM: u64 = 60 << 10;
     /// Vectors of shared memory before and behind a run, which unaligned reads reach (same in the kernel).
     pub const RUN_SLACK_BEFORE: u32 = 1;
     pub const RUN_SLACK_BEHIND: u32 = 2;
     /// Rows with fewer elements do not get a thread block each.
     pub const MIN_LONE_ROW: u32 = 1000;
     /// Blocks that are not copied as rows are gathered up to so many elements.
-    pub const MOST_GATHERED: u64 = 3 << 18;
+    pub const MOST_GATHERED: u64 = 5 << 17;
     pub const MOST_GATHERED_OF_4_BYTES: u64 = 9 << 17;
 }
 

@@ -42,7 +42,7 @@ pub mod elementwise {
     /// The same for lanes side by side and, copying, for lengths that vary along the output.
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
     /// The same for contiguous lanes of 8-byte elements, copying.
-    pub const SMALL_LANES_OF_8_BYTES: u64 = 15 << 16;
+    pub const SMALL_LANES_OF_8_BYTES: u64 = 3 << 18;
     /// If no other kernel can copy it, gathered up to so many elements.
     pub const MOST_GATHERED: u64 = 3 << 19;
     /// Largest job that is gathered into half vectors, in elements.

@@ -43,10 +43,12 @@ pub mod elementwise {
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
     /// The same for contiguous lanes of 8-byte elements, copying.
     pub const SMALL_LANES_OF_8_BYTES: u64 = 3 << 18;
-    /// If no other kernel can copy it, gathered up to so many elements.
+    /// If no other kernel can copy it, gathered up to so many elements; not 4-byte elements of lanes side by side in rows of
+    /// `SHORT_ROW_BYTES` of `strips` and more.
     pub const MOST_GATHERED: u64 = 3 << 19;
     /// Largest job that is gathered into half vectors, in elements.
     pub const FEW_UNITS: u64 = 1 << 19;
+    pub const FEW_UNITS_OF_BLOCKS: u64 = 5 << 17;
 }
 
 pub mod segments {

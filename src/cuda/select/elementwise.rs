@@ -6,6 +6,7 @@ use super::layout::{
 };
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::tuning::elementwise::*;
+use crate::cuda::tuning::strips::SHORT_ROW_BYTES;
 use crate::cuda::tuning::{rows, VEC16};
 use crate::cuda::{kernels, Launch};
 
@@ -32,8 +33,9 @@ pub(super) fn units_of_blocks<const UNIT: u32>(layout: &Layout<'_>) -> Result<La
 
 /// The same for more than gathered vectors copy faster, if no other kernel can copy it.
 pub(super) fn many_units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    if layout.row().is_some() {
-        layout.wide_row_exceeding(MOST_GATHERED)?;
+    if let Some(row) = layout.row() {
+        let is_as_fast = layout.width == 4 && layout.bytes(row.size) >= SHORT_ROW_BYTES;
+        layout.wide_row_exceeding(if is_as_fast { 0 } else { MOST_GATHERED })?;
     } else if layout.block().is_some() {
         layout.block_exceeding(rows::MOST_GATHERED, rows::MOST_GATHERED_OF_4_BYTES)?;
     } else {
@@ -51,7 +53,8 @@ pub(super) fn vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let mut params = parameters(layout, layout.width)?;
     let items = layout.elements();
     let whole = VEC16.min(8 * layout.width);
-    let is_half = items <= FEW_UNITS && layout.width < 8 && layout.contiguous_lanes().is_err();
+    let few = if layout.block().is_some() { FEW_UNITS_OF_BLOCKS } else { FEW_UNITS };
+    let is_half = items <= few && layout.width < 8 && layout.contiguous_lanes().is_err();
     let (form, access) = if is_half { (GATHERED_HALF_VECTORS, whole / 2) } else { (GATHERED_VECTORS, whole) };
     params.form = form;
     let entry = layout.entry(&kernels::ELEMENTWISE, layout.width);

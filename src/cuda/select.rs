@@ -114,8 +114,9 @@ impl Launches {
                     if found.launches.is_empty() {
                         found.rejected.retain(|(rejected, _)| *rejected != name);
                     }
+                    let any_pointers = launch.alignment == width;
                     found.push(launch);
-                    if found.accept_any_pointers(width) {
+                    if any_pointers {
                         break;
                     }
                 }
@@ -130,17 +131,6 @@ impl Launches {
         if self.launches.last().is_none_or(|last| launch.alignment < last.alignment) {
             self.launches.push(launch);
         }
-    }
-
-    /// Keeps the first launch, and takes the others from those of another choice.
-    fn continue_with(mut self, others: Self) -> Self {
-        self.launches.truncate(1);
-        others.launches.into_iter().for_each(|launch| self.push(launch));
-        self
-    }
-
-    fn accept_any_pointers(&self, width: u32) -> bool {
-        self.launches.last().is_some_and(|last| last.alignment == width)
     }
 
     /// Those that are needed for pointers at multiples of `alignment`.

@@ -76,6 +76,8 @@ pub mod segments {
     /// Nor are lanes of so many elements of 2 and 4 bytes, and of so many bytes that are a multiple of 8.
     pub const TINY_LANE: u32 = 16;
     pub const TINY_BYTES: std::ops::RangeInclusive<u32> = 32..=64;
+    /// Fewer elements than `MOST_GATHERED_OF_SHORT_LANES` of `lanes` are gathered if the lanes are shorter than this.
+    pub const MIDDLE_PACKED_LANE: u32 = 100;
     /// In place, lanes of fewer bytes are packed.
     pub const PACKED_LANE_BYTES_IN_PLACE: u64 = 900;
     /// Shorter lanes of 8-byte elements are swapped element by element in place.
@@ -135,8 +137,6 @@ pub mod lanes {
     /// `MOST_GATHERED_OF_SHORT_LANES` below `MIDDLE_LANE_BYTES`.
     pub const MOST_GATHERED_OF_SHORT_LANES: u64 = 5 << 17;
     pub const MIDDLE_LANE_BYTES: u64 = 700;
-    /// The same for packed lanes of 1- and 2-byte elements, in elements.
-    pub const MIDDLE_PACKED_LANE: u32 = 100;
     pub const MOST_GATHERED: u64 = 3 << 19;
     pub const STAGED_LANE_BYTES: u64 = 4096;
     /// Lanes of more bytes are copied in tiles.

@@ -7,8 +7,7 @@ use super::layout::{Layout, Reverse};
 use super::strips::Strips;
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::tuning::clusters::*;
-use crate::cuda::tuning::strips::MOST_GATHERED;
-use crate::cuda::tuning::{SECTOR, VEC16};
+use crate::cuda::tuning::{strips, SECTOR, VEC16};
 use crate::cuda::{kernels, Launch};
 
 /// `Clusters` of the kernel file.
@@ -26,7 +25,7 @@ const _: () = assert!(size_of::<Clusters>() == 352 && std::mem::offset_of!(Clust
 
 /// Strips, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.wide_row_exceeding(MOST_GATHERED)?;
+    let row = layout.wide_row_exceeding(strips::MOST_GATHERED)?;
     let no_need = "one thread block can hold a strip of whole sectors, so that no cluster is needed";
     reject_if(layout.strips_fit_a_block(), no_need)?;
     reject_if(!layout.target.clusters, "the device has no thread block clusters")?;

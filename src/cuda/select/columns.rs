@@ -7,9 +7,7 @@ use super::layout::{are_adjacent, dim, Layout, Reverse};
 use super::segments::per_block;
 use super::{reject_if, RejectReason};
 use crate::cuda::tuning::columns::*;
-use crate::cuda::tuning::segments::BLOCKS_PER_MULTIPROCESSOR;
-use crate::cuda::tuning::strips::MOST_GATHERED;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::tuning::{segments, strips, THREADS, VEC16};
 use crate::cuda::{kernels, Launch};
 
 /// `Columns` of the kernel file.
@@ -27,7 +25,7 @@ const _: () = assert!(size_of::<Columns>() == 376 && std::mem::offset_of!(Column
 
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.row_exceeding(MOST_GATHERED)?;
+    let row = layout.row_exceeding(strips::MOST_GATHERED)?;
     let divides = layout.bytes(row.size).is_multiple_of(WHOLE_STRIP_BYTES);
     reject_if(divides, ("rows of lanes divide into whole strips of {} bytes", WHOLE_STRIP_BYTES))?;
     reject_if(!layout.in_place() && layout.width == 8, "elements of 8 bytes are copied as fast one by one")?;
@@ -39,7 +37,7 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     reject_if(axis.in_stride != row.size || axis.out_stride != row.size, "rows of lanes are not adjacent in memory")?;
     reject_if(!are_adjacent(layout.outside(), elements), "groups are not adjacent in memory")?;
     let groups = layout.outside_count();
-    let few = BLOCKS_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors);
+    let few = segments::BLOCKS_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors);
     let are_few = !layout.in_place() && bytes > STAGED_BYTES && groups < few;
     reject_if(are_few, "there are too few large groups of lanes side by side")?;
     let together = per_block(layout, groups, STAGED_BYTES / bytes);

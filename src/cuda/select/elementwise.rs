@@ -6,8 +6,7 @@ use super::layout::{
 };
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::tuning::elementwise::*;
-use crate::cuda::tuning::strips::SHORT_ROW_BYTES;
-use crate::cuda::tuning::{rows, VEC16};
+use crate::cuda::tuning::{rows, strips, VEC16};
 use crate::cuda::{kernels, Launch};
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
@@ -34,14 +33,13 @@ pub(super) fn units_of_blocks<const UNIT: u32>(layout: &Layout<'_>) -> Result<La
 /// The same for more than gathered vectors copy faster, if no other kernel can copy it.
 pub(super) fn many_units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     if let Some(row) = layout.row() {
-        let is_as_fast = layout.width == 4 && layout.bytes(row.size) >= SHORT_ROW_BYTES;
+        let is_as_fast = layout.width == 4 && layout.bytes(row.size) >= strips::SHORT_ROW_BYTES;
         layout.wide_row_exceeding(if is_as_fast { 0 } else { MOST_GATHERED })?;
     } else if layout.block().is_some() {
         layout.block_exceeding(rows::MOST_GATHERED, rows::MOST_GATHERED_OF_4_BYTES)?;
     } else {
-        let is_transposed = layout.gathers && layout.transposed_sides().is_ok();
-        reject_if(is_transposed, "transposed tensors are copied in tiles, or gathered")?;
-        layout.exceeds(MOST_GATHERED)?;
+        // Tiles reject transposed tensors that are gathered faster.
+        layout.exceeds(if layout.transposed_sides().is_ok() { u64::MAX } else { MOST_GATHERED })?;
     }
     units::<UNIT>(layout)
 }

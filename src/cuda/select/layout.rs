@@ -6,12 +6,10 @@ use super::fast_div::FastDiv;
 use super::{reject_if, RejectReason};
 use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::target::GpuTarget;
-use crate::cuda::tuning::elementwise::UNROLLED_DIMENSIONS;
 use crate::cuda::tuning::lanes::*;
 use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
-use crate::cuda::tuning::strips::{MIN_STRIP_BYTES, SHORT_ROW_BYTES, STRIPS_ARE_FEW};
 use crate::cuda::tuning::transposed::MIN_DIMENSION;
-use crate::cuda::tuning::{SECTOR, VEC16};
+use crate::cuda::tuning::{elementwise, strips, SECTOR, VEC16};
 use crate::desc::MAX_DIMENSIONS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
@@ -75,11 +73,11 @@ pub(super) struct Layout<'a> {
 impl<'a> Layout<'a> {
     pub fn new(plan: &'a Plan, mode: Mode, target: &'a GpuTarget) -> Self {
         let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
-        let steps = |d: &Dimension| u64::from(d.size - 1) * u64::from(d.out_stride);
-        let last = steps(&axis) + dimensions.iter().map(steps).sum::<u64>();
+        let steps = dimensions.iter().chain([&axis]).map(|d| u64::from(d.size - 1) * u64::from(d.out_stride));
+        let span = 1 + steps.sum::<u64>();
         let mut layout = Self { width, wide_lengths, axis, dimensions, input_bytes, mode, target, gathers: false };
-        let is_packed = layout.elements() == last + 1;
-        layout.gathers = !layout.in_place() && is_packed && dimensions.len() < UNROLLED_DIMENSIONS as usize;
+        let is_unrolled = dimensions.len() < elementwise::UNROLLED_DIMENSIONS as usize;
+        layout.gathers = !layout.in_place() && is_unrolled && layout.elements() == span;
         layout
     }
 
@@ -159,14 +157,14 @@ impl<'a> Layout<'a> {
 
     /// Whether a strip of whole sectors fits in a thread block's shared memory.
     pub fn strips_fit_a_block(&self) -> bool {
-        u64::from(self.axis.size) * u64::from(MIN_STRIP_BYTES) <= u64::from(self.target.shared_memory)
+        u64::from(self.axis.size) * u64::from(strips::MIN_STRIP_BYTES) <= u64::from(self.target.shared_memory)
     }
 
     /// Whether rows of lanes side by side are short, not whole words (or vectors, of 4-byte elements), or few strips.
     fn strips_are_slow(&self, row: &Dimension) -> bool {
         let whole = if self.width == 4 { VEC16 } else { 4 };
-        self.strips(row, MIN_STRIP_BYTES) < u64::from(self.target.multiprocessors) / STRIPS_ARE_FEW
-            || self.bytes(row.size) < SHORT_ROW_BYTES
+        self.strips(row, strips::MIN_STRIP_BYTES) < u64::from(self.target.multiprocessors) / strips::STRIPS_ARE_FEW
+            || self.bytes(row.size) < strips::SHORT_ROW_BYTES
             || !self.rows_divide(row, whole, whole)
     }
 

@@ -3,7 +3,6 @@
 use super::layout::{dim, Layout};
 use super::segments::staged;
 use super::{blocks, reject_if, RejectReason};
-use crate::cuda::tuning::lanes::{MIDDLE_LANE_BYTES, MIDDLE_PACKED_LANE};
 use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::VEC16;
 use crate::cuda::{kernels, Launch};
@@ -42,15 +41,12 @@ fn are_faster_whole(layout: &Layout<'_>) -> bool {
 
 /// Other short lanes, staged.
 pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let is_narrow = layout.width < 4;
-    layout.lanes_exceeding_gathered(if is_narrow { layout.bytes(MIDDLE_PACKED_LANE) } else { MIDDLE_LANE_BYTES })?;
-    let mut most = PACKED_LANE_BYTES_IN_PLACE - 1;
-    if !layout.in_place() {
-        let is_long = layout.width < 8 && layout.axis.size >= PACKED_LANE;
-        reject_if(is_long, ("lanes of less than 8 bytes an element have {} elements or more", PACKED_LANE))?;
-        reject_if(are_faster_whole(layout), ("lanes of {} such elements are copied faster whole", layout.axis.size))?;
-        most = PACKED_LANE_BYTES;
-    }
+    layout.lanes_exceeding_gathered(layout.bytes(MIDDLE_PACKED_LANE))?;
+    let (copies, lane) = (!layout.in_place(), layout.axis.size);
+    let is_long = copies && layout.width < 8 && lane >= PACKED_LANE;
+    reject_if(is_long, ("lanes of less than 8 bytes an element have {} elements or more", PACKED_LANE))?;
+    reject_if(copies && are_faster_whole(layout), ("lanes of {} such elements are copied faster whole", lane))?;
+    let most = if copies { PACKED_LANE_BYTES } else { PACKED_LANE_BYTES_IN_PLACE - 1 };
     let (mut params, shared) = staged(layout, most)?;
     if layout.in_place() {
         // One thread for every other element: on average, half of the elements are below a length.

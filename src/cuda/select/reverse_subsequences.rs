@@ -64,6 +64,8 @@ pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode) -> Launches {
 /// Those of `candidates`. For pointers that the first does not accept, nothing is gathered in vectors.
 pub(super) fn launches(candidates: &[Candidate<ReversalLaunch>], layout: Layout<'_>) -> Launches {
     let find = |layout: &Layout<'_>| Launches::find(candidates, layout.mode, layout.width, |launch| launch(layout));
-    let first = find(&layout);
-    first.continue_with(find(&Layout { gathers: false, ..layout }))
+    let mut found = find(&layout);
+    found.launches.truncate(1);
+    find(&Layout { gathers: false, ..layout }).launches.into_iter().for_each(|launch| found.push(launch));
+    found
 }

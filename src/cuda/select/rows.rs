@@ -95,13 +95,11 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, 
     let row = layout.bytes(block.size);
     let row = u32::try_from(row).map_err(|_| "a row has 4 GiB or more")?;
     let bytes = layout.outside_count() * u64::from(layout.axis.size) * u64::from(row);
-    let each = bytes / u64::from(layout.target.multiprocessors);
-    let tile_bytes = if layout.in_place() || (SMALL_TILES_BELOW..WIDE_TILES_FROM).contains(&each) {
-        TILE_BYTES
-    } else if each < SMALL_TILES_BELOW {
-        SMALL_TILE_BYTES
-    } else {
-        WIDE_TILE_BYTES
+    let tile_bytes = match bytes / u64::from(layout.target.multiprocessors) {
+        _ if layout.in_place() => TILE_BYTES,
+        ..SMALL_TILES_BELOW => SMALL_TILE_BYTES,
+        WIDE_TILES_FROM.. => WIDE_TILE_BYTES,
+        _ => TILE_BYTES,
     };
     let (rows_per_tile, parts_per_row) = match tile_bytes / row {
         rows @ 2.. if layout.rows_are_a_run() => (rows, 1),

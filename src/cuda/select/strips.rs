@@ -25,7 +25,7 @@ const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips,
 
 /// Strips of rows of whole words.
 pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.wide_row_exceeding(MOST_GATHERED)?;
+    let row = layout.row_exceeding(MOST_GATHERED)?;
     let word = layout.width.max(4);
     // In place, rows of words that are not whole vectors are staged faster unaligned.
     let apart = if (layout.in_place() && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };

@@ -74,10 +74,9 @@ impl<'a> Layout<'a> {
     pub fn new(plan: &'a Plan, mode: Mode, target: &'a GpuTarget) -> Self {
         let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
         let steps = dimensions.iter().chain([&axis]).map(|d| u64::from(d.size - 1) * u64::from(d.out_stride));
-        let span = 1 + steps.sum::<u64>();
         let mut layout = Self { width, wide_lengths, axis, dimensions, input_bytes, mode, target, gathers: false };
         let is_unrolled = dimensions.len() < elementwise::UNROLLED_DIMENSIONS as usize;
-        layout.gathers = !layout.in_place() && is_unrolled && layout.elements() == span;
+        layout.gathers = !layout.in_place() && is_unrolled && layout.elements() == 1 + steps.sum::<u64>();
         layout
     }
 

@@ -28,7 +28,7 @@ def load(path):
 worker = load(SCRIPT)
 
 WORK = {"dispatches": 2, "check": False}
-SETTINGS = {"provider": "CPUExecutionProvider", "library": None, "device_id": 0, "samples": 2}
+SETTINGS = {"provider": "CPUExecutionProvider", "library": None, "provider_library": None, "device_id": 0, "samples": 2}
 
 
 def reversal(shape, time, **more):
@@ -107,7 +107,7 @@ class Answers(unittest.TestCase):
     """A process answers its settings, or a case, with one line of JSON."""
 
     def ask(self, *question, settings={}, text=None):
-        asked = [{"provider": "cpu", "library": None, "device_id": 0, "samples": 2, **settings}, *question]
+        asked = [{"provider": "cpu", "library": None, "provider_library": None, "device_id": 0, "samples": 2, **settings}, *question]
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "worker.py").write_text(text or SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
             found = subprocess.run([sys.executable, "worker.py", *map(json.dumps, asked)], cwd=folder, stdout=subprocess.PIPE, text=True)

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 /// them, and serves every operator.
 ///
 /// A specialized kernel is up to 1.2 times as fast where little work is done, and rarely slower. The driver compiles it in
-/// some 15 ms, or takes it from its cache on disk in less than 1 ms: this is for fixed shapes. If the driver cannot compile
+/// some 13 ms, or takes it from its cache on disk in less than 1 ms: this is for fixed shapes. If the driver cannot compile
 /// it, the generic kernel runs, without an error. Nothing changes on the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -16,8 +16,9 @@ pub enum Specialize {
     Never,
     /// Kernels are specialized, and unloaded with the last clone of the operator.
     Owned,
-    /// Kernels are specialized, and stay loaded: graphs that captured them can be replayed after the operator is gone. Of
-    /// a GPU, at most [`MAX_KEPT`](Self::MAX_KEPT) stay in a process. Further ones are generic.
+    /// Kernels are specialized, and stay loaded while the process uses the GPU through any object of this crate: until
+    /// then, graphs that captured them can be replayed after the operator is gone. Of a GPU, at most
+    /// [`MAX_KEPT`](Self::MAX_KEPT) stay. Further ones are generic.
     Kept,
 }
 

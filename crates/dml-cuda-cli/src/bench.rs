@@ -15,6 +15,7 @@ mod process;
 pub mod report;
 mod run;
 mod runner;
+mod sampling;
 pub mod statistics;
 pub mod suite;
 pub mod timing;

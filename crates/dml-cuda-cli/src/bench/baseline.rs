@@ -2,16 +2,14 @@
 //! L2 each case has its own, on its own memory.
 
 use std::process::ExitCode;
-use std::time::Instant;
 
-use dml_cuda::{Buffer, Device, Graph, Specialize, Stream};
+use dml_cuda::{Device, Specialize};
 
-use super::plain::{Gpu, Kind, PlainWork};
+use super::plain::{Buffers, Gpu, Kind, PlainWork};
+use super::sampling::{sample, Result, Way};
 use crate::options::{Plain, Repeated};
 use crate::run::events;
 use crate::run::samples::Samples;
-
-pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Less work is compared with an empty kernel: its launch takes longer than its bytes.
 const SMALL: u64 = 1 << 20;
@@ -63,9 +61,6 @@ fn sample_on_host(plain: Plain, bytes: usize, times: &Repeated) -> Result<Sample
     })
 }
 
-/// Buffers to read and to write. Of a case on its own buffers the first are none for a fill, the second none in place.
-pub type Buffers<'a> = (&'a [Buffer], &'a [Buffer]);
-
 /// The baseline of a case on its own buffers.
 pub fn of_case(gpu: &Gpu, (from, to): Buffers, bytes: u64, way: Way, times: &Repeated) -> Result<Samples> {
     let kinds = match (from, to) {
@@ -77,46 +72,4 @@ pub fn of_case(gpu: &Gpu, (from, to): Buffers, bytes: u64, way: Way, times: &Rep
     let to = if to.is_empty() { from } else { to };
     let bytes = if bytes < SMALL { 0 } else { bytes / SHARE * SHARE };
     PlainWork { gpu, buffers: (from, to), bytes, times }.fastest(kinds, &[way])
-}
-
-/// How work reaches the GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    Queued,
-    InGraph,
-}
-
-/// A sample for each iteration, in milliseconds of one of `repeat` times. `once` does all work of an iteration, and
-/// tells the milliseconds that it took on the GPU, if there is one.
-pub fn sample(times: &Repeated, mut once: impl FnMut() -> Result<Option<f64>>) -> Result<Samples> {
-    let each = |milliseconds: f64| milliseconds / f64::from(times.repeat);
-    let mut samples = Samples::default();
-    for _ in 0..times.iterations {
-        let before = Instant::now();
-        let gpu = once()?;
-        samples.cpu.push(each(before.elapsed().as_secs_f64() * 1e3));
-        samples.gpu.extend(gpu.map(each));
-    }
-    Ok(samples)
-}
-
-/// The same of work on a GPU, which is queued by `queue`, or launched as a graph.
-pub fn sample_on_gpu(
-    times: &Repeated,
-    way: Way,
-    stream: &Stream,
-    graph: &mut Graph,
-    queue: impl Fn() -> Result<()>,
-) -> Result<Samples> {
-    sample(times, || match way {
-        Way::InGraph => {
-            graph.launch(stream)?;
-            Ok(Some(graph.milliseconds()?))
-        }
-        Way::Queued => {
-            let first = stream.record_event()?;
-            queue()?;
-            Ok(Some(stream.record_event()?.milliseconds_since(&first)?))
-        }
-    })
 }

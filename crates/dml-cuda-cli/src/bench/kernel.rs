@@ -6,9 +6,10 @@ use std::sync::LazyLock;
 
 use dml_cuda::{BindingTable, Buffer, BufferBinding, CompileOptions, Device, Specialize, Stream};
 
-use super::baseline::{self, sample_on_gpu, Result, Way};
+use super::baseline;
 use super::cases::{random, Case};
 use super::plain::Gpu;
+use super::sampling::{sample_on_gpu, Result, Way};
 use super::suite::case_named;
 use crate::options::Repeated;
 use crate::run::events;

@@ -8,7 +8,7 @@ use cudarc::driver::result::{self, module, DriverError};
 use cudarc::driver::sys;
 use dml_cuda::{Buffer, BufferError, Device, RawStream, Stream};
 
-use super::baseline::{sample_on_gpu, Buffers, Result, Way};
+use super::sampling::{sample_on_gpu, Result, Way};
 use super::statistics::median;
 use crate::options::Repeated;
 use crate::run::samples::Samples;
@@ -68,6 +68,9 @@ impl Drop for Kernels {
         }
     }
 }
+
+/// Buffers to read and to write. Of a case on its own buffers the first are none for a fill, the second none in place.
+pub type Buffers<'a> = (&'a [Buffer], &'a [Buffer]);
 
 /// Plain work on the first `bytes` of buffers of a GPU, several times in a row, each time on the next ones.
 pub struct PlainWork<'a> {

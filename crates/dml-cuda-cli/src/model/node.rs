@@ -126,7 +126,7 @@ impl<'a> Node<'a> {
     /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of
     /// members that nothing reads.
     pub fn check_names(&self, names: &str) -> Result<()> {
-        let names: Vec<&str> = names.split(' ').collect();
+        let names: Vec<&str> = names.split_whitespace().collect();
         for (found, member) in self.members()? {
             // `$comment`, `$schema`: DxDispatch's models have them.
             if names.contains(&found) || found.starts_with('$') {

@@ -64,12 +64,24 @@ impl Transcript {
 /// The line that says why a program failed. The last line does not help: for every parse error it is "RunAll called
 /// before initialize".
 fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
-    const ERRORS: &str = "ERROR|Failed to |Assertion failed|Expected a |Could not ";
-    const OTHERS: &str = "Running on '|Compil|Initialize '|Dispatch|CPU Timings|GPU |The timings of each|iteration |\
-        Resource '|[|WARNING|RunAll called";
-    let begins = |words: &str, line: &str| words.split('|').any(|word| line.starts_with(word));
-    let error = lines.iter().find(|line| begins(ERRORS, line));
-    let unknown = || lines.iter().find(|line| nothing_ran && !begins(OTHERS, line));
+    const ERRORS: [&str; 5] = ["ERROR", "Failed to ", "Assertion failed", "Expected a ", "Could not "];
+    const OTHERS: [&str; 12] = [
+        "Running on '",
+        "Compil",
+        "Initialize '",
+        "Dispatch",
+        "CPU Timings",
+        "GPU ",
+        "The timings of each",
+        "iteration ",
+        "Resource '",
+        "[",
+        "WARNING",
+        "RunAll called",
+    ];
+    let begins = |words: &[&str], line: &str| words.iter().any(|word| line.starts_with(word));
+    let error = lines.iter().find(|line| begins(&ERRORS, line));
+    let unknown = || lines.iter().find(|line| nothing_ran && !begins(&OTHERS, line));
     match error.or_else(unknown) {
         Some(line) => Some(shown(line.strip_prefix("ERROR: ").unwrap_or(line))),
         None if lines.is_empty() => Some("nothing was printed".to_owned()),

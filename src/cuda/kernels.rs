@@ -30,7 +30,7 @@ impl Family {
 }
 
 /// An entry point of a kernel file.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub file: &'static str,
     /// As of its family; `None` if it is always generic.

@@ -17,6 +17,8 @@ pub(crate) struct Launcher {
     context: Arc<Context>,
     /// In the order of `Mode::ALL`.
     modes: [Loaded; 2],
+    /// Whether it has kernels of its own, which are unloaded with it.
+    owns_kernels: bool,
 }
 
 impl Launcher {
@@ -35,7 +37,8 @@ impl Launcher {
             };
             launches.into_iter().map(load).collect()
         };
-        Ok(Self { context: context.clone(), modes: [load(copying)?, load(in_place)?] })
+        let modes = [load(copying)?, load(in_place)?];
+        Ok(Self { context: context.clone(), modes, owns_kernels: specialize == Specialize::Owned })
     }
 
     /// Whether all its kernels are specialized.
@@ -51,6 +54,12 @@ impl Launcher {
     #[cfg(feature = "cudarc-0_19")]
     pub fn keep(&self) {
         self.context.keep();
+        if self.owns_kernels {
+            self.let_kernels_stay();
+        }
+    }
+
+    fn let_kernels_stay(&self) {
         self.modes.iter().flatten().for_each(|(_, kernel)| kernel.stay());
     }
 
@@ -64,6 +73,16 @@ impl Launcher {
                 debug_assert!(launches.is_empty(), "no launch takes {addresses:?}");
                 Ok(())
             }
+        }
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        // Work of bound operators may still be queued. If waiting for it fails (for example because this thread captures a
+        // stream), the kernels leak.
+        if self.owns_kernels && driver::wait_for_streams(&self.context).is_err() {
+            self.let_kernels_stay();
         }
     }
 }

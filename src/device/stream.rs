@@ -68,8 +68,9 @@ impl Stream {
     /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.
     ///
     /// While the stream is being captured into a CUDA graph, no thread may read, write, create or drop a
-    /// [`Buffer`](crate::Buffer) of the GPU, nor call [`synchronize`](Self::synchronize). Reading, writing and
-    /// dropping a buffer wait for all streams that this crate made on the GPU; the driver then returns an error and
+    /// [`Buffer`](crate::Buffer) of the GPU, drop an operator with kernels of its own
+    /// ([`Specialize::Owned`](crate::Specialize::Owned)), nor call [`synchronize`](Self::synchronize). Reading, writing
+    /// and dropping these wait for all streams that this crate made on the GPU; the driver then returns an error and
     /// invalidates the capture. Streams that the caller made and passes to
     /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     #[cfg(feature = "cuda")]

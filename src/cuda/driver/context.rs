@@ -25,6 +25,9 @@ use crate::specialize::Specialize;
 /// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
 static CONTEXTS: Mutex<Vec<(usize, Weak<Context>)>> = Mutex::new(Vec::new());
 
+/// What the text of a specialized kernel depends on: the entry point, the threads of a thread block, and the parameters.
+type SpecializedFor = (Entry, u32, Box<[u64]>);
+
 /// A GPU's primary context, and the kernels that are loaded into it.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -36,8 +39,8 @@ pub(crate) struct Context {
     /// The stream for copying and setting memory.
     pub(super) copies: StreamHandle,
     kernels: Mutex<Vec<(Entry, Arc<LoadedKernel>)>>,
-    /// Specialized kernels that stay loaded, by their PTX.
-    specialized: Mutex<HashMap<String, Arc<LoadedKernel>>>,
+    /// Specialized kernels that stay loaded.
+    specialized: Mutex<HashMap<SpecializedFor, Arc<LoadedKernel>>>,
     #[cfg(feature = "cudarc-0_19")]
     kept: AtomicBool,
 }
@@ -107,18 +110,19 @@ impl Context {
     pub fn specialized_kernel(&self, launch: &Launch, mode: Specialize) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, params, threads, .. } = launch;
         let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
-        let ptx = specialize(&entry.ptx(), params, variable, *threads);
+        let key = (*entry, *threads, params.clone());
         let mut specialized = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = specialized.get(&ptx) {
+        if let Some(kernel) = specialized.get(&key) {
             return Some(kernel.clone());
         }
         if mode == Specialize::Kept && specialized.len() >= Specialize::MAX_KEPT {
             return None;
         }
-        let kernel = LoadedKernel::new(&self.primary, entry.name, ptx.clone(), self.target.shared_memory);
+        let ptx = specialize(&entry.ptx(), params, variable, *threads);
+        let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
         let kernel = Arc::new(kernel.ok()?);
         if mode == Specialize::Kept {
-            specialized.insert(ptx, kernel.clone());
+            specialized.insert(key, kernel.clone());
         }
         Some(kernel)
     }

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::event::Event;
 use super::failure::cuda_error;
 use super::handle::{new_stream, StreamHandle};
-use super::live_streams::settle;
+use super::stream::settle;
 use crate::error::CudaError;
 
 /// An executable graph: an event, the captured work in order, an event.

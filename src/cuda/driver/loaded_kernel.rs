@@ -9,7 +9,6 @@ use cudarc::driver::sys;
 
 use super::capture::Unrestricted;
 use super::failure::cuda_error;
-use super::live_streams::settle;
 use super::primary::PrimaryContext;
 use crate::error::CudaError;
 
@@ -59,8 +58,7 @@ impl LoadedKernel {
         Ok(kernel)
     }
 
-    /// Keeps it loaded until the process ends, because work of streams that are not this crate's uses it.
-    #[cfg(feature = "cudarc-0_19")]
+    /// Keeps it loaded until the process ends, because work that may still be queued uses it.
     pub(crate) fn stay(&self) {
         self.stays.store(true, Ordering::Relaxed);
     }
@@ -71,11 +69,12 @@ impl Drop for LoadedKernel {
         if self.stays.load(Ordering::Relaxed) {
             return;
         }
-        // If waiting or unloading fails (for example because this thread captures a stream), the module leaks.
-        if let (Ok(_current), Ok(())) = (self.context.enter(), settle(self.context.ordinal)) {
-            // SAFETY: `module` was loaded by `new` and is unloaded only here. No launch of its kernel is still running: the
-            // crate's streams have been waited for, and whoever queued work on others keeps the operator until the work is
-            // done, or called `stay`.
+        if let Ok(_current) = self.context.enter() {
+            // If the module cannot be unloaded, it leaks.
+            // SAFETY: `module` was loaded by `new` and is unloaded only here. No launch of its kernel is still running. Of a
+            // kernel of the context, this outlives the streams and the memory, whose drops wait. A launcher waits before
+            // it drops a kernel of its own. Whoever queued work on raw pointers keeps the operator until the work is done,
+            // or called `stay`.
             let _ = unsafe { result::module::unload(self.module) };
         }
     }

@@ -8,8 +8,8 @@ use cudarc::driver::sys;
 use super::context::Context;
 use super::failure::cuda_error;
 use super::handle::wait;
-use super::live_streams::settle;
 use super::primary::Entered;
+use super::stream::settle;
 use crate::error::{BufferError, CudaError};
 
 /// Device memory, zeroed when made.

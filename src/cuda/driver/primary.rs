@@ -10,7 +10,6 @@ use crate::error::CudaError;
 #[derive(Debug)]
 pub(crate) struct PrimaryContext {
     pub(super) device: sys::CUdevice,
-    pub(super) ordinal: usize,
     raw: sys::CUcontext,
 }
 
@@ -24,7 +23,7 @@ impl PrimaryContext {
         let device = result::device::get(i32::try_from(ordinal).unwrap_or(i32::MAX))?;
         // SAFETY: the device comes from cuDeviceGet; `drop` releases it once.
         let raw = unsafe { result::primary_ctx::retain(device) }?;
-        Ok(Self { device, ordinal, raw })
+        Ok(Self { device, raw })
     }
 
     /// Makes it current on the calling thread until the returned guard is dropped.

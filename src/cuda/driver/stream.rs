@@ -1,14 +1,31 @@
-//! Streams.
+//! Streams, and the list of those that are live.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use cudarc::driver::result;
 
 use super::context::Context;
 use super::event::Event;
 use super::handle::{new_stream, wait, StreamHandle};
-use super::live_streams::STREAMS;
 use crate::error::CudaError;
+
+/// The live streams of this crate, with the ordinals of their GPUs. Reading, writing and freeing memory waits for
+/// these, not for the whole context. Waiting for the context would also wait for other users' streams, is forbidden
+/// while any thread captures a stream, and crashes in some drivers (seen with 580.159) while another thread
+/// instantiates a graph.
+static STREAMS: RwLock<Vec<(usize, StreamHandle)>> = RwLock::new(Vec::new());
+
+/// Waits for all work queued on this crate's streams of a GPU. The GPU's context must be current.
+pub(super) fn settle(ordinal: usize) -> Result<(), CudaError> {
+    let streams = STREAMS.read().unwrap_or_else(PoisonError::into_inner);
+    streams.iter().filter(|(of, _)| *of == ordinal).try_for_each(|(_, stream)| wait(*stream))
+}
+
+/// Waits for all work queued on this crate's streams of a context.
+pub(crate) fn wait_for_streams(context: &Context) -> Result<(), CudaError> {
+    let _current = context.enter()?;
+    settle(context.ordinal)
+}
 
 /// A stream of a context.
 #[derive(Debug)]

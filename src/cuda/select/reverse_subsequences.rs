@@ -65,7 +65,9 @@ pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode) -> Launches {
 pub(super) fn launches(candidates: &[Candidate<ReversalLaunch>], layout: Layout<'_>) -> Launches {
     let find = |layout: &Layout<'_>| Launches::find(candidates, layout.mode, layout.width, |launch| launch(layout));
     let mut found = find(&layout);
-    found.launches.truncate(1);
-    find(&Layout { gathers: false, ..layout }).launches.into_iter().for_each(|launch| found.push(launch));
+    if layout.gathers && found.launches.first().is_none_or(|first| first.alignment > layout.width) {
+        found.launches.truncate(1);
+        find(&Layout { gathers: false, ..layout }).launches.into_iter().for_each(|launch| found.push(launch));
+    }
     found
 }

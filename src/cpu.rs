@@ -3,12 +3,10 @@
 //!
 //! The standard library copies and reverses contiguous runs. Small blocks with one length move as single elements of
 //! their size. Lanes side by side are copied, some at a time, to a tile that fits in the cache, and are reversed there
-//! (`tile`). Lanes of bytes are also transposed, sixteen at a time (`byte_lanes`).
+//! (`tile`).
 
-mod byte_lanes;
 pub(crate) mod cpu_fill;
 pub(crate) mod cpu_reverse;
-mod line;
 mod tile;
 
 use crate::plan::Steps;

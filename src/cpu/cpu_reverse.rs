@@ -3,7 +3,7 @@
 use bytemuck::{pod_read_unaligned, Pod};
 
 use super::cpu_fill::typed;
-use super::tile::{Element, Tile};
+use super::tile::Tile;
 use super::{for_each, Operands};
 use crate::plan::reverse_plan::{Dimension, Plan};
 use crate::plan::{merge, Steps};
@@ -57,7 +57,7 @@ fn of_blocks(plan: &Plan) -> Option<Plan> {
     })
 }
 
-fn run_typed<T: Element, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {
+fn run_typed<T: Pod, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {
     match input {
         Some(input) => copy::<T, LANES>(plan, whole(&input[..plan.input_bytes as usize]), lengths, typed(output)),
         None => swap::<T, LANES>(plan, lengths, typed(output)),
@@ -78,7 +78,7 @@ fn length(plan: &Plan, lengths: &[u8], at: usize) -> usize {
     length.min(u64::from(plan.axis.size)) as usize
 }
 
-fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], out: &mut [T]) {
+fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], out: &mut [T]) {
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
@@ -138,7 +138,7 @@ fn copy<T: Element, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8]
 }
 
 /// Reverses in place, by the strides of the output.
-fn swap<T: Element, const LANES: usize>(plan: &Plan, lengths: &[u8], out: &mut [T]) {
+fn swap<T: Pod, const LANES: usize>(plan: &Plan, lengths: &[u8], out: &mut [T]) {
     let (size, step) = (plan.axis.size as usize, plan.axis.out_stride as usize);
     match inner(plan) {
         Inner::Lane(outer) if step == 1 => for_each(&outer, |[_, at, at_length]| {

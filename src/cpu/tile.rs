@@ -4,9 +4,6 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use super::byte_lanes::{self, Workspace};
-use super::line::{swap, Line};
-
 /// The most and the fewest bytes of each row that are in a tile, and the target size of a tile in between. Wide rows
 /// are read and written faster (benches/TUNING.md).
 const MOST_ROW_BYTES: usize = 4096;
@@ -20,45 +17,24 @@ const MAX_TILE_BYTES: usize = 64 << 20;
 const MIN_ROW_BYTES: usize = 64;
 const MIN_LANE: usize = 8;
 
-/// An element of a lane, and how a strip of lanes is reversed.
-pub(super) trait Element: Pod {
-    /// Reverses the first `lengths[j]` elements of each lane j of a strip.
-    fn reverse<const LANES: usize>(strip: &mut [Line<Self, LANES>], lengths: &[usize; LANES], _: &mut Workspace) {
-        swap(strip, lengths);
-    }
-}
-
-impl Element for u8 {
-    fn reverse<const LANES: usize>(
-        strip: &mut [Line<Self, LANES>],
-        lengths: &[usize; LANES],
-        workspace: &mut Workspace,
-    ) {
-        byte_lanes::reverse(strip, lengths, workspace);
-    }
-}
-
-impl Element for u16 {}
-impl Element for u32 {}
-impl Element for u64 {}
-
-/// Blocks of bytes.
-impl<const N: usize> Element for [u8; N] where Self: Pod {}
+/// A cache line of a row: 64 bytes, or the elements of 3 or 5 to 7 bytes that fit in it.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line<T, const LANES: usize>([T; LANES]);
 
 /// Neighbouring lanes, strip by strip: a strip is one cache line of every row, one after another. A lane is reversed
 /// within its strip, which fits in the nearest caches. In the tensor itself, rows are often a power of two apart, and
 /// the lines of different rows would evict each other.
-pub(super) struct Tile<T: Element, const LANES: usize> {
-    /// Rows of a strip: the size of a lane, rounded up to a whole block.
+pub(super) struct Tile<T, const LANES: usize> {
+    /// Rows of a strip: the size of a lane.
     size: usize,
     lines: Vec<Line<T, LANES>>,
-    workspace: Workspace,
 }
 
-impl<T: Element, const LANES: usize> Tile<T, LANES> {
+impl<T: Pod, const LANES: usize> Tile<T, LANES> {
     /// Whether a tile is faster for lanes of `size` elements, `row` of them side by side, and is not too large.
     fn pays(size: usize, row: usize) -> bool {
-        let bytes = size.next_multiple_of(byte_lanes::BLOCK) * size_of::<Line<T, LANES>>();
+        let bytes = size * size_of::<Line<T, LANES>>();
         size >= MIN_LANE && row * size_of::<T>() >= MIN_ROW_BYTES && bytes <= MAX_TILE_BYTES
     }
 
@@ -68,14 +44,13 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
     }
 
     fn new(size: usize, row: usize) -> Option<Self> {
-        let size = size.next_multiple_of(byte_lanes::BLOCK);
         let line = size_of::<Line<T, LANES>>();
         let strips = (TILE_BYTES / size).clamp(LEAST_ROW_BYTES, MOST_ROW_BYTES) / line;
         let strips = row.div_ceil(LANES).min(strips).min(MAX_TILE_BYTES / (size * line)).max(1);
         let mut lines = Vec::new();
         lines.try_reserve_exact(size * strips).ok()?;
         lines.resize(size * strips, Line([T::zeroed(); LANES]));
-        Some(Self { size, lines, workspace: Workspace::default() })
+        Some(Self { size, lines })
     }
 
     /// Cuts a row of lanes into pieces that fit in the tile.
@@ -109,8 +84,13 @@ impl<T: Element, const LANES: usize> Tile<T, LANES> {
     /// Reverses the first `length(j)` elements of each lane j below `lanes`.
     pub fn reverse(&mut self, lanes: usize, length: impl Fn(usize) -> usize) {
         for (strip, first) in self.lines.chunks_exact_mut(self.size).zip((0..lanes).step_by(LANES)) {
-            let lengths = std::array::from_fn(|j| if first + j < lanes { length(first + j) } else { 0 });
-            T::reverse(strip, &lengths, &mut self.workspace);
+            for j in 0..LANES.min(lanes - first) {
+                let length = length(first + j);
+                let (front, back) = strip[..length].split_at_mut(length / 2);
+                for (a, b) in front.iter_mut().zip(back.iter_mut().rev()) {
+                    std::mem::swap(&mut a.0[j], &mut b.0[j]);
+                }
+            }
         }
     }
 }
@@ -121,7 +101,7 @@ mod tests {
 
     /// Reverses lanes through a tile and compares them with lanes that a plain loop reverses. Returns the number of
     /// pieces that the row was cut into.
-    fn check<T: Element + std::fmt::Debug + PartialEq, const LANES: usize>(
+    fn check<T: Pod + std::fmt::Debug + PartialEq, const LANES: usize>(
         size: usize,
         row: usize,
         make: fn(usize) -> T,

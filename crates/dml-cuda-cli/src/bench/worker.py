@@ -103,7 +103,9 @@ def check(case, inputs, found):
             return "the kernel adds delta repeatedly, as ONNX's own function of Range does, so that its values drift"
     at = np.unravel_index(int(np.argmax(differs)), differs.shape)
     place, count = [int(index) for index in at], f"{np.count_nonzero(differs)} of these {differs.size} elements differ"
-    raise RuntimeError(f"the output is wrong: element {place} is {found[at]}, must be {required[at]}; {count}")
+    # Bits tell NaNs and zeros apart.
+    named = lambda array: f"{array[at]} ({array.view(bits)[at]:#x})"
+    raise RuntimeError(f"the output is wrong: element {place} is {named(found)}, must be {named(required)}; {count}")
 
 
 # One case, in a process of its own, so that a lost device or a crash ends only this case.

@@ -139,6 +139,9 @@ fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
         let (label, path) = (&run.label, options.output.display());
         say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
     }
+    if run.planned == 0 {
+        return Err(format!("{} refused every case; the run's notes say why", run.machine.tool));
+    }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

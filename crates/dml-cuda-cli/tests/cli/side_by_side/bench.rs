@@ -309,6 +309,11 @@ esac
     );
     let compared = well(folder.path(), &["report", "dml.json", "cpu.json", "--label", "dml"]);
     assert!(compared.contains("outputs are not compared: ONNX Runtime's DirectML provider"), "{compared}");
+    // No answer is no success.
+    let f64 =
+        ["bench", "-o", "f64.json", "--runner", "onnxruntime", "--python", "./dxdispatch.exe", "--provider", "cpu"];
+    let said = text(&run(folder.path(), &[&f64[..], &["--only", "65536_bytes.f64"]].concat()).stderr);
+    assert!(said.contains("ERROR: ONNX Runtime 9.9 CPU refused every case; the run's notes say why"), "{said}");
     let (_, _, found) = bench("a.json", "--provider-library", "a.so");
     assert_eq!(found["machine"]["device"], "A");
     let device = ["--provider", "cpu", "--python", "./dxdispatch.exe", "-a", "9"];

@@ -25,7 +25,7 @@ pub fn chart(comparison: &Comparison) -> String {
     let all = comparison.groups.iter().map(|group| (&group.name, bars(group, several)));
     let groups: Vec<(&String, Vec<(usize, Mean)>)> = all.filter(|(_, bars)| !bars.is_empty()).collect();
     let ends = groups.iter().flat_map(|(_, bars)| bars).map(|(_, mean)| mean.interval.1);
-    let most = ends.fold(1.0f64, f64::max).min(1e6);
+    let most = ends.fold(1.0f64, f64::max);
     let x = |value: f64| round(LEFT + (value / most).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT));
     let (title, one) = match several {
         true => ("Speed compared with A; a longer bar is faster", "1"),

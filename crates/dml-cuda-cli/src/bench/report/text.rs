@@ -88,8 +88,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
 fn record(row: &Row, run: usize, label: &str) -> [(&'static str, String); 17] {
     let cell = row.cells[run].as_ref();
     let change = run.checked_sub(1).and_then(|n| row.changes[n].as_ref());
-    let number = |value: f64| if value >= 1e12 { format!("{value:e}") } else { format!("{value:.4}") };
-    let known = |value: Option<f64>| value.map(number).unwrap_or_default();
+    let known = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
     let rate = cell.map(|cell| significant(cell.gigabytes_per_second, 4).replace(',', ""));
     [
         ("case", no_formula(&row.case)),

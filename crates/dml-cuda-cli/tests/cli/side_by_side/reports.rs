@@ -71,7 +71,8 @@ fn runs_that_are_none_are_said() {
         (&steady.replace("[1.0]", "{}"), "object, must be a list"),
         ("[]", "must be an object"),
         (&with(&[]).to_string(), "the case 'x, f32, copy' has no samples"),
-        (&with(&[0.0]).to_string(), "has a time of 0e0, must be microseconds above 0"),
+        (&with(&[0.0]).to_string(), "has a time of 0e0, must be from 1e-6 to 1e12 microseconds"),
+        (&with(&[1e308]).to_string(), "has a time of 1e308, must be from"),
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),
         (&no_cause.to_string(), "the case 'y, f32, copy' has no error"),
         (&twice.to_string(), "the case 'x, f32, copy' is there twice"),
@@ -316,7 +317,7 @@ fn names_are_escaped_and_cut() {
     let (escape, formula, tag) = ("a\u{1b}[2J\n\u{202e}b", "=HYPERLINK(\"x\")", "<script>alert(1)</script>|");
     let long = "ä".repeat(50_000);
     let names = [escape, formula, tag, &long];
-    let cases: Vec<_> = names.iter().map(|name| (*name, "f32", &[1e308][..])).collect();
+    let cases: Vec<_> = names.iter().map(|name| (*name, "f32", &[1.0][..])).collect();
     let mut run = made(escape, &cases);
     run["cases"][0].as_object_mut().expect("a case").remove("each");
     run["cases"][0]["error"] = json!(escape);
@@ -325,10 +326,8 @@ fn names_are_escaped_and_cut() {
     for format in ["table", "markdown", "csv", "html"] {
         let text = well(folder.path(), &["report", "r.json", "--format", format]);
         assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains(&"ä".repeat(300)), "{format}");
-        assert!(format == "csv" || !text.contains(&"0".repeat(30)), "{format}");
         assert!(format == "table" || format == "csv" || !text.contains("<script>"), "{format}");
         assert!(format != "csv" || !text.contains("\n=") && !text.contains("\n\"="), "{text}");
-        assert!(format != "markdown" || text.contains("1e308"), "{text}");
     }
 }
 

@@ -160,12 +160,6 @@ impl Run {
         schema::check(text, SCHEMA).map_err(failed)?;
         let mut run: Self = serde_json::from_str(text)
             .map_err(|error| failed(format!("this is no run: {}", shown(&schema::in_our_words(&error)))))?;
-        // Some runs of 0.2.0 have the median of a baseline as that of its own baseline.
-        for Timed { work, outcome, baseline } in &mut run.cases {
-            if let Some(median) = baseline.filter(|_| work.mode.is_baseline() && !outcome.has_samples()) {
-                *outcome = Outcome::Medians(vec![median]);
-            }
-        }
         run.file = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         run.check().map_err(failed)?;
         Ok(run)

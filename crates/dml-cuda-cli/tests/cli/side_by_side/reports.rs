@@ -202,12 +202,6 @@ fn a_floor_is_of_512_mib_in_the_same_run() {
     let records: Vec<_> = records.records().map(|record| record.expect("a record")).collect();
     assert_eq!((&records[0][of_baseline], &records[0][of_floor]), ("0.8000", "0.4000"));
     assert_eq!(&records[1][of_floor], "", "1 MiB waits for its launch");
-    // Some runs have the median of a baseline as its own baseline.
-    let mut run = made("a", &[("x", "f32", &[100.0; 3])]);
-    run["cases"][1] = json!({ "case": "1 MiB", "type": "u32",
-        "mode": "baseline of copies", "bytes": 1 << 20, "dispatches": 1, "each": [], "baseline": 50.0 });
-    write(folder.path(), "a.json", &run);
-    assert!(well(folder.path(), &["report", "a.json"]).contains("50 %"));
 }
 
 #[test]

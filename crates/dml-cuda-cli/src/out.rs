@@ -20,9 +20,21 @@ static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 pub fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let escaped = |c: char| if c.is_control() || turns(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().take(MOST).map(escaped).collect::<String>() + end
+}
+
+/// The same of lines, all of them.
+pub fn shown_lines(text: &str) -> String {
+    text.split('\n').map(|line| line.chars().map(escaped).collect()).collect::<Vec<String>>().join("\n")
+}
+
+fn escaped(c: char) -> String {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if c.is_control() || turns {
+        c.escape_default().to_string()
+    } else {
+        c.to_string()
+    }
 }
 
 /// Calls `write` with standard output, buffered.

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use super::compare::{tell_apart, Comparison, Row};
 use super::run::Run;
 use crate::options::{Report, ReportFormat};
-use crate::out::{self, complain, say, shown};
+use crate::out::{self, complain, say, shown_lines};
 use crate::whole_file;
 
 /// More runs than this are no comparison that a person reads.
@@ -43,17 +43,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     if runs.len() > 1 && !comparison.rows.iter().any(is_known) && !shares_outputs {
         return Err("the runs share no case and no output, must be of the same cases".to_owned());
     }
-    let written = match format {
-        ReportFormat::Table => {
-            let columns = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns);
-            text::text(&comparison, Some(columns))
-        }
-        ReportFormat::Markdown => text::text(&comparison, None),
-        ReportFormat::Csv => text::csv(&comparison)?,
-        ReportFormat::Json => serde_json::to_string_pretty(&comparison).map_err(|error| error.to_string())? + "\n",
-        ReportFormat::Html => page::page(&comparison),
-        ReportFormat::Svg => chart::chart(&comparison),
-    };
+    let written = written(&comparison, format)?;
     match to {
         Some(path) => {
             whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
@@ -63,6 +53,24 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
     guard(&comparison, options)
+}
+
+/// Text of runs may come from anywhere: no report has its control characters. JSON escapes them itself.
+fn written(comparison: &Comparison, format: ReportFormat) -> Result<String, String> {
+    let text = match format {
+        ReportFormat::Table => {
+            let columns = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns);
+            text::text(comparison, Some(columns))
+        }
+        ReportFormat::Markdown => text::text(comparison, None),
+        ReportFormat::Csv => text::csv(comparison)?,
+        ReportFormat::Json => {
+            return Ok(serde_json::to_string_pretty(comparison).map_err(|error| error.to_string())? + "\n")
+        }
+        ReportFormat::Html => page::page(comparison),
+        ReportFormat::Svg => chart::chart(comparison),
+    };
+    Ok(shown_lines(&text))
 }
 
 fn read(options: &Report) -> Result<Vec<Run>, String> {
@@ -76,12 +84,6 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
     }
     runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
-    // Text of runs may come from anywhere: it is cut, and has no control characters.
-    for run in &mut runs {
-        run.texts().into_iter().for_each(|text| *text = shown(text));
-        let outputs = std::mem::take(&mut run.outputs);
-        run.outputs = outputs.into_iter().map(|(name, output)| (shown(&name), output)).collect();
-    }
     Ok(runs)
 }
 
@@ -100,7 +102,7 @@ fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> 
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(why) = comparison.other_machine.iter().flatten().next() {
-        complain!("ERROR: --fail-on-slower: {why}");
+        complain!("ERROR: --fail-on-slower: {}", shown_lines(why));
         return Ok(ExitCode::from(2));
     }
     match comparison.regressions(options.allow_different_outputs, options.allow_missing).join("; ") {

@@ -112,13 +112,6 @@ impl Outcome {
         }
     }
 
-    fn why(&mut self) -> Option<&mut String> {
-        match self {
-            Self::Error(why) | Self::NotCompared(why) => Some(why),
-            _ => None,
-        }
-    }
-
     /// Why there are no samples.
     pub fn cause(&self) -> Option<String> {
         match self {
@@ -197,20 +190,6 @@ impl Run {
     /// How many of the planned cases and outputs are missing.
     pub fn missing(&self) -> usize {
         self.planned.saturating_sub(self.cases.len() + self.outputs.len())
-    }
-
-    /// All text that a report shows, but for the names of outputs.
-    pub fn texts(&mut self) -> Vec<&mut String> {
-        let Machine { tool, commit, device, driver, clocks, host, operating_system, date, command } = &mut self.machine;
-        let mut texts = vec![tool, commit, device, driver, clocks, host, operating_system, date, command];
-        texts.extend([&mut self.label, &mut self.timing, &mut self.suite]);
-        texts.extend(&mut self.notes);
-        for Timed { work, outcome, .. } in &mut self.cases {
-            texts.extend([&mut work.case, &mut work.data_type]);
-            texts.extend(outcome.why());
-        }
-        texts.extend(self.outputs.values_mut().filter_map(|output| output.written.why()));
-        texts
     }
 
     pub fn to_json(&self) -> Result<String, String> {

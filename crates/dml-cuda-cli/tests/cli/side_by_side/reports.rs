@@ -292,14 +292,12 @@ fn a_failed_case_is_a_row_with_its_cause() {
     assert!(said.contains("1 case failed that did not fail in the first run; 1 output failed"), "{said}");
 }
 
-/// Names come from anywhere: a terminal, a page and a spreadsheet get them without their powers, and cut.
+/// Names come from anywhere: a terminal, a page and a spreadsheet get them without their powers.
 #[test]
-fn names_are_escaped_and_cut() {
+fn names_are_escaped() {
     let folder = tempfile::tempdir().expect("a folder");
     let (escape, formula, tag) = ("a\u{1b}[2J\n\u{202e}b", "=HYPERLINK(\"x\")", "<script>alert(1)</script>|");
-    let long = "ä".repeat(50_000);
-    let names = [escape, formula, tag, &long];
-    let cases: Vec<_> = names.iter().map(|name| (*name, "f32", &[1.0][..])).collect();
+    let cases = [escape, formula, tag].map(|name| (name, "f32", &[1.0][..]));
     let mut run = made(escape, &cases);
     run["cases"][0].as_object_mut().expect("a case").remove("each");
     run["cases"][0]["error"] = json!(escape);
@@ -307,7 +305,7 @@ fn names_are_escaped_and_cut() {
     write(folder.path(), "r.json", &run);
     for format in ["table", "markdown", "csv", "html"] {
         let text = well(folder.path(), &["report", "r.json", "--format", format]);
-        assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains(&"ä".repeat(300)), "{format}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{format}");
         assert!(format == "table" || format == "csv" || !text.contains("<script>"), "{format}");
         assert!(format != "csv" || !text.contains("\n=") && !text.contains("\n\"="), "{text}");
     }

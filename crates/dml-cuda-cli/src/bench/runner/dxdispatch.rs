@@ -69,7 +69,7 @@ impl<'a> DxDispatch<'a> {
     fn run(&self, folder: &Path, job: &Job, options: &str, printed: &mut Transcript) -> Result<(), String> {
         let words = format!("{}.json{options}", job.name);
         let ended = super::run(&mut self.command(), folder, &words, self.asked)?;
-        printed.read(&format!("{}\n{}", ended.stderr, ended.stdout), &job.name);
+        printed.read(&format!("{}\n{}", ended.stdout, ended.stderr), &job.name);
         match &printed.failure {
             None if ended.status.success() => Ok(()),
             Some(cause) => Err(format!("{cause} ({})", ended.status)),

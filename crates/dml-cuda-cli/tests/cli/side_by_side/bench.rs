@@ -185,7 +185,7 @@ fn dxdispatch_runs_the_cases() {
     // In place is not asked of it. The cause is not the last line. Failed cases stay in the suite's order.
     let causes: Vec<Option<&str>> = cases(&found).iter().map(|case| case["error"].as_str()).collect();
     assert_eq!(causes.len(), 4, "{causes:?}");
-    assert_eq!(causes[0], Some("no dispatch was printed (exit status: 0)"));
+    assert_eq!(causes[0], Some("no dispatch was printed; the last line is: Running on 'Some GPU' (exit status: 0)"));
     let cause = causes[1].expect("a cause");
     assert!(
         cause.starts_with("Failed to parse the model: Failed to parse dispatchable reverse.small_16x256.f16.copy")

@@ -15,7 +15,6 @@ mod process;
 pub mod report;
 mod run;
 mod runner;
-mod sampling;
 pub mod statistics;
 pub mod suite;
 pub mod timing;

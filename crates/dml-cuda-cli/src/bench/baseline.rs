@@ -5,11 +5,10 @@ use std::process::ExitCode;
 
 use dml_cuda::{Device, Specialize};
 
-use super::plain::{Buffers, Gpu, Kind, PlainWork};
-use super::sampling::{sample, Result, Way};
+use super::plain::{Buffers, Gpu, Kind, PlainWork, Way};
 use crate::options::{Plain, Repeated};
 use crate::run::events;
-use crate::run::samples::Samples;
+use crate::run::samples::{Result, Samples};
 
 /// Less work is compared with an empty kernel: its launch takes longer than its bytes.
 const SMALL: u64 = 1 << 20;
@@ -30,7 +29,7 @@ pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> std:
 /// faster one by one.
 fn sample_new(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> Result<Samples> {
     if device.ordinal().is_none() {
-        return sample_on_host(plain, usize::try_from(bytes)?, times);
+        return sample_on_host(plain, usize::try_from(bytes)?, times, device);
     }
     let gpu = &Gpu::new(device)?;
     let to = [device.create_buffer(bytes)?];
@@ -46,10 +45,10 @@ fn sample_new(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> Re
     PlainWork { gpu, buffers: (&from, &to), bytes, times }.fastest(kinds, &[Way::InGraph, Way::Queued])
 }
 
-fn sample_on_host(plain: Plain, bytes: usize, times: &Repeated) -> Result<Samples> {
+fn sample_on_host(plain: Plain, bytes: usize, times: &Repeated, device: &Device) -> Result<Samples> {
     // Not of zeros: untouched pages are all one page.
     let (from, mut to) = (vec![1; if plain == Plain::Copy { bytes } else { 0 }], vec![2; bytes]);
-    sample(times, || {
+    Samples::take(times, &device.create_stream()?, None, || {
         for _ in 0..times.repeat {
             match plain {
                 Plain::Copy => to.copy_from_slice(&from),
@@ -57,7 +56,7 @@ fn sample_on_host(plain: Plain, bytes: usize, times: &Repeated) -> Result<Sample
             }
             std::hint::black_box(&mut to);
         }
-        Ok(None)
+        Ok(())
     })
 }
 

@@ -8,12 +8,11 @@ use dml_cuda::{BindingTable, Buffer, BufferBinding, CompileOptions, Device, Spec
 
 use super::baseline;
 use super::cases::{random, Case};
-use super::plain::Gpu;
-use super::sampling::{sample_on_gpu, Result, Way};
+use super::plain::{Gpu, Way};
 use super::suite::case_named;
 use crate::options::Repeated;
 use crate::run::events;
-use crate::run::samples::Samples;
+use crate::run::samples::{Result, Samples};
 
 /// How samples are taken, as a run says it.
 pub const TIMING: &str =
@@ -54,9 +53,9 @@ fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, S
     let stream = &gpu.stream;
     let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
     let all = || sets.iter().map(|set| &set.table).cycle().take(times.repeat as usize);
-    let mut graph = device.record_graph(all())?;
+    let mut graph = (way == Way::InGraph).then(|| device.record_graph(all())).transpose()?;
     let queue = || Ok(all().try_for_each(|table| table.dispatch(stream))?);
-    let mut dispatched = || sample_on_gpu(times, way, stream, &mut graph, queue);
+    let mut dispatched = || Samples::take(times, stream, graph.as_mut(), queue);
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     dispatched()?;
     let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };

@@ -8,10 +8,16 @@ use cudarc::driver::result::{self, module, DriverError};
 use cudarc::driver::sys;
 use dml_cuda::{Buffer, BufferError, Device, RawStream, Stream};
 
-use super::sampling::{sample_on_gpu, Result, Way};
 use super::statistics::median;
 use crate::options::Repeated;
-use crate::run::samples::Samples;
+use crate::run::samples::{Result, Samples};
+
+/// How work reaches the GPU.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Queued,
+    InGraph,
+}
 
 /// What is done with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +101,8 @@ impl PlainWork<'_> {
         let graph = unsafe { stream.device().record_raw_graph(|stream| queued = self.queue(kind, stream)) };
         queued?;
         let (raw, mut graph) = stream.raw().zip(graph?).ok_or("plain work is on a GPU only")?;
-        sample_on_gpu(self.times, way, stream, &mut graph, || self.queue(kind, raw))
+        let graph = (way == Way::InGraph).then_some(&mut graph);
+        Samples::take(self.times, stream, graph, || self.queue(kind, raw))
     }
 
     /// Queues it on a stream. Kernels move whole thread blocks' shares, at least one.

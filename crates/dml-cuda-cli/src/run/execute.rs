@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dml_cuda::{
-    BindingTable, Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, Graph, OperatorDesc, Specialize,
-    Stream, TensorDataType,
+    Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, OperatorDesc, Specialize, Stream, TensorDataType,
 };
 use serde_json::json;
 
 use super::events::{self, tell};
 use super::memory;
-use super::samples::{report, Samples};
+use super::samples::{report, Result, Samples};
 use crate::model::command::{Bindings, Command, Source};
 use crate::model::npy;
 use crate::model::resource::{separated, Resource};
@@ -21,8 +20,6 @@ use crate::model::Model;
 use crate::options::{Format, Options};
 use crate::out::{complain, say, shown};
 use crate::whole_file;
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// The most dispatches of an iteration as a graph. A graph's memory grows with its dispatches.
 const MOST_IN_A_GRAPH: u32 = 65_536;
@@ -158,19 +155,18 @@ impl<'a> Executor<'a> {
         output: &BufferBinding,
     ) -> Result<Samples> {
         let options = self.options;
-        let on_gpu = operator.device().ordinal().is_some();
+        let table = operator.bind(inputs, output)?;
         // DxDispatch records the dispatches of an iteration into one command list. A graph has at least one.
         let mut graph = None;
-        if on_gpu && !options.no_graph && options.dispatch_repeat > 0 {
+        if operator.device().ordinal().is_some() && !options.no_graph && options.dispatch_repeat > 0 {
             if options.dispatch_repeat > MOST_IN_A_GRAPH {
                 let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
                 return Err(format!("dispatch_repeat is {}, must be {required}", options.dispatch_repeat).into());
             }
-            let table = operator.bind(inputs, output)?;
             graph = Some(operator.device().record_graph((0..options.dispatch_repeat).map(|_| &table))?);
         }
         let mut samples = Samples::default();
-        let (started, repeat) = (Instant::now(), f64::from(options.dispatch_repeat));
+        let started = Instant::now();
         let interval = Duration::from_millis(options.dispatch_interval.into());
         let more = |done: u32| match options.milliseconds_to_run {
             Some(milliseconds) => done == 0 || started.elapsed() < Duration::from_millis(milliseconds.into()),
@@ -180,39 +176,13 @@ impl<'a> Executor<'a> {
         while more(samples.cpu.len() as u32) {
             std::thread::sleep(begun.map_or(Duration::ZERO, |begun| interval.saturating_sub(begun.elapsed())));
             begun = Some(Instant::now());
-            let (cpu, gpu) = match &mut graph {
-                Some(graph) => self.launch(graph)?,
-                None => self.repeat(&operator.bind(inputs, output)?, on_gpu)?,
-            };
-            samples.cpu.push(cpu / repeat);
-            samples.gpu.extend(gpu.map(|gpu| gpu / repeat));
+            samples.add(options.dispatch_repeat, &self.stream, graph.as_mut(), || {
+                Ok((0..options.dispatch_repeat).try_for_each(|_| table.dispatch(&self.stream))?)
+            })?;
         }
         let most = options.max_gpu_time_measurements.map_or(usize::MAX, |most| most as usize);
         samples.gpu.drain(..samples.gpu.len().saturating_sub(most));
         Ok(samples)
-    }
-
-    /// Milliseconds of an iteration as a graph, on the host and on the GPU.
-    fn launch(&self, graph: &mut Graph) -> Result<(f64, Option<f64>)> {
-        let before = Instant::now();
-        graph.launch(&self.stream)?;
-        self.stream.synchronize()?;
-        let cpu = before.elapsed().as_secs_f64() * 1e3;
-        Ok((cpu, Some(graph.milliseconds()?)))
-    }
-
-    /// The same for dispatches that are queued one by one.
-    fn repeat(&self, table: &BindingTable, on_gpu: bool) -> Result<(f64, Option<f64>)> {
-        let event = || on_gpu.then(|| self.stream.record_event()).transpose();
-        let before = Instant::now();
-        let first = event()?;
-        for _ in 0..self.options.dispatch_repeat {
-            table.dispatch(&self.stream)?;
-        }
-        let last = event()?;
-        self.stream.synchronize()?;
-        let cpu = before.elapsed().as_secs_f64() * 1e3;
-        Ok((cpu, first.zip(last).map(|(first, last)| last.milliseconds_since(&first)).transpose()?))
     }
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {

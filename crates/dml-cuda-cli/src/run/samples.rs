@@ -1,18 +1,71 @@
-//! Timings of a dispatch, printed as DxDispatch does.
+//! Timings of a dispatch: taken, and printed as DxDispatch does.
+
+use std::time::Instant;
+
+use dml_cuda::{Graph, Stream};
 
 use crate::bench::statistics::sorted;
-use crate::options::Options;
+use crate::options::{Options, Repeated};
 use crate::out::{say, shown};
 
-/// One sample per iteration, in milliseconds. Those of the GPU are of the last iterations; the CPU device has none.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// One sample per iteration, in milliseconds of one dispatch. Those of the GPU are of the last iterations; the CPU
+/// device has none.
 #[derive(Default)]
 pub struct Samples {
     pub cpu: Vec<f64>,
     pub gpu: Vec<f64>,
 }
 
+impl Samples {
+    /// Of work that a bench queues, or launches as a graph.
+    pub fn take(
+        times: &Repeated,
+        stream: &Stream,
+        mut graph: Option<&mut Graph>,
+        mut queue: impl FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        let mut samples = Self::default();
+        for _ in 0..times.iterations {
+            samples.add(times.repeat, stream, graph.as_deref_mut(), &mut queue)?;
+        }
+        Ok(samples)
+    }
+
+    /// Adds an iteration of `repeat` dispatches: `queue` queues them, unless they are a graph.
+    pub fn add(
+        &mut self,
+        repeat: u32,
+        stream: &Stream,
+        graph: Option<&mut Graph>,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let before = Instant::now();
+        let (cpu, gpu) = match graph {
+            Some(graph) => {
+                graph.launch(stream)?;
+                stream.synchronize()?;
+                (before.elapsed(), Some(graph.milliseconds()?))
+            }
+            None => {
+                let event = || stream.device().ordinal().map(|_| stream.record_event()).transpose();
+                let first = event()?;
+                queue()?;
+                let last = event()?;
+                stream.synchronize()?;
+                let cpu = before.elapsed();
+                (cpu, first.zip(last).map(|(first, last)| last.milliseconds_since(&first)).transpose()?)
+            }
+        };
+        self.cpu.push(cpu.as_secs_f64() * 1e3 / f64::from(repeat));
+        self.gpu.extend(gpu.map(|gpu| gpu / f64::from(repeat)));
+        Ok(())
+    }
+}
+
 /// Prints the timings of a dispatch.
-pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), String> {
+pub fn report(name: &str, samples: &Samples, options: &Options) -> std::result::Result<(), String> {
     let name = shown(name);
     let iterations = samples.cpu.len();
     // Cold are the first iterations, and at least one is hot.

@@ -136,22 +136,18 @@ impl Comparison {
             of_other_work || row.is_in(0) != row.is_in(n + 1) && !row.failed[n + 1]
         });
         let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
-        let newly = " that did not fail in the first run";
-        let differ = " (--allow-different-outputs lets it pass)";
-        let miss = " (--allow-missing lets it pass)";
-        let unless = |allowed: bool, count: usize| if allowed { 0 } else { count };
-        let different = unless(allow_different_outputs, sum(|outputs| outputs.different.len()));
-        let missing_outputs = unless(allow_missing, sum(|outputs| outputs.missing));
+        let (differ, miss) = ("different (--allow-different-outputs)", "not in both runs (--allow-missing)");
+        let newly = "failed, which did not fail in the first run";
         let reasons = [
-            (slower, "case is SLOWER", "cases are SLOWER", ""),
-            (newly_failed, "case failed", "cases failed", newly),
-            (sum(|outputs| outputs.newly_failed), "output failed", "outputs failed", newly),
-            (different, "output differs", "outputs differ", differ),
-            (unless(allow_missing, missing), "case is not in both runs", "cases are not in both runs", miss),
-            (missing_outputs, "output is not in both runs", "outputs are not in both runs", miss),
+            (slower, "case", "SLOWER", false),
+            (newly_failed, "case", newly, false),
+            (sum(|outputs| outputs.newly_failed), "output", newly, false),
+            (sum(|outputs| outputs.different.len()), "output", differ, allow_different_outputs),
+            (missing, "case", miss, allow_missing),
+            (sum(|outputs| outputs.missing), "output", miss, allow_missing),
         ];
-        let found = reasons.into_iter().filter(|(count, ..)| *count > 0);
-        found.map(|(count, one, many, more)| format!("{count} {}{more}", if count == 1 { one } else { many })).collect()
+        let found = reasons.into_iter().filter(|(count, _, _, is_allowed)| *count > 0 && !is_allowed);
+        found.map(|(count, what, why, _)| format!("{} {why}", counted(count, what))).collect()
     }
 }
 

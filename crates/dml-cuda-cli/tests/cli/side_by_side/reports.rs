@@ -210,12 +210,12 @@ fn a_guard_fails_for_what_is_lost() {
     let (other_outputs, missing) = ("--allow-different-outputs", "--allow-missing");
     for (a, b, options, reason) in [
         (&a, &a, &[][..], ""),
-        (&a, &made("b", &[("x", "f32", &STEADY)]), &[], "2 cases are not in both runs (--allow-missing"),
+        (&a, &made("b", &[("x", "f32", &STEADY)]), &[], "2 cases not in both runs (--allow-missing)"),
         (&a, &made("b", &[("x", "f32", &STEADY)]), &[missing], ""),
-        (&a, &with_output("00"), &[other_outputs], "1 output is not in both runs"),
-        (&with_output("01"), &with_output("00"), &[missing], "1 output differs (--allow-different-outputs"),
+        (&a, &with_output("00"), &[other_outputs], "1 output not in both runs"),
+        (&with_output("01"), &with_output("00"), &[missing], "1 output different (--allow-different-outputs)"),
         (&with_output("01"), &with_output("00"), &[other_outputs], ""),
-        (&noisy(1.0), &noisy(3.0), &[], "1 case is SLOWER"),
+        (&noisy(1.0), &noisy(3.0), &[], "1 case SLOWER"),
         (&noisy(1.0), &noisy(1.2), &[], ""),
     ] {
         write(folder.path(), "a.json", a);
@@ -289,7 +289,7 @@ fn a_failed_case_is_a_row_with_its_cause() {
     assert!(compared("html").contains(cell));
     let guard = ["report", "a.json", "b.json", "--fail-on-slower", "--allow-missing"];
     let said = refused_last(folder.path(), &guard);
-    assert!(said.contains("1 case failed that did not fail in the first run; 1 output failed"), "{said}");
+    assert!(said.contains("1 case failed, which did not fail in the first run; 1 output failed"), "{said}");
 }
 
 /// Names come from anywhere: a terminal, a page and a spreadsheet get them without their powers.

@@ -1,6 +1,6 @@
 //! One case for a runner: its name, its work, and the files that it needs.
 
-use dml_cuda::{OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
+use dml_cuda::{OperatorDesc, TensorDataType};
 use serde_json::Value;
 
 use super::cases::Case;
@@ -62,12 +62,11 @@ impl Job {
         let model = match &self.task {
             Task::Time(case) => {
                 if let OperatorDesc::ReverseSubsequences(desc) = &case.desc {
-                    let lengths = case.lengths();
+                    let (lengths, sizes) = (case.lengths(), &desc.input_tensor.sizes);
                     let bytes = bytemuck::cast_slice(&lengths);
-                    files.push((
-                        lengths_name(desc),
-                        npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?,
-                    ));
+                    // By all that they depend on: several models read one file.
+                    let name = format!("lengths.{}.{}.{}.npy", sizes[0], sizes[desc.axis as usize], lengths.len());
+                    files.push((name, npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?));
                 }
                 let lengths = files.first().map(|(name, _)| name.as_str());
                 models::timed(&self.name, &case.desc, case.in_place, lengths)
@@ -86,13 +85,4 @@ impl Job {
 fn dispatches(bytes: u64) -> u32 {
     let microseconds = 2.0 + bytes as f64 / 2e6;
     (2000.0 / microseconds).ceil().clamp(1.0, 1000.0) as u32
-}
-
-/// `lengths.16384x1.8192.npy`, by the sizes of their tensor and the axis size.
-fn lengths_name(desc: &ReverseSubsequencesDesc) -> String {
-    let lengths = &desc.sequence_lengths_tensor;
-    let strides = lengths.strides.as_deref().unwrap_or(&[]);
-    let name = |(size, stride): (&u32, &u32)| format!("{size}{}", if *stride == 0 && *size > 1 { "r" } else { "" });
-    let sizes: Vec<String> = lengths.sizes.iter().zip(strides).map(name).collect();
-    format!("lengths.{}.{}.npy", sizes.join("x"), desc.input_tensor.sizes[desc.axis as usize])
 }

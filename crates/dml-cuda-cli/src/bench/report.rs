@@ -16,9 +16,6 @@ use crate::options::{Report, ReportFormat};
 use crate::out::{self, complain, say, shown_lines};
 use crate::whole_file;
 
-/// More runs than this are no comparison that a person reads.
-const MOST_RUNS: usize = 8;
-
 /// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Report) -> Result<ExitCode, String> {
     if options.fail_on_slower && options.runs.len() == 1 {
@@ -74,9 +71,6 @@ fn written(comparison: &Comparison, format: ReportFormat) -> Result<String, Stri
 }
 
 fn read(options: &Report) -> Result<Vec<Run>, String> {
-    if options.runs.len() > MOST_RUNS {
-        return Err(format!("there are {} runs, must be at most {MOST_RUNS}", options.runs.len()));
-    }
     let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let (labels, most) = (&options.label, runs.len());
     if labels.len() > most {

@@ -62,7 +62,7 @@ pub enum Tier {
 #[derive(Args)]
 pub struct Report {
     /// Runs of `bench`, at most eight; the others are compared with the first. `-` is standard input
-    #[arg(value_name = "RUN.json", num_args = 1.., required = true)]
+    #[arg(value_name = "RUN.json", num_args = 1..=8, required = true)]
     pub runs: Vec<PathBuf>,
     /// Differences below this many percent count as SAME
     #[arg(long, default_value_t = 5.0, value_parser = percent)]

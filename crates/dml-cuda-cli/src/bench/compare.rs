@@ -1,7 +1,6 @@
 //! One run or several, side by side: the figures that all reports show.
 
 mod cell;
-mod labels;
 mod machines;
 mod outputs;
 #[cfg(test)]
@@ -17,8 +16,12 @@ use super::statistics::{bootstrap, geometric_mean};
 use super::work::{Mode, GROUPS};
 
 pub use cell::{Cell, Change, Status};
-pub use labels::{letter, tell_apart};
 use outputs::{directml, Outputs};
+
+/// A letter for each run, of which there are at most eight.
+pub fn letter(run: usize) -> char {
+    char::from(b'A' + run as u8)
+}
 
 /// Runs with the figures of every case that one of them has.
 #[derive(Serialize)]

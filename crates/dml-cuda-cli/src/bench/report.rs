@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::compare::{tell_apart, Comparison, Row};
+use super::compare::{Comparison, Row};
 use super::run::Run;
 use crate::options::{Report, ReportFormat};
 use crate::out::{self, complain, say, shown_lines};
@@ -79,6 +79,18 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
     runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
     Ok(runs)
+}
+
+/// Gives runs of the same label, or of none, the names of their files too.
+fn tell_apart(runs: &mut [Run]) {
+    let labels: Vec<String> = runs.iter().map(|run| run.label.trim().to_owned()).collect();
+    for (run, label) in runs.iter_mut().zip(&labels) {
+        run.label = match labels.iter().filter(|other| *other == label).count() {
+            _ if label.is_empty() => run.file.clone(),
+            1 => label.clone(),
+            _ => format!("{label}, {}", run.file),
+        };
+    }
 }
 
 /// The format that a file's name asks for.

@@ -77,19 +77,13 @@ impl<'a> OnnxRuntime<'a> {
             python = std::path::absolute(&python).map_err(|error| in_file(&python, error))?;
         }
         let mut runner = Self { asked, python, settings, folder, hello: Hello::default() };
-        runner.hello = match runner.ask(None)? {
-            Said::Hello(hello) => hello,
-            Said::Failed(why) => return Err(why),
-            _ => return Err("the worker did not say what it is".to_owned()),
-        };
+        let Said::Hello(hello) = runner.ask(None)? else { return Err("the worker did not say what it is".to_owned()) };
+        runner.hello = hello;
         if runner.hello.provider == "CUDAExecutionProvider" {
             // Its number counts only the GPUs that CUDA_VISIBLE_DEVICES names, here as there.
             let adapters = Device::cuda_adapters().unwrap_or_default();
             let pci = adapters.into_iter().nth(device_id as usize).map(|adapter| adapter.properties.pci_bus_id);
             runner.hello.pci = pci.unwrap_or_default();
-        }
-        if runner.hello.device == "CPU" && device_id != 0 {
-            return Err(format!("--adapter is {device_id}, must be 0 with the provider CPUExecutionProvider"));
         }
         Ok(runner)
     }
@@ -103,8 +97,11 @@ impl<'a> OnnxRuntime<'a> {
         if ended.stdout.is_empty() {
             return Err(format!("the process that ran it ended ({})", ended.status));
         }
-        let unknown = |error| format!("the worker answered '{}': {error}", shown(&ended.stdout));
-        serde_json::from_str(&ended.stdout).map_err(unknown)
+        match serde_json::from_str(&ended.stdout) {
+            Ok(Said::Failed(why)) => Err(why),
+            Ok(said) => Ok(said),
+            Err(error) => Err(format!("the worker answered '{}': {error}", shown(&ended.stdout))),
+        }
     }
 }
 
@@ -119,14 +116,11 @@ impl Runner for OnnxRuntime<'_> {
         let mut answer = Answer { device, dispatches: 1, notes, ..Answer::default() };
         let about = |why: String| format!("{}: {}", job.name, shown(&why));
         answer.outcome = match self.ask(Some(node)) {
-            Ok(Said::Hello(_)) => return Err("the worker answered a question that nobody asked".to_owned()),
-            Ok(Said::Failed(why)) | Err(why) => {
-                if self.hello.provider != "DmlExecutionProvider" || !onnx::has_features(node) {
-                    return Err(shown(&why));
-                }
+            Err(why) if self.hello.provider == "DmlExecutionProvider" && onnx::has_features(node) => {
                 let known = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
                 Some(Outcome::NotCompared(format!("{known}: {}", shown(&why))))
             }
+            Err(why) => return Err(shown(&why)),
             Ok(Said::Refused(why)) => {
                 answer.notes.push(about(format!("refused: {why}")));
                 None
@@ -137,6 +131,7 @@ impl Runner for OnnxRuntime<'_> {
                 answer.notes.extend(note.map(about));
                 Some(Outcome::Each(samples))
             }
+            Ok(_) => return Err("the worker answered another question".to_owned()),
         };
         Ok(answer)
     }

@@ -316,10 +316,8 @@ esac
     assert!(said.contains("ERROR: ONNX Runtime 9.9 CPU refused every case; the run's notes say why"), "{said}");
     let (_, _, found) = bench("a.json", "--provider-library", "a.so");
     assert_eq!(found["machine"]["device"], "A");
-    let device = ["--provider", "cpu", "--python", "./dxdispatch.exe", "-a", "9"];
     for (options, words) in [
         (&["--provider", "cpu", "--python", "./nothing"][..], "nothing cannot be started"),
-        (&device, "--adapter is 9, must be 0 with the provider CPUExecutionProvider"),
         (&[], "--provider is not given, must be cuda, cpu, dml or a name, or --provider-library"),
         (&["--provider-library", "nothing.so"], "nothing.so: No such file"),
     ] {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::numbers::counted;
 use super::run::{Machine, Run, Timed};
 use super::statistics::{bootstrap, geometric_mean};
-use super::work::{Mode, GROUPS};
+use super::work::{Mode, Work, GROUPS};
 
 pub use cell::{Cell, Change, Status};
 use outputs::{directml, Outputs};
@@ -53,11 +53,8 @@ pub struct RunSummary {
 
 #[derive(Serialize)]
 pub struct Row {
-    pub case: String,
-    #[serde(rename = "type")]
-    pub data_type: String,
-    pub mode: Mode,
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub work: Work,
     /// One for each run.
     pub cells: Vec<Option<Cell>>,
     /// One for each run after the first: its speed-up over that, and whether it is one.
@@ -167,7 +164,7 @@ fn rows(
     let mut seen = BTreeSet::new();
     let all = runs.iter().flat_map(|run| &run.cases).map(|timed| &timed.work);
     let works = all.filter(|work| !work.mode.is_baseline() && seen.insert(work.name()));
-    let row = |work: &super::work::Work| {
+    let row = |work: &Work| {
         let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&work.name()).copied()).collect();
         let sampled = |n: usize| timed[n].filter(|timed| timed.outcome.has_samples());
         let mut change = |n: usize| {
@@ -183,10 +180,7 @@ fn rows(
             Some(change)
         };
         Row {
-            case: work.case.clone(),
-            data_type: work.data_type.clone(),
-            mode: work.mode,
-            bytes: work.bytes,
+            work: work.clone(),
             changes: (1..runs.len()).map(&mut change).collect(),
             cells: (0..runs.len()).map(|n| Some(cell::cell(sampled(n)?, &baselines[n]))).collect(),
             causes: timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect(),
@@ -232,7 +226,7 @@ fn missing(n: usize, run: &Run, rows: &[Row]) -> Vec<String> {
     let baselines = run.cases.iter().filter(|timed| timed.work.mode.is_baseline());
     let failed = |timed: &Timed| Some(format!("{} of '{}': {}", timed.work.name(), run.label, timed.outcome.cause()?));
     let absent = |mode: Mode| {
-        let count = rows.iter().filter(|row| row.mode == mode && !row.is_in(n)).count();
+        let count = rows.iter().filter(|row| row.work.mode == mode && !row.is_in(n)).count();
         let is_known = mode == Mode::InPlace && directml(run);
         let why = if is_known { ": DirectML accepts them and returns wrong data" } else { "" };
         let cases = counted(count, "case");

@@ -12,6 +12,8 @@ use crate::model::npy;
 pub struct Job {
     pub name: String,
     pub work: Work,
+    /// Dispatches in an iteration.
+    pub dispatches: u32,
     pub task: Task,
 }
 
@@ -30,8 +32,8 @@ impl Job {
     pub fn of_case(case: Case) -> Self {
         let bytes = case.floor_bytes(&case.lengths());
         let (data_type, mode) = (case.data_type(), case.mode());
-        let work = Work { case: case.name.clone(), data_type, mode, bytes, dispatches: dispatches(bytes) };
-        Self { name: case.file_name(), work, task: Task::Time(Box::new(case)) }
+        let work = Work { case: case.name.clone(), data_type, mode, bytes };
+        Self { name: case.file_name(), work, dispatches: dispatches(bytes), task: Task::Time(Box::new(case)) }
     }
 
     /// A copy and a fill of memory of that size.
@@ -39,15 +41,15 @@ impl Job {
         [(Mode::BaselineOfCopies, 2 * size), (Mode::BaselineOfFills, size)].map(|(mode, bytes)| {
             let (case, data_type) = (format!("{} MiB", size >> 20), "u32".to_owned());
             let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
-            let work = Work { case, data_type, mode, bytes, dispatches: dispatches(bytes) };
-            Self { name, work, task: Task::Baseline(size) }
+            let work = Work { case, data_type, mode, bytes };
+            Self { name, work, dispatches: dispatches(bytes), task: Task::Baseline(size) }
         })
     }
 
     /// A small model whose output is compared. Nothing is known of its time.
     pub fn of_output(name: String, data_type: String, task: Task) -> Self {
-        let work = Work { case: name.clone(), data_type, mode: Mode::Copy, bytes: 1, dispatches: 1 };
-        Self { name, work, task }
+        let work = Work { case: name.clone(), data_type, mode: Mode::Copy, bytes: 1 };
+        Self { name, work, dispatches: 1, task }
     }
 
     /// Whether its output is compared instead of its time.

@@ -46,7 +46,7 @@ fn job(case: Case) -> Option<Job> {
 fn question(job: Job, opset: u32, mut node: Value, check: bool) -> Job {
     node["name"] = json!(job.name);
     node["type"] = json!(job.work.data_type);
-    node["dispatches"] = json!(job.work.dispatches);
+    node["dispatches"] = json!(job.dispatches);
     node["opset"] = json!(opset);
     node["check"] = json!(check);
     Job { task: Task::Onnx(node), ..job }

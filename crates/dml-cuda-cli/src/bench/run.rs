@@ -69,6 +69,8 @@ pub struct Machine {
 pub struct Timed {
     #[serde(flatten)]
     pub work: Work,
+    /// Dispatches in an iteration.
+    pub dispatches: u32,
     #[serde(flatten)]
     pub outcome: Outcome,
     /// Microseconds of the case's own baseline, if it was timed with the case.
@@ -166,7 +168,7 @@ impl Run {
     /// Fails if the figures of a case cannot be right.
     fn check(&self) -> Result<(), String> {
         let mut seen = std::collections::BTreeSet::new();
-        for Timed { work, outcome, baseline } in &self.cases {
+        for Timed { work, outcome, baseline, .. } in &self.cases {
             let wrong = outcome.samples().iter().chain(baseline).find(|value| !(1e-6..1e12).contains(*value));
             let why = match (outcome, wrong) {
                 _ if !seen.insert(work.name()) => "is there twice, must be there once",

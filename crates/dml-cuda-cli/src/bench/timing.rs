@@ -11,7 +11,6 @@ use super::job::{Job, Task};
 use super::run::{Outcome, Output, Run, Timed, SCHEMA};
 use super::runner::{self, Answer};
 use super::suite;
-use super::work::Work;
 use super::{machine, process};
 use crate::options::Bench;
 use crate::out::{self, complain, say};
@@ -99,24 +98,24 @@ fn advance(bar: &ProgressBar) {
 fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
     let answer = answer.unwrap_or_else(|error| Answer {
         outcome: Some(Outcome::Error(error)),
-        dispatches: job.work.dispatches,
+        dispatches: job.dispatches,
         ..Answer::default()
     });
-    for note in answer.notes.into_iter().filter(|note| !note.is_empty()) {
+    let Answer { outcome, dispatches, baseline, notes, .. } = answer;
+    for note in notes.into_iter().filter(|note| !note.is_empty()) {
         if !run.notes.contains(&note) {
             run.notes.push(note);
         }
     }
-    let work = Work { dispatches: answer.dispatches, ..job.work.clone() };
-    match answer.outcome {
+    match outcome {
         None => run.planned -= 1,
         Some(written) if job.is_output() => {
             let expected_to_differ = matches!(job.task, Task::Output { over_long: true, .. });
             run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
         }
-        Some(outcome) => match run.cases.iter_mut().find(|timed| timed.work.name() == work.name()) {
+        Some(outcome) => match run.cases.iter_mut().find(|timed| timed.work.name() == job.work.name()) {
             Some(earlier) => earlier.outcome.add(outcome),
-            None => run.cases.push(Timed { work, outcome, baseline: answer.baseline }),
+            None => run.cases.push(Timed { work: job.work.clone(), dispatches, outcome, baseline }),
         },
     }
 }

@@ -13,8 +13,6 @@ pub struct Work {
     pub mode: Mode,
     /// Bytes that it must move at least.
     pub bytes: u64,
-    /// Dispatches in an iteration.
-    pub dispatches: u32,
 }
 
 /// What reports group, in their order.

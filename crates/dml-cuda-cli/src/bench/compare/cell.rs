@@ -60,7 +60,7 @@ pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
     let (work, samples) = (&timed.work, timed.outcome.samples());
     let median = median(samples);
     Cell {
-        dispatches: work.dispatches,
+        dispatches: timed.dispatches,
         samples: samples.len(),
         median,
         noise: (samples.len() > 1).then(|| noise(samples)),

@@ -4,8 +4,8 @@ use crate::bench::work::Work;
 
 fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
     let (case, data_type) = (case.to_owned(), "f32".to_owned());
-    let work = Work { case, data_type, mode, bytes, dispatches: 1 };
-    Timed { work, outcome: Outcome::Each(samples.to_vec()), baseline: None }
+    let work = Work { case, data_type, mode, bytes };
+    Timed { work, dispatches: 1, outcome: Outcome::Each(samples.to_vec()), baseline: None }
 }
 
 fn output(bytes: &str, expected_to_differ: bool) -> Output {

@@ -54,7 +54,7 @@ fn of_run(comparison: &Comparison) -> Table {
         let of = |figure: fn(&Cell) -> String| row.cells[0].as_ref().map(figure).unwrap_or_default();
         vec![
             named(row, &[0]),
-            HumanBytes(row.bytes).to_string(),
+            HumanBytes(row.work.bytes).to_string(),
             of(microseconds),
             of(|cell| cell.noise.map_or_else(|| "?".to_owned(), percent)),
             of(|cell| significant(cell.gigabytes_per_second, 3)),
@@ -85,9 +85,8 @@ fn of_pair(comparison: &Comparison, n: usize) -> Table {
 
 /// A case's name, and why runs have no time.
 fn named(row: &Row, runs: &[usize]) -> String {
-    let name = format!("{}, {}, {}", row.case, row.data_type, row.mode.name());
     let causes = runs.iter().filter_map(|&n| Some(format!("{} {}", letter(n), row.causes[n].as_ref()?)));
-    std::iter::once(name).chain(causes).collect::<Vec<_>>().join(": ")
+    std::iter::once(row.work.name()).chain(causes).collect::<Vec<_>>().join(": ")
 }
 
 fn microseconds(cell: &Cell) -> String {

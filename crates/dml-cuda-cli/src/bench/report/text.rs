@@ -86,15 +86,15 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
 
 /// Names and values of a line.
 fn record(row: &Row, run: usize, label: &str) -> [(&'static str, String); 17] {
-    let cell = row.cells[run].as_ref();
+    let (work, cell) = (&row.work, row.cells[run].as_ref());
     let change = run.checked_sub(1).and_then(|n| row.changes[n].as_ref());
     let known = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
     let rate = cell.map(|cell| significant(cell.gigabytes_per_second, 4).replace(',', ""));
     [
-        ("case", no_formula(&row.case)),
-        ("type", no_formula(&row.data_type)),
-        ("mode", row.mode.name().to_owned()),
-        ("bytes", row.bytes.to_string()),
+        ("case", no_formula(&work.case)),
+        ("type", no_formula(&work.data_type)),
+        ("mode", work.mode.name().to_owned()),
+        ("bytes", work.bytes.to_string()),
         ("run", no_formula(label)),
         ("dispatches", cell.map(|cell| cell.dispatches.to_string()).unwrap_or_default()),
         ("samples", cell.map(|cell| cell.samples.to_string()).unwrap_or_default()),

@@ -86,7 +86,7 @@ impl Runner for DxDispatch<'_> {
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
         let folder = super::folder(job.files()?)?;
-        let (dispatches, mut printed) = (job.work.dispatches, Transcript::default());
+        let (dispatches, mut printed) = (job.dispatches, Transcript::default());
         if job.is_output() {
             self.run(folder.path(), job, "", &mut printed)?;
         } else {

@@ -115,7 +115,7 @@ impl Runner for Own<'_> {
             let outcome = Some(super::output(folder.path(), job)?);
             return Ok(Answer { device, outcome, dispatches: 1, ..Answer::default() });
         }
-        let (mut iterations, mut dispatches) = (self.asked.samples + 1, job.work.dispatches);
+        let (mut iterations, mut dispatches) = (self.asked.samples + 1, job.dispatches);
         // Only a first run tells how slow a CPU is.
         if self.on_cpu {
             let first = once(1, 1)?.1.concat().into_iter().fold(0.1, f64::max) / 1e3;

@@ -18,6 +18,7 @@ use crate::out::shown;
 use crate::run::events::of_kernels;
 use crate::signals::OF_A_BENCH;
 
+const CPU: &str = "CPU";
 /// An iteration on a CPU takes no longer than this, if a single dispatch does not.
 const CPU_ITERATION_MILLISECONDS: f64 = 100.0;
 /// A case on a CPU takes no longer than this, but has 7 samples.
@@ -29,7 +30,6 @@ const WORK: Duration = Duration::from_secs(3);
 pub struct Own<'a> {
     program: PathBuf,
     asked: &'a Bench,
-    on_cpu: bool,
     device: Device,
 }
 
@@ -63,14 +63,12 @@ type Printed = (Device, Vec<Vec<f64>>);
 impl<'a> Own<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("this program's path is not known: {error}"))?;
-        let cpu_asked = asked.adapter.as_deref().is_some_and(|adapter| adapter.eq_ignore_ascii_case("cpu"));
-        let on_cpu = cpu_asked || dml_cuda::Device::cuda_count() == 0;
-        if on_cpu && asked.cold_l2 {
-            return Err("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold".to_owned());
-        }
-        let mut own = Self { program, asked, on_cpu, device: Device::default() };
+        let mut own = Self { program, asked, device: Device::default() };
         // A missing device is one error, not one for each case.
         (own.device, _) = own.call(&std::env::temp_dir(), "baseline fill 4")?;
+        if own.device.name == CPU && asked.cold_l2 {
+            return Err("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold".to_owned());
+        }
         Ok(own)
     }
 
@@ -117,7 +115,7 @@ impl Runner for Own<'_> {
         }
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, job.dispatches);
         // Only a first run tells how slow a CPU is.
-        if self.on_cpu {
+        if self.device.name == CPU {
             let first = once(1, 1)?.1.concat().into_iter().fold(0.1, f64::max) / 1e3;
             dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
             let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;

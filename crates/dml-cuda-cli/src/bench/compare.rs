@@ -16,7 +16,8 @@ use super::statistics::{bootstrap, geometric_mean};
 use super::work::{Mode, Work, GROUPS};
 
 pub use cell::{Cell, Change, Status};
-use outputs::{directml, Outputs};
+use outputs::directml;
+pub use outputs::Outputs;
 
 /// A letter for each run, of which there are at most eight.
 pub fn letter(run: usize) -> char {

@@ -2,7 +2,7 @@
 
 use indicatif::HumanBytes;
 
-use crate::bench::compare::{letter, Cell, Comparison, Group, Mean, Row, RunSummary};
+use crate::bench::compare::{letter, Cell, Comparison, Group, Mean, Outputs, Row, RunSummary};
 use crate::bench::numbers::{counted, interval, percent, significant};
 
 pub type Table = Vec<Vec<String>>;
@@ -140,31 +140,27 @@ pub fn warnings(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// Which outputs are equal.
+/// What became of the outputs, next to those of the first run.
 pub fn outputs(comparison: &Comparison) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (n, outputs) in comparison.outputs.iter().enumerate() {
-        let mut say = |what: String| lines.push(format!("{}: {what}", letter(n + 1)));
-        let (shared, different) = (outputs.shared(), &outputs.different);
-        match different.len() {
-            _ if shared == 0 => say("no outputs to compare with those of A".to_owned()),
-            0 => say(format!("all {} outputs that both wrote are equal to A's, bit for bit", outputs.equal)),
-            count => say(format!("{count} of {shared} outputs differ from A's: {}", different.join(", "))),
-        }
-        if !outputs.expected.is_empty() {
-            let (count, names) = (outputs.expected.len(), outputs.expected.join(", "));
-            say(format!("{count} outputs differ from A's as expected (lengths above the axis size): {names}"));
-        }
-        if let Some(why) = outputs.not_compared.values().next() {
-            say(format!("{} outputs are not compared: {why}", outputs.not_compared.len()));
-        }
-        let failed: Vec<String> = outputs.failed.iter().map(|(name, error)| format!("{name} ({error})")).collect();
-        if !failed.is_empty() {
-            say(format!("{} failed: {}", counted(failed.len(), "output"), failed.join("; ")));
-        }
-        if outputs.missing > 0 {
-            say(format!("{} outputs that only one of A and {} has", outputs.missing, letter(n + 1)));
-        }
-    }
-    lines
+    let of_run = |(n, outputs): (usize, &Outputs)| {
+        let failed = outputs.failed.iter().map(|(name, error)| format!("{name} ({error})"));
+        let facts = [
+            (outputs.equal, "equal to A's, bit for bit", String::new()),
+            (outputs.different.len(), "different from A's", outputs.different.join(", ")),
+            (outputs.expected.len(), "different, as lengths above the axis size are", outputs.expected.join(", ")),
+            (
+                outputs.not_compared.len(),
+                "not compared",
+                outputs.not_compared.values().next().cloned().unwrap_or_default(),
+            ),
+            (outputs.failed.len(), "failed", failed.collect::<Vec<_>>().join("; ")),
+            (outputs.missing, "that only one of the two runs has", String::new()),
+        ];
+        let known = facts.into_iter().filter(|(count, ..)| *count > 0);
+        known.map(move |(count, what, which)| {
+            let which = if which.is_empty() { which } else { format!(": {which}") };
+            format!("{}: {} {what}{which}", letter(n + 1), counted(count, "output"))
+        })
+    };
+    comparison.outputs.iter().enumerate().flat_map(of_run).collect()
 }

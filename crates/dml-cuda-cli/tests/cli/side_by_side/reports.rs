@@ -83,7 +83,7 @@ fn runs_that_are_none_are_said() {
         write(folder.path(), name, &run);
     }
     let said = well(folder.path(), &["report", "r.json", "other.json"]);
-    assert!(said.contains("B: 1 of 2 outputs differ from A's: o"), "{said}");
+    assert!(said.contains("B: 1 output different from A's: o"), "{said}");
     let nine: Vec<&str> = std::iter::once("report").chain(["r.json"; 9]).collect();
     assert_eq!(run(folder.path(), &nine).status.code(), Some(2));
 }

@@ -8,10 +8,6 @@ use super::job::{Job, Task};
 use super::suite::{belongs, is_wanted};
 use crate::options::Tier;
 
-/// The first opsets of the operators.
-const REVERSE_SEQUENCE: u32 = 10;
-const RANGE: u32 = 11;
-
 /// Cases of the suite that a rank of two expresses, and others that ONNX has.
 const ROWS: [&str; 3] = ["small [16, 256]", "tokens [256, 4096]", "inner [16384, 8192]"];
 const OTHERS: [&str; 5] = [
@@ -31,29 +27,29 @@ pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
 
 /// The case as a node, unless ONNX does not have it: ranges of five types, as long as the type counts.
 fn job(case: Case) -> Option<Job> {
-    let (opset, node) = match &case.desc {
+    let node = match &case.desc {
         OperatorDesc::ReverseSubsequences(desc) => {
             let sizes = &desc.input_tensor.sizes;
             let rank = if ROWS.contains(&case.name.as_str()) { 2 } else { sizes.len() };
-            (REVERSE_SEQUENCE, reverse_sequence(&sizes[..rank], desc.axis))
+            reverse_sequence(&sizes[..rank], desc.axis)
         }
-        desc => (RANGE, range(desc.output_tensor())?),
+        desc => exact_range(desc.output_tensor())?,
     };
-    Some(question(Job::of_case(case), opset, node, false))
+    Some(question(Job::of_case(case), node, false))
 }
 
 /// What the worker is asked: a model of one node, and whether its output is compared, not timed.
-fn question(job: Job, opset: u32, mut node: Value, check: bool) -> Job {
+fn question(job: Job, mut node: Value, check: bool) -> Job {
     node["name"] = json!(job.name);
     node["type"] = json!(job.work.data_type);
     node["dispatches"] = json!(job.dispatches);
-    node["opset"] = json!(opset);
     node["check"] = json!(check);
     Job { task: Task::Onnx(node), ..job }
 }
 
+/// In the first opset that has it.
 fn reverse_sequence(shape: &[u32], time_axis: u32) -> Value {
-    json!({ "op": "ReverseSequence", "shape": shape, "batch_axis": 1 - time_axis, "time_axis": time_axis })
+    json!({ "op": "ReverseSequence", "opset": 10, "shape": shape, "batch_axis": 1 - time_axis, "time_axis": time_axis })
 }
 
 /// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the
@@ -62,8 +58,13 @@ pub fn has_features(node: &Value) -> bool {
     node["shape"].as_array().is_some_and(|shape| shape.iter().skip(2).any(|size| *size != 1))
 }
 
+/// The same of start, limit and delta.
+fn range(scalars: Value, count: u32) -> Value {
+    json!({ "op": "Range", "opset": 11, "scalars": scalars, "shape": [count] })
+}
+
 /// A range that the type can hold.
-fn range(tensor: &BufferTensorDesc) -> Option<Value> {
+fn exact_range(tensor: &BufferTensorDesc) -> Option<Value> {
     let count = tensor.sizes[0];
     let integers = |start: i64, delta: i64| json!([start, start + delta * i64::from(count), delta]);
     let scalars = match tensor.data_type {
@@ -74,7 +75,7 @@ fn range(tensor: &BufferTensorDesc) -> Option<Value> {
         T::Int64 => integers(-(1 << 40), (1 << 33) + 1),
         _ => return None,
     };
-    Some(json!({ "op": "Range", "scalars": scalars, "shape": [count] }))
+    Some(range(scalars, count))
 }
 
 /// Both orders of the axes, with and without a third dimension. Ranges are exact in every type.
@@ -86,21 +87,20 @@ fn checks() -> Vec<Job> {
         {
             let sizes: Vec<String> = shape.iter().map(u32::to_string).collect();
             let name = format!("reverse_sequence_{}.time_{time_axis}", sizes.join("x"));
-            checks.push(check(&name, data_type, reverse_sequence(shape, time_axis), REVERSE_SEQUENCE));
+            checks.push(check(&name, data_type, reverse_sequence(shape, time_axis)));
         }
     }
     for data_type in [T::Int16, T::Int32, T::Int64, T::Float32, T::Float64] {
         let scalars = if data_type.is_float() { json!([-3.75, 11.25, 0.25]) } else { json!([100, -80, -3]) };
-        let node = json!({ "op": "Range", "scalars": scalars, "shape": [60] });
-        checks.push(check("range", data_type, node, RANGE));
+        checks.push(check("range", data_type, range(scalars, 60)));
     }
     checks
 }
 
-fn check(name: &str, data_type: T, node: Value, opset: u32) -> Job {
+fn check(name: &str, data_type: T, node: Value) -> Job {
     let of = short_name(data_type);
-    let job = Job::of_output(format!("check.onnx.{name}.{of}.opset_{opset}"), of, Task::Onnx(Value::Null));
-    question(job, opset, node, true)
+    let name = format!("check.onnx.{name}.{of}.opset_{}", node["opset"]);
+    question(Job::of_output(name, of, Task::Onnx(Value::Null)), node, true)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use dml_cuda::{Device, Specialize};
 
 use super::plain::{Buffers, Gpu, Kind, PlainWork, Way};
+use super::work::Mode;
 use crate::options::{Plain, Repeated};
 use crate::run::events;
 use crate::run::samples::{Result, Samples};
@@ -61,14 +62,13 @@ fn sample_on_host(plain: Plain, bytes: usize, times: &Repeated, device: &Device)
 }
 
 /// The baseline of a case on its own buffers.
-pub fn of_case(gpu: &Gpu, (from, to): Buffers, bytes: u64, way: Way, times: &Repeated) -> Result<Samples> {
-    let kinds = match (from, to) {
+pub fn of_case(gpu: &Gpu, mode: Mode, buffers: Buffers, bytes: u64, way: Way, times: &Repeated) -> Result<Samples> {
+    let kinds = match mode {
         _ if bytes < SMALL => &[Kind::Empty][..],
-        ([], _) => &[Kind::Fill, Kind::Store],
-        (_, []) => &[Kind::Swap],
+        Mode::Fill => &[Kind::Fill, Kind::Store],
+        Mode::InPlace => &[Kind::Swap],
         _ => &[Kind::Copy],
     };
-    let to = if to.is_empty() { from } else { to };
     let bytes = if bytes < SMALL { 0 } else { bytes / SHARE * SHARE };
-    PlainWork { gpu, buffers: (from, to), bytes, times }.fastest(kinds, &[way])
+    PlainWork { gpu, buffers, bytes, times }.fastest(kinds, &[way])
 }

@@ -61,8 +61,7 @@ fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, S
     let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
     let inputs: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let outputs: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
-    let (from, to) = if case.in_place { (&outputs, &inputs) } else { (&inputs, &outputs) };
-    let baseline = baseline::of_case(&gpu, (from, to), plain, way, times)?;
+    let baseline = baseline::of_case(&gpu, case.mode(), (&inputs, &outputs), plain, way, times)?;
     let timed = dispatched()?;
     check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
     Ok((timed, baseline))

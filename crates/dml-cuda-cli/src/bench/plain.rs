@@ -75,7 +75,7 @@ impl Drop for Kernels {
     }
 }
 
-/// Buffers to read and to write. Of a case on its own buffers the first are none for a fill, the second none in place.
+/// Buffers to read, which only a copy does, and to write.
 pub type Buffers<'a> = (&'a [Buffer], &'a [Buffer]);
 
 /// Plain work on the first `bytes` of buffers of a GPU, several times in a row, each time on the next ones.

@@ -59,16 +59,14 @@ impl Status {
 pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
     let (work, samples) = (&timed.work, timed.outcome.samples());
     let median = median(samples);
+    let baseline = timed.baseline.or_else(|| baseline_microseconds(work, baselines));
     Cell {
         dispatches: timed.dispatches,
         samples: samples.len(),
         median,
         noise: (samples.len() > 1).then(|| noise(samples)),
         gigabytes_per_second: work.bytes as f64 / median / 1e3,
-        of_baseline: timed
-            .baseline
-            .or_else(|| baseline_microseconds(work, baselines))
-            .map(|baseline| baseline / median),
+        of_baseline: baseline.map(|baseline| baseline / median),
         of_floor: floor_microseconds(work, baselines).map(|floor| floor / median),
     }
 }

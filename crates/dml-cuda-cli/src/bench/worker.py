@@ -245,10 +245,7 @@ def hello(settings):
     settings["provider"] = provider
     tool = f"ONNX Runtime {ort.__version__} {short(provider)}{version}"
     if settings["library"]:
-        try:
-            version = ctypes.CDLL(settings["library"]).dml_cuda_version
-        except (OSError, AttributeError) as error:
-            raise RuntimeError(f"{settings['library']} is not the library of dml-cuda: {error}") from None
+        version = ctypes.CDLL(settings["library"]).dml_cuda_version
         version.restype = ctypes.c_char_p
         tool += f" with dml-cuda {version().decode()}"
     ort.set_default_logger_severity(3)

@@ -53,7 +53,6 @@ functions! {
         library_impl = aoti_torch_library_init_impl(*const c_char, *const c_char, *const c_char, u32, *mut Registry) -> Status;
         define = aoti_torch_library_def(Registry, *const c_char) -> Status;
         implement = aoti_torch_library_impl(Registry, *const c_char, BoxedKernel) -> Status;
-        delete_library = aoti_torch_delete_library_object(Registry) -> Status;
         delete_tensor = aoti_torch_delete_tensor_object(Handle) -> Status;
         dim = aoti_torch_get_dim(Handle, *mut i64) -> Status;
         sizes = aoti_torch_get_sizes(Handle, *mut *const i64) -> Status;

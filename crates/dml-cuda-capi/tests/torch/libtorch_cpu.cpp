@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -28,6 +29,8 @@ struct Library {
 
 static int live = 0;
 static int refusals = 0;
+// PyTorch keeps what nobody deletes.
+static std::list<Library> libraries;
 static std::set<std::string> schemas;
 static std::map<std::string, Kernel> kernels;
 
@@ -79,12 +82,12 @@ static int refused() { return refusals > 0 && refusals-- > 0 ? 1 : 0; }
 
 int32_t aoti_torch_library_init_fragment(const char* space, const char*, uint32_t, Library** made) {
     if (std::strcmp(space, "dml_cuda") != 0 || refused()) return 1;
-    *made = new Library{"", {}};
+    *made = &libraries.emplace_back();
     return 0;
 }
 int32_t aoti_torch_library_init_impl(const char* space, const char* key, const char*, uint32_t, Library** made) {
     if (std::strcmp(space, "dml_cuda") != 0 || refused()) return 1;
-    *made = new Library{key, {}};
+    *made = &libraries.emplace_back(Library{key, {}});
     return 0;
 }
 int32_t aoti_torch_library_def(Library* library, const char* schema) {
@@ -104,7 +107,6 @@ int32_t aoti_torch_library_impl(Library* library, const char* name, Kernel kerne
 #endif
 int32_t aoti_torch_delete_library_object(Library* library) {
     for (auto& name : library->names) schemas.erase(name), kernels.erase(name);
-    delete library;
     return 0;
 }
 int32_t aoti_torch_delete_tensor_object(Tensor* tensor) {

@@ -3,8 +3,8 @@
 
 use std::ffi::c_void;
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
-use dml::{CompileOptions, Error, RawStream, TensorDataType, TensorRole};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, Names, ReversalArrays};
+use dml::{CompileOptions, Error, RawStream, Requirement, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::frameworks::rule_of_output;
@@ -217,11 +217,13 @@ unsafe fn sequence<'a>(
 
 /// Rules of the output name the strides of merged dimensions: the caller's are shown instead.
 fn failure(error: Error, output: &ForeignTensor<'_>) -> Failure {
-    let Some(broken) = rule_of_output(&error) else { return error.into() };
-    let found = format!("{:?} bytes", output.strides_in_bytes.unwrap_or_default());
+    let Some(mut broken) = rule_of_output(&error).cloned() else { return error.into() };
+    broken.place.index = None;
+    broken.found = format!("{:?} bytes", output.strides_in_bytes.unwrap_or_default());
     let required = format!("strides that place no two elements of Sizes {:?} in the same memory", output.sizes);
-    let role = TensorRole::Output;
-    Failure::rule(broken.rule, (role.name(), role, "Strides"), found, &required)
+    broken.requirement = Requirement::MustBe(required);
+    let violations = vec![Violation::new(&broken, &Names::DIRECTML)];
+    Failure { violations, ..Failure::new(DML_CUDA_STATUS_VALIDATION, broken) }
 }
 
 /// # Safety

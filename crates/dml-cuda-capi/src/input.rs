@@ -8,7 +8,7 @@ use dml::{
     ReverseSubsequencesDesc, Rule, ScalarUnion, Specialize, TensorDataType, TensorFlags, TensorRole,
 };
 
-use crate::status::{level_value, wrong, Failure};
+use crate::status::{level_value, wrong, Failure, DML_CUDA_STATUS_VALIDATION};
 use crate::types::*;
 
 /// The most dimensions that are read. The rules allow fewer.
@@ -137,7 +137,8 @@ unsafe fn tensor(
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        return Err(Failure::rule(Rule::TensorDimensionCount, (place, role, "DimensionCount"), count, "from 1 to 8"));
+        let broken = format!("{place}.DimensionCount is {count}, must be from 1 to 8 ({})", Rule::TensorDimensionCount);
+        return Err(Failure::new(DML_CUDA_STATUS_VALIDATION, broken));
     }
     // SAFETY: the caller's promise: if not null, a pointer points to `DimensionCount` numbers.
     let numbers = |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };

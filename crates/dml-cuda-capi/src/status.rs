@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use dml::lowering::Names;
-use dml::{CompileError, DispatchError, Error, FeatureLevel, Requirement, Rule, TensorRole, ValidationError};
+use dml::{CompileError, DispatchError, Error, FeatureLevel, Requirement, ValidationError};
 
 use crate::types::{DML_CUDA_FEATURE_LEVEL, DML_CUDA_TENSOR_ROLE, DML_CUDA_TENSOR_ROLE_NONE};
 
@@ -52,7 +52,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    fn new(error: &ValidationError, names: &Names<'_>) -> Self {
+    pub fn new(error: &ValidationError, names: &Names<'_>) -> Self {
         let (required, level) = match &error.requirement {
             Requirement::MustBe(required) => (Some(text(required)), 0),
             Requirement::Needs(level) => (None, level_value(*level)),
@@ -121,28 +121,6 @@ impl Failure {
             _ => Vec::new(),
         };
         Self { status, message: error.message(names), violations, error: Some(Box::new(error)) }
-    }
-
-    /// A rule that a field of a tensor breaks, in the words of validation. `place` is the tensor's.
-    pub fn rule(
-        rule: Rule,
-        (place, tensor, field): (&str, TensorRole, &str),
-        found: impl ToString,
-        required: &str,
-    ) -> Self {
-        let (place, found) = (format!("{place}.{field}"), found.to_string());
-        let message = format!("{place} is {found}, must be {required} ({rule})");
-        let violation = Violation {
-            rule: text(rule.id()),
-            place: text(&place),
-            tensor: tensor as DML_CUDA_TENSOR_ROLE,
-            field: Some(text(field)),
-            index: -1,
-            found: text(&found),
-            required: Some(text(required)),
-            level: 0,
-        };
-        Self { status: DML_CUDA_STATUS_VALIDATION, message, violations: vec![violation], error: None }
     }
 
     /// Whether the caller's arguments are at fault.

@@ -249,8 +249,8 @@ static void arrays(void) {
     output = (DML_CUDA_ARRAY){doubles, 2, 8, sizes + 7, strides + 7};
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Found, "[0, 8] bytes") == 0);
-    FAILS(VALIDATION, "OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of Sizes [2, 4] in the same memory "
-          "(output.strides.nonzero)", dml_cuda_error_status(error));
+    FAILS(VALIDATION, "ReverseSubsequencesDesc.OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of "
+          "Sizes [2, 4] in the same memory (output.strides.nonzero)", dml_cuda_error_status(error));
     output.StridesInBytes = NULL;
     /* No size may be 0, for no type. */
     const int64_t empty[][2] = {{0, 1}, {3, 0}, {0, 0}};

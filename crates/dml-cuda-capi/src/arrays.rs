@@ -108,27 +108,14 @@ unsafe fn reversal<'a>(
         8 => TensorDataType::UInt64,
         found => return wrong(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8")),
     };
-    let size = input.ElementSizeInBytes;
-    if size == 0 {
-        return wrong("input.ElementSizeInBytes is 0, must be at least 1");
+    let (found, size) = (output.ElementSizeInBytes, input.ElementSizeInBytes);
+    if found != size {
+        return wrong(format!("output.ElementSizeInBytes is {found}, must be {size}, the input's"));
     }
     // SAFETY: as above.
-    let (of_input, of_lengths, of_output) =
+    let (input, lengths, output) =
         unsafe { (tensor(input, "input")?, tensor(lengths, "lengths")?, tensor(output, "output")?) };
-    if of_output.sizes != of_input.sizes || output.ElementSizeInBytes != size {
-        return wrong(format!(
-            "output has Sizes {:?} and elements of {} bytes, must have the input's {:?} and {size}",
-            of_output.sizes, output.ElementSizeInBytes, of_input.sizes
-        ));
-    }
-    Ok(ReversalArrays {
-        input: of_input,
-        lengths: of_lengths,
-        output: of_output,
-        axis: axis.into(),
-        element_size: size as usize,
-        length_type,
-    })
+    Ok(ReversalArrays { input, lengths, output, axis: axis.into(), element_size: size as usize, length_type })
 }
 
 /// Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes

@@ -269,7 +269,11 @@ static void arrays(void) {
     FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));
     const int64_t of_no_input[2] = {-2, 4};
-    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL};
+    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL}, narrow = {doubles, 2, 4, sizes + 7, NULL}, short_one = {doubles, 1, 8, sizes + 8, NULL};
+    FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, must be 8, the input's",
+          dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, &compiled, &error));
+    FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], must have InputTensor's [2, 4]",
+          dml_cuda_compile_reversal(device, &output, &of_lengths, &short_one, 1, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "dimension 0 of InputTensor is -2, must be at least 0",
           dml_cuda_compile_reversal(device, &impossible, &impossible, &impossible, 1, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);

@@ -81,9 +81,9 @@ functions! {
 }
 
 functions! {
-    /// Functions of libtorch_cpu.so and libc10.so that C++ has, and the C interface does not. Only `bump_version` may
-    /// throw. A `Handle` is a `const at::Tensor &`.
-    Cpp "C" {
+    /// Functions of libtorch_cpu.so, and of libc10.so and libstdc++, on which it depends. C++ has them, and the C
+    /// interface does not. A `Handle` is a `const at::Tensor &`.
+    Cpp "C-unwind" {
         // `c10::GradMode::is_enabled`.
         grad_mode = _ZN3c108GradMode10is_enabledEv() -> bool;
         // `c10::TensorImpl::requires_grad`, of the pointer that an `at::Tensor` is.
@@ -92,12 +92,6 @@ functions! {
         is_inference = _ZN2at4_ops12is_inference4callERKNS_6TensorE(Handle) -> bool;
         // `torch::autograd::impl::bump_version`. It throws for an inference tensor.
         bump_version = _ZN5torch8autograd4impl12bump_versionERKN2at6TensorE(Handle);
-    }
-}
-
-functions! {
-    /// Functions of libstdc++, on which libtorch depends.
-    Stdcpp "C-unwind" {
         // `std::__throw_runtime_error` copies the text.
         throw_runtime_error = _ZSt21__throw_runtime_errorPKc(*const c_char) -> !;
     }
@@ -115,7 +109,6 @@ fn loaded(name: &str) -> Option<ManuallyDrop<Library>> {
 pub struct Torch {
     pub cpu: Cpu,
     pub cpp: Cpp,
-    pub stdcpp: Stdcpp,
     /// PyTorch's numbers of device types.
     pub on_cpu: i32,
     pub on_cuda: i32,
@@ -129,11 +122,9 @@ impl Torch {
             failure("PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered")
         })?;
         let too_old = |symbol| failure(format!("this PyTorch must be 2.8 or newer: {symbol} is missing"));
-        let no_stdcpp = |symbol| failure(format!("libtorch_cpu.so must depend on libstdc++: {symbol} is missing"));
-        // SAFETY: libtorch's header and libstdc++ declare these functions. The handle is never closed, so they stay.
-        let (cpu, stdcpp) =
-            unsafe { (Cpu::find(&library).map_err(too_old)?, Stdcpp::find(&library).map_err(no_stdcpp)?) };
-        // SAFETY: libtorch's C++ headers declare them so since version 2.8 (python/tests/test_torch.py uses each).
+        // SAFETY: libtorch's header declares these functions. The handle is never closed, so they stay.
+        let cpu = unsafe { Cpu::find(&library) }.map_err(too_old)?;
+        // SAFETY: as above; C++ headers declare them so since PyTorch 2.8 (python/tests/test_torch.py uses each).
         let cpp = unsafe { Cpp::find(&library) };
         let cpp = cpp.map_err(|symbol| failure(format!("libtorch_cpu.so must have {symbol}, which is missing")))?;
         use TensorDataType::{Int32, Int64, UInt32, UInt64};
@@ -143,7 +134,7 @@ impl Torch {
                 [((cpu.int64)(), Int64), ((cpu.int32)(), Int32), ((cpu.uint32)(), UInt32), ((cpu.uint64)(), UInt64)];
             ((cpu.device_cpu)(), (cpu.device_cuda)(), lengths)
         };
-        Ok(Self { cpu, cpp, stdcpp, on_cpu, on_cuda, lengths })
+        Ok(Self { cpu, cpp, on_cpu, on_cuda, lengths })
     }
 }
 

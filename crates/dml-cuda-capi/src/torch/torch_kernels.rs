@@ -35,7 +35,7 @@ pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, 
     let message = unsafe { run(torch, stack, IN_PLACE) };
     if !message.is_null() {
         // SAFETY: a text that ends in a NUL. The function copies it.
-        unsafe { (torch.stdcpp.throw_runtime_error)(message) }
+        unsafe { (torch.cpp.throw_runtime_error)(message) }
     }
 }
 

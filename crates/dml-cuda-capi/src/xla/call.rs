@@ -134,13 +134,12 @@ pub unsafe fn handle(
     }
     let call = Call { frame, place, stream: RawStream(of_stream.stream) };
     let Err(failure) = caught(|| work(&call)) else { return null_mut() };
-    let of_caller = failure.is_of_caller();
     let message = text(&failure.message);
     let mut args = XLA_FFI_Error_Create_Args {
         struct_size: size_of::<XLA_FFI_Error_Create_Args>(),
         extension_start: null_mut(),
         message: message.as_ptr(),
-        errc: if of_caller { XLA_FFI_ERROR_CODE_INVALID_ARGUMENT } else { XLA_FFI_ERROR_CODE_INTERNAL },
+        errc: if failure.is_of_caller() { XLA_FFI_ERROR_CODE_INVALID_ARGUMENT } else { XLA_FFI_ERROR_CODE_INTERNAL },
     };
     // SAFETY: XLA's own function, and arguments as its header has them. It copies the message.
     unsafe { (api.XLA_FFI_Error_Create)(&mut args) }

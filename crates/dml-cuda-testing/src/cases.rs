@@ -215,7 +215,8 @@ pub fn reversals() -> Vec<Case> {
                 let lengths = &BufferTensorDesc::packed(length_type, &one);
                 add(packed, lengths, packed, axis, in_place);
                 // One length for everything behind the axis.
-                let broadcast = &broadcast_behind(length_type, &one, axis);
+                let before_axis = nested_strides(&one, (0..axis as usize).rev(), || 0);
+                let broadcast = &BufferTensorDesc::strided(length_type, &one, &before_axis);
                 add(packed, broadcast, packed, axis, in_place);
                 // One length for each row of the last dimension.
                 if (axis as usize) + 2 < sizes.len() {
@@ -255,31 +256,26 @@ pub fn reversals() -> Vec<Case> {
     cases
 }
 
-/// Lengths with the sizes `one`, equal for all coordinates behind the axis.
-fn broadcast_behind(data_type: T, one: &[u32], axis: u32) -> BufferTensorDesc {
-    let mut strides = vec![0; one.len()];
-    let mut stride = 1;
-    for d in (0..axis as usize).rev() {
-        strides[d] = stride;
-        stride *= one[d];
+/// Strides of dimensions in this order in memory, each followed by a gap. Other dimensions have strides of 0.
+pub fn nested_strides(
+    sizes: &[u32],
+    from_innermost: impl IntoIterator<Item = usize>,
+    mut gap: impl FnMut() -> u32,
+) -> Vec<u32> {
+    let (mut strides, mut next) = (vec![0; sizes.len()], 1u32);
+    for d in from_innermost {
+        strides[d] = next;
+        next = next.wrapping_mul(sizes[d]).wrapping_add(gap());
     }
-    BufferTensorDesc::strided(data_type, one, &strides)
+    strides
 }
 
 fn padded_strides(sizes: &[u32], pad: u32) -> Vec<u32> {
-    let mut strides = vec![1; sizes.len()];
-    for d in (1..sizes.len()).rev() {
-        strides[d - 1] = strides[d] * sizes[d] + pad;
-    }
-    strides
+    nested_strides(sizes, (0..sizes.len()).rev(), || pad)
 }
 
 fn column_strides(sizes: &[u32]) -> Vec<u32> {
-    let mut strides = vec![1; sizes.len()];
-    for d in 1..sizes.len() {
-        strides[d] = strides[d - 1] * sizes[d - 1];
-    }
-    strides
+    nested_strides(sizes, 0..sizes.len(), || 0)
 }
 
 /// The whole table.

@@ -2,6 +2,7 @@
 //! guard bytes.
 
 pub mod cases;
+pub mod descriptors;
 pub mod driver_double;
 pub mod exact;
 pub mod oracle;

@@ -1,13 +1,12 @@
 //! Descriptors as keys, names that are read as they are written, and errors that `?` converts.
 
 use std::collections::HashSet;
-use std::error::Error as _;
 
-use crate::common::{fill, lanes};
+use crate::common::fill;
 use dml_cuda::lowering::{range_count, RangeError};
 use dml_cuda::{
-    CompileError, CudaError, Device, DirectMlVersion, Element, Error, FeatureLevel, OperatorDesc, OperatorType, Rule,
-    ScalarUnion, SequenceElement, TensorDataType,
+    CudaError, Device, DirectMlVersion, Element, Error, FeatureLevel, OperatorDesc, OperatorType, Rule, ScalarUnion,
+    SequenceElement, TensorDataType,
 };
 
 #[test]
@@ -52,7 +51,7 @@ where
 }
 
 #[test]
-fn every_error_converts_and_has_its_source() {
+fn every_error_converts() {
     let parsed = [
         parse::<OperatorType>(),
         parse::<Rule>(),
@@ -69,10 +68,4 @@ fn every_error_converts_and_has_its_source() {
     assert!(matches!(nan(), Err(Error::Range(RangeError::NotFinite { .. }))));
     assert_eq!(nan(), nan());
     let _: fn(CudaError) -> Error = Error::from;
-
-    let operator = Device::cpu().create_operator(lanes(TensorDataType::UInt64, 1, 4)).expect("right");
-    let error = Device::cpu().with_feature_level(FeatureLevel::V4_0).compile_operator(&operator).err();
-    let Some(error @ CompileError::FeatureLevel { .. }) = error else { panic!("{error:?}") };
-    let source = error.source().expect("the broken rules").to_string();
-    assert!(source.contains("needs DML_FEATURE_LEVEL_5_0") && error.to_string().contains(&source), "{error}");
 }

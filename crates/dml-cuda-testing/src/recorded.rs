@@ -6,7 +6,7 @@ use std::path::Path;
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorFlags,
 };
-use serde_json::Value;
+use serde_json::{from_value, Value};
 
 use super::{oracle, GUARD, POISON};
 
@@ -25,8 +25,7 @@ impl Record {
 
     /// The versions of DirectML that accept it.
     pub fn accepted_by(&self) -> Vec<String> {
-        let versions = self.json["accepted_by"].as_array().expect("versions");
-        versions.iter().map(|version| version.as_str().expect("a version").to_owned()).collect()
+        from_value(self.json["accepted_by"].clone()).expect("versions")
     }
 
     /// Bytes in hexadecimal.
@@ -112,7 +111,7 @@ fn record(json: Value) -> Record {
             input_tensor: tensor(&desc["InputTensor"]),
             sequence_lengths_tensor: tensor(&desc["SequenceLengthsTensor"]),
             output_tensor: tensor(&desc["OutputTensor"]),
-            axis: number(&desc["Axis"]) as u32,
+            axis: from_value(desc["Axis"].clone()).expect("a number"),
         }),
         other => panic!("{other} is not an operator"),
     };
@@ -126,14 +125,6 @@ fn scalar(hex: &Value) -> ScalarUnion {
     ScalarUnion::Bytes(union)
 }
 
-fn number(json: &Value) -> u64 {
-    json.as_u64().unwrap_or_else(|| panic!("{json} is not a number"))
-}
-
-fn numbers(json: &Value) -> Option<Vec<u32>> {
-    json.as_array().map(|numbers| numbers.iter().map(|n| number(n) as u32).collect())
-}
-
 fn tensor(json: &Value) -> BufferTensorDesc {
     BufferTensorDesc {
         data_type: json["DataType"].as_str().expect("a type").parse().expect("a data type"),
@@ -142,9 +133,9 @@ fn tensor(json: &Value) -> BufferTensorDesc {
             "OWNED_BY_DML" => TensorFlags::OwnedByDml,
             other => panic!("{other} is not a flag"),
         },
-        sizes: numbers(&json["Sizes"]).expect("sizes"),
-        strides: numbers(&json["Strides"]),
-        total_tensor_size_in_bytes: number(&json["TotalTensorSizeInBytes"]),
-        guaranteed_base_offset_alignment: number(&json["GuaranteedBaseOffsetAlignment"]) as u32,
+        sizes: from_value(json["Sizes"].clone()).expect("numbers"),
+        strides: from_value(json["Strides"].clone()).expect("numbers, or none"),
+        total_tensor_size_in_bytes: from_value(json["TotalTensorSizeInBytes"].clone()).expect("a number"),
+        guaranteed_base_offset_alignment: from_value(json["GuaranteedBaseOffsetAlignment"].clone()).expect("a number"),
     }
 }

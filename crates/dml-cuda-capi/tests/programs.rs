@@ -53,8 +53,7 @@ fn directml_h_may_come_before_or_after() {
     }
 }
 
-/// Also creates and destroys a million devices, operators, compiled operators and errors under the address sanitizer,
-/// which finds leaks.
+/// The address sanitizer finds what leaks.
 #[test]
 fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -62,7 +61,7 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     let archive = built().join("libdml_cuda.a");
     let archive = [&archive.to_string_lossy(), "-lpthread", "-ldl", "-lm"];
     for (times, options, link) in
-        [("1", &[][..], LINK), ("1", &OLD, LINK), ("1000000", &["-fsanitize=address", "-g"], &archive)]
+        [("1", &[][..], LINK), ("1", &OLD, LINK), ("1000", &["-fsanitize=address", "-g"], &archive)]
     {
         if compile("CC", &[&C[..], &[VERSION], options].concat(), "tests/c/calls.c", link, &program) {
             let found = printed(run(&program).arg(times).env("ASAN_OPTIONS", "detect_leaks=1"));

@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
-"""Times copying reversals of many layouts, with generic and with specialized kernels, next to a device copy of the same
-bytes and a gather by torch.compile. Prints Markdown.
+"""Times copying reversals of many layouts, next to a device copy of the same bytes and a gather by torch.compile. Prints
+Markdown.
 
 Usage: PYTHONPATH=python/src python3 benches/sweep.py [WORD...], only the layouts whose names contain a WORD. A library
-is at python/src/dml_cuda/_native/lib_native.so. Each time is a median of replayed CUDA graphs that go through so many
-buffers that the L2 is cold. DML_CUDA_COMPILE_ONLY=2/8 fills PyTorch's cache with every eighth gather, so that several
-processes can compile at once."""
+is at python/src/dml_cuda/_native/lib_native.so. DML_CUDA_SPECIALIZE=1 times specialized kernels. Each time is a median
+of replayed CUDA graphs that go through so many buffers that the L2 is cold. DML_CUDA_COMPILE_ONLY=2/8 fills PyTorch's
+cache with every eighth gather, so that several processes can compile at once."""
 
-import ctypes
 import os
-import shutil
 import statistics
 import sys
-import tempfile
 
 import torch
 from dml_cuda import _library, explain
+from dml_cuda._arrays import view
 
 # Kind, shape, axis. Blocks have a length for each element of the dimensions before the axis, lanes one for each lane.
 ROWS = {
@@ -83,39 +81,15 @@ def kernel(x, lengths, dim, out, width):
     return next(word for word in text[text.index("copying") :].split() if word.startswith("reverse_")).rstrip(":")
 
 
-class Library:
-    """Calls a copy of the library: one that specializes kernels, or not."""
-
-    def __init__(self, specialize):
-        os.environ["DML_CUDA_SPECIALIZE"] = "1" if specialize else "0"
-        with tempfile.TemporaryDirectory() as folder:
-            self.library = ctypes.CDLL(shutil.copy(_library.PATH, folder))
-        self.device = ctypes.c_void_p()
-        assert self.library.dml_cuda_create_cuda_device(0, 0, ctypes.byref(self.device), None) == 0
-        one = torch.ones([1, 1], dtype=torch.int32, device="cuda")
-        self(one, one.clone(), 1, one)  # reads the variable
-
-    class Array(ctypes.Structure):
-        _fields_ = [("data", ctypes.c_void_p), ("rank", ctypes.c_uint32), ("element", ctypes.c_uint32)] + [
-            (name, ctypes.POINTER(ctypes.c_int64)) for name in ("sizes", "strides")
-        ]
-
-    def array(self, of):
-        numbers = ctypes.c_int64 * of.dim()
-        size = of.element_size()
-        return ctypes.byref(self.Array(of.data_ptr(), of.dim(), size, numbers(*of.shape), numbers(*(size * step for step in of.stride()))))
-
-    def __call__(self, x, lengths, dim, out):
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        arrays = [self.array(one) for one in (x, lengths, out)]
-        assert self.library.dml_cuda_reverse_arrays(self.device, *arrays, dim, stream, None) == 0
+def reverse(x, lengths, dim, out):
+    arrays = (view(one, "an array") for one in (x, lengths, out))
+    _library.reverse(*arrays, dim, _library.OUT, torch.cuda.current_stream().cuda_stream)
 
 
 def main():
     part, parts = map(int, os.environ.get("DML_CUDA_COMPILE_ONLY", "0/1").split("/"))
     if parts == 1:
-        print("| layout | MB moved | µs | specialized, µs | copy, µs | gather, µs | kernel |\n| --- | --- | --- | --- | --- | --- | --- |")
-        generic, specialized = Library(specialize=False), Library(specialize=True)
+        print("| layout | MB moved | µs | copy, µs | gather, µs | kernel |\n| --- | --- | --- | --- | --- | --- |")
     for n, (name, *layout) in enumerate(layouts()):
         group, sizes, dim, width, of_lanes = layout
         if n % parts != part or (sys.argv[1:] and not any(word in name for word in sys.argv[1:])):
@@ -132,12 +106,10 @@ def main():
         expected = out.clone()
         sources = [s[0] if s[0].is_contiguous() else s[0].contiguous() for s in sets]
         of_copy = timed([lambda s=s, source=source: s[2].copy_(source) for s, source in zip(sets, sources)])
-        ours = []
-        for library in (generic, specialized):
-            out.zero_()
-            ours.append(timed([lambda s=s: library(s[0], s[1], dim, s[2]) for s in sets]))
-            assert torch.equal(out, expected), name
-        times = [f"{time:.2f}" for time in (*ours, of_copy, of_gather)]
+        out.zero_()
+        ours = timed([lambda s=s: reverse(s[0], s[1], dim, s[2]) for s in sets])
+        assert torch.equal(out, expected), name
+        times = [f"{time:.2f}" for time in (ours, of_copy, of_gather)]
         cells = [name, f"{size * 2e-6:.1f}", *times, kernel(x, lengths, dim, out, width)]
         print("| " + " | ".join(cells) + " |", flush=True)
 

@@ -27,8 +27,10 @@ side-by-side 20,700,333 1 20,1,333: after 1, both 2"""
 JAX = """rows 64,2048,1024 1 64,1,1: alone 2 4, after 1 2, both 2 4, residual 2, cat 2
 lanes 16384,8192 1 16384,1: both 2
 side-by-side 64,512,1024 1 64,1,1024: after 2, both 1
-rows 64,64,512 1 64,1,1: scan 2"""
+rows 64,64,512 1 64,1,1: scan 2
+rows 8,64 1 8,1: plus 4, alone 4"""
 PROGRAMS = {  # of a reversal, x, and the library
+    "plus": lambda r, x, xp: x + 1,  # without one: the host's time of a call
     "alone": lambda r, x, xp: r(x),
     "before": lambda r, x, xp: r(x + 1),
     "after": lambda r, x, xp: r(x) * 2 + 1,

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use criterion::{criterion_group, criterion_main, Criterion};
+use criterion::{criterion_group, criterion_main, BatchSize, Criterion};
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
 use dml_cuda::{Address, BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType};
 use dml_cuda_testing::compile;
@@ -37,8 +37,8 @@ fn create_and_compile(c: &mut Criterion) {
     }
 }
 
-/// Compares a dispatch with a bare cuLaunchKernel of the same kind. Drains the queue now and then, outside the measured
-/// calls.
+/// Compares a dispatch with a bare cuLaunchKernel of the same kind. Drains the queue before every 256 calls, which are
+/// measured alone.
 fn dispatch(c: &mut Criterion) {
     use cudarc::driver::{result, sys, CudaContext};
     let Ok(device) = Device::cuda(0) else {
@@ -70,22 +70,9 @@ fn dispatch(c: &mut Criterion) {
         unsafe { result::launch_kernel(empty, (1, 1, 1), (256, 1, 1), 0, raw, &mut arguments) }.expect("queued");
     };
     let mut time = |name: &str, call: &mut dyn FnMut()| {
-        c.bench_function(name, |b| {
-            b.iter_custom(|iterations| {
-                let mut spent = std::time::Duration::ZERO;
-                let mut left = iterations;
-                while left > 0 {
-                    let batch = left.min(256);
-                    let started = std::time::Instant::now();
-                    (0..batch).for_each(|_| call());
-                    spent += started.elapsed();
-                    // SAFETY: the stream is live.
-                    unsafe { sys::cuStreamSynchronize(raw) }.result().expect("no kernel failed");
-                    left -= batch;
-                }
-                spent
-            });
-        });
+        // SAFETY: the stream is live.
+        let drain = || unsafe { sys::cuStreamSynchronize(raw) }.result().expect("no kernel failed");
+        c.bench_function(name, |b| b.iter_batched(drain, |()| call(), BatchSize::NumIterations(256)));
     };
     time("cuLaunchKernel alone", &mut bare);
     time("dispatch a fill", &mut || table.dispatch(&stream).expect("queued"));

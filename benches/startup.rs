@@ -63,23 +63,21 @@ fn main() {
     for (kind, promised) in kinds.into_iter().flat_map(|kind| promises.map(|promised| (kind, promised))) {
         for warm in [false, true] {
             let cache = tempfile::tempdir().expect("a temporary folder");
-            let mut runs: Vec<Vec<u64>> = Vec::new();
-            for n in 0..=PROCESSES {
-                // Cold: each process has its own cache. Warm: they share one; the first process fills it and is not
-                // counted.
-                let folder = if warm { cache.path().join("shared") } else { cache.path().join(n.to_string()) };
+            let run = |n: usize| -> Vec<u64> {
+                // Cold: each process has its own cache. Warm: they share one.
+                let folder = cache.path().join(if warm { "shared".to_owned() } else { n.to_string() });
                 let output = Command::new(&program).arg(kind).args(promised).env("CUDA_CACHE_PATH", folder).output();
                 let output = output.expect("it starts again");
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-                let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                if n > 0 {
-                    runs.push(text.split_whitespace().map(|word| word.parse().expect("a number")).collect());
-                }
-            }
+                let text = String::from_utf8_lossy(&output.stdout);
+                text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
+            };
+            run(0); // fills the shared cache
+            let runs: Vec<_> = (1..=PROCESSES).map(run).collect();
             let median = |phase: usize| {
                 let mut times: Vec<u64> = runs.iter().map(|run| run[phase]).collect();
                 times.sort_unstable();
-                times[times.len() / 2].to_string()
+                times[PROCESSES / 2].to_string()
             };
             let times: Vec<String> = (0..PHASES.len()).map(median).collect();
             let cache = if warm { "warm" } else { "cold" };

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._arguments import axis_of_lanes, fill_shape, fill_type, host_lengths, integer, integers, scalar_bits, shown
+from ._arguments import axis_of_lanes, fill_shape, fill_type, host_lengths, integer, scalar_bits, shown
 from ._arrays import empty_like, library_of, stream_of, view
 
 
@@ -156,7 +156,6 @@ def fill_value_sequence(
     delta: _Number,
     dtype: type[_Element] | np.dtype[_Element],
     *,
-    strides: Sequence[SupportsIndex] | None = None,
     out: None = None,
     device: Literal["cpu"] | None = None,
     stream: Any = None,
@@ -168,7 +167,6 @@ def fill_value_sequence(
     delta: _Number,
     dtype: npt.DTypeLike,
     *,
-    strides: Sequence[SupportsIndex] | None = None,
     out: None = None,
     device: Literal["cpu"] | None = None,
     stream: Any = None,
@@ -180,7 +178,6 @@ def fill_value_sequence(  # CuPy, which has no type annotations
     delta: _Number,
     dtype: npt.DTypeLike,
     *,
-    strides: Sequence[SupportsIndex] | None = None,
     out: None = None,
     device: str,
     stream: Any = None,
@@ -192,7 +189,6 @@ def fill_value_sequence(
     delta: _Number,
     dtype: npt.DTypeLike,
     *,
-    strides: None = None,
     out: _Out,
     device: None = None,
     stream: Any = None,
@@ -203,7 +199,6 @@ def fill_value_sequence(
     delta: _Number,
     dtype: npt.DTypeLike,
     *,
-    strides: Sequence[SupportsIndex] | None = None,
     out: Any = None,
     device: str | None = None,
     stream: Any = None,
@@ -214,7 +209,6 @@ def fill_value_sequence(
     shape: an integer or a sequence of integers, at most 8 unless a size is 0.
     start, delta: numbers of the dtype. Unsigned dtypes accept negative numbers.
     dtype: float32, float16, or integers of 8 to 64 bits, in the machine's byte order.
-    strides: the strides of the result, in elements. Gaps between elements are zeros.
     out: the array to write to, with this shape and dtype. Gaps between its elements do not change.
     device: ``cpu`` for a NumPy array, ``cuda`` or ``cuda:1`` for a CuPy array. Without CuPy, pass out.
     stream: as in :func:`reverse_subsequences`. Must be None or 0 on the host.
@@ -229,14 +223,11 @@ def fill_value_sequence(
     kind, data_type = fill_type(dtype)
     sizes = fill_shape(shape, kind)
     bits = [scalar_bits(value, data_type, name) for value, name in ((start, "start"), (delta, "delta"))]
-    steps = None if strides is None else integers(strides, "strides")
-    if steps is not None and (len(steps) != len(sizes) or not all(0 <= step < 1 << 32 for step in steps)):
-        raise ValueError(f"strides is {steps}, must be {len(sizes)} numbers from 0 to 2**32 - 1")
     name = "the result" if out is None else "out"
     if out is None:
-        out = _allocate(sizes, steps, kind, device)
-    elif strides is not None or device is not None:
-        raise TypeError("out is given with strides or device, must be given alone: it has both")
+        out = _allocate(sizes, kind, device)
+    elif device is not None:
+        raise TypeError("out is given with device, must be given alone: it has one")
     output = view(out, "out")
     _check_out(output, sizes, kind, "")
     handle = stream_of(out, output.ordinal is None, stream, name)
@@ -245,17 +236,16 @@ def fill_value_sequence(
     try:
         lib.fill(output, data_type, bits, lib.RESULT if name == "the result" else lib.OUT, handle)
     except ValueError as error:
-        given = f"{name} has shape {sizes} and strides of {output.strides} bytes"
-        raise lib.in_arguments(error, given if steps is None else f"strides is {steps}, of shape {sizes}") from None
+        raise lib.in_arguments(error, f"{name} has shape {sizes} and strides of {output.strides} bytes") from None
     return out
 
 
-def _allocate(sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.dtype, device: str | None) -> Any:
+def _allocate(sizes: tuple[int, ...], kind: np.dtype, device: str | None) -> Any:
     required = "must be 'cpu', 'cuda', or such as 'cuda:1'"
     if device is not None and not isinstance(device, str):
         raise TypeError(f"device is {shown(device)}, {required}")
     if device is None or device == "cpu":
-        return _strided(np, sizes, strides, kind)
+        return np.empty(sizes, kind)
     if re.fullmatch("cuda(:[0-9]+)?", device):
         ordinal = device[len("cuda:") :]
         try:
@@ -263,13 +253,5 @@ def _allocate(sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.
         except ImportError:
             raise RuntimeError(f"CuPy must be installed for device {device!r}: or pass out") from None
         with cupy.cuda.Device(int(ordinal or 0)):
-            return _strided(cupy, sizes, strides, kind)
+            return cupy.empty(sizes, kind)
     raise ValueError(f"device is {device!r}, {required}")
-
-
-def _strided(xp: Any, sizes: tuple[int, ...], strides: tuple[int, ...] | None, kind: np.dtype) -> Any:
-    if strides is None:
-        return xp.empty(sizes, kind)
-    elements = 1 + sum((size - 1) * step for size, step in zip(sizes, strides)) if 0 not in sizes else 0
-    steps = tuple(step * kind.itemsize for step in strides)
-    return xp.lib.stride_tricks.as_strided(xp.zeros(elements, kind), sizes, steps)

@@ -83,7 +83,7 @@ def kernel(x, lengths, dim, out, width):
 
 def reverse(x, lengths, dim, out):
     arrays = (view(one, "an array") for one in (x, lengths, out))
-    _library.reverse(*arrays, dim, _library.OUT, torch.cuda.current_stream().cuda_stream)
+    _library.reverse(*arrays, dim, torch.cuda.current_stream().cuda_stream)
 
 
 def main():

@@ -4,7 +4,7 @@ import copyreg
 import ctypes
 import functools
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,22 +77,6 @@ class ValidationError(ValueError):
 _ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim", "DataType": "dtype"}
 
 
-def in_arguments(error: ValueError, layout: str) -> ValueError:
-    """Words an error of a call on arrays whose elements share memory: the strides in the error are those of merged and
-    split dimensions, not the caller's. `layout` describes the output."""
-    shared = [found.rule for found in getattr(error, "violations", ()) if found.rule.startswith("output.")]
-    if not shared or not isinstance(error, ValidationError):
-        return error
-    lines = [f"{layout}, must place no two elements in the same memory ({', '.join(shared)})"]
-    lines += [_line(found) for found in error.violations if found.rule not in shared]
-    return ValidationError("\n".join(lines), error.violations)
-
-
-def _line(found: Violation) -> str:
-    requirement = f"must be {found.required}" if found.needed_feature_level is None else f"needs {found.needed_feature_level}"
-    return f"{found.place} is {found.found}, {requirement} ({found.rule})"
-
-
 def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(str(PATH))
     status, handle, error = u32, ctypes.POINTER(pointer), ctypes.POINTER(pointer)
@@ -127,9 +111,9 @@ def _load() -> ctypes.CDLL:
 library = _load()
 
 
-def check(function: Any, *arguments: Any, names: Names | None = None) -> None:
+def check(function: Any, *arguments: Any, names: Names | None = None, output: "Array | None" = None) -> None:
     """Calls a function whose last argument is the error, and raises the error as an exception: in the words of a call
-    on arrays, if `names` has those of its arguments."""
+    on arrays, if `names` has those of its arguments. Such a call has an output."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if not status:
@@ -148,12 +132,25 @@ def check(function: Any, *arguments: Any, names: Names | None = None) -> None:
         required = None if found.Required is None else found.Required.decode()
         place = found.Place.decode() if names is None else _argument(error, index, names)
         violations.append(Violation(found.Rule.decode(), place, found.Found.decode(), required, needed))
-    if violations and names is not None:
-        message = "\n".join(map(_line, violations))
+    if violations and names is not None and output is not None:
+        message = "\n".join(_lines(violations, names, output))
     library.dml_cuda_destroy_error(error)
     if status == 2:
         raise ValidationError(message, violations)
     raise (ValueError if status in (1, 5) else RuntimeError)(message)
+
+
+def _lines(violations: Sequence[Violation], names: Names, output: "Array") -> Iterator[str]:
+    """A line for each broken rule. Of elements that share memory the library knows the strides of merged and split
+    dimensions, not the caller's."""
+    shared = [found.rule for found in violations if found.rule.startswith("output.")]
+    if shared:
+        layout = f"{names.Output.decode()} has shape {output.shape} and strides of {output.strides} bytes"
+        yield f"{layout}, must place no two elements in the same memory ({', '.join(shared)})"
+    for found in violations:
+        if found.rule not in shared:
+            requirement = f"must be {found.required}" if found.needed_feature_level is None else f"needs {found.needed_feature_level}"
+            yield f"{found.place} is {found.found}, {requirement} ({found.rule})"
 
 
 def _argument(error: Any, index: int, names: Names) -> str:
@@ -211,15 +208,16 @@ def _numbers(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[A
 _scalar = functools.lru_cache(maxsize=1024)(lambda bits: ctypes.byref(ctypes.c_uint64(bits)))
 
 
-def reverse(x: Array, lengths: Array, output: Array, axis: int, names: Names, stream: int) -> None:
-    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *map(_pointer, (x, lengths, output)), axis, stream, names=names)
+def reverse(x: Array, lengths: Array, output: Array, axis: int, stream: int) -> None:
+    arrays = map(_pointer, (x, lengths, output))
+    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream, names=OUT, output=output)
 
 
-def validate_reversal(x: Array, lengths: Array, axis: int, names: Names) -> None:
+def validate_reversal(x: Array, lengths: Array, axis: int) -> None:
     """Compiles a reversal on the host, or finds it, and so tells what is wrong with it."""
     compiled = ctypes.c_void_p()
     arrays = map(_pointer, (x, lengths, x))
-    check(library.dml_cuda_compile_reversal, device(None), *arrays, axis, ctypes.byref(compiled), names=names)
+    check(library.dml_cuda_compile_reversal, device(None), *arrays, axis, ctypes.byref(compiled), names=RESULT, output=x)
     library.dml_cuda_destroy_compiled_operator(compiled)
 
 
@@ -227,4 +225,4 @@ def fill(output: Array, data_type: str, scalars: Sequence[int], names: Names, st
     """Fills an array. The scalars are the bits of start and delta."""
     start, delta = map(_scalar, scalars)
     arguments = device(output.ordinal), _pointer(output), DATA_TYPES[data_type], start, delta, stream
-    check(library.dml_cuda_fill_array, *arguments, names=names)
+    check(library.dml_cuda_fill_array, *arguments, names=names, output=output)

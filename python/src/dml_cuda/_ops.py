@@ -109,10 +109,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     handle = stream_of(x, given.ordinal is None, stream, "x")
     if 0 in given.shape or given.dtype.itemsize == 0:
         return out
-    try:
-        lib.reverse(given, of_lanes, output, axis, lib.OUT, handle)
-    except ValueError as error:
-        raise lib.in_arguments(error, f"out has shape {output.shape} and strides of {output.strides} bytes") from None
+    lib.reverse(given, of_lanes, output, axis, handle)
     return out
 
 
@@ -223,20 +220,17 @@ def fill_value_sequence(
     kind, data_type = fill_type(dtype)
     sizes = fill_shape(shape, kind)
     bits = [scalar_bits(value, data_type, name) for value, name in ((start, "start"), (delta, "delta"))]
-    name = "the result" if out is None else "out"
+    names = lib.RESULT if out is None else lib.OUT
     if out is None:
         out = _allocate(sizes, kind, device)
     elif device is not None:
         raise TypeError("out is given with device, must be given alone: it has one")
     output = view(out, "out")
     _check_out(output, sizes, kind, "")
-    handle = stream_of(out, output.ordinal is None, stream, name)
+    handle = stream_of(out, output.ordinal is None, stream, names.Output.decode())
     if 0 in sizes:
         return out
-    try:
-        lib.fill(output, data_type, bits, lib.RESULT if name == "the result" else lib.OUT, handle)
-    except ValueError as error:
-        raise lib.in_arguments(error, f"{name} has shape {sizes} and strides of {output.strides} bytes") from None
+    lib.fill(output, data_type, bits, names, handle)
     return out
 
 

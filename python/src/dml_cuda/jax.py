@@ -182,11 +182,8 @@ def _lengths(lengths: Any) -> Any:
 @functools.lru_cache(maxsize=1024)
 def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, ...], axis: int) -> None:
     """Checks while a program is traced what the handler would refuse while it runs."""
-    x = lib.Array(0, shape, None, dtype)
-    try:
-        lib.validate_reversal(x, lib.Array(0, lengths, None, np.dtype(np.uint32)), axis, lib.RESULT)
-    except ValueError as error:
-        raise lib.in_arguments(error, f"x has shape {shape}") from None
+    x, of_lanes = lib.Array(0, shape, None, dtype), lib.Array(0, lengths, None, np.dtype(np.uint32))
+    lib.validate_reversal(x, of_lanes, axis)
 
 
 def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False, implementation: Implementation = None) -> Any:

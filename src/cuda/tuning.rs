@@ -57,7 +57,8 @@ pub mod segments {
     /// Bytes of segments that a thread block stages (more if one segment is larger), and the most segments.
     pub const STAGED_BYTES: u64 = 16 << 10;
     pub const MAX_SEGMENTS: u64 = 4096;
-    /// Thread blocks per multiprocessor below which a thread block stages fewer segments.
+    /// Thread blocks per multiprocessor below which a thread block stages fewer segments. Large groups of columns must be as
+    /// many; in place, one for a multiprocessor.
     pub const BLOCKS_PER_MULTIPROCESSOR: u64 = 2;
     /// Threads of the smallest thread block that has several thread groups: two warps.
     pub const MIN_BLOCK_THREADS: u32 = 64;
@@ -96,8 +97,6 @@ pub mod rows {
     pub const VECTORS_PER_THREAD: u32 = 2;
     /// Shorter rows are mostly their two ends.
     pub const MIN_ROW_BYTES: u64 = 256;
-    /// The same where adjacent rows begin at different alignments.
-    pub const MIN_UNALIKE_ROW_BYTES: u64 = 2048;
     /// Bytes of a tile; in place there are two. Copying, tiles are smaller below so many bytes for a multiprocessor, and
     /// wider from so many on.
     pub const TILE_BYTES: u32 = 8 << 10;
@@ -166,6 +165,8 @@ pub mod strips {
     pub const SHARED_IN_PLACE: u32 = 75 << 10;
     /// The same for unaligned strips in place, of elements narrower than a word.
     pub const SHARED_NARROW_IN_PLACE: u32 = 36 << 10;
+    /// In place, elements of 8 bytes in unaligned rows are swapped one by one up to so many.
+    pub const MOST_SWAPPED_OF_8_BYTES: u64 = 1 << 19;
     /// With fewer thread blocks than this many quarters of the multiprocessors, strips are made narrower; copying and
     /// in place.
     pub const FEW_BLOCKS: u64 = 3;

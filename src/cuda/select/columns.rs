@@ -37,8 +37,8 @@ pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     reject_if(axis.in_stride != row.size || axis.out_stride != row.size, "rows of lanes are not adjacent in memory")?;
     reject_if(!are_adjacent(layout.outside(), elements), "groups are not adjacent in memory")?;
     let groups = layout.outside_count();
-    let few = segments::BLOCKS_PER_MULTIPROCESSOR * u64::from(layout.target.multiprocessors);
-    let are_few = !layout.in_place() && bytes > STAGED_BYTES && groups < few;
+    let per_multiprocessor = if layout.in_place() { 1 } else { segments::BLOCKS_PER_MULTIPROCESSOR };
+    let are_few = bytes > STAGED_BYTES && groups < per_multiprocessor * u64::from(layout.target.multiprocessors);
     reject_if(are_few, "there are too few large groups of lanes side by side")?;
     let together = per_block(layout, groups, STAGED_BYTES / bytes);
     // The lengths, the ends, the groups, and one more vector because the groups may begin inside one.

@@ -48,9 +48,8 @@ pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let in_whole = whole(axis.in_stride) && layout.outside().all(|d| whole(d.in_stride));
     let alike = in_whole && whole(axis.out_stride) && layout.outside().all(|d| whole(d.out_stride));
     reject_if(!alike && layout.in_place(), "rows that change places begin at different alignments")?;
-    let are_tiles = !alike && bytes < MIN_UNALIKE_ROW_BYTES && layout.rows_are_a_run();
-    let text = "rows of less than {} bytes at different alignments are copied in tiles";
-    reject_if(are_tiles, (text, MIN_UNALIKE_ROW_BYTES))?;
+    let are_tiles = !alike && layout.rows_are_a_run();
+    reject_if(are_tiles, "adjacent rows at different alignments are copied in tiles")?;
     let vectors = vectors_of_run(block.size, layout.width, false);
     let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
     layout.insert_axis(&mut dims, if layout.in_place() { axis.size / 2 } else { axis.size }, axis.out_stride);

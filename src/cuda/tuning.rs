@@ -165,8 +165,8 @@ pub mod strips {
     pub const SHARED_IN_PLACE: u32 = 75 << 10;
     /// The same for unaligned strips in place, of elements narrower than a word.
     pub const SHARED_NARROW_IN_PLACE: u32 = 36 << 10;
-    /// In place, elements of 8 bytes in unaligned rows are swapped one by one up to so many.
-    pub const MOST_SWAPPED_OF_8_BYTES: u64 = 1 << 19;
+    /// In place, elements of 8 bytes in unaligned rows are swapped one by one up to so many for a multiprocessor.
+    pub const MOST_SWAPPED_OF_8_BYTES: u64 = 4096;
     /// With fewer thread blocks than this many quarters of the multiprocessors, strips are made narrower; copying and
     /// in place.
     pub const FEW_BLOCKS: u64 = 3;

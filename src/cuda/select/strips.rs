@@ -46,8 +46,9 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.wide_row_exceeding(MOST_GATHERED)?;
     let text = "elements of 8 bytes are copied faster one by one than in strips of unaligned rows";
     reject_if(!layout.in_place() && layout.width == 8, text)?;
-    let is_little = layout.width == 8 && layout.elements() <= MOST_SWAPPED_OF_8_BYTES;
-    reject_if(is_little, ("up to {} elements of 8 bytes are swapped faster one by one", MOST_SWAPPED_OF_8_BYTES))?;
+    let most = MOST_SWAPPED_OF_8_BYTES * u64::from(layout.target.multiprocessors);
+    let is_little = layout.width == 8 && layout.elements() <= most;
+    reject_if(is_little, ("up to {} elements of 8 bytes are swapped faster one by one", most))?;
     let shared = match layout.in_place() {
         true if layout.width < 4 => SHARED_NARROW_IN_PLACE,
         true => SHARED_IN_PLACE,

@@ -13,11 +13,20 @@ pub fn on_end(ended: fn(i32)) {
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-            if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]) {
+            let heard = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal));
+            if let Ok(mut signals) = signal_hook::iterator::Signals::new(heard) {
                 std::thread::spawn(move || signals.forever().for_each(|signal| ended(128 + signal)));
             }
         }
         #[cfg(not(unix))]
         let _ = ctrlc::set_handler(move || ended(130));
     });
+}
+
+/// Whether the program was started with the signal ignored, as by nohup.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -35,9 +35,10 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         return Err(format!("{}: it is a run of this report, must be another file", path.display()));
     }
     let comparison = Comparison::new(&runs, options.threshold);
-    let is_known = |row: &Row| row.changes.iter().any(Option::is_some) || row.causes.iter().any(Option::is_some);
-    let shares_outputs = comparison.outputs.iter().any(|outputs| outputs.shared() > 0);
-    if runs.len() > 1 && !comparison.rows.iter().any(is_known) && !shares_outputs {
+    let has_times = comparison.rows.iter().any(|row| row.changes.iter().any(Option::is_some));
+    let is_compared = has_times || comparison.outputs.iter().any(|outputs| outputs.shared() > 0);
+    let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
+    if runs.len() > 1 && !is_compared && !comparison.rows.iter().any(has_causes) {
         return Err("the runs share no case and no output, must be of the same cases".to_owned());
     }
     let written = written(&comparison, format)?;
@@ -49,7 +50,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
-    guard(&comparison, options)
+    guard(&comparison, is_compared, options)
 }
 
 /// Text of runs may come from anywhere: no report has its control characters. JSON escapes them itself.
@@ -99,7 +100,7 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
 }
 
 /// Whether a pipeline may go on.
-fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> {
+fn guard(comparison: &Comparison, is_compared: bool, options: &Report) -> Result<ExitCode, String> {
     if !options.fail_on_slower {
         return Ok(ExitCode::SUCCESS);
     }
@@ -108,7 +109,11 @@ fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> 
         return Ok(ExitCode::from(2));
     }
     match comparison.regressions(options.allow_different_outputs, options.allow_missing).join("; ") {
-        regressions if regressions.is_empty() => Ok(ExitCode::SUCCESS),
-        regressions => Err(format!("--fail-on-slower: {regressions}")),
+        regressions if !regressions.is_empty() => Err(format!("--fail-on-slower: {regressions}")),
+        _ if is_compared => Ok(ExitCode::SUCCESS),
+        _ => {
+            complain!("ERROR: --fail-on-slower: no case has a time in both runs");
+            Ok(ExitCode::from(2))
+        }
     }
 }

@@ -169,7 +169,7 @@ impl Run {
     fn check(&self) -> Result<(), String> {
         let mut seen = std::collections::BTreeSet::new();
         for Timed { work, outcome, baseline, .. } in &self.cases {
-            let wrong = outcome.samples().iter().chain(baseline).find(|value| !(1e-6..1e12).contains(*value));
+            let wrong = outcome.samples().iter().chain(baseline).find(|value| !(1e-6..=1e12).contains(*value));
             let why = match (outcome, wrong) {
                 _ if !seen.insert(work.name()) => "is there twice, must be there once",
                 _ if work.bytes == 0 => "has 0 bytes, must move at least one",

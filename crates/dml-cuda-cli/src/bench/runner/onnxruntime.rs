@@ -85,6 +85,9 @@ impl<'a> OnnxRuntime<'a> {
             let pci = adapters.into_iter().nth(device_id as usize).map(|adapter| adapter.properties.pci_bus_id);
             runner.hello.pci = pci.unwrap_or_default();
         }
+        if runner.hello.device == "CPU" && device_id != 0 {
+            return Err(format!("--adapter is {device_id}, must be 0 with the provider CPUExecutionProvider"));
+        }
         Ok(runner)
     }
 

@@ -316,6 +316,10 @@ esac
     assert_eq!(found["machine"]["device"], "A");
     for (options, words) in [
         (&["--provider", "cpu", "--python", "./nothing"][..], "nothing cannot be started"),
+        (
+            &["--provider", "cpu", "--python", "./dxdispatch.exe", "-a", "9"],
+            "--adapter is 9, must be 0 with the provider CPUExecutionProvider",
+        ),
         (&[], "--provider is not given, must be cuda, cpu, dml or a name, or --provider-library"),
         (&["--provider-library", "nothing.so"], "nothing.so: No such file"),
     ] {

@@ -228,6 +228,15 @@ fn a_guard_fails_for_what_is_lost() {
         }
     }
     assert!(well(folder.path(), &["report", "a.json", "b.json"]).contains("UNSURE"));
+    // A case that failed in both runs has not become slower, but nothing was timed.
+    let mut failed = made("a", &[("x", "f32", &[])]);
+    failed["cases"][0]["error"] = json!("why");
+    failed["cases"][0].as_object_mut().expect("a case").remove("each");
+    write(folder.path(), "a.json", &failed);
+    write(folder.path(), "b.json", &failed);
+    let output = run(folder.path(), &arguments(&[]));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("no case has a time in both runs"), "{said}");
     // The machine was another: nothing is decided.
     for (name, factor) in [("a.json", 1.0), ("b.json", 1.5)] {
         let mut run = made("a", &[("x", "f32", &STEADY)]);

@@ -7,6 +7,7 @@ import os
 import pathlib
 import platform
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -70,6 +71,7 @@ def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
         yield name, functools.partial(os.environ.get, name)
 
 
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly if nobody reads on
 for name, fact in _facts():
     try:
         text = fact()

@@ -13,8 +13,8 @@ pub fn on_end(ended: fn(i32)) {
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-            let heard = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal));
-            if let Ok(mut signals) = signal_hook::iterator::Signals::new(heard) {
+            let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+            if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)) {
                 std::thread::spawn(move || signals.forever().for_each(|signal| ended(128 + signal)));
             }
         }

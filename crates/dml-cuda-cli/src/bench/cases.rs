@@ -34,11 +34,12 @@ impl Case {
         (0..count).map(|_| (random(&mut state) % (axis + 1)) as u32).collect()
     }
 
-    /// The bytes that must move with those lengths, in 32-byte sectors.
+    /// The bytes that must move with those lengths, in 32-byte sectors. Copying moves every element, whatever they are.
     pub fn floor_bytes(&self, lengths: &[u32]) -> u64 {
         let OperatorDesc::ReverseSubsequences(desc) = &self.desc else { return self.fill_bytes };
         let all = desc.output_tensor.total_tensor_size_in_bytes;
-        lengths.len() as u64 * 4 + 2 * if self.in_place { touched(desc, lengths, self.misaligned) } else { all }
+        let moved = if self.in_place { touched(desc, lengths, self.misaligned) } else { all };
+        desc.sequence_lengths_tensor.total_tensor_size_in_bytes + 2 * moved
     }
 
     pub fn is_fill(&self) -> bool {

@@ -30,7 +30,7 @@ pub enum Task {
 
 impl Job {
     pub fn of_case(case: Case) -> Self {
-        let bytes = case.floor_bytes(&case.lengths());
+        let bytes = case.floor_bytes(&if case.in_place { case.lengths() } else { Vec::new() });
         let (data_type, mode) = (case.data_type(), case.mode());
         let work = Work { case: case.name.clone(), data_type, mode, bytes };
         Self { name: case.file_name(), work, dispatches: dispatches(bytes), task: Task::Time(Box::new(case)) }

@@ -101,16 +101,20 @@ impl Bound {
 /// Dispatches once more, and compares every byte of the outputs with what a CPU makes of the same bytes.
 fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
     on_cpu.table.dispatch(&on_cpu.output.device().create_stream()?)?;
-    let required: Vec<u8> = on_cpu.output.to_vec()?;
+    let [mut found, mut required] = [(); 2].map(|()| vec![0; RANDOM_BYTES]);
     for set in sets {
         // What an earlier dispatch left there proves nothing.
         write_random_bytes(&set.output)?;
         set.table.dispatch(stream)?;
-        let found: Vec<u8> = set.output.to_vec()?;
-        if found != required {
-            let at = found.iter().zip(&required).take_while(|(found, required)| found == required).count();
-            let (found, required) = (found[at], required[at]);
-            return Err(format!("byte {at} of the output is {found:#04x}, must be {required:#04x}").into());
+        for (at, length) in parts(&set.output) {
+            let (found, required) = (&mut found[..length], &mut required[..length]);
+            set.output.read(at, found)?;
+            on_cpu.output.read(at, required)?;
+            if found != required {
+                let n = found.iter().zip(&*required).take_while(|(a, b)| a == b).count();
+                let (at, found, required) = (at + n as u64, found[n], required[n]);
+                return Err(format!("byte {at} of the output is {found:#04x}, must be {required:#04x}").into());
+            }
         }
     }
     Ok(())
@@ -122,11 +126,13 @@ static RANDOM: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 fn write_random_bytes(buffer: &Buffer) -> Result<()> {
+    Ok(parts(buffer).try_for_each(|(at, length)| buffer.write(at, &RANDOM[..length]))?)
+}
+
+/// Where the parts of a buffer begin, and their bytes.
+fn parts(buffer: &Buffer) -> impl Iterator<Item = (u64, usize)> {
     let size = buffer.size_in_bytes();
-    for at in (0..size).step_by(RANDOM_BYTES) {
-        buffer.write(at, &RANDOM[..(size - at).min(RANDOM_BYTES as u64) as usize])?;
-    }
-    Ok(())
+    (0..size).step_by(RANDOM_BYTES).map(move |at| (at, (size - at).min(RANDOM_BYTES as u64) as usize))
 }
 
 #[cfg(test)]

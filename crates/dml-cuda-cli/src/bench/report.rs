@@ -73,7 +73,11 @@ fn written(comparison: &Comparison, format: ReportFormat) -> Result<String, Stri
 
 fn read(options: &Report) -> Result<Vec<Run>, String> {
     let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
-    runs.iter_mut().zip(&options.label).for_each(|(run, label)| label.clone_into(&mut run.label));
+    let (labels, most) = (&options.label, runs.len());
+    if labels.len() > most {
+        return Err(format!("--label is given {} times, must be at most {most}, once a run", labels.len()));
+    }
+    runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
     Ok(runs)
 }

@@ -41,9 +41,15 @@ pub trait Runner {
 
 /// The runner that is asked for, if it starts.
 pub fn start(asked: &Bench) -> Result<Box<dyn Runner + '_>, String> {
-    Ok(match asked.runner.as_deref() {
+    let is_onnx = asked.runner.as_deref() == Some(Path::new("onnxruntime"));
+    let paths = [&asked.python, &asked.library, &asked.provider_library];
+    if !is_onnx && (asked.provider.is_some() || paths.iter().any(|path| path.is_some())) {
+        let options = "--provider, --provider-library, --python and --library";
+        return Err(format!("{options} are given, must be left out without --runner onnxruntime"));
+    }
+    Ok(match &asked.runner {
         None => Box::new(own::Own::start(asked)?),
-        Some(program) if program == "onnxruntime" => Box::new(onnxruntime::OnnxRuntime::start(asked)?),
+        Some(_) if is_onnx => Box::new(onnxruntime::OnnxRuntime::start(asked)?),
         Some(program) => Box::new(dxdispatch::DxDispatch::start(program, asked)?),
     })
 }

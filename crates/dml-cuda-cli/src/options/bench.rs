@@ -35,16 +35,16 @@ pub struct Bench {
     #[arg(long, conflicts_with_all = ["runner", "tier"])]
     pub cold_l2: bool,
     /// With --runner onnxruntime: cuda, cpu, dml, or the name of an execution provider
-    #[arg(long, requires = "runner")]
+    #[arg(long)]
     pub provider: Option<String>,
     /// With --runner onnxruntime: a library with an execution provider; --adapter is the number of one of its devices
-    #[arg(long, value_name = "PATH", requires = "runner", conflicts_with_all = ["provider", "library"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["provider", "library"])]
     pub provider_library: Option<PathBuf>,
     /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
-    #[arg(long, value_name = "PROGRAM", requires = "runner")]
+    #[arg(long, value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
     /// With --runner onnxruntime: libdml_cuda.so, whose kernels replace ONNX Runtime's
-    #[arg(long, requires = "runner")]
+    #[arg(long)]
     pub library: Option<PathBuf>,
 }
 

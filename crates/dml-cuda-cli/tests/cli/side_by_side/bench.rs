@@ -214,6 +214,8 @@ fn dxdispatch_runs_the_cases() {
     assert!(refused(folder.path(), &adapter).contains("has a space, must be a part of the name without one"));
     assert!(refused(folder.path(), &["bench", "-o", "z.json", "--runner", "./nothing"])
         .contains("./nothing: nothing cannot be started"));
+    let provider = ["bench", "-o", "z.json", "--runner", runner, "--provider", "cpu"];
+    assert!(refused(folder.path(), &provider).contains("must be left out without --runner onnxruntime"));
     // Next to a run of this program every failed case is a row with its cause.
     let own = ["bench", "--tier", "quick", "-o", "own.json", "-a", "cpu", "--samples", "7", "--only", "small_16x256"];
     well(folder.path(), &own);
@@ -337,7 +339,7 @@ fn a_cold_l2_is_a_gpus_of_this_program() {
         let output = run(folder.path(), &[&["bench", "-o", "r.json", "--cold-l2"], others].concat());
         assert_eq!(output.status.code(), Some(2), "{others:?}: {}", text(&output.stderr));
     }
-    for wrong in [["--samples", "1001"], ["--only", ""], ["--provider", "cpu"]] {
+    for wrong in [["--samples", "1001"], ["--only", ""]] {
         assert_eq!(run(folder.path(), &[&["bench", "-o", "r.json"], &wrong[..]].concat()).status.code(), Some(2));
     }
     let own = runner().get_program().to_string_lossy().into_owned();

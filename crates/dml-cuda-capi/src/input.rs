@@ -8,7 +8,7 @@ use dml::{
     ReverseSubsequencesDesc, Rule, ScalarUnion, Specialize, TensorDataType, TensorFlags, TensorRole,
 };
 
-use crate::status::{level_value, wrong, Failure, DML_CUDA_STATUS_VALIDATION};
+use crate::status::{level_value, text, wrong, Failure, Violation, DML_CUDA_STATUS_VALIDATION};
 use crate::types::*;
 
 /// The most dimensions that are read. The rules allow fewer.
@@ -137,8 +137,20 @@ unsafe fn tensor(
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        let broken = format!("{place}.DimensionCount is {count}, must be from 1 to 8 ({})", Rule::TensorDimensionCount);
-        return Err(Failure::new(DML_CUDA_STATUS_VALIDATION, broken));
+        let (field, required) = ("DimensionCount", "from 1 to 8");
+        let (rule, at, found) = (Rule::TensorDimensionCount, format!("{place}.{field}"), count.to_string());
+        let message = format!("{at} is {found}, must be {required} ({rule})");
+        let violation = Violation {
+            rule: text(rule.id()),
+            place: text(&at),
+            tensor: role as DML_CUDA_TENSOR_ROLE,
+            field: Some(text(field)),
+            index: -1,
+            found: text(&found),
+            required: Some(text(required)),
+            level: 0,
+        };
+        return Err(Failure { violations: vec![violation], ..Failure::new(DML_CUDA_STATUS_VALIDATION, message) });
     }
     // SAFETY: the caller's promise: if not null, a pointer points to `DimensionCount` numbers.
     let numbers = |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };

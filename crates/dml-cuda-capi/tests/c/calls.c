@@ -131,6 +131,12 @@ static void validation(void) {
     WRONG(r.data.DimensionCount = 4000000000u, VALIDATION,
           "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, must be from 1 to 8 (tensor.dimension_count)");
     reversal(&r);
+    r.data.DimensionCount = 4000000000u;
+    CHECK(dml_cuda_validate(&r.desc, 0, &error) == DML_CUDA_STATUS_VALIDATION && dml_cuda_error_violation_count(error) == 1);
+    CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.dimension_count") == 0);
+    CHECK(strcmp(violation.Found, "4000000000") == 0 && strcmp(violation.Required, "from 1 to 8") == 0);
+    dml_cuda_destroy_error(error);
+    reversal(&r);
     r.data.DimensionCount = 0;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation_count(NULL) == 0 && dml_cuda_error_message(NULL) == NULL && dml_cuda_error_status(NULL) == 0);

@@ -16,7 +16,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?)?;
     let (mut data, lengths) = (vec![1u8, 2, 3, 4], vec![3u32]);
     if let Some(ordinal) = device.ordinal() {
-        let stream = CudaContext::new(ordinal)?.new_stream()?;
+        let stream = CudaContext::new(ordinal)?.default_stream();
         let (on_gpu, lengths) = (stream.clone_htod(&data)?, stream.clone_htod(&lengths)?);
         let [address, lengths] = [on_gpu.device_ptr(&stream).0, lengths.device_ptr(&stream).0].map(Address);
         // SAFETY: both arrays have the descriptor's sizes and live on this GPU until the stream has finished.

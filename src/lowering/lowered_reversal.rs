@@ -48,6 +48,9 @@ impl LoweredReversal {
         input.check(Input)?;
         lengths.check(SequenceLengths)?;
         output.check(Output)?;
+        for (d, &size) in input.sizes.iter().enumerate() {
+            size_of(Input, d, size)?;
+        }
         if output.sizes != input.sizes {
             return Err(LoweringError::Output { found: output.sizes.to_vec(), required: input.sizes.to_vec() });
         }
@@ -56,9 +59,6 @@ impl LoweredReversal {
             return Err(LoweringError::Axis { found: axis, rank });
         }
         let axis = from_front as usize;
-        for (d, &size) in input.sizes.iter().enumerate() {
-            size_of(Input, d, size)?;
-        }
         let missing = missing_dimensions(&input, &lengths, axis)?;
         let length_width = i64::from(length_type.size_in_bits() / 8);
         if length_width == 0 {

@@ -251,13 +251,15 @@ static void arrays(void) {
     FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));
     const int64_t of_no_input[2] = {-2, 4};
-    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL}, narrow = {doubles, 2, 4, sizes + 7, NULL}, short_one = {doubles, 1, 8, sizes + 8, NULL};
+    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL}, narrow = {doubles, 2, 4, sizes + 7, NULL}, short_one = {doubles, 1, 8, sizes + 8, NULL}, sizeless = {doubles, 2, 0, sizes + 7, NULL};
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, must be 8, the input's",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], must have InputTensor's [2, 4]",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &short_one, 1, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "dimension 0 of InputTensor is -2, must be at least 0",
-          dml_cuda_compile_reversal(device, &impossible, &impossible, &impossible, 1, &compiled, &error));
+          dml_cuda_compile_reversal(device, &impossible, &impossible, &output, 1, &compiled, &error));
+    FAILS(INVALID_ARGUMENT, "an element of InputTensor is 0 bytes, must be from 1 to 34359738360",
+          dml_cuda_compile_reversal(device, &sizeless, &of_lengths, &output, 1, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, doubles, NULL, &error) == 0 && doubles[0] == 1.5 && doubles[5] == 3);
     dml_cuda_destroy_compiled_operator(compiled);

@@ -35,7 +35,7 @@ static std::set<std::string> schemas;
 static std::map<std::string, Kernel> kernels;
 
 // PyTorch's numbers.
-enum { UINT8 = 0, INT32 = 3, INT64 = 4, FLOAT32 = 6, UINT32 = 28, UINT64 = 27, CPU = 0, CUDA = 1 };
+enum { UINT8 = 0, INT32 = 3, INT64 = 4, FLOAT32 = 6, UINT32 = 28, UINT64 = 29, CPU = 0, CUDA = 1 };
 
 static int64_t width(int32_t dtype) {
     return dtype == UINT8 ? 1 : dtype == INT32 || dtype == FLOAT32 || dtype == UINT32 ? 4 : 8;

@@ -2,7 +2,6 @@
 
 mod bench;
 mod completions;
-#[doc(hidden)]
 pub mod model;
 mod names;
 mod options;

@@ -15,8 +15,8 @@ pub(crate) use complain;
 /// Set after a broken pipe. The command goes on: it may have files to write.
 static HAS_NO_READER: AtomicBool = AtomicBool::new(false);
 
-/// Text of a file or another program as it can be printed: no control characters, none that turn text around, and not
-/// without end.
+/// Text of a file or another program as it can be printed: no control characters, none that turn text around or
+/// break lines, and not without end.
 pub fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
@@ -29,8 +29,8 @@ pub fn shown_lines(text: &str) -> String {
 }
 
 fn escaped(c: char) -> String {
-    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if c.is_control() || turns {
+    let misleads = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if c.is_control() || misleads {
         c.escape_default().to_string()
     } else {
         c.to_string()

@@ -305,7 +305,7 @@ fn a_failed_case_is_a_row_with_its_cause() {
 #[test]
 fn names_are_escaped() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (escape, formula, tag) = ("a\u{1b}[2J\n\u{202e}b", "=HYPERLINK(\"x\")", "<script>alert(1)</script>|");
+    let (escape, formula, tag) = ("a\u{1b}[2J\n\u{202e}\u{2028}b", "=HYPERLINK(\"x\")", "<script>alert(1)</script>|");
     let cases = [escape, formula, tag].map(|name| (name, "f32", &[1.0][..]));
     let mut run = made(escape, &cases);
     run["cases"][0].as_object_mut().expect("a case").remove("each");
@@ -314,7 +314,7 @@ fn names_are_escaped() {
     write(folder.path(), "r.json", &run);
     for format in ["table", "markdown", "csv", "html"] {
         let text = well(folder.path(), &["report", "r.json", "--format", format]);
-        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{format}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{2028}']), "{format}");
         assert!(format == "table" || format == "csv" || !text.contains("<script>"), "{format}");
         assert!(format != "csv" || !text.contains("\n=") && !text.contains("\n\"="), "{text}");
     }

@@ -43,9 +43,6 @@ pub mod elementwise {
     pub const SMALL_UNITS_SIDE_BY_SIDE: u64 = 3 << 16;
     /// The same for contiguous lanes of 8-byte elements, copying.
     pub const SMALL_LANES_OF_8_BYTES: u64 = 3 << 18;
-    /// If no other kernel can copy it, gathered up to so many elements; not 4-byte elements of lanes side by side in rows of
-    /// `SHORT_ROW_BYTES` of `strips` and more.
-    pub const MOST_GATHERED: u64 = 3 << 19;
     /// Largest job that is gathered into half vectors, in elements.
     pub const FEW_UNITS: u64 = 1 << 19;
     pub const FEW_UNITS_OF_BLOCKS: u64 = 5 << 17;
@@ -160,6 +157,9 @@ pub mod strips {
     pub const MOST_GATHERED: u64 = 3 << 19;
     pub const SHORT_ROW_BYTES: u64 = 128;
     pub const STRIPS_ARE_FEW: u64 = 4;
+    /// Always gathered if strips are fewer than a sixteenth of the multiprocessors; of 8-byte elements, than half of them.
+    pub const VERY_FEW: u64 = 16;
+    pub const VERY_FEW_OF_8_BYTES: u64 = 2;
     /// In place, shared memory per thread block with which several thread blocks fit on a multiprocessor of compute
     /// capability 8.0 or 9.0. Copying, the widest strip is faster, whatever its shared memory.
     pub const SHARED_IN_PLACE: u32 = 75 << 10;
@@ -189,6 +189,11 @@ pub mod clusters {
     pub const CLUSTER_THREADS: u32 = 512;
     /// Widths of a strip, widest first. Those wider than a sector are faster only if two thread blocks fit on a multiprocessor.
     pub const STRIP_BYTES: [u32; 3] = [64, 32, 16];
+    /// Clusters also reverse strips that fit in a thread block, if a sector of every row is more bytes than these: if
+    /// strips are fewer than a sixth of the multiprocessors, and otherwise in place.
+    pub const FEW: u64 = 6;
+    pub const MOST_OF_FEW_STRIPS: u32 = 48 << 10;
+    pub const MOST_IN_PLACE: u32 = 160 << 10;
     /// The widest elements for which strips of 16 bytes are faster, copying and in place.
     pub const MAX_NARROW_WIDTH: u32 = 1;
     pub const MAX_NARROW_WIDTH_IN_PLACE: u32 = 4;

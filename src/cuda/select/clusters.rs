@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::{Layout, Reverse};
-use super::strips::Strips;
+use super::strips::{exceeds_swapped, Strips};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::tuning::clusters::*;
 use crate::cuda::tuning::{strips, SECTOR, VEC16};
@@ -27,15 +27,16 @@ const _: () = assert!(size_of::<Clusters>() == 352 && std::mem::offset_of!(Clust
 pub(super) fn clusters(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.wide_row_exceeding(strips::MOST_GATHERED)?;
     let no_need = "one thread block can hold a strip of whole sectors, so that no cluster is needed";
-    reject_if(layout.strips_fit_a_block(), no_need)?;
+    reject_if(layout.strips_fit_a_block(row), no_need)?;
     reject_if(!layout.target.clusters, "the device has no thread block clusters")?;
     let is_short = layout.axis.size < CLUSTER * DEAL;
     reject_if(is_short, "there are too few rows to give every thread block of a cluster work")?;
     reject_if(layout.bytes(row.size) < u64::from(SECTOR), ("rows of lanes are shorter than {} bytes", SECTOR))?;
-    reject_if(
-        !layout.in_place() && layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16),
-        "elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows",
-    )?;
+    if layout.width >= 4 && !layout.rows_divide(row, VEC16, VEC16) {
+        let text = "elements of 4 and 8 bytes are copied faster one by one than in strips of unaligned rows";
+        reject_if(!layout.in_place(), text)?;
+        exceeds_swapped(layout)?;
+    }
     let rows = layout.axis.size.div_ceil(CLUSTER * DEAL) * DEAL;
     // Four elements more than a multiple of eight, so that neighbouring rows and lanes are in different banks.
     let pitch = u64::from(layout.width) * u64::from(rows + 4);

@@ -6,7 +6,7 @@ use super::layout::{
 };
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::tuning::elementwise::*;
-use crate::cuda::tuning::{rows, strips, VEC16};
+use crate::cuda::tuning::{rows, strips, SECTOR, VEC16};
 use crate::cuda::{kernels, Launch};
 
 /// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
@@ -30,17 +30,20 @@ pub(super) fn units_of_blocks<const UNIT: u32>(layout: &Layout<'_>) -> Result<La
     units::<UNIT>(layout)
 }
 
-/// The same for more than gathered vectors copy faster, if no other kernel can copy it.
+/// The same for what gathered vectors do not copy faster, if no other kernel can copy it.
 pub(super) fn many_units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    if let Some(row) = layout.row() {
-        let is_as_fast = layout.width == 4 && layout.bytes(row.size) >= strips::SHORT_ROW_BYTES;
-        layout.wide_row_exceeding(if is_as_fast { 0 } else { MOST_GATHERED })?;
-    } else if layout.block().is_some() {
+    if layout.block().is_some() {
         layout.block_exceeding(rows::MOST_GATHERED, rows::MOST_GATHERED_OF_4_BYTES)?;
-    } else {
-        // Tiles reject transposed tensors that are gathered faster.
-        layout.exceeds(if layout.transposed_sides().is_ok() { u64::MAX } else { MOST_GATHERED })?;
+        return units::<UNIT>(layout);
     }
+    // Of lanes side by side, the bytes of a row.
+    let row = layout.row().map_or(0, |row| layout.bytes(row.size));
+    layout.exceeds(match layout.width {
+        4 if row >= strips::SHORT_ROW_BYTES => 0,
+        2 | 4 if row > SECTOR.into() => strips::MOST_GATHERED,
+        8 if row > 0 => strips::MOST_GATHERED,
+        _ => u64::MAX,
+    })?;
     units::<UNIT>(layout)
 }
 

@@ -9,7 +9,7 @@ use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::lanes::*;
 use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
 use crate::cuda::tuning::transposed::MIN_DIMENSION;
-use crate::cuda::tuning::{elementwise, strips, SECTOR, VEC16};
+use crate::cuda::tuning::{clusters, elementwise, strips, SECTOR, VEC16};
 use crate::desc::MAX_DIMENSIONS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
@@ -82,6 +82,7 @@ impl<'a> Layout<'a> {
 
     /// Rejects what gathered vectors copy faster: at most that many elements. Each family has its own number.
     pub fn exceeds(&self, most: u64) -> Result<(), RejectReason> {
+        reject_if(self.gathers && most == u64::MAX, "elements are gathered faster")?;
         let is_little = self.gathers && self.elements() <= most;
         reject_if(is_little, ("up to {} elements are gathered faster", most))
     }
@@ -154,24 +155,40 @@ impl<'a> Layout<'a> {
         self.outside_count() * self.bytes(row.size).div_ceil(strip.into())
     }
 
-    /// Whether a strip of whole sectors fits in a thread block's shared memory.
-    pub fn strips_fit_a_block(&self) -> bool {
-        u64::from(self.axis.size) * u64::from(strips::MIN_STRIP_BYTES) <= u64::from(self.target.shared_memory)
+    /// Whether a thread block can hold a strip of whole sectors, and does not take longer than a cluster.
+    pub fn strips_fit_a_block(&self, row: &Dimension) -> bool {
+        let most = match self.mode {
+            _ if self.strips_are_fewer(row, clusters::FEW) => clusters::MOST_OF_FEW_STRIPS,
+            Mode::InPlace => clusters::MOST_IN_PLACE,
+            Mode::Copying => u32::MAX,
+        };
+        let strip = u64::from(self.axis.size) * u64::from(strips::MIN_STRIP_BYTES);
+        strip <= u64::from(most.min(self.target.shared_memory))
+    }
+
+    /// Whether strips of a sector are fewer than that part of the multiprocessors.
+    fn strips_are_fewer(&self, row: &Dimension, part: u64) -> bool {
+        self.strips(row, strips::MIN_STRIP_BYTES) < u64::from(self.target.multiprocessors) / part
     }
 
     /// Whether rows of lanes side by side are short, not whole words (or vectors, of 4-byte elements), or few strips.
     fn strips_are_slow(&self, row: &Dimension) -> bool {
         let whole = if self.width == 4 { VEC16 } else { 4 };
-        self.strips(row, strips::MIN_STRIP_BYTES) < u64::from(self.target.multiprocessors) / strips::STRIPS_ARE_FEW
+        self.strips_are_fewer(row, strips::STRIPS_ARE_FEW)
             || self.bytes(row.size) < strips::SHORT_ROW_BYTES
             || !self.rows_divide(row, whole, whole)
     }
 
     /// The dimension of contiguous lanes side by side. Of rows whose strips are slow, it rejects what gathered vectors
-    /// copy faster: at most that many elements.
+    /// copy faster: at most that many elements. Very few strips are always slower.
     pub fn row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {
         let row = self.row().ok_or("there are no contiguous lanes side by side, each with its own length")?;
-        self.exceeds(if self.strips_are_slow(row) { most } else { 0 })?;
+        let very_few = if self.width == 8 { strips::VERY_FEW_OF_8_BYTES } else { strips::VERY_FEW };
+        self.exceeds(match () {
+            () if self.strips_are_fewer(row, very_few) => u64::MAX,
+            () if self.strips_are_slow(row) => most,
+            () => 0,
+        })?;
         Ok(row)
     }
 

@@ -46,9 +46,7 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.wide_row_exceeding(MOST_GATHERED)?;
     let text = "elements of 8 bytes are copied faster one by one than in strips of unaligned rows";
     reject_if(!layout.in_place() && layout.width == 8, text)?;
-    let most = MOST_SWAPPED_OF_8_BYTES * u64::from(layout.target.multiprocessors);
-    let is_little = layout.width == 8 && layout.elements() <= most;
-    reject_if(is_little, ("up to {} elements of 8 bytes are swapped faster one by one", most))?;
+    exceeds_swapped(layout)?;
     let shared = match layout.in_place() {
         true if layout.width < 4 => SHARED_NARROW_IN_PLACE,
         true => SHARED_IN_PLACE,
@@ -64,6 +62,13 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
     Ok(Launch { threads, shared, access, ..Launch::new(entry, blocks, layout.width, params) })
+}
+
+/// Rejects what is swapped faster one by one in place.
+pub(super) fn exceeds_swapped(layout: &Layout<'_>) -> Result<(), RejectReason> {
+    let most = MOST_SWAPPED_OF_8_BYTES * u64::from(layout.target.multiprocessors);
+    let is_little = layout.width == 8 && layout.elements() <= most;
+    reject_if(is_little, ("up to {} elements of 8 bytes are swapped faster one by one", most))
 }
 
 impl Strips {

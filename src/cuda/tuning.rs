@@ -157,6 +157,9 @@ pub mod strips {
     pub const MOST_GATHERED: u64 = 3 << 19;
     pub const SHORT_ROW_BYTES: u64 = 128;
     pub const STRIPS_ARE_FEW: u64 = 4;
+    /// Shorter lanes are moved one by one; in place, those of elements of 1, 2, 4 and 8 bytes.
+    pub const LEAST_AXIS: u32 = 24;
+    pub const LEAST_AXIS_IN_PLACE: [u32; 4] = [15, 20, 32, 48];
     /// Always gathered if strips are fewer than a sixteenth of the multiprocessors; of 8-byte elements, than half of them.
     pub const VERY_FEW: u64 = 16;
     pub const VERY_FEW_OF_8_BYTES: u64 = 2;
@@ -202,6 +205,8 @@ pub mod clusters {
 pub mod columns {
     //! reverse_columns.cu
 
+    /// Shorter lanes are moved one by one.
+    pub const LEAST_AXIS: u32 = 4;
     /// Rows that are a multiple of this long divide into whole strips.
     pub const WHOLE_STRIP_BYTES: u64 = 32;
     /// Bytes of groups that a thread block stages (more if one group is larger), and the largest group.
@@ -220,6 +225,9 @@ pub mod transposed {
     pub const TILE_IN_BYTES: u32 = 128;
     /// Shorter dimensions leave most of a tile empty.
     pub const MIN_DIMENSION: u32 = 16;
+    /// Gathered if less than a third of the tiles is full; of rows of whole vectors with one length each, less than a sixth of
+    /// tiles of 2-byte elements, and a twelfth of bytes.
+    pub const EMPTY: u64 = 3;
     /// Gathered up to so many elements, and so many more if all tiles were empty; not with one length for a row of the output that
     /// is whole vectors of 1- and 2-byte elements.
     pub const MOST_GATHERED: u64 = 3 << 18;

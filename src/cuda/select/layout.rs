@@ -179,6 +179,12 @@ impl<'a> Layout<'a> {
             || !self.rows_divide(row, whole, whole)
     }
 
+    /// Rejects lanes that are too short to be staged: a thread block would have little work.
+    pub fn lanes_are_at_least(&self, least: u32) -> Result<(), RejectReason> {
+        let are_short = (2..least).contains(&self.axis.size);
+        reject_if(are_short, ("lanes side by side of fewer than {} elements are moved faster one by one", least))
+    }
+
     /// The dimension of contiguous lanes side by side. Of rows whose strips are slow, it rejects what gathered vectors
     /// copy faster: at most that many elements. Very few strips are always slower.
     pub fn row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {

@@ -26,7 +26,7 @@ const _: () = assert!(size_of::<Columns>() == 376 && std::mem::offset_of!(Column
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row_exceeding(strips::MOST_GATHERED)?;
-    layout.lanes_are_at_least(LEAST_AXIS)?;
+    layout.lanes_are_at_least(&LEAST_AXIS)?;
     let divides = layout.bytes(row.size).is_multiple_of(WHOLE_STRIP_BYTES);
     reject_if(divides, ("rows of lanes divide into whole strips of {} bytes", WHOLE_STRIP_BYTES))?;
     reject_if(!layout.in_place() && layout.width == 8, "elements of 8 bytes are copied as fast one by one")?;

@@ -180,7 +180,8 @@ impl<'a> Layout<'a> {
     }
 
     /// Rejects lanes that are too short to be staged: a thread block would have little work.
-    pub fn lanes_are_at_least(&self, least: u32) -> Result<(), RejectReason> {
+    pub fn lanes_are_at_least(&self, least: &[[u32; 4]; 2]) -> Result<(), RejectReason> {
+        let least = self.mode.of(least)[self.width.ilog2() as usize];
         let are_short = (2..least).contains(&self.axis.size);
         reject_if(are_short, ("lanes side by side of fewer than {} elements are moved faster one by one", least))
     }

@@ -26,7 +26,7 @@ const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips,
 /// Strips of rows of whole words.
 pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.row_exceeding(MOST_GATHERED)?;
-    layout.lanes_are_at_least(least_axis(layout))?;
+    layout.lanes_are_at_least(&LEAST_AXIS)?;
     let word = layout.width.max(4);
     // In place, rows of words that are not whole vectors are staged faster unaligned.
     let apart = if (layout.in_place() && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
@@ -45,7 +45,7 @@ pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
 /// Strips of rows of any size at any alignment.
 pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let row = layout.wide_row_exceeding(MOST_GATHERED)?;
-    layout.lanes_are_at_least(least_axis(layout))?;
+    layout.lanes_are_at_least(&LEAST_AXIS)?;
     let text = "elements of 8 bytes are copied faster one by one than in strips of unaligned rows";
     reject_if(!layout.in_place() && layout.width == 8, text)?;
     exceeds_swapped(layout)?;
@@ -64,14 +64,6 @@ pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
     let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
     Ok(Launch { threads, shared, access, ..Launch::new(entry, blocks, layout.width, params) })
-}
-
-fn least_axis(layout: &Layout<'_>) -> u32 {
-    if layout.in_place() {
-        LEAST_AXIS_IN_PLACE[layout.width.ilog2() as usize]
-    } else {
-        LEAST_AXIS
-    }
 }
 
 /// Rejects what is swapped faster one by one in place.

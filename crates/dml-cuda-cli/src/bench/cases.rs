@@ -1,6 +1,6 @@
 //! The cases: shapes, layouts and lengths, and the bytes each must move, in 32-byte sectors.
 
-use std::ops::Range;
+use std::{iter, ops::Range};
 
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
@@ -140,26 +140,25 @@ fn touched(desc: &ReverseSubsequencesDesc, lengths: &[u32], misaligned: u64) -> 
     let (sizes, axis) = (&desc.input_tensor.sizes, desc.axis as usize);
     let (size, width) = (u64::from(sizes[axis]), width(desc.input_tensor.data_type));
     let strides = desc.sequence_lengths_tensor.strides.as_deref().unwrap_or_default();
-    // The lengths of dimensions, in row-major order.
+    // The lengths of dimensions, in row-major order. Up to 67 million of them are not stored.
     let places = |dimensions: Range<usize>| {
-        dimensions.fold(vec![0], |places, d| {
-            let steps = || (0..sizes[d] as usize).map(|n| n * strides[d] as usize);
-            places.iter().flat_map(|place| steps().map(move |step| place + step)).collect()
+        dimensions.fold(Box::new(iter::once(0usize)) as Box<dyn Iterator<Item = usize>>, |places, d| {
+            let (size, stride) = (sizes[d] as usize, strides[d] as usize);
+            Box::new(places.flat_map(move |place| (0..size).map(move |n| place + n * stride)))
         })
     };
     let with_lengths = sizes.len() - strides[axis + 1..].iter().rev().take_while(|&&stride| stride == 0).count();
     let block: u64 = sizes[with_lengths..].iter().map(|&size| u64::from(size)).product();
-    let blocks = places(axis + 1..with_lengths);
+    let blocks: Vec<usize> = places(axis + 1..with_lengths).collect();
     // Elements come in the order of their addresses. The sectors before `next` are counted.
     let (mut next, mut sectors) = (0, 0);
     let mut add = |begin: u64, end: u64| {
         let (begin, end) = (misaligned + begin * width, misaligned + end * width);
-        if begin < end {
-            sectors += end.div_ceil(SECTOR).saturating_sub(next.max(begin / SECTOR));
-            next = next.max(end.div_ceil(SECTOR));
-        }
-        // The first element whose sector is not counted.
-        (next * SECTOR).saturating_sub(misaligned).div_ceil(width)
+        // 0 without an element. A branch on random lengths is slow.
+        let past = end.div_ceil(SECTOR) * u64::from(begin < end);
+        sectors += past.saturating_sub(next.max(begin / SECTOR));
+        next = next.max(past);
+        next
     };
     for (n, place) in (0..).zip(places(0..axis)) {
         if let [of_block] = blocks[..] {
@@ -175,7 +174,9 @@ fn touched(desc: &ReverseSubsequencesDesc, lengths: &[u32], misaligned: u64) -> 
                 at += 1;
                 if t < length && 2 * t + 1 != length {
                     let begin = (row + at as u64 - 1) * block;
-                    at = at.max((add(begin, begin + block) / block).saturating_sub(row) as usize);
+                    // The first element whose sector is not counted.
+                    let first = (add(begin, begin + block) * SECTOR).saturating_sub(misaligned).div_ceil(width);
+                    at = at.max((first / block).saturating_sub(row) as usize);
                 }
             }
         }

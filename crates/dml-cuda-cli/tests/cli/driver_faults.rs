@@ -178,10 +178,15 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
     use std::os::unix::fs::PermissionsExt;
     let Some(folder) = driver(None) else { return };
     let tool = folder.path().join("nvidia-smi");
-    // Only while a kernel runs are the clocks up.
+    // Only while the bench's kernel runs are the clocks up. That of the second GPU ends as soon as it is seen.
     let script = r#"#!/bin/sh
 for last; do :; done
-cat /proc/[0-9]*/cmdline | tr '\0' ' ' | grep -q '[b]aseline fill 67108864' && clock=1980 || clock=345
+clock=345
+for child in $(cat /proc/$PPID/task/*/children); do
+  tr '\0' ' ' < /proc/$child/cmdline | grep -q 'baseline fill 67108864' || continue
+  clock=1980
+  case $last in *1b*) kill $child ;; *) sleep 0.1 ;; esac
+done
 echo "$clock MHz, 3201 MHz, 2000 MHz, 580.$last, Fake GPU"
 "#;
     let worker = r#"#!/bin/sh

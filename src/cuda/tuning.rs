@@ -224,8 +224,8 @@ pub mod transposed {
     pub const TILE_IN_BYTES: u32 = 128;
     /// Shorter dimensions leave most of a tile empty.
     pub const MIN_DIMENSION: u32 = 16;
-    /// Gathered if less than a third of the tiles is full; of rows of whole vectors with one length each, less than a sixth of
-    /// tiles of 2-byte elements, and a twelfth of bytes.
+    /// Gathered if the elements fill less than one part in so many of the tiles; where the output's rows are vectors with one
+    /// length each, twice as many of 2-byte elements, and four times of bytes.
     pub const EMPTY: u64 = 3;
     /// Gathered up to so many elements, and so many more if all tiles were empty; not with one length for a row of the output that
     /// is whole vectors of 1- and 2-byte elements.

@@ -32,6 +32,7 @@ pub(super) fn units_of_blocks<const UNIT: u32>(layout: &Layout<'_>) -> Result<La
 
 /// The same for what gathered vectors do not copy faster, if no other kernel can copy it.
 pub(super) fn many_units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+    // Only blocks have units of several elements.
     if UNIT > layout.width {
         layout.block_exceeding(rows::MOST_GATHERED, rows::MOST_GATHERED_OF_4_BYTES)?;
         return units::<UNIT>(layout);

@@ -39,7 +39,7 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, 
     let vectors_per_lane = vectors + 3;
     let most = if in_place { SHARED_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * VEC16) };
     let is_long = u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into());
-    reject_if(is_long, "a lane is too long for shared memory")?;
+    reject_if(is_long, "a lane is too long to be staged whole")?;
     let per_thread = match layout.lane_count() * u64::from(vectors) {
         0..=FEW_VECTORS => 1,
         ..=FEW_VECTORS_IN_PLACE if in_place => 1,

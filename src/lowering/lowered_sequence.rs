@@ -42,6 +42,7 @@ impl LoweredSequence {
         let tensor = TensorRole::Output;
         output.check(tensor)?;
         let (rank, width) = (output.sizes.len(), i64::from(data_type.size_in_bits() / 8).max(1));
+        (0..rank).try_for_each(|d| size_of(tensor, d, output.sizes[d]).map(drop))?;
         if let Some(count) = output.packed_count(width) {
             return Ok(Self::packed(data_type, count, start, delta));
         }

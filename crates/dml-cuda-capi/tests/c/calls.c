@@ -306,6 +306,11 @@ static void arrays_at_once(void) {
     CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0);
     memcpy(filled, bytes + 1, 16);
     CHECK(filled[0] == 1 && filled[1] == 1.5 && bytes[0] == 9 && bytes[17] == 0);
+    const int64_t nothing[] = {0, -8};
+    rows.Rank = 2, rows.Sizes = nothing;
+    FAILS(INVALID_ARGUMENT, "dimension 1 of OutputTensor is -8, must be at least 0",
+          dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error));
+    rows.Rank = 1;
     rows.Sizes = empty;
     CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0 && bytes[0] == 9);
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 0, NULL, &error) == 0);

@@ -20,7 +20,7 @@ use serde_json::json;
 use bench::{baseline, kernel, report, suite, timing};
 use model::json;
 use options::{Command, Format, Options};
-use out::{complain, shown};
+use out::{complain, shown, shown_path};
 use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
@@ -133,9 +133,9 @@ fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
     let mark = "line 1: the document begins with a byte order mark, must begin with its text".to_owned();
     let is_named = model.to_string_lossy().ends_with(".json") && !has_space(model);
-    let name = format!("the model's path is '{}', must end in .json and have no space", model.display());
+    let name = format!("the model's path is '{}', must end in .json and have no space", shown_path(model));
     let folders = [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path));
-    let folders = folders.map(|path| format!("a path is '{}', must have no space", path.display()));
+    let folders = folders.map(|path| format!("a path is '{}', must have no space", shown_path(path)));
     has_mark.then_some(mark).into_iter().chain((!is_named).then_some(name)).chain(folders).collect()
 }
 

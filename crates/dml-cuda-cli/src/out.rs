@@ -1,6 +1,7 @@
 //! Standard output: a full disk is an error, a closed pipe is not. Standard error: every failure is ignored.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `eprintln!` that does not panic if standard error is closed or full.
@@ -21,6 +22,11 @@ pub fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
     text.chars().take(MOST).map(escaped).collect::<String>() + end
+}
+
+/// A path, whole.
+pub fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().chars().map(escaped).collect()
 }
 
 /// The same of lines, all of them.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
+use crate::out::shown_path;
 use crate::{schema, signals};
 
 /// The temporary file next to the target.
@@ -52,7 +53,7 @@ pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path
 pub fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<Target, String> {
     let (target, replaced) = target(path)?;
     if !folder(&target).is_dir() {
-        return Err(format!("the folder {} is not there", folder(&target).display()));
+        return Err(format!("the folder {} is not there", shown_path(folder(&target))));
     }
     match &replaced {
         Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use super::compare::{Comparison, Row};
 use super::run::Run;
 use crate::options::{Report, ReportFormat};
-use crate::out::{self, complain, say, shown_lines};
+use crate::out::{self, complain, say, shown_lines, shown_path};
 use crate::whole_file;
 
 /// Reports on the runs, the first of which the others are compared with.
@@ -32,7 +32,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     let is_input =
         |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {
-        return Err(format!("{}: it is a run of this report, must be another file", path.display()));
+        return Err(format!("{}: it is a run of this report, must be another file", shown_path(path)));
     }
     let comparison = Comparison::new(&runs, options.threshold);
     let has_times = comparison.rows.iter().any(|row| row.changes.iter().any(Option::is_some));
@@ -45,8 +45,8 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     match to {
         Some(path) => {
             whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
-            say!("Report written to '{}'", path.display())?;
+                .map_err(|error| format!("{}: {error}", shown_path(path)))?;
+            say!("Report written to '{}'", shown_path(path))?;
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
@@ -99,7 +99,7 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
     let Some(ending) = path.extension() else { return Ok(ReportFormat::Table) };
     ReportFormat::from_str(&ending.to_string_lossy(), true).map_err(|_| {
         let endings = ".txt, .md, .csv, .json, .html or .svg";
-        format!("the name of {} has no ending of a format, must be {endings}, or give --format", path.display())
+        format!("the name of {} has no ending of a format, must be {endings}, or give --format", shown_path(path))
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::work::Work;
-use crate::out::shown;
+use crate::out::{shown, shown_path};
 use crate::schema;
 use crate::whole_file;
 
@@ -141,7 +141,7 @@ pub struct Output {
 impl Run {
     /// Reads and checks a run.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let failed = |error: String| format!("{}: {error}", path.display());
+        let failed = |error: String| format!("{}: {error}", shown_path(path));
         let unreadable = |error: &dyn std::fmt::Display| failed(format!("the run cannot be read: {error}"));
         // A run may come through a pipe, but not without end.
         let bytes = match path.to_str() {

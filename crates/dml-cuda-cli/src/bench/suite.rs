@@ -10,7 +10,7 @@ use super::checks;
 use super::job::Job;
 use super::work::LARGE_BASELINE;
 use crate::options::Tier;
-use crate::out::say;
+use crate::out::{say, shown_path};
 
 /// Sizes of the plain copies and fills that the cases are compared with.
 const BASELINES: [u64; 7] = [1 << 20, 8 << 20, 64 << 20, 128 << 20, 256 << 20, LARGE_BASELINE, 1 << 30];
@@ -62,9 +62,9 @@ pub fn case_named(name: &str) -> Option<Case> {
 
 /// Writes the models of a tier into a new folder.
 pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let failed = |error: std::io::Error| format!("{}: {error}", shown_path(folder));
     if folder.exists() && fs::read_dir(folder).map_err(failed)?.next().is_some() {
-        return Err(format!("{} is not empty, must be new", folder.display()));
+        return Err(format!("{} is not empty, must be new", shown_path(folder)));
     }
     fs::create_dir_all(folder).map_err(failed)?;
     let mut written = BTreeSet::new();
@@ -76,7 +76,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         }
     }
     let models = written.iter().filter(|name| name.ends_with(".json")).count();
-    say!("Suite '{}' written to '{}': {models} models", id(Some(tier)), folder.display())?;
+    say!("Suite '{}' written to '{}': {models} models", id(Some(tier)), shown_path(folder))?;
     Ok(ExitCode::SUCCESS)
 }
 

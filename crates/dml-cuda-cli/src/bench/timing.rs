@@ -13,11 +13,11 @@ use super::runner::{self, Answer};
 use super::suite;
 use super::{machine, process};
 use crate::options::Bench;
-use crate::out::{self, complain, say};
+use crate::out::{self, complain, say, shown_path};
 use crate::whole_file;
 
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
-    let in_file = |error: String| format!("{}: {error}", options.output.display());
+    let in_file = |error: String| format!("{}: {error}", shown_path(&options.output));
     if !is_printed(options) {
         whole_file::may_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
     }
@@ -135,7 +135,7 @@ fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
         let text = run.to_json()?;
         out::with(|out| out.write_all(text.as_bytes()))?;
     } else {
-        let (label, path) = (&run.label, options.output.display());
+        let (label, path) = (&run.label, shown_path(&options.output));
         say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
     }
     if run.planned == 0 {

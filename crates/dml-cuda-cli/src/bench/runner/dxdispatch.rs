@@ -10,6 +10,7 @@ use crate::bench::job::Job;
 use crate::bench::run::Machine;
 use crate::bench::suite;
 use crate::options::Bench;
+use crate::out::shown_path;
 
 const TIMING: &str = "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
 
@@ -26,7 +27,7 @@ pub struct DxDispatch<'a> {
 
 impl<'a> DxDispatch<'a> {
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.display());
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", shown_path(program));
         let here = std::env::current_dir().map_err(|error| failed(&error))?;
         let mut folders = vec![program.parent().map_or(here.clone(), |parent| here.join(parent))];
         folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));

@@ -13,7 +13,7 @@ use crate::bench::job::{Job, Task};
 use crate::bench::run::{Machine, Outcome};
 use crate::bench::{machine, onnx, process};
 use crate::options::Bench;
-use crate::out::shown;
+use crate::out::{shown, shown_path};
 
 pub struct OnnxRuntime<'a> {
     asked: &'a Bench,
@@ -58,7 +58,7 @@ impl<'a> OnnxRuntime<'a> {
         }
         let device_id = asked.adapter.as_deref().map_or(Ok(0), str::parse::<u32>);
         let device_id = device_id.map_err(|_| "--adapter is no number, must be that of the provider's device")?;
-        let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+        let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", shown_path(path));
         let whole = |path: &Option<PathBuf>| match path {
             Some(path) => path.canonicalize().map(Some).map_err(|error| in_file(path, error)),
             None => Ok(None),

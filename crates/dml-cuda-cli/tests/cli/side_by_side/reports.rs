@@ -312,6 +312,8 @@ fn names_are_escaped() {
     run["cases"][0]["error"] = json!(escape);
     run["outputs"] = json!({ escape: { "error": escape } });
     write(folder.path(), "r.json", &run);
+    let said = well(folder.path(), &["report", "r.json", "-o", "\u{202e}\u{1b}.md"]);
+    assert!(said.contains("\\u{202e}\\u{1b}.md'"), "{said}");
     for format in ["table", "markdown", "csv", "html"] {
         let text = well(folder.path(), &["report", "r.json", "--format", format]);
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{2028}']), "{format}");

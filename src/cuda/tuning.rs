@@ -157,9 +157,9 @@ pub mod strips {
     pub const MOST_GATHERED: u64 = 3 << 19;
     pub const SHORT_ROW_BYTES: u64 = 128;
     pub const STRIPS_ARE_FEW: u64 = 4;
-    /// Shorter lanes are moved one by one: copying and in place, of elements of 1, 2, 4 and 8 bytes.
+    /// Shorter lanes are not staged: copying and in place, by the element's width, from a byte up.
     pub const LEAST_AXIS: [[u32; 4]; 2] = [[24; 4], [15, 20, 32, 48]];
-    /// Always gathered if strips are fewer than a sixteenth of the multiprocessors; of 8-byte elements, than half of them.
+    /// Not staged if strips are fewer than a sixteenth of the multiprocessors; of 8-byte elements, than half of them.
     pub const VERY_FEW: u64 = 16;
     pub const VERY_FEW_OF_8_BYTES: u64 = 2;
     /// In place, shared memory per thread block with which several thread blocks fit on a multiprocessor of compute
@@ -204,7 +204,7 @@ pub mod clusters {
 pub mod columns {
     //! reverse_columns.cu
 
-    /// Shorter lanes are moved one by one.
+    /// Shorter lanes are not staged, as of `strips`.
     pub const LEAST_AXIS: [[u32; 4]; 2] = [[4; 4]; 2];
     /// Rows that are a multiple of this long divide into whole strips.
     pub const WHOLE_STRIP_BYTES: u64 = 32;

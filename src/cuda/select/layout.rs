@@ -124,7 +124,7 @@ impl<'a> Layout<'a> {
         self.exceeds(match bytes {
             _ if bytes <= LONG_LANE_BYTES && bytes.is_multiple_of(VEC16.into()) => 0,
             // Lanes of one element in long rows are a copy.
-            _ if self.axis.size == 1 && self.row_exceeding(MOST_GATHERED).is_ok() => 0,
+            _ if self.axis.size == 1 && self.row_exceeding(strips::MOST_GATHERED).is_ok() => 0,
             _ if bytes < MIN_LANE_BYTES => MOST_GATHERED,
             _ if bytes < middle => MOST_GATHERED_OF_SHORT_LANES,
             _ if bytes < STAGED_LANE_BYTES => 0,
@@ -183,7 +183,10 @@ impl<'a> Layout<'a> {
     pub fn lanes_are_at_least(&self, least: &[[u32; 4]; 2]) -> Result<(), RejectReason> {
         let least = self.mode.of(least)[self.width.ilog2() as usize];
         let are_short = (2..least).contains(&self.axis.size);
-        reject_if(are_short, ("lanes side by side of fewer than {} elements are moved faster one by one", least))
+        reject_if(
+            are_short,
+            ("lanes side by side of fewer than {} elements are moved faster without being staged", least),
+        )
     }
 
     /// The dimension of contiguous lanes side by side. Of rows whose strips are slow, it rejects what gathered vectors
@@ -191,11 +194,10 @@ impl<'a> Layout<'a> {
     pub fn row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {
         let row = self.row().ok_or("there are no contiguous lanes side by side, each with its own length")?;
         let very_few = if self.width == 8 { strips::VERY_FEW_OF_8_BYTES } else { strips::VERY_FEW };
-        self.exceeds(match () {
-            () if self.strips_are_fewer(row, very_few) => u64::MAX,
-            () if self.strips_are_slow(row) => most,
-            () => 0,
-        })?;
+        if self.strips_are_fewer(row, very_few) {
+            self.exceeds(u64::MAX)?;
+        }
+        self.exceeds(if self.strips_are_slow(row) { most } else { 0 })?;
         Ok(row)
     }
 

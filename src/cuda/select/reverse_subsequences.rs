@@ -49,7 +49,7 @@ pub(super) const CANDIDATES: &[Candidate<ReversalLaunch>] = &[
     Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::many_units::<4>),
     Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::many_units::<2>),
     Candidate::both("reverse_elementwise", "reverse_elementwise_in_place", elementwise::many_units::<1>),
-    // What is too little for these.
+    // What these leave to it.
     Candidate::out_of_place("reverse_elementwise", elementwise::vectors),
 ];
 

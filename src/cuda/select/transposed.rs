@@ -54,11 +54,12 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Lau
     let room = outer * tiles * u64::from(tile[0] * tile[1]);
     let in_tiles = in_vectors && !layout.lengths_vary_along_the_output();
     let empty = if in_tiles { EMPTY * 4 / u64::from(layout.width) } else { EMPTY };
-    layout.exceeds(match () {
-        () if layout.elements() * empty < room => u64::MAX,
-        () if in_tiles => 0,
-        () => MOST_GATHERED + MOST_GATHERED_IF_EMPTY * (room - layout.elements()) / room,
-    })?;
+    if layout.elements() * empty < room {
+        layout.exceeds(u64::MAX)?;
+    }
+    if !in_tiles {
+        layout.exceeds(MOST_GATHERED + MOST_GATHERED_IF_EMPTY * (room - layout.elements()) / room)?;
+    }
     let (family, shared) = match (is_narrow, VECTORS) {
         (true, true) => (&kernels::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
         // A column and a vector between columns, and a vector before the first.

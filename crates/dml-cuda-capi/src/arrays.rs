@@ -109,6 +109,7 @@ unsafe fn reversal<'a>(
         found => return wrong(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8")),
     };
     let (found, size) = (output.ElementSizeInBytes, input.ElementSizeInBytes);
+    // Lowering names an input without bytes.
     if found != size && size != 0 {
         return wrong(format!("output.ElementSizeInBytes is {found}, must be {size}, the input's"));
     }

@@ -20,7 +20,7 @@ use serde_json::json;
 use bench::{baseline, kernel, report, suite, timing};
 use model::json;
 use options::{Command, Format, Options};
-use out::{complain, shown, shown_path};
+use out::{complain, shown_path};
 use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
@@ -71,7 +71,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let mut models = options.model.iter().chain(&options.positional_model).chain(&options.more_models);
     let first = models.next();
     for more in models {
-        complain!("NOTE: one model a run: {} is ignored", shown(&more.to_string_lossy()));
+        complain!("NOTE: one model a run: {} is ignored", shown_path(more));
     }
     if options.show_dependencies {
         show_dependencies(options.format)?;
@@ -86,7 +86,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let found =
         options.input_path.as_ref().map(|folder| folder.join(path)).filter(|found| !path.exists() && found.exists());
     let path = found.as_deref().unwrap_or(path);
-    let in_file = |error: String| format!("{}: {error}", shown(&path.to_string_lossy()));
+    let in_file = |error: String| format!("{}: {error}", shown_path(path));
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
         let where_to = "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));

@@ -24,14 +24,14 @@ pub fn shown(text: &str) -> String {
     text.chars().take(MOST).map(escaped).collect::<String>() + end
 }
 
-/// A path, whole.
-pub fn shown_path(path: &Path) -> String {
-    path.to_string_lossy().chars().map(escaped).collect()
-}
-
 /// The same of lines, all of them.
 pub fn shown_lines(text: &str) -> String {
     text.split('\n').map(|line| line.chars().map(escaped).collect()).collect::<Vec<String>>().join("\n")
+}
+
+/// A path, whole.
+pub fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().chars().map(escaped).collect()
 }
 
 fn escaped(c: char) -> String {

@@ -35,6 +35,12 @@ pub enum DeviceError {
     /// The driver library is not on this machine.
     #[error("cuda: loading the driver library (libcuda.so.1, nvcuda.dll) failed: it is not on this machine; install NVIDIA's driver, or use the CPU device")]
     NoDriver,
+    /// The driver library is on this machine, but cannot be loaded.
+    #[error("cuda: loading the driver library failed: {reason}; install an NVIDIA driver that this system can load, or use the CPU device")]
+    DriverNotLoaded {
+        /// The loader's words.
+        reason: String,
+    },
     /// The driver library lacks a function that drivers for CUDA 12.0 have.
     #[error("cuda: loading the driver library failed: it has no {function}; install an NVIDIA driver for CUDA 12.0 or newer, or use the CPU device")]
     DriverTooOld {

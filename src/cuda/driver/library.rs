@@ -1,6 +1,8 @@
 //! Checks the driver library before cudarc loads it, because cudarc panics if the library or one of its functions is
 //! missing.
 
+use std::env;
+use std::error::Error;
 use std::sync::OnceLock;
 
 use libloading::Library;
@@ -60,7 +62,7 @@ const FUNCTIONS: [&str; 42] = [
 ///
 /// # Errors
 ///
-/// [`DeviceError::NoDriver`], [`DeviceError::DriverTooOld`].
+/// [`DeviceError::NoDriver`], [`DeviceError::DriverNotLoaded`], [`DeviceError::DriverTooOld`].
 pub(super) fn check() -> Result<(), DeviceError> {
     /// Never closed, because the driver's functions are called until the process ends. If the library is missing, the
     /// next call looks again, because a driver may have been installed.
@@ -68,8 +70,7 @@ pub(super) fn check() -> Result<(), DeviceError> {
     if COMPLETE.get().is_some() {
         return Ok(());
     }
-    // SAFETY: loading runs the driver's own initializers, as in every process that uses CUDA.
-    let library = NAMES.iter().find_map(|&name| unsafe { Library::new(name) }.ok()).ok_or(DeviceError::NoDriver)?;
+    let library = NAMES.iter().find_map(|name| load(name).ok()).ok_or_else(not_loaded)?;
     // SAFETY: the functions are looked up, not called.
     let has = |name: &str| unsafe { library.get::<unsafe extern "C" fn()>(name).is_ok() };
     if let Some(function) = FUNCTIONS.into_iter().find(|name| !has(name)) {
@@ -77,4 +78,30 @@ pub(super) fn check() -> Result<(), DeviceError> {
     }
     let _ = COMPLETE.set(library);
     Ok(())
+}
+
+/// Loads a library, or returns the loader's words.
+fn load(name: &str) -> Result<Library, String> {
+    // SAFETY: loading runs the driver's own initializers, as in every process that uses CUDA.
+    let loaded = unsafe { Library::new(name) };
+    loaded.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
+}
+
+/// Why the driver library cannot be loaded. It is absent if the loader's words are those for a name that no file has, and if
+/// no file is where the loader skips those of another architecture without a word.
+fn not_loaded() -> DeviceError {
+    const ABSENT: &str = "libcuda.absent";
+    let absent = load(ABSENT).err().unwrap_or_default();
+    let usual = format!("/usr/lib64:/usr/lib/{}-linux-gnu", env::consts::ARCH).into();
+    let folders = [env::var_os("LD_LIBRARY_PATH").unwrap_or_default(), usual];
+    let reason = NAMES.iter().find_map(|name| {
+        let words = load(name).err()?;
+        let mut paths = folders.iter().flat_map(env::split_paths).map(|folder| folder.join(name));
+        let mut skipped = || paths.find(|path| path.symlink_metadata().is_ok());
+        match words == absent.replace(ABSENT, name) {
+            true => skipped().map(|path| format!("the loader skips {}: {words}", path.display())),
+            false => Some(words),
+        }
+    });
+    reason.map_or(DeviceError::NoDriver, |reason| DeviceError::DriverNotLoaded { reason })
 }

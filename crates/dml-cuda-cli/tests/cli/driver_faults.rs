@@ -47,6 +47,44 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
     }
 }
 
+/// A driver library that is there is never taken for an absent one. An absent one is not an error.
+#[test]
+fn a_driver_that_cannot_be_loaded_is_said() {
+    let Some(folder) = driver(None) else { return };
+    let complete = std::fs::read(folder.path().join("libcuda.so.1")).expect("the double");
+    let patched = |name: &str, by: &str| {
+        let mut library = complete.clone();
+        let places: Vec<usize> = (0..library.len()).filter(|&at| library[at..].starts_with(name.as_bytes())).collect();
+        assert!(!places.is_empty(), "the library names {name}");
+        places.into_iter().for_each(|at| library[at..at + by.len()].copy_from_slice(by.as_bytes()));
+        library
+    };
+    let of_another_architecture = [&complete[..18], &[183], &complete[19..]].concat();
+    for (library, words) in [
+        (patched("libc.so.6", "libx.so.6"), "libx.so.6: cannot open shared object file: No such file"),
+        (patched("GLIBC_2.", "GLIBC_9."), "version `GLIBC_9."),
+        (complete[..300].to_vec(), "libcuda.so.1: cannot read file data"),
+        (of_another_architecture, "the loader skips "),
+    ] {
+        std::fs::remove_file(folder.path().join("libcuda.so")).ok();
+        std::fs::write(folder.path().join("libcuda.so.1"), library).expect("a folder of our own");
+        let output = run(folder.path(), 1, 0, &[]);
+        let warning = text(&output.stderr);
+        assert!(output.status.success() && warning.contains(words), "{words}: {warning}");
+        assert!(warning.starts_with("WARNING: cuda: loading the driver library failed: "), "{warning}");
+        assert!(warning.contains("or use the CPU device; running on the CPU"), "{warning}");
+        for adapter in ["0", "H100"] {
+            let output = run(folder.path(), 1, 0, &["-a", adapter]);
+            assert_eq!(output.status.code(), Some(1), "{adapter}");
+            assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+        }
+        assert!(run(folder.path(), 1, 0, &["-a", "cpu"]).stderr.is_empty());
+    }
+    std::fs::remove_file(folder.path().join("libcuda.so.1")).expect("it was written");
+    let output = run(folder.path(), 1, 0, &[]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+}
+
 #[test]
 fn a_driver_that_lacks_a_function_is_too_old() {
     // With all functions the runner runs and times a model on the GPU. It calls no others.

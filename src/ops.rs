@@ -66,7 +66,7 @@ pub fn reverse_subsequences<T: Element, L: Length>(
     lengths: &[L],
 ) -> Result<Vec<T>, Error> {
     let operator = device.create_operator(reverse_desc::<T, L>(sizes, axis))?;
-    for ((tensor, desc), found) in operator.tensors().into_iter().zip([input.len(), lengths.len()]) {
+    for ((tensor, desc), found) in operator.tensors().zip([input.len(), lengths.len()]) {
         let required = desc.sizes.iter().map(|&size| u64::from(size)).product();
         if found as u64 != required {
             return Err(Error::SliceLength { tensor, found, required });

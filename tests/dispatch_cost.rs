@@ -63,6 +63,17 @@ fn a_dispatch_allocates_nothing() {
     stream.synchronize().expect("no kernel failed");
 }
 
+/// The same without a GPU, with a test double of the driver.
+#[test]
+#[cfg(all(unix, feature = "cuda"))]
+fn a_dispatch_allocates_nothing_with_the_double() {
+    let Some(folder) = dml_cuda_testing::driver_double::driver(None) else { return };
+    let mut this = std::process::Command::new(std::env::current_exe().expect("this program"));
+    this.args(["--exact", "a_dispatch_allocates_nothing"]).env("REQUIRE_CUDA", "1");
+    let output = this.env("LD_LIBRARY_PATH", folder.path()).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 #[test]
 fn a_dispatch_on_the_cpu_takes_little_memory() {
     let before = BYTES.with(Cell::get);

@@ -35,8 +35,8 @@ impl Operator {
     }
 
     /// The tensors and their names, in the order of the descriptor's fields.
-    pub fn tensors(&self) -> Vec<(TensorRole, &BufferTensorDesc)> {
-        self.desc.signature().tensors().collect()
+    pub fn tensors(&self) -> impl Iterator<Item = (TensorRole, &BufferTensorDesc)> {
+        self.desc.signature().tensors()
     }
 
     pub(crate) fn plan(&self) -> OperatorPlan {

@@ -117,7 +117,7 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
         let compiled = unsafe { follow(compiled, "compiled") }?;
         let found = compiled.0.binding_properties();
         let found = DML_CUDA_BINDING_PROPERTIES {
-            RequiredDescriptorCount: compiled.0.operator().tensors().len() as u32,
+            RequiredDescriptorCount: compiled.0.operator().tensors().count() as u32,
             TemporaryResourceSize: found.temporary_resource_size,
             PersistentResourceSize: found.persistent_resource_size,
         };
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     let body = || {
         // SAFETY: the header's contract.
         let compiled = unsafe { follow(compiled, "compiled") }?;
-        let (found, required) = (input_count as usize, compiled.0.operator().tensors().len() - 1);
+        let (found, required) = (input_count as usize, compiled.0.operator().tensors().count() - 1);
         if found != required {
             return Err(dml::DispatchError::from(dml::BindingError::Count { found, required }).into());
         }

@@ -70,6 +70,23 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     }
 }
 
+/// With the double of the driver (`tests/driver_double`) in place of a GPU.
+#[test]
+fn a_dispatch_allocates_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, driver) = (folder.path().join("dispatch_cost"), folder.path().join("libcuda.so.1"));
+    let double = ["-w", "-shared", "-fPIC", "-pthread"];
+    if compile("CC", &C, "tests/c/dispatch_cost.c", LINK, &program)
+        && compile("CC", &double, "../../tests/driver_double/driver.c", &[], &driver)
+    {
+        std::fs::copy(&driver, folder.path().join("libcuda.so")).expect("a folder of our own");
+        assert_eq!(printed(&mut run(&program)), "fill: status 0, 0 allocations\n");
+        let folders = format!("{}:{}", folder.path().display(), library().display());
+        let found = printed(run(&program).arg("cuda").env("LD_LIBRARY_PATH", folders));
+        assert_eq!(found, "fill: status 0, 0 allocations\nreversal: status 0, 0 allocations\n");
+    }
+}
+
 #[test]
 fn a_forked_child_never_waits_for_a_lock_of_the_parent() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -124,7 +124,7 @@ impl<'a> Executor<'a> {
 
     fn dispatch(&self, name: &str, bindings: &Bindings) -> Result<()> {
         let (operator, defaults) = &self.operators[name];
-        let points: Vec<&str> = operator.operator().tensors().iter().map(|(role, _)| role.name()).collect();
+        let points: Vec<&str> = operator.operator().tensors().map(|(role, _)| role.name()).collect();
         if let Some(unknown) = bindings.keys().find(|point| !points.contains(&point.as_str())) {
             return Err(format!("the bind point is '{unknown}', must be one of {}", points.join(", ")).into());
         }

@@ -302,6 +302,12 @@ pub enum DispatchError {
     /// The driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),
+    /// A state that this crate excludes.
+    #[error("the dispatch has {found}, must have none, by a fault of dml-cuda; please report it with the operator's descriptor (dispatch.bug)")]
+    Bug {
+        /// The state.
+        found: &'static str,
+    },
 }
 
 /// Any error of the short paths, and of what comes before them: `?` converts each of the others.

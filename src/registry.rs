@@ -6,6 +6,7 @@ use crate::cuda::select::{self, Launches};
 #[cfg(feature = "cuda")]
 use crate::cuda::{GpuTarget, Mode};
 use crate::desc::OperatorDesc;
+use crate::error::DispatchError;
 use crate::plan::{self, fill_plan, reverse_plan};
 
 /// The plan of one operator.
@@ -41,11 +42,13 @@ impl OperatorPlan {
     }
 
     /// Runs it on the calling thread.
-    pub fn run_on_cpu(&self, operands: cpu::Operands<'_>) {
+    pub fn run_on_cpu(&self, operands: cpu::Operands<'_>) -> Result<(), DispatchError> {
+        let no_lengths = DispatchError::Bug { found: "no tensor of lengths" };
         match self {
             Self::FillValueSequence(plan) => cpu_fill::run(plan, operands),
-            Self::ReverseSubsequences(plan) => cpu_reverse::run(plan, operands),
+            Self::ReverseSubsequences(plan) => return cpu_reverse::run(plan, operands).ok_or(no_lengths),
         }
+        Ok(())
     }
 
     /// The kernel launches that can run it on a GPU in a mode.
@@ -55,5 +58,18 @@ impl OperatorPlan {
             Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, mode),
             Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, mode),
         }
+    }
+}
+
+#[cfg(all(test, in_repository))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reversal_without_lengths_is_an_error() {
+        let desc = crate::common::lanes(crate::TensorDataType::UInt8, 1, 4);
+        let plan = crate::Device::cpu().create_operator(desc).expect("right").plan();
+        let found = plan.run_on_cpu(cpu::Operands { inputs: &[], output: &mut [0; 4] }).expect_err("no lengths");
+        assert_eq!(found, DispatchError::Bug { found: "no tensor of lengths" });
     }
 }

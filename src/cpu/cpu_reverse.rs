@@ -19,9 +19,9 @@ const MIN_COPIED_BYTES: usize = 64;
 /// predict wrongly (benches/TUNING.md).
 const MAX_SELECTED: usize = 8;
 
-/// Reverses into the output tensor.
-pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
-    let Some((&lengths, input)) = inputs.split_last() else { return };
+/// Reverses into the output tensor. `None` without lengths.
+pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) -> Option<()> {
+    let (&lengths, input) = inputs.split_last()?;
     let input = input.first().copied(); // in place, the output is the input
     let of_blocks = of_blocks(plan);
     let plan = of_blocks.as_ref().unwrap_or(plan);
@@ -39,6 +39,7 @@ pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
         (7, _) => run_typed::<[u8; 7], 9>(plan, input, lengths, output),
         _ => run_typed::<[u8; 8], 8>(plan, input, lengths, output),
     }
+    Some(())
 }
 
 /// If blocks with one length are small enough, the plan that treats each of them as one element.
@@ -83,22 +84,12 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
     let contiguous = in_step == 1 && out_step == 1;
-    let inner = inner(plan);
-    let tile = match inner {
-        Inner::Row(_, row, _) => Tile::<T, LANES>::that_pays(size, row),
-        _ => None,
-    };
     // Pieces too short to move one by one: it is faster to copy the whole tensor, and to reverse the copy in place.
-    let short = match inner {
-        Inner::Block(..) => false,
-        Inner::Row(..) => tile.is_none(),
-        Inner::Lane(_) => contiguous && size > MAX_SELECTED && size * size_of::<T>() < MIN_COPIED_BYTES,
-    };
-    if short {
+    let reverse_copy = |out: &mut [T]| {
         copy_as_it_is(plan, input, out);
-        return swap::<T, LANES>(plan, lengths, out);
-    }
-    match inner {
+        swap::<T, LANES>(plan, lengths, out);
+    };
+    match inner(plan) {
         Inner::Block(outer, block) => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             for t in 0..size {
@@ -111,6 +102,7 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
             let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
             out.iter_mut().enumerate().for_each(|(t, out)| *out = lane[source(t, length)]);
         }),
+        Inner::Lane(_) if contiguous && size * size_of::<T>() < MIN_COPIED_BYTES => reverse_copy(out),
         Inner::Lane(outer) if contiguous => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             let out = &mut out[at_out..at_out + size];
@@ -124,7 +116,7 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
             }
         }),
         Inner::Row(outer, row, length_step) => {
-            let Some(mut tile) = tile else { return };
+            let Some(mut tile) = Tile::<T, LANES>::that_pays(size, row) else { return reverse_copy(out) };
             for_each(&outer, |[at_in, at_out, at_length]| {
                 for lanes in tile.pieces(row) {
                     (0..size).for_each(|t| tile.read(t, &input[at_in + t * in_step..][lanes.clone()]));
@@ -219,5 +211,32 @@ fn inner(plan: &Plan) -> Inner {
             step => Inner::Row(around(outer), d.size as usize, step as usize),
         },
         _ => Inner::Lane(around(&plan.dimensions)),
+    }
+}
+
+#[cfg(all(test, in_repository))]
+mod tests {
+    use crate::common::reversal;
+    use crate::plan::reverse_plan::Plan;
+    use crate::TensorDataType::*;
+
+    /// Small blocks with one length move as single elements of their size.
+    #[test]
+    fn small_blocks_are_elements() {
+        for (data_type, sizes, width) in [
+            (UInt8, [2, 4, 3], Some(3)),
+            (UInt8, [2, 4, 8], Some(8)),
+            (UInt8, [2, 4, 9], None),
+            (UInt16, [2, 4, 2], Some(4)),
+            (Float32, [2, 4, 2], Some(8)),
+            (Float32, [2, 4, 3], None),
+        ] {
+            let mut desc = reversal(data_type, &sizes, 1);
+            desc.sequence_lengths_tensor.strides = Some(vec![1, 1, 0]);
+            let plan = Plan::new(&desc).expect("right");
+            let found = super::of_blocks(&plan);
+            assert_eq!(found.as_ref().map(|plan| plan.width), width, "{data_type} {sizes:?}");
+            assert!(found.is_none_or(|plan| plan.axis.in_stride == 1 && plan.dimensions.len() == 1));
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::driver::{self, Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
-use crate::error::{CompileError, CudaError};
+use crate::error::{CompileError, CudaError, DispatchError};
 use crate::mode::Mode;
 use crate::specialize::Specialize;
 
@@ -15,8 +15,8 @@ type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
 #[derive(Debug)]
 pub(crate) struct Launcher {
     context: Arc<Context>,
-    /// In the order of `Mode::ALL`.
-    modes: [Loaded; 2],
+    /// In the order of `Mode::ALL`. `None` for a mode that the operator is not compiled for.
+    modes: [Option<Loaded>; 2],
     /// Whether it has kernels of its own, which are unloaded with it.
     owns_kernels: bool,
 }
@@ -26,7 +26,7 @@ impl Launcher {
     /// time.
     pub fn new(
         context: &Arc<Context>,
-        [copying, in_place]: [Vec<Launch>; 2],
+        [copying, in_place]: [Option<Vec<Launch>>; 2],
         specialize: Specialize,
     ) -> Result<Self, CompileError> {
         let load = |launches: Vec<Launch>| -> Result<Loaded, CudaError> {
@@ -37,7 +37,7 @@ impl Launcher {
             };
             launches.into_iter().map(load).collect()
         };
-        let modes = [load(copying)?, load(in_place)?];
+        let modes = [copying.map(load).transpose()?, in_place.map(load).transpose()?];
         Ok(Self { context: context.clone(), modes, owns_kernels: specialize == Specialize::Owned })
     }
 
@@ -47,7 +47,7 @@ impl Launcher {
         let is_generic = |(launch, kernel): &(Launch, Arc<LoadedKernel>)| {
             self.context.kernel(launch.entry).is_ok_and(|generic| Arc::ptr_eq(&generic, kernel))
         };
-        !self.modes.iter().flatten().any(is_generic)
+        !self.modes.iter().flatten().flatten().any(is_generic)
     }
 
     /// Keeps the context and the kernels until the process ends.
@@ -60,20 +60,28 @@ impl Launcher {
     }
 
     fn let_kernels_stay(&self) {
-        self.modes.iter().flatten().for_each(|(_, kernel)| kernel.stay());
+        self.modes.iter().flatten().flatten().for_each(|(_, kernel)| kernel.stay());
     }
 
-    /// Queues the first launch whose alignment the pointers satisfy. No launch means that there is nothing to do: the
-    /// last one accepts all pointers that the operator was compiled for, and binding and raw dispatch check these.
-    pub fn launch(&self, addresses: &Addresses<'_>, mode: Mode, stream: StreamHandle) -> Result<(), CudaError> {
-        let launches = mode.of(&self.modes);
-        match launches.iter().find(|(launch, _)| launch.takes(addresses)) {
-            Some((launch, kernel)) => driver::launch(&self.context, kernel, launch, addresses, stream),
-            None => {
-                debug_assert!(launches.is_empty(), "no launch takes {addresses:?}");
-                Ok(())
-            }
-        }
+    /// Queues the first launch whose alignment the pointers satisfy. Nothing if nothing moves.
+    pub fn launch(&self, addresses: &Addresses<'_>, mode: Mode, stream: StreamHandle) -> Result<(), DispatchError> {
+        let no_mode = DispatchError::Bug { found: "a mode that the operator was not compiled for" };
+        let launches = mode.of(&self.modes).as_deref().ok_or(no_mode)?;
+        choose(launches, addresses)?
+            .map_or(Ok(()), |(launch, kernel)| Ok(driver::launch(&self.context, kernel, launch, addresses, stream)?))
+    }
+}
+
+/// The first launch whose alignment the pointers satisfy. `None` if nothing moves. The last launch accepts all pointers that
+/// the operator was compiled for, and binding and raw dispatch check these.
+fn choose<'a, K>(
+    launches: &'a [(Launch, K)],
+    addresses: &Addresses<'_>,
+) -> Result<Option<&'a (Launch, K)>, DispatchError> {
+    let chosen = launches.iter().find(|(launch, _)| launch.takes(addresses));
+    match chosen {
+        None if !launches.is_empty() => Err(DispatchError::Bug { found: "pointers that no launch takes" }),
+        _ => Ok(chosen),
     }
 }
 
@@ -84,5 +92,66 @@ impl Drop for Launcher {
         if self.owns_kernels && driver::wait_for_streams(&self.context).is_err() {
             self.let_kernels_stay();
         }
+    }
+}
+
+#[cfg(all(test, in_repository))]
+mod tests {
+    use super::*;
+    use crate::common::descriptors::Bytes;
+    use crate::common::Random;
+    use crate::cuda::GpuTarget;
+    use crate::device::operand::bytes_of_element;
+    use crate::{Device, OperatorDesc};
+
+    #[test]
+    fn every_plan_in_every_mode_ends_with_a_launch_for_any_pointers() {
+        let mut plans = 0;
+        for seed in 0..4_000 {
+            let desc = Bytes(&Random(seed).bytes(512)).desc();
+            let Ok(operator) = Device::cpu().create_operator(desc.clone()) else { continue };
+            let plan = operator.plan();
+            let modes = if plan.runs_in_place() { &Mode::ALL[..] } else { &[Mode::Copying] };
+            let is_one_element = |desc: &OperatorDesc| match desc {
+                OperatorDesc::ReverseSubsequences(desc) => desc.input_tensor.sizes[desc.axis as usize] == 1,
+                _ => false,
+            };
+            plans += 1;
+            for (&mode, (name, target)) in
+                modes.iter().flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
+            {
+                for alignment in [0, 1, 2, 4, 8, 16, 4096] {
+                    let launches = plan.select(target, mode).for_pointers(alignment).into_iter();
+                    let launches: Vec<_> = launches.map(|launch| (launch, ())).collect();
+                    let nothing_moves = mode == Mode::InPlace && is_one_element(&desc);
+                    let (_, before) = launches.split_last().unzip();
+                    let is_left_out = |(launch, ()): &(Launch, ())| !alignment.max(1).is_multiple_of(launch.alignment);
+                    assert!(before.unwrap_or_default().iter().all(is_left_out), "{desc:?} {alignment} {name}");
+                    assert_eq!(launches.is_empty(), nothing_moves, "{desc:?} {mode:?} {name}");
+                    let least = u64::from(alignment.max(bytes_of_element(desc.output_tensor())));
+                    for (n, output) in (1..=16).flat_map(|n| [1, 2, 3, 16].map(|output| (n, output))) {
+                        let addresses = Addresses { inputs: &[n * least, 4], output: output * least };
+                        let chosen = choose(&launches, &addresses);
+                        assert!(
+                            chosen.is_ok_and(|chosen| chosen.is_some() != nothing_moves),
+                            "{desc:?} {mode:?} {name}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(plans > 800, "{plans}");
+    }
+
+    #[test]
+    fn pointers_that_no_launch_takes_are_an_error() {
+        let desc = crate::common::fill(crate::TensorDataType::UInt8, &[8], 0u8.into(), 1i8.into());
+        let plan = Device::cpu().create_operator(desc).expect("right").plan();
+        let mut launches = plan.select(&GpuTarget::NAMED[0].1, Mode::Copying).launches;
+        launches.iter_mut().for_each(|launch| launch.alignment = 16);
+        let launches: Vec<_> = launches.into_iter().map(|launch| (launch, ())).collect();
+        let found = choose(&launches, &Addresses { inputs: &[], output: 8 }).expect_err("8 is no multiple of 16");
+        assert!(found.to_string().contains("pointers that no launch takes"), "{found}");
+        assert_eq!(choose::<()>(&[], &Addresses { inputs: &[], output: 8 }), Ok(None));
     }
 }

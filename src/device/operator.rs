@@ -137,9 +137,11 @@ impl CompiledOperator {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
         let launcher = |context: &Arc<Context>| {
-            let launches = |mode| match options.in_place.map(Mode::new) {
-                Some(always) if always != mode => Vec::new(),
-                _ => plan.select(&context.target, mode).for_pointers(options.pointer_alignment),
+            let launches = |mode| {
+                let runs = mode == Mode::Copying || plan.runs_in_place();
+                let is_wanted = options.in_place.is_none_or(|always| Mode::new(always) == mode);
+                let select = || plan.select(&context.target, mode).for_pointers(options.pointer_alignment);
+                (runs && is_wanted).then(select)
             };
             Launcher::new(context, Mode::ALL.map(launches), options.specialize)
         };

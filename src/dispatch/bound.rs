@@ -8,8 +8,6 @@ use crate::desc::MAX_INPUTS;
 use crate::device::binding::{BindingTable, BufferBinding};
 use crate::device::buffer::{lock_to_read, lock_to_write, Buffer};
 use crate::device::stream::Stream;
-#[cfg(feature = "cuda")]
-use crate::error::CudaError;
 use crate::error::DispatchError;
 use crate::trace::span;
 
@@ -31,30 +29,34 @@ impl BindingTable {
         }
         #[cfg(feature = "cuda")]
         if let Some(stream) = &stream.queue {
-            return Ok(self.queue(stream.handle())?);
+            return self.queue(stream.handle());
         }
-        run_on_cpu(self);
-        Ok(())
+        run_on_cpu(self)
     }
 
-    /// Queues the launch on a stream of the operator's GPU. Does nothing for an operator of the CPU.
+    /// Queues the launch on a stream of the operator's GPU.
     #[cfg(feature = "cuda")]
-    pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), CudaError> {
-        let Some(launcher) = &self.operator().inner.launcher else { return Ok(()) };
+    pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), DispatchError> {
+        let launcher = self.operator().inner.launcher.as_ref().ok_or(OTHER_DEVICE)?;
         // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
         let address = |binding: &BufferBinding| {
-            binding.buffer.cuda_memory().map_or(0, |memory| memory.address() + binding.offset)
+            let memory = binding.buffer.cuda_memory().ok_or(OTHER_DEVICE)?;
+            Ok::<_, DispatchError>(memory.address() + binding.offset)
         };
         let mut inputs = [0; MAX_INPUTS];
-        inputs.iter_mut().zip(&self.inputs).for_each(|(input, binding)| *input = address(binding));
-        let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output: address(&self.output) };
+        for (input, binding) in inputs.iter_mut().zip(&self.inputs) {
+            *input = address(binding)?;
+        }
+        let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output: address(&self.output)? };
         launcher.launch(&addresses, Mode::new(self.in_place), stream)
     }
 }
 
+const OTHER_DEVICE: DispatchError = DispatchError::Bug { found: "an operator or a buffer of another device" };
+
 /// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint from
 /// the inputs or equal to the first.
-fn run_on_cpu(table: &BindingTable) {
+fn run_on_cpu(table: &BindingTable) -> Result<(), DispatchError> {
     let (output, signature) = (&table.output, table.operator().signature());
     let totals = signature.inputs().iter().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
     // The inputs that are separate from the output: in place, all but the first.
@@ -70,10 +72,10 @@ fn run_on_cpu(table: &BindingTable) {
         match buffer.host() {
             Some(memory) if buffer.same_as(&output.buffer) => written = Some(lock_to_write(memory)),
             Some(memory) => others.push((buffer, lock_to_read(memory))),
-            None => return,
+            None => return Err(OTHER_DEVICE),
         }
     }
-    let Some(mut written) = written else { return };
+    let mut written = written.ok_or(OTHER_DEVICE)?;
 
     let (before, at_output) = written.bytes_mut().split_at_mut(output.offset as usize);
     let (output_bytes, behind) = at_output.split_at_mut(signature.output.total_tensor_size_in_bytes as usize);
@@ -86,5 +88,5 @@ fn run_on_cpu(table: &BindingTable) {
         }
     };
     let inputs: Vec<&[u8]> = read.iter().map(bytes_of).collect();
-    table.operator().inner.plan.run_on_cpu(Operands { inputs: &inputs, output: output_bytes });
+    table.operator().inner.plan.run_on_cpu(Operands { inputs: &inputs, output: output_bytes })
 }

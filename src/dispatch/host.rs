@@ -62,8 +62,7 @@ impl CompiledOperator {
         #[allow(unused_variables)] // only tracing needs it
         let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
-        self.inner.plan.run_on_cpu(Operands { inputs, output });
-        Ok(())
+        self.inner.plan.run_on_cpu(Operands { inputs, output })
     }
 }
 

@@ -123,7 +123,7 @@ impl CompiledOperator {
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
             // into. Promises 1, 2 and 4 are what `driver::launch` needs of the pointers in its parameters.
             let handle = unsafe { StreamHandle::borrow(stream) };
-            return Ok(launcher.launch(&addresses, Mode::new(in_place), handle)?);
+            return launcher.launch(&addresses, Mode::new(in_place), handle);
         }
         if stream != RawStream::NULL {
             return Err(DispatchError::Stream { found: stream.0 as u64 });
@@ -138,7 +138,6 @@ impl CompiledOperator {
         let bytes = signature.output.span_in_bytes() as usize;
         // SAFETY: as for the inputs. In place, no slice of the first input is made, so this is the only one.
         let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
-        self.inner.plan.run_on_cpu(Operands { inputs: &inputs, output });
-        Ok(())
+        self.inner.plan.run_on_cpu(Operands { inputs: &inputs, output })
     }
 }

@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("cuda::driver", "address error specialize cuda::kernels cuda::launch cuda::specialize cuda::target"),
     ("cuda::launcher", "mode error specialize cuda::driver cuda::launch"),
     ("cuda", "mode cuda::driver cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
-    ("registry", "mode desc plan cpu cuda::select cuda::target"),
+    ("registry", "mode desc plan cpu error cuda::select cuda::target"),
     ("device", "mode specialize address trace desc validate error registry cuda cuda::driver cuda::launcher"),
     ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
     ("lowering", "address desc desc::layout device error lowering::lowering_error lowering::range"),

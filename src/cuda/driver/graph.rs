@@ -9,7 +9,7 @@ use super::event::Event;
 use super::failure::cuda_error;
 use super::handle::{new_stream, StreamHandle};
 use super::stream::settle;
-use crate::error::CudaError;
+use crate::error::{CudaError, DispatchError};
 
 /// An executable graph: an event, the captured work in order, an event.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl Graph {
     /// The capture has its own stream, so that it does not disturb other threads that wait for the crate's streams.
     pub fn record(
         context: &Arc<Context>,
-        work: impl FnOnce(StreamHandle) -> Result<(), CudaError>,
-    ) -> Result<Self, CudaError> {
+        work: impl FnOnce(StreamHandle) -> Result<(), DispatchError>,
+    ) -> Result<Self, DispatchError> {
         let _current = context.enter()?;
         let (first, last) = (Event::new(context)?, Event::new(context)?);
         let stream = OwnStream(new_stream()?);
@@ -40,8 +40,8 @@ impl Graph {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is live, and nothing else uses it.
         unsafe { result::stream::begin_capture(stream.0.raw(), mode) }.map_err(&failed)?;
-        let queued = first.record_in_graph(stream.0).and_then(|()| work(stream.0));
-        let queued = queued.and_then(|()| last.record_in_graph(stream.0));
+        let queued = first.record_in_graph(stream.0).map_err(DispatchError::from).and_then(|()| work(stream.0));
+        let queued = queued.and_then(|()| Ok(last.record_in_graph(stream.0)?));
         // SAFETY: as above; the capture was begun by this thread.
         let ended = unsafe { result::stream::end_capture(stream.0.raw()) }.map(Captured);
         queued?;

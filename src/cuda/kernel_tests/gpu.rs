@@ -59,7 +59,7 @@ impl Machine for Gpu {
         self.count += 1;
         let specialize =
             if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Owned } else { Specialize::Never };
-        let launcher = Launcher::new(context, [vec![launch.clone()], vec![]], specialize);
+        let launcher = Launcher::new(context, [Some(vec![launch.clone()]), None], specialize);
         let launcher = launcher.map_err(|error| error.to_string())?;
         let expected = specialize == Specialize::Owned && launch.entry.variable.is_some();
         if launcher.is_specialized() != expected {

@@ -75,13 +75,18 @@ typedef struct {
 /* Whether every dispatch runs in place: either, never, always. */
 typedef uint32_t DML_CUDA_IN_PLACE;
 
+/* What else a compilation does: any of its flags, or 0. */
+typedef uint32_t DML_CUDA_COMPILE_FLAGS;
+
 /* What is true of every dispatch of a compiled operator. The driver then compiles fewer kernels. */
 typedef struct {
   /* The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With
      16 the driver compiles only the fastest kernel. */
   uint32_t PointerAlignment;
-  /* Whether the output is the input in every dispatch. `DML_CUDA_SPECIALIZE` may be added. */
+  /* Whether the output is the input in every dispatch. */
   DML_CUDA_IN_PLACE InPlace;
+  /* `DML_CUDA_SPECIALIZE`, or 0. */
+  DML_CUDA_COMPILE_FLAGS Flags;
 } DML_CUDA_COMPILE_OPTIONS;
 
 /* `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. */
@@ -301,8 +306,8 @@ typedef struct {
 
 #define DML_CUDA_IN_PLACE_ALWAYS 2
 
-/* Added to one of the others: the driver compiles kernels for the operator's sizes and strides. They stay loaded. */
-#define DML_CUDA_SPECIALIZE 256
+/* The driver compiles kernels for the operator's sizes and strides. They stay loaded. */
+#define DML_CUDA_SPECIALIZE 1
 
 /* Success. */
 #define DML_CUDA_STATUS_OK 0

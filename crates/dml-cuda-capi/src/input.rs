@@ -44,18 +44,18 @@ pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Fai
 /// The options of a compilation. Without any: those of the environment.
 pub(crate) fn compile_options(options: Option<&DML_CUDA_COMPILE_OPTIONS>) -> Result<CompileOptions, Failure> {
     let chosen = CompileOptions::default().with_specialize(Specialize::of_environment());
-    let Some(&DML_CUDA_COMPILE_OPTIONS { PointerAlignment, InPlace }) = options else { return Ok(chosen) };
-    let in_place = match InPlace & !DML_CUDA_SPECIALIZE {
+    let Some(&DML_CUDA_COMPILE_OPTIONS { PointerAlignment, InPlace, Flags }) = options else { return Ok(chosen) };
+    let in_place = match InPlace {
         DML_CUDA_IN_PLACE_EITHER => None,
         DML_CUDA_IN_PLACE_NEVER => Some(false),
         DML_CUDA_IN_PLACE_ALWAYS => Some(true),
-        _ => {
-            let required = "one of DML_CUDA_IN_PLACE_*, to which DML_CUDA_SPECIALIZE may be added";
-            return wrong(format!("CompileOptions.InPlace is {InPlace}, must be {required}"));
-        }
+        _ => return wrong(format!("CompileOptions.InPlace is {InPlace}, must be one of DML_CUDA_IN_PLACE_*")),
     };
+    if Flags & !DML_CUDA_SPECIALIZE != 0 {
+        return wrong(format!("CompileOptions.Flags is {Flags:#x}, must be 0 or DML_CUDA_SPECIALIZE"));
+    }
     let chosen = chosen.with_pointer_alignment(PointerAlignment).with_in_place(in_place);
-    Ok(if InPlace & DML_CUDA_SPECIALIZE == 0 { chosen } else { chosen.with_specialize(Specialize::Kept) })
+    Ok(if Flags & DML_CUDA_SPECIALIZE == 0 { chosen } else { chosen.with_specialize(Specialize::Kept) })
 }
 
 /// Follows a pointer, if it is not null and aligned.

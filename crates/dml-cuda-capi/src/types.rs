@@ -19,6 +19,8 @@ pub type DML_CUDA_FEATURE_LEVEL = u32;
 pub type DML_CUDA_TENSOR_ROLE = u32;
 /// Whether every dispatch runs in place: either, never, always.
 pub type DML_CUDA_IN_PLACE = u32;
+/// What else a compilation does: any of its flags, or 0.
+pub type DML_CUDA_COMPILE_FLAGS = u32;
 
 pub const DML_CUDA_TENSOR_DATA_TYPE_UNKNOWN: DML_CUDA_TENSOR_DATA_TYPE = 0;
 pub const DML_CUDA_TENSOR_DATA_TYPE_FLOAT32: DML_CUDA_TENSOR_DATA_TYPE = 1;
@@ -69,8 +71,9 @@ pub const DML_CUDA_TENSOR_ROLE_NONE: DML_CUDA_TENSOR_ROLE = 0xFFFF_FFFF;
 pub const DML_CUDA_IN_PLACE_EITHER: DML_CUDA_IN_PLACE = 0;
 pub const DML_CUDA_IN_PLACE_NEVER: DML_CUDA_IN_PLACE = 1;
 pub const DML_CUDA_IN_PLACE_ALWAYS: DML_CUDA_IN_PLACE = 2;
-/// Added to one of the others: the driver compiles kernels for the operator's sizes and strides. They stay loaded.
-pub const DML_CUDA_SPECIALIZE: DML_CUDA_IN_PLACE = 0x100;
+
+/// The driver compiles kernels for the operator's sizes and strides. They stay loaded.
+pub const DML_CUDA_SPECIALIZE: DML_CUDA_COMPILE_FLAGS = 1;
 
 /// `DML_TENSOR_DESC`.
 #[repr(C)]
@@ -178,8 +181,10 @@ pub struct DML_CUDA_COMPILE_OPTIONS {
     /// The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With
     /// 16 the driver compiles only the fastest kernel.
     pub PointerAlignment: u32,
-    /// Whether the output is the input in every dispatch. `DML_CUDA_SPECIALIZE` may be added.
+    /// Whether the output is the input in every dispatch.
     pub InPlace: DML_CUDA_IN_PLACE,
+    /// `DML_CUDA_SPECIALIZE`, or 0.
+    pub Flags: DML_CUDA_COMPILE_FLAGS,
 }
 
 /// What a device accepts for one tensor of an operator, at its feature level.

@@ -10,8 +10,6 @@ use common::{built, compile, has, installed, library, printed, root, run, CPP};
 
 const C: [&str; 8] =
     ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
-/// With the header of 0.2.0 instead: programs that were compiled with it run with this library.
-const OLD: [&str; 2] = ["-include", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/dml_cuda_0_2.h")];
 const VERSION: &str = concat!("-DVERSION=\"", env!("CARGO_PKG_VERSION"), "\"");
 const LINK: &[&str] = &["-ldml_cuda"];
 const EXAMPLE_PRINTS: &str = "3 2 1 4 6 5 7 8 \n";
@@ -21,7 +19,6 @@ fn the_header_has_directmls_layout_in_c_and_in_cpp() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("layout");
     if compile("CC", &C, "tests/c/layout.c", &[], &program) {
-        compile("CC", &[&C[..], &OLD].concat(), "tests/c/layout.c", &[], &program);
         compile("CXX", &[&CPP[..], &["-x", "c++"]].concat(), "tests/c/layout.c", &[], &program);
     }
 }
@@ -60,9 +57,7 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     let program = folder.path().join("calls");
     let archive = built().join("libdml_cuda.a");
     let archive = [&archive.to_string_lossy(), "-lpthread", "-ldl", "-lm"];
-    for (times, options, link) in
-        [("1", &[][..], LINK), ("1", &OLD, LINK), ("1000", &["-fsanitize=address", "-g"], &archive)]
-    {
+    for (times, options, link) in [("1", &[][..], LINK), ("1000", &["-fsanitize=address", "-g"], &archive)] {
         if compile("CC", &[&C[..], &[VERSION], options].concat(), "tests/c/calls.c", link, &program) {
             let found = printed(run(&program).arg(times).env("ASAN_OPTIONS", "detect_leaks=1"));
             assert_eq!(found, "all calls are right\n");

@@ -150,7 +150,7 @@ static void dispatches(void) {
     DML_CUDA_OPERATOR *op = NULL;
     DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
     DML_CUDA_BINDING_PROPERTIES properties;
-    DML_CUDA_COMPILE_OPTIONS options = {24, DML_CUDA_IN_PLACE_ALWAYS};
+    DML_CUDA_COMPILE_OPTIONS options = {24, DML_CUDA_IN_PLACE_ALWAYS, 0};
     float data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, other[8];
     uint32_t lengths[2] = {2, 4}, far[64];
     const void *inputs[] = {data, lengths}, *far_lengths[] = {data, far + 32};
@@ -191,12 +191,14 @@ static void dispatches(void) {
     FAILS(INVALID_ARGUMENT, "CompileOptions.PointerAlignment is 24, must be 0 or a power of two (compile.pointer_alignment)",
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
     options.PointerAlignment = 4;
-#ifdef DML_CUDA_SPECIALIZE /* not in 0.2's header */
-    options.InPlace = 3 | DML_CUDA_SPECIALIZE;
-    FAILS(INVALID_ARGUMENT, "CompileOptions.InPlace is 259, must be one of DML_CUDA_IN_PLACE_*, to which DML_CUDA_SPECIALIZE may be added",
+    options.InPlace = 3;
+    FAILS(INVALID_ARGUMENT, "CompileOptions.InPlace is 3, must be one of DML_CUDA_IN_PLACE_*",
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
-    options.InPlace = DML_CUDA_IN_PLACE_ALWAYS | DML_CUDA_SPECIALIZE;
-#endif
+    options.InPlace = DML_CUDA_IN_PLACE_ALWAYS;
+    options.Flags = 0x100 | DML_CUDA_SPECIALIZE;
+    FAILS(INVALID_ARGUMENT, "CompileOptions.Flags is 0x101, must be 0 or DML_CUDA_SPECIALIZE",
+          dml_cuda_compile_operator(device, op, &options, &compiled, &error));
+    options.Flags = DML_CUDA_SPECIALIZE;
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
     FAILS(BINDING, "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)",
           dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error));

@@ -30,7 +30,7 @@ HOLDS(properties_size, sizeof(DML_CUDA_BINDING_PROPERTIES) == 24);
 AT(DML_CUDA_BINDING_PROPERTIES, TemporaryResourceSize, 8);
 HOLDS(counters_size, sizeof(DML_CUDA_ONNXRUNTIME_COUNTERS) == 24);
 HOLDS(support_size, sizeof(DML_CUDA_TENSOR_SUPPORT) == 16);
-HOLDS(options_size, sizeof(DML_CUDA_COMPILE_OPTIONS) == 8);
+HOLDS(options_size, sizeof(DML_CUDA_COMPILE_OPTIONS) == 12);
 HOLDS(array_size, sizeof(DML_CUDA_ARRAY) == 32);
 HOLDS(violation_size, sizeof(DML_CUDA_VIOLATION) == 40);
 

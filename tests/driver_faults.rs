@@ -92,6 +92,30 @@ fn misuse() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// A stream that waited for another one's event is done after that one's work, whose memory is then free.
+#[allow(unsafe_code)]
+fn order_of_streams() -> Result<(), Box<dyn std::error::Error>> {
+    use cudarc::driver::result;
+    let device = dml_cuda::Device::cuda(0)?;
+    let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
+    let operator = device.compile_operator(&operator)?;
+    let (stream, other) = (device.create_stream()?, device.create_stream()?);
+    // SAFETY: the double's kernels touch nothing, and the context is released at the end.
+    unsafe {
+        result::ctx::set_current(result::primary_ctx::retain(0)?)?;
+        let address = result::malloc_sync(64)?;
+        let queue = || operator.dispatch_raw(&[], dml_cuda::Address(address), stream.raw().expect("of a GPU"));
+        queue()?;
+        other.wait(&stream.record_event()?)?;
+        other.synchronize()?;
+        result::free_sync(address)?;
+        stream.synchronize()?;
+        drop((stream, other, operator, device));
+        result::primary_ctx::release(0)?;
+    }
+    Ok(())
+}
+
 /// What XLA does: it makes a context current, captures a stream, and calls a handler that has never run before.
 #[allow(unsafe_code)]
 fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
@@ -117,17 +141,13 @@ fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Specialized kernels: of operators that are dropped while their work is queued or recorded, of two threads, and of
-/// graphs that other libraries captured and replay after the cache has dropped the operator.
-#[allow(unsafe_code)]
-fn specialized() -> Result<(), Box<dyn std::error::Error>> {
-    use cudarc::driver::{result, sys};
-    use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
-    use dml_cuda::{Address, CompileOptions, Device, RawStream, Specialize, TensorDataType};
+/// An operator with kernels of its own that is dropped while its work is queued or recorded.
+fn owned() -> Result<(), Box<dyn std::error::Error>> {
+    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
     let device = Device::cuda(0)?;
-    let options = |specialize| CompileOptions::default().with_specialize(specialize);
+    let options = CompileOptions::default().with_specialize(Specialize::Owned);
     let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
-    let reversal = device.compile_operator_with(&reversal, options(Specialize::Owned))?;
+    let reversal = device.compile_operator_with(&reversal, options)?;
     let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
     let stream = device.create_stream()?;
     let table = reversal.bind(&[(&data).into(), (&lengths).into()], &data)?;
@@ -137,19 +157,27 @@ fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     drop((reversal, table));
     graph.launch(&stream)?;
     drop(graph);
+    Ok(())
+}
+
+/// Specialized kernels: of an operator's own, and of graphs that other libraries captured and replay after the cache has
+/// dropped the operator.
+#[allow(unsafe_code)]
+fn specialized() -> Result<(), Box<dyn std::error::Error>> {
+    use cudarc::driver::{result, sys};
+    use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
+    use dml_cuda::{Address, CompileOptions, Device, RawStream, Specialize, TensorDataType};
+    let device = Device::cuda(0)?;
+    owned()?;
+    let options = CompileOptions::default().with_specialize(Specialize::Kept);
     let kept = |rows| {
         let sizes = [[rows, 8], [rows, 1]];
         let [data, of_lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
         let (axis, element_size, length_type) = (1, 4, TensorDataType::UInt32);
         let arrays = ReversalArrays { input: data, lengths: of_lengths, output: data, axis, element_size, length_type };
-        let aligned = options(Specialize::Kept).with_pointer_alignment(16).with_in_place(false);
+        let aligned = options.with_pointer_alignment(16).with_in_place(false);
         device.compile_lowered(&Lowered::Reversal(LoweredReversal::new(&arrays)?), aligned)
     };
-    std::thread::scope(|scope| {
-        let compile = || kept(7).map(drop);
-        let threads = [scope.spawn(compile), scope.spawn(compile)];
-        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
-    })?;
     // SAFETY: the double's kernels touch nothing, and the handles are live until they are released at the end.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
@@ -174,6 +202,59 @@ fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// What is slow for one thread does not hold up the others: waiting for a stream of another GPU, loading another kernel,
+/// opening another GPU. Threads may load the same kernel.
+fn threads() -> Result<(), Box<dyn std::error::Error>> {
+    use dml_cuda::lowering::{Lowered, LoweredSequence};
+    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+    let device = Device::cuda(0)?;
+    let other = if std::env::var_os("DOUBLE_SLOW").is_some_and(|slow| slow == "cuDevicePrimaryCtxRetain") {
+        device.clone()
+    } else {
+        Device::cuda(1)?
+    };
+    let buffer = device.create_buffer(64)?;
+    let compile = |data_type| {
+        let sequence = Lowered::Sequence(LoweredSequence::packed(data_type, 60, 1, 2));
+        device.compile_lowered(&sequence, CompileOptions::default()).map(drop)
+    };
+    compile(TensorDataType::UInt8)?;
+    let overlaps = |slow: &(dyn Fn() + Sync), quick: &dyn Fn()| {
+        std::thread::scope(|scope| {
+            let slow = scope.spawn(slow);
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            quick();
+            assert!(!slow.is_finished(), "it waited for the other thread");
+        });
+    };
+    match std::env::var("DOUBLE_SLOW")?.as_str() {
+        "cuStreamSynchronize" => overlaps(&|| buffer.write(0, &[1; 64]).expect("written"), &|| {
+            let streams = [device.create_stream(), other.create_stream()];
+            streams.into_iter().for_each(|stream| std::mem::forget(stream.expect("a stream")));
+        }),
+        "cuModuleLoadData" => {
+            overlaps(&|| compile(TensorDataType::Int32).expect("compiled"), &|| {
+                let operator = device.create_operator(dml_cuda_testing::fill(
+                    TensorDataType::UInt8,
+                    &[60],
+                    0u8.into(),
+                    1i8.into(),
+                ));
+                device.compile_operator(&operator.expect("right")).expect("compiled");
+            });
+        }
+        _ => overlaps(&|| drop(Device::cuda(1).expect("a GPU")), &|| drop(Device::cuda(0).expect("a GPU"))),
+    }
+    let specialized = CompileOptions::default().with_specialize(Specialize::Kept);
+    let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, 60, 1, 2));
+    let compile = || device.compile_lowered(&sequence, specialized).map(drop);
+    std::thread::scope(|scope| {
+        let threads = [scope.spawn(compile), scope.spawn(compile)];
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    })?;
+    Ok(())
+}
+
 /// Runs the scenario if this process was started for it.
 #[test]
 fn the_scenario() {
@@ -181,6 +262,9 @@ fn the_scenario() {
     let run = match which.to_str() {
         Some("misuse") => misuse,
         Some("capture") => first_use_in_a_capture,
+        Some("order") => order_of_streams,
+        Some("owned") => owned,
+        Some("threads") => threads,
         Some("specialized") => specialized,
         _ => scenario,
     };
@@ -210,6 +294,40 @@ fn report_of(which: &str) -> Option<Vec<String>> {
     let (output, report) = with_failure(folder.path(), "nothing", 0, 0, this_program(which));
     assert!(text(&output.stdout).contains("SCENARIO done"), "{output:?}");
     Some(report)
+}
+
+#[test]
+fn no_thread_waits_for_what_is_slow_for_another() {
+    let Some(folder) = driver(None) else { return };
+    for slow in ["cuStreamSynchronize", "cuModuleLoadData", "cuDevicePrimaryCtxRetain"] {
+        let mut program = this_program("threads");
+        program.env("DOUBLE_SLOW", slow).env("FAKE_GPUS", "2");
+        let (output, report) = with_failure(folder.path(), "nothing", 0, 0, program);
+        let out = text(&output.stdout) + &text(&output.stderr);
+        assert!(out.contains("SCENARIO done"), "{slow}: {out}");
+        assert!(report.iter().all(|line| line.starts_with("end: not given back")), "{slow}: {report:?}");
+    }
+}
+
+#[test]
+fn a_stream_waits_for_an_event() {
+    let Some(report) = report_of("order") else { return };
+    assert!(report.is_empty(), "{report:?}");
+}
+
+/// A kernel stays loaded if the driver cannot wait for its work.
+#[test]
+fn nothing_is_unloaded_while_it_is_queued() {
+    let Some(folder) = driver(None) else { return };
+    for nth in 1.. {
+        let program = this_program("owned");
+        let (_, report) = with_failure(folder.path(), "cuStreamSynchronize", nth, 719, program);
+        let unexpected = |line: &&String| !line.ends_with("failed as told") && !line.starts_with("end: not given back");
+        assert_eq!(report.iter().find(unexpected), None, "{nth}");
+        if !report.iter().any(|line| line.ends_with("failed as told")) {
+            return assert!(nth > 4, "{nth}");
+        }
+    }
 }
 
 #[test]

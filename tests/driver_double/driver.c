@@ -1,11 +1,13 @@
 /* A test double of the CUDA driver: a library with the entry points that this crate calls. Its memory is the host's, and its kernels do
    nothing. It tracks what is live, and writes a line to the file DOUBLE_REPORT for every mistake: unknown or destroyed handles, a call
    without a current context, memory that is freed, read or written or kernels that are unloaded while queued work uses them, and, at the
-   end, everything that was not released. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of that function return 2. */
+   end, everything that was not released. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of that function return 2. DOUBLE_SLOW names
+   a function that takes long. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CONTEXT, STREAM, EVENT, MEMORY, MODULE, GRAPH, EXECUTABLE, KINDS };
 /* Words of the buffer in which the crate passes a launch's parameters (MAX_WORDS of src/cuda/launch.rs). Unused words are zeros. */
@@ -17,12 +19,16 @@ static struct object {
     char *at;
     size_t size;
     struct object *next;
+    void *stream; /* an event: where it was recorded, and how much had been queued by then */
+    unsigned long position;
 } *live;
+static unsigned long queued; /* launches and waits so far */
 /* A launch on a stream, of a stream's capture, or of a graph or executable graph. */
 enum state { QUEUED, CAPTURED, RECORDED };
 static struct launch {
     enum state state;
     void *owner, *module;
+    unsigned long position;
     const char *words[WORDS]; /* its parameters, which include the addresses of the memory that it uses */
     struct launch *next;
 } *launches;
@@ -113,6 +119,7 @@ static void add_launch(enum state state, void *owner, struct launch launch) {
     *made = launch;
     made->state = state;
     made->owner = owner;
+    made->position = ++queued;
     made->next = launches;
     launches = made;
 }
@@ -129,6 +136,33 @@ static void remove_launches(enum state state, void *owner) {
         struct launch *this = *l;
         if (this->state != state || (owner && this->owner != owner)) l = &this->next;
         else *l = this->next, free(this);
+    }
+}
+
+/* Work of a stream that waits for that of another. */
+static struct waiting {
+    void *stream, *other;
+    unsigned long position, of_other;
+    struct waiting *next;
+} *waits;
+
+/* The work of a stream up to a position is done, and with it the work that it waited for. */
+static void done(void *stream, unsigned long position) {
+    for (struct launch **l = &launches; *l;) {
+        struct launch *this = *l;
+        if (this->state != QUEUED || this->owner != stream || this->position > position) l = &this->next;
+        else *l = this->next, free(this);
+    }
+    for (struct waiting **w = &waits; *w;) {
+        struct waiting *this = *w;
+        if (this->stream != stream || this->position > position) {
+            w = &this->next;
+            continue;
+        }
+        *w = this->next;
+        done(this->other, this->of_other);
+        free(this);
+        w = &waits;
     }
 }
 
@@ -156,10 +190,16 @@ __attribute__((destructor)) static void end(void) {
     }
 }
 
+/* The function that DOUBLE_SLOW names takes long, and others run meanwhile. */
+static void slow(const char *name) {
+    const char *slow = getenv("DOUBLE_SLOW");
+    if (slow && strcmp(name, slow) == 0) usleep(700000);
+}
+
 static void unlock(int *locked) { pthread_mutex_unlock(&lock); }
 /* Entry points run one at a time. */
 #define LOCK __attribute__((cleanup(unlock))) int locked = pthread_mutex_lock(&lock)
-#define CALL LOCK; do { int failed = called(__func__); if (failed) return failed; } while (0)
+#define CALL slow(__func__); LOCK; do { int failed = called(__func__); if (failed) return failed; } while (0)
 #define WITH_CONTEXT CALL; needs_context()
 
 int cuInit(unsigned flags) { CALL; return getenv("FAKE_CU_INIT") ? atoi(getenv("FAKE_CU_INIT")) : 0; }
@@ -208,7 +248,7 @@ int cuStreamSynchronize(void *stream) {
     WITH_CONTEXT;
     check_stream(stream);
     not_captured(stream);
-    remove_launches(QUEUED, stream);
+    done(stream, queued);
     return 0;
 }
 int cuStreamDestroy_v2(void *stream) {
@@ -262,6 +302,8 @@ int cuEventRecord(void *event, void *stream) {
     check(EVENT, event, 0);
     check_stream(stream);
     not_captured(stream);
+    struct object *o = *find(EVENT, event);
+    if (o) o->stream = stream, o->position = queued;
     return 0;
 }
 int cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
@@ -276,9 +318,18 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     check(EVENT, event, 0);
     check(STREAM, stream, 0);
     if (flags != 0) report("an event of a capture");
+    struct object *o = *find(EVENT, event);
+    struct waiting *made = malloc(sizeof *made);
+    if (o) *made = (struct waiting){stream, o->stream, ++queued, o->position, waits}, waits = made;
     return 0;
 }
-int cuEventSynchronize(void *event) { CALL; check(EVENT, event, 0); return 0; }
+int cuEventSynchronize(void *event) {
+    CALL;
+    check(EVENT, event, 0);
+    struct object *o = *find(EVENT, event);
+    if (o && o->stream) done(o->stream, o->position);
+    return 0;
+}
 int cuEventDestroy_v2(void *event) { WITH_CONTEXT; drop(EVENT, event); return 0; }
 int cuMemGetInfo_v2(size_t *available, size_t *total) { WITH_CONTEXT; *available = *total = 1 << 30; return 0; }
 int cuMemAlloc_v2(void **address, size_t bytes) { WITH_CONTEXT; *address = add(MEMORY, bytes); return 0; }

@@ -1,9 +1,8 @@
 //! Devices.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)] // the contract is in the doc comments and in the header's preamble
 
-use std::collections::BTreeMap;
 use std::ffi::{c_char, CString};
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use dml::{Device, TensorDataType};
 
@@ -21,15 +20,15 @@ pub struct DML_CUDA_DEVICE {
 /// Opens a GPU once in a process, and never closes it: kernels stay loaded, so queued work outlives its operator and
 /// device.
 pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::DeviceError> {
-    static OPENED: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
-    let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = opened().get(&ordinal).cloned();
-    if let Some(device) = known {
-        return Ok(device);
+    /// A place for each GPU. A call that finds its device takes no lock.
+    static OPENED: OnceLock<Box<[OnceLock<Device>]>> = OnceLock::new();
+    let place = || OPENED.get()?.get(ordinal);
+    if let Some(device) = place().and_then(OnceLock::get) {
+        return Ok(device.clone());
     }
-    // Opening takes long. The lock is free meanwhile: nobody waits, and a forked child rarely finds it taken.
-    let device = Device::cuda(ordinal)?;
-    Ok(opened().entry(ordinal).or_insert(device).clone())
+    let (device, count) = (Device::cuda(ordinal)?, Device::cuda_status()?);
+    OPENED.get_or_init(|| vec![OnceLock::new(); count].into());
+    Ok(place().map_or(device.clone(), |place| place.get_or_init(|| device).clone()))
 }
 
 /// Counts the GPUs. On a machine without NVIDIA's driver this fails, and the message names what is missing.

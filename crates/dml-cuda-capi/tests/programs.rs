@@ -92,6 +92,16 @@ fn a_forked_child_never_waits_for_a_lock_of_the_parent() {
     }
 }
 
+/// Locks are for registrations, which happen once. No call takes one.
+#[test]
+fn only_registrations_lock() {
+    let files = ["arrays", "device", "frameworks", "operator", "onnxruntime/node", "torch/torch_kernels", "xla/call"];
+    for file in files {
+        let text = std::fs::read_to_string(root().join(format!("src/{file}.rs"))).expect("a file of the crate");
+        assert!(!["Mutex", "RwLock"].iter().any(|lock| text.contains(lock)), "{file}.rs locks");
+    }
+}
+
 #[test]
 fn the_file_name_says_which_programs_can_use_the_library() {
     let lib = library();

@@ -12,7 +12,7 @@ use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 use super::capture::Unrestricted;
 use super::device::{attribute, describe, Properties};
 use super::failure::cuda_error;
-use super::handle::{new_stream, StreamHandle};
+use super::handle::{new_stream, LiveStream, StreamHandle};
 use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
@@ -31,14 +31,16 @@ type SpecializedFor = (Entry, u32, Box<[u64]>);
 /// A GPU's primary context, and the kernels that are loaded into it.
 #[derive(Debug)]
 pub(crate) struct Context {
-    primary: Arc<PrimaryContext>,
+    pub(super) primary: Arc<PrimaryContext>,
     pub ordinal: usize,
     pub name: String,
     pub properties: Properties,
     pub target: GpuTarget,
     /// The stream for copying and setting memory.
     pub(super) copies: StreamHandle,
-    kernels: Mutex<Vec<(Entry, Arc<LoadedKernel>)>>,
+    /// The live streams of this crate.
+    pub(super) streams: Mutex<Vec<Arc<LiveStream>>>,
+    kernels: Mutex<HashMap<Entry, Arc<LoadedKernel>>>,
     /// Specialized kernels that stay loaded.
     specialized: Mutex<HashMap<SpecializedFor, Arc<LoadedKernel>>>,
     #[cfg(feature = "cudarc-0_19")]
@@ -48,12 +50,20 @@ pub(crate) struct Context {
 impl Context {
     /// The context of a GPU: the one in use, or a new one.
     pub fn of(ordinal: usize) -> Result<Arc<Self>, DeviceError> {
-        let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_use = contexts.iter().find(|(of, _)| *of == ordinal).and_then(|(_, context)| context.upgrade());
-        if let Some(context) = in_use {
+        let lock = || CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_use = |contexts: &[(usize, Weak<Self>)]| {
+            contexts.iter().find(|(of, _)| *of == ordinal).and_then(|(_, context)| context.upgrade())
+        };
+        let found = in_use(&lock());
+        if let Some(context) = found {
             return Ok(context);
         }
+        // Opening takes long, so the lock is free. Another thread may be faster.
         let context = Arc::new(Self::new(ordinal)?);
+        let mut contexts = lock();
+        if let Some(other) = in_use(&contexts) {
+            return Ok(other);
+        }
         contexts.retain(|(of, _)| *of != ordinal);
         contexts.push((ordinal, Arc::downgrade(&context)));
         Ok(context)
@@ -79,6 +89,7 @@ impl Context {
             properties,
             target,
             copies,
+            streams: Mutex::default(),
             kernels: Mutex::default(),
             specialized: Mutex::default(),
             #[cfg(feature = "cudarc-0_19")]
@@ -95,15 +106,16 @@ impl Context {
         }
     }
 
-    /// A kernel, loaded on first use.
+    /// A kernel, loaded on first use. The driver compiles it then, so no lock is held. A thread that is slower than
+    /// another drops its own.
     pub fn kernel(&self, entry: Entry) -> Result<Arc<LoadedKernel>, CudaError> {
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, kernel)) = kernels.iter().find(|(loaded, _)| *loaded == entry) {
-            return Ok(kernel.clone());
+        let lock = || self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = lock().get(&entry).cloned();
+        if let Some(kernel) = loaded {
+            return Ok(kernel);
         }
         let kernel = Arc::new(LoadedKernel::new(&self.primary, entry.name, entry.ptx(), self.target.shared_memory)?);
-        kernels.push((entry, kernel.clone()));
-        Ok(kernel)
+        Ok(lock().entry(entry).or_insert(kernel).clone())
     }
 
     /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay loaded.
@@ -111,20 +123,20 @@ impl Context {
         let Launch { entry, params, threads, .. } = launch;
         let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
         let key = (*entry, *threads, params.clone());
-        let mut specialized = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = specialized.get(&key) {
-            return Some(kernel.clone());
-        }
-        if mode == Specialize::Kept && specialized.len() >= Specialize::MAX_KEPT {
-            return None;
+        let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock().get(&key).cloned();
+        if known.is_some() || (mode == Specialize::Kept && lock().len() >= Specialize::MAX_KEPT) {
+            return known;
         }
         let ptx = specialize(&entry.ptx(), params, variable, *threads);
         let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
         let kernel = Arc::new(kernel.ok()?);
-        if mode == Specialize::Kept {
-            specialized.insert(key, kernel.clone());
+        if mode != Specialize::Kept {
+            return Some(kernel);
         }
-        Some(kernel)
+        let mut kept = lock();
+        let has_room = kept.len() < Specialize::MAX_KEPT || kept.contains_key(&key);
+        has_room.then(|| kept.entry(key).or_insert(kernel).clone())
     }
 
     /// Makes it current on the calling thread until the returned guard is dropped.

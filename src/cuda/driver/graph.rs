@@ -8,7 +8,7 @@ use super::context::Context;
 use super::event::Event;
 use super::failure::cuda_error;
 use super::handle::{new_stream, StreamHandle};
-use super::stream::settle;
+use super::stream::wait_for_streams;
 use crate::error::{CudaError, DispatchError};
 
 /// An executable graph: an event, the captured work in order, an event.
@@ -65,8 +65,7 @@ impl Graph {
     /// Waits for the last launch and returns its duration in milliseconds. Waiting for the event alone is not enough:
     /// the launch that will record it may not have started.
     pub fn milliseconds(&self) -> Result<f64, CudaError> {
-        let _current = self.context.enter()?;
-        settle(self.context.ordinal)?;
+        wait_for_streams(&self.context)?;
         self.last.milliseconds_since(&self.first)
     }
 }

@@ -1,9 +1,12 @@
 //! Stream handles of the driver, and the calls that need nothing else.
 
+use std::sync::Arc;
+
 use cudarc::driver::result::stream::{self, StreamKind};
 use cudarc::driver::sys;
 
 use super::failure::cuda_error;
+use super::primary::PrimaryContext;
 use crate::address::RawStream;
 use crate::error::CudaError;
 
@@ -29,9 +32,24 @@ impl StreamHandle {
     }
 }
 
+/// A stream that the driver has. It is destroyed with its last owner: the stream, or a thread that waits for it.
+#[derive(Debug)]
+pub(super) struct LiveStream {
+    pub context: Arc<PrimaryContext>,
+    pub handle: StreamHandle,
+}
+
+impl Drop for LiveStream {
+    fn drop(&mut self) {
+        if let Ok(_current) = self.context.enter() {
+            // SAFETY: the stream was created by `Stream::new`, is destroyed only here, and nobody else has it.
+            let _ = unsafe { stream::destroy(self.handle.raw()) };
+        }
+    }
+}
+
 pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
-    // SAFETY: the stream is live: `STREAMS` lists streams that are not dropped yet, and is locked while one of them is
-    // used.
+    // SAFETY: the stream is live: its owner calls this, or a thread that holds its `LiveStream`.
     unsafe { stream::synchronize(stream.0) }.map_err(cuda_error("waiting for a stream"))
 }
 

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::failure::cuda_error;
 use super::handle::wait;
 use super::primary::Entered;
-use super::stream::settle;
+use super::stream::wait_for_streams;
 use crate::error::{BufferError, CudaError};
 
 /// Device memory, zeroed when made.
@@ -74,7 +74,7 @@ impl Memory {
     /// Makes the context current and waits for all work queued on this crate's streams.
     fn settle(&self) -> Result<Entered, CudaError> {
         let current = self.context.enter()?;
-        settle(self.context.ordinal)?;
+        wait_for_streams(&self.context)?;
         Ok(current)
     }
 }

@@ -4,8 +4,8 @@
 use crate::common::{assert_same, cases, devices, lanes, run_compiled};
 use crate::outside::Outside;
 use dml_cuda::{
-    BindingError, BufferBinding, CompileError, CompileOptions, CompiledOperator, Device, DispatchError, OperatorDesc,
-    TensorDataType, TensorRole,
+    Address, BindingError, BufferBinding, CompileError, CompileOptions, CompiledOperator, Device, DispatchError,
+    OperatorDesc, TensorDataType, TensorRole,
 };
 
 fn compile(
@@ -65,5 +65,22 @@ fn an_operator_compiled_for_bound_buffers_is_right() {
             let found = run_compiled(&operator, &case.inputs(), case.in_place);
             assert_same(&device, &case.desc, &found, &case.expected());
         }
+    }
+}
+
+#[test]
+fn options_of_addresses_are_what_the_addresses_have() {
+    for (input, output, alignment, in_place) in [
+        (Some(32), 16, 16, false),
+        (Some(16), 16, 16, true),
+        (Some(8), 16, 0, false),
+        (Some(16), 8, 0, false),
+        (Some(8), 8, 0, true),
+        (None, 64, 16, false),
+        (None, 68, 0, false),
+    ] {
+        let found = CompileOptions::of_addresses(input.map(Address), Address(output));
+        let expected = CompileOptions::default().with_pointer_alignment(alignment).with_in_place(in_place);
+        assert_eq!(found.with_specialize(expected.specialize), expected, "{input:?} {output}");
     }
 }

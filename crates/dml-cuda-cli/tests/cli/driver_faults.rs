@@ -274,3 +274,27 @@ fn an_error_says_what_is_known_of_it() {
         assert!(output.status.code() == Some(1) && said.contains(words), "{function}: {said}");
     }
 }
+
+#[test]
+fn an_error_of_the_driver_says_what_to_do() {
+    let Some(folder) = driver(None) else { return };
+    let prebuilt =
+        "the PTX is newer than the driver: update the driver, or build with an older nvcc or with DML_CUDA_PREBUILT=1";
+    let memory = "an earlier kernel of this process touched memory it must not; the process must end";
+    for (codes, advice) in [
+        (&[1][..], "see this error in the documentation of the CUDA driver API"),
+        (&[222], prebuilt),
+        (&[218, 209], "the GPU must be of compute capability 7.5 or higher"),
+        (&[2], "free GPU memory"),
+        (&[100, 101], "check that nvidia-smi shows the GPU"),
+        (&[802, 803], "reinstall or restart NVIDIA's driver"),
+        (&[900, 906], "end the stream's capture first"),
+        (&[700, 716, 719], memory),
+    ] {
+        for &code in codes {
+            let (output, _) = with_failure(folder.path(), "cuDevicePrimaryCtxRetain", 1, code, model());
+            let said = text(&output.stderr);
+            assert!(said.ends_with(&format!(" (CUDA error {code}); {advice}\n")), "{said}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::driver::{self, Context, LoadedKernel, StreamHandle};
+use super::driver::{self, Context, LoadedKernel, StreamHandle, UsableAddresses};
 use super::launch::{Addresses, Launch};
 use crate::error::{CompileError, CudaError, DispatchError};
 use crate::mode::Mode;
@@ -64,10 +64,15 @@ impl Launcher {
     }
 
     /// Queues the first launch whose alignment the pointers satisfy. Nothing if nothing moves.
-    pub fn launch(&self, addresses: &Addresses<'_>, mode: Mode, stream: StreamHandle) -> Result<(), DispatchError> {
+    pub fn launch(
+        &self,
+        addresses: &UsableAddresses<'_>,
+        mode: Mode,
+        stream: StreamHandle,
+    ) -> Result<(), DispatchError> {
         let no_mode = DispatchError::Bug { found: "a mode that the operator was not compiled for" };
         let launches = mode.of(&self.modes).as_deref().ok_or(no_mode)?;
-        choose(launches, addresses)?
+        choose(launches, addresses.get())?
             .map_or(Ok(()), |(launch, kernel)| Ok(driver::launch(&self.context, kernel, launch, addresses, stream)?))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
-use crate::cuda::{Addresses, Mode, StreamHandle};
+use crate::cuda::{Addresses, Mode, StreamHandle, UsableAddresses};
 #[cfg(feature = "cuda")]
 use crate::desc::MAX_INPUTS;
 use crate::device::binding::{BindingTable, BufferBinding};
@@ -36,6 +36,7 @@ impl BindingTable {
 
     /// Queues the launch on a stream of the operator's GPU.
     #[cfg(feature = "cuda")]
+    #[allow(unsafe_code)]
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), DispatchError> {
         let launcher = self.operator().inner.launcher.as_ref().ok_or(OTHER_DEVICE)?;
         // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
@@ -48,6 +49,9 @@ impl BindingTable {
             *input = address(binding)?;
         }
         let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output: address(&self.output)? };
+        // SAFETY: the ranges are as large as their tensors (binding.range, binding.size) and overlap only as the operator
+        // allows (binding.overlap). They live until the work is done, because dropping a buffer waits for it.
+        let addresses = unsafe { UsableAddresses::new(addresses) };
         launcher.launch(&addresses, Mode::new(self.in_place), stream)
     }
 }

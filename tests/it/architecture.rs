@@ -179,3 +179,21 @@ fn only_the_driver_and_cudarc_slices_import_cudarc() {
         assert!(may || !code.contains("cudarc::"), "{module} imports cudarc");
     }
 }
+
+/// Who launches on addresses has promised that the kernel may use them.
+#[test]
+fn no_safe_function_of_the_driver_takes_addresses() {
+    let library = library();
+    let driver = library.iter().filter(|(module, _)| module.starts_with("cuda::driver"));
+    let mut found = Vec::new();
+    for (module, code) in driver {
+        let signatures = code.split("fn ").zip(code.split("fn ").skip(1));
+        for (before, function) in signatures {
+            let signature = function.split('{').next().unwrap_or_default();
+            if signature.contains(": Addresses<") || signature.contains(": &Addresses<") {
+                found.push((module, before.ends_with("unsafe "), signature));
+            }
+        }
+    }
+    assert!(!found.is_empty() && found.iter().all(|(_, is_unsafe, _)| *is_unsafe), "{found:?}");
+}

@@ -12,11 +12,11 @@ use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 use super::capture::Unrestricted;
 use super::device::{attribute, describe, Properties};
 use super::failure::cuda_error;
-use super::handle::{new_stream, LiveStream, StreamHandle};
+use super::handle::{new_stream, LiveStream, StreamHandle, UsableAddresses};
 use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
-use crate::cuda::launch::{Addresses, Launch};
+use crate::cuda::launch::Launch;
 use crate::cuda::specialize::specialize;
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
@@ -154,25 +154,21 @@ impl Drop for Context {
     }
 }
 
-/// Launches a kernel that takes one structure by value.
-///
-/// Safe to call within this crate: the parameters come from a selection. The addresses come either from bound buffers,
-/// which are large enough (binding.range, binding.size) and live until the work is done (`Memory::drop` waits), or from
-/// `dispatch_raw`, whose caller promises the same.
+/// Launches a kernel that takes one structure by value, with the parameters of a selection.
 pub(crate) fn launch(
     context: &Context,
     kernel: &LoadedKernel,
     launch: &Launch,
-    addresses: &Addresses<'_>,
+    addresses: &UsableAddresses<'_>,
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
     let _current = context.enter()?;
-    let mut words = launch.parameters(addresses);
+    let mut words = launch.parameters(addresses.get());
     let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
     let (blocks, threads) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));
     // SAFETY: the kernel was loaded into this context and takes one parameter: `words` are the bytes of the `repr(C)`
-    // twin of its structure (tests run every entry point). The driver copies them before it returns. The comment above
-    // and the kernel file explain why the memory that the kernel accesses is valid.
+    // twin of its structure (tests run every entry point). The driver copies them before it returns. The kernel
+    // uses the memory of `addresses`, for which their maker has promised, and the kernel file says where in it.
     unsafe { result::launch_kernel(kernel.function, blocks, threads, launch.shared, stream.raw(), &mut arguments) }
         .map_err(cuda_error("launching a kernel"))
 }

@@ -14,8 +14,13 @@ pub fn on_end(ended: fn(i32)) {
         {
             use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
             let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-            if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup)) {
-                std::thread::spawn(move || signals.forever().for_each(|signal| ended(128 + signal)));
+            let wanted = [SIGINT, SIGTERM].into_iter().chain(hangup);
+            // Without a thread, signals must keep their effect: they are taken when it waits for them.
+            let (send, receive) = std::sync::mpsc::channel::<signal_hook::iterator::Signals>();
+            let handle =
+                move || receive.iter().for_each(|mut all| all.forever().for_each(|signal| ended(128 + signal)));
+            if std::thread::Builder::new().spawn(handle).is_ok() {
+                let _ = signal_hook::iterator::Signals::new(wanted).map(|signals| send.send(signals));
             }
         }
         #[cfg(not(unix))]

@@ -36,7 +36,8 @@ pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
     let ask = || printed(Command::new("nvidia-smi").args(query).args(["-i", pci])).filter(|_| !pci.is_empty());
     let mut said = vec![ask()?];
     std::thread::scope(|scope| {
-        let work = scope.spawn(work);
+        // Without a thread, the clocks are those of an idle GPU.
+        let Ok(work) = std::thread::Builder::new().spawn_scoped(scope, work) else { return };
         while !work.is_finished() {
             said.extend(ask());
         }

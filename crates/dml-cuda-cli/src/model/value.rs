@@ -22,7 +22,7 @@ pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
         TensorDataType::Float32 => (value as f32).to_bits().into(),
         _ => value.to_bits(),
     };
-    if value.is_finite() && matches!(Number::new(bits, data_type), Number::Float(held) if held.is_infinite()) {
+    if node.digits().is_some() && matches!(Number::new(bits, data_type), Number::Float(held) if held.is_infinite()) {
         return Err(node.error(node.kind(), format!("a number that {data_type} can hold, \"inf\" or \"-inf\"")));
     }
     Ok(bits)
@@ -39,13 +39,10 @@ fn refuse_number(node: &Node, data_type: TensorDataType) {
     if !data_type.is_float() {
         return;
     }
-    let value: f64 = digits.parse().unwrap_or(f64::NAN);
     // DxDispatch takes an integer of 64 bits for a float only if a double holds it. Longer ones are doubles to it.
     let of_64_bits = |integer: &i128| (i64::MIN.into()..=u64::MAX.into()).contains(integer);
     let integer = digits.parse::<i128>().ok().filter(of_64_bits);
-    if !value.is_finite() {
-        node.refuse(shown(digits), "a number that a double can hold");
-    } else if integer.is_some_and(|integer| value as i128 != integer) {
+    if integer.is_some_and(|integer| integer as f64 as i128 != integer) {
         node.refuse(digits, "an integer that a double holds exactly, or a number with a fraction");
     }
 }

@@ -233,3 +233,57 @@ fn a_mistyped_command_gets_a_suggestion() {
         assert!(!said(&[word], 1).contains("did you mean"), "{word}");
     }
 }
+
+/// A number that no double holds is never infinity.
+#[test]
+fn numbers_above_all_doubles_are_errors() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let long = "9".repeat(400);
+    for digits in ["1.8e308", "-1.8e308", "1e400", "-1e99999", &long] {
+        for (data_type, place) in [
+            ("FLOAT16", "resources/Out/initialValues/value"),
+            ("FLOAT32", "resources/Out/initialValues/value"),
+            ("FLOAT64", "resources/Out/initialValues/value"),
+            ("FLOAT16", "dispatchables/fill/desc/ValueStart"),
+            ("FLOAT32", "dispatchables/fill/desc/ValueDelta"),
+        ] {
+            let mut model = small();
+            set(&mut model, "resources/Out/initialValuesDataType", json!(data_type));
+            set(&mut model, "dispatchables/fill", fill(data_type, json!([4]), json!(0), json!(1)));
+            set(&mut model, place, json!("here"));
+            fs::write(&path, model.to_string().replace("\"here\"", digits)).expect("written");
+            let output = run(&[path.to_str().expect("UTF-8")]);
+            let required = format!("must be a number that {data_type} can hold, \"inf\" or \"-inf\"");
+            assert_eq!(output.status.code(), Some(1), "{digits} {place}");
+            assert!(stderr(&output).contains(&required), "{digits} {place}: {}", stderr(&output));
+        }
+    }
+}
+
+/// If the system has no thread left, a model runs without one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_model_runs_without_a_thread() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (source, library) = (scratch.path().join("no_threads.c"), scratch.path().join("no_threads.so"));
+    fs::write(&source, "int pthread_create(void) { return 11; }\n").expect("written");
+    let mut compiler = std::process::Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()));
+    let compiled = compiler.args(["-w", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return eprintln!("SKIPPED: there is no C compiler");
+    }
+    let mut model = small();
+    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": "out.bin" });
+    model["commands"].as_array_mut().expect("a list").push(write);
+    let model = write_model(scratch.path(), &model);
+    for program in
+        [&[&*model][..], &["bench", "--only", "small_16x256.f32", "--samples", "3", "-a", "cpu", "-o", "run.json"]]
+    {
+        let mut runner = runner();
+        runner.current_dir(scratch.path()).args(program).env("LD_PRELOAD", &library);
+        let output = runner.output().expect("the runner starts");
+        assert!(output.status.success() && !stderr(&output).contains("panicked"), "{}", stderr(&output));
+    }
+    assert_eq!(fs::read(scratch.path().join("out.bin")).expect("written").len(), 16);
+}

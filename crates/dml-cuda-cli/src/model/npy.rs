@@ -14,6 +14,8 @@ pub struct Array {
     /// Little endian, in C order.
     pub elements: Vec<u8>,
     pub is_big_endian: bool,
+    /// It says so, though one dimension has one order.
+    pub is_fortran: bool,
     /// Bytes of the file after the elements.
     pub behind: usize,
 }
@@ -40,10 +42,14 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
     let mut whole = TensorDataType::ALL.into_iter().filter(|data_type| data_type.size_in_bits() >= 8);
-    let data_type = whole.find(|data_type| type_name(*data_type) == name);
+    // As in DxDispatch, a bool is a byte.
+    let data_type =
+        whole.find(|data_type| type_name(*data_type) == name).or((name == "b1").then_some(TensorDataType::Int8));
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
         let dtype = shown(&dtype);
-        return Err(format!("its dtype is {dtype}, must be a float of 2, 4 or 8 bytes or an integer of 1, 2, 4 or 8"));
+        return Err(format!(
+            "its dtype is {dtype}, must be a float of 2, 4 or 8 bytes, an integer of 1, 2, 4 or 8, or a bool"
+        ));
     };
     let width = (data_type.size_in_bits() / 8) as usize;
     let claimed = shape.iter().try_fold(width, |bytes, &size| bytes.checked_mul(size.try_into().ok()?));
@@ -54,7 +60,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     if order == ">" {
         elements.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
-    Ok(Array { data_type, elements, is_big_endian: order == ">", behind: behind.len() })
+    Ok(Array { data_type, elements, is_big_endian: order == ">", is_fortran, behind: behind.len() })
 }
 
 /// The dtype, whether it is in Fortran order, and the shape.

@@ -159,6 +159,9 @@ fn file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &P
     if array.is_big_endian {
         source.refuse(format!("{name}, a big-endian array"), "a little-endian one");
     }
+    if array.is_fortran {
+        source.refuse(format!("{name}, in Fortran order"), "a file in C order");
+    }
     match declared.filter(|declared| *declared != array.data_type) {
         Some(declared) => {
             let required = format!("one of {declared}, the initialValuesDataType");

@@ -181,6 +181,65 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     assert!(strict, "{said}");
 }
 
+/// What RapidJSON does not read, and this runner does.
+#[test]
+fn strict_refuses_what_rapidjson_refuses() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("model.json");
+    let run_text = |text: &str, options: &[&str]| {
+        std::fs::write(&path, text).expect("written");
+        let output = run(&[&[path.to_str().expect("UTF-8"), "-a", "cpu"], options].concat());
+        (output.status.success(), stderr(&output))
+    };
+    let text = small().to_string();
+    let with_start = |number: &str| text.replace("\"ValueStart\":0.5", &format!("\"ValueStart\":{number}"));
+    let spaces = ['\u{a0}', '\u{2003}', '\u{2028}', '\u{3000}', '\u{85}', '\u{b}', '\u{c}'];
+    let between = spaces
+        .map(|space| (text.replacen(':', &format!(":{space}"), 1), format!("the character {space:?} is between")));
+    let of_zero = ["0e309", "-0E+400", "0.0e310", "0e99999999999999999999"];
+    let of_zero = of_zero.map(|zero| (with_start(zero), format!("{zero} has an exponent above 308, must be 0")));
+    let at_end =
+        [format!("{text}\u{a0}"), format!("\u{a0}{text}")].map(|text| (text, "the character '\\u{a0}'".to_owned()));
+    let comment = (format!("// a\r{text}"), "a comment ends with '\\r', must end with '\\n'".to_owned());
+    for (text, words) in between.into_iter().chain(of_zero).chain(at_end).chain([comment]) {
+        assert!(run_text(&text, &[]).0, "it runs here: {text:?}");
+        let (strict, said) = run_text(&text, &["--strict"]);
+        assert!(!strict && said.contains("DxDispatch would not run") && said.contains(&words), "{words}: {said}");
+    }
+    let right = [with_start("0e308"), with_start("0.0e309"), with_start("0e-400"), with_start("1e5")];
+    for text in right.into_iter().chain(["\r\n", "\n"].map(|end| format!("// a{end}\t{text}\r// b"))) {
+        let (strict, said) = run_text(&text, &["--strict"]);
+        assert!(strict, "{text:?}: {said}");
+    }
+}
+
+/// As DxDispatch: bools are bytes, and nothing in Fortran order is read, also of one dimension.
+#[test]
+fn strict_reads_the_npy_files_that_dxdispatch_reads() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut model = small();
+    let values = json!({ "initialValues": { "sourcePath": "x.npy" } });
+    set(&mut model, "resources/Out", values);
+    model["commands"].as_array_mut().expect("a list").remove(0);
+    let path = write_model(scratch.path(), &model);
+    for (dtype, order, strict, printed) in [
+        ("|b1", "False", true, "Resource 'Out': 1, 0, 1, 1"),
+        ("|i1", "True", false, "Resource 'Out': 1, 0, 1, 1"),
+        ("|i1", "False", true, "Resource 'Out': 1, 0, 1, 1"),
+    ] {
+        let header = format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': (4,), }}\n");
+        let file =
+            [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &[1, 0, 1, 1]].concat();
+        std::fs::write(scratch.path().join("x.npy"), file).expect("written");
+        let output = run(&[&path, "-a", "cpu"]);
+        assert!(stdout(&output).contains(printed), "{dtype}: {}{}", stdout(&output), stderr(&output));
+        let output = run(&[&path, "--strict", "-a", "cpu"]);
+        let words = "in Fortran order, must be a file in C order";
+        assert_eq!(output.status.success(), strict, "{dtype}: {}", stderr(&output));
+        assert_eq!(stderr(&output).contains(words), !strict, "{dtype}: {}", stderr(&output));
+    }
+}
+
 /// Whether `--strict` runs a model, and what it says.
 fn run_strictly(model: &Value) -> (bool, String) {
     let scratch = tempfile::tempdir().expect("a folder");

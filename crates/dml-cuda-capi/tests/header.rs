@@ -44,3 +44,16 @@ fn the_header_is_made_from_the_sources() {
     let found = std::fs::read_to_string(&path).expect("the header is there");
     assert!(found == made, "include/dml_cuda.h is stale: run this test with UPDATE_HEADER=1 and commit the result");
 }
+
+/// ort asks for the API of a version of ONNX Runtime, and older ones do not have it.
+#[test]
+fn the_page_names_the_version_that_the_example_with_ort_needs() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file of the repository");
+    let manifest = read("examples/ort/Cargo.toml");
+    let (_, api) = manifest.split_once("\"api-").expect("a feature of ort");
+    let required = format!("1.{} or newer", api.split('"').next().unwrap_or_default());
+    let page = read("../../docs/onnxruntime.md");
+    let (_, example) = page.split_once("examples/ort").expect("the page has the example");
+    assert!(example.split("```").next().unwrap_or_default().contains(&required), "{required}");
+}

@@ -3,6 +3,8 @@
 import doctest
 import itertools
 import random
+import subprocess
+import sys
 import unittest
 
 from with_torch import CUDA, DEVICES, Module, Seen, dt, model, same, torch  # first: without PyTorch it skips this module
@@ -273,8 +275,6 @@ class Torch(unittest.TestCase):
                 (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: dt.reverse_subsequences(x.to_sparse(), length, 1)),
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: dt.reverse_subsequences(x, length.expand(3, 1).to_sparse(), 1)),
                 (TypeError, "x is quantized: reverse", lambda: dt.reverse_subsequences(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
-                (TypeError, "x is a nested tensor, must be dense: pad it", lambda: dt.reverse_subsequences(torch.nested.nested_tensor([x, x], layout=torch.jagged), length, 1)),
-                (TypeError, "x is a nested tensor, must be dense", lambda: dt.reverse_subsequences_(torch.nested.nested_tensor([x, x]), length, 1)),
                 (ValueError, "lengths is on meta, must be on", lambda: dt.reverse_subsequences(x, length.to("meta"), 1)),
                 (ValueError, r"lengths has shape \[3\], must have \[4\], the batch size", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
                 (TypeError, "dtype is torch.float64, must be float32, float16", lambda: fill(3, 0, 1, torch.float64)),
@@ -297,6 +297,64 @@ class Torch(unittest.TestCase):
         if CUDA:
             with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x"):
                 dt.reverse_subsequences(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
+
+    def test_nested_tensors_are_refused_wherever_they_are_passed(self):
+        rnn = dt.BidirectionalRNN(torch.nn.GRU(4, 5, bidirectional=True, batch_first=True))
+        dense, length = torch.zeros(2, 3, 4), torch.tensor([1, 2])
+        for layout in (torch.strided, torch.jagged):
+            x = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(3, 4)], layout=layout)
+            lengths = torch.nested.nested_tensor([torch.tensor([1]), torch.tensor([2])], layout=layout)
+            refused = [
+                *(("x", lambda of=of: reverse(x, of, 1)) for reverse in (dt.reverse_subsequences, dt.reverse_subsequences_) for of in (length, [1, 2], 1)),
+                *(("x", lambda of=of: dt.reverse_padded_sequence(x, of, True)) for of in (length, [1, 2])),
+                ("x", lambda: rnn(x, length)),
+                ("x", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=dense)),
+                ("out", lambda: dml_cuda.reverse_subsequences(dense, 1, 1, out=x)),
+                ("lengths", lambda: dt.reverse_subsequences(dense, lengths, 1)),
+                ("lengths", lambda: dt.reverse_padded_sequence(dense, lengths, True)),
+                ("lengths", lambda: rnn(dense, lengths)),
+            ]  # fmt: skip
+            check_errors(self, [(TypeError, f"^{name} is a nested tensor, must be dense: pad it", call) for name, call in refused])
+            padded, of_rows = torch.nested.to_padded_tensor(x, 0.0), [len(row) for row in x.unbind()]  # as the message says
+            self.assertEqual(dt.reverse_padded_sequence(padded, of_rows, True).shape, (2, 3, 4))
+
+    def test_pytorch_refuses_inference_tensors_in_place(self):
+        with torch.inference_mode():
+            x = torch.arange(4)
+        for lengths in (3, [3], np.array(3), torch.tensor(3)):
+            with self.assertRaisesRegex(RuntimeError, "^Inplace update to inference tensor outside InferenceMode"):
+                dt.reverse_subsequences_(x, lengths, 0)
+
+    def test_an_error_has_the_index_of_the_callers_lengths(self):
+        rnn = dt.BidirectionalRNN(torch.nn.GRU(4, 5, bidirectional=True, batch_first=True))
+        x = torch.zeros(2, 3, 4)
+        for lengths in ([3, -1], torch.tensor([3, -1]), torch.tensor([3, -1], dtype=torch.int8)):
+            calls = [lambda: dt.reverse_padded_sequence(x, lengths, True), lambda: dt.reverse_padded_sequence(x.transpose(0, 1), lengths)]
+            calls += [lambda: rnn(x, lengths)] if isinstance(lengths, torch.Tensor) else []
+            check_errors(self, [(ValueError, r"^lengths\[1\] is -1, must be at least 0$", call) for call in calls])
+
+    def test_a_subclass_of_tensors_is_a_tensor(self):
+        class Subclass(torch.Tensor):
+            pass
+
+        found = dml_cuda.reverse_subsequences(torch.arange(4).as_subclass(Subclass), 3, 0)
+        self.assertIs(type(found), Subclass)
+        self.assertEqual(found.tolist(), [2, 1, 0, 3])
+
+    def test_the_module_can_be_imported_again(self):
+        program = """if True:
+            import sys, torch, dml_cuda.torch as before
+            for name in [name for name in sys.modules if name.startswith("dml_cuda")]:
+                del sys.modules[name]
+            import dml_cuda.torch as after
+            assert after is not before
+            for module in (before, after):
+                x = torch.arange(4.0, requires_grad=True)
+                assert module.reverse_subsequences(x, 3, 0).tolist() == [2, 1, 0, 3]
+                assert module.fill_value_sequence(3, 1, 2).tolist() == [1, 3, 5]
+                assert torch.func.vmap(lambda x: module.reverse_subsequences(x, torch.tensor(2), 0))(torch.zeros(2, 3)).shape == (2, 3)
+        """
+        subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
 
     def test_docstrings_run(self):
         for module, examples in ((dt, 9), (_rnn, 4)):

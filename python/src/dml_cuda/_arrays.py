@@ -15,6 +15,8 @@ from ._library import Array
 def library_of(x: Any) -> str:
     """The library that an array is of: ``numpy``, ``cupy``, ``torch``, ``jax`` or another."""
     name = type(x).__module__.partition(".")[0]
+    if name not in ("numpy", "torch") and isinstance(x, getattr(sys.modules.get("torch"), "Tensor", ())):
+        return "torch"  # a subclass of tensors
     return "jax" if name == "jaxlib" else name
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from ._arguments import check_batch
-from ._torch_operators import check_tensor, reverse_subsequences
+from ._torch_operators import check_tensor, reverse_batch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
@@ -129,8 +129,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         for layer in range(rnn.num_layers):
             if layer and rnn.dropout:
                 x = torch.nn.functional.dropout(x, rnn.dropout, rnn.training)
-            backward = run(2 * layer + 1, reverse_subsequences(x, of_lanes, 0))
-            x = torch.cat((run(2 * layer, x), reverse_subsequences(backward, of_lanes, 0)), 2).masked_fill_(padding, 0)
+            backward = run(2 * layer + 1, reverse_batch(x, lengths, of_lanes, 0))
+            x = torch.cat((run(2 * layer, x), reverse_batch(backward, lengths, of_lanes, 0)), 2).masked_fill_(padding, 0)
             ends += [x[:, :, :size].gather(0, last), x[:1, :, size:]]
         h_n = torch.cat(ends)
         if hx is not None:

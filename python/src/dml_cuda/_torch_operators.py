@@ -24,7 +24,10 @@ if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
 if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):  # libdml_cuda_torch.so may have registered the operators
     _lib.check(_lib.library.dml_cuda_register_torch)
 
-_library = Library("dml_cuda", "FRAGMENT")
+# Of a module that is imported again, what it registers replaces what it had registered.
+if "_library" in vars(torch.ops.dml_cuda):
+    torch.ops.dml_cuda._library._destroy()
+_library = torch.ops.dml_cuda._library = Library("dml_cuda", "FRAGMENT")
 _library.define(
     "fill_value_sequence(SymInt[] size, Scalar start, Scalar delta, ScalarType dtype, Device device) -> Tensor",
     tags=(torch.Tag.pt2_compliant_tag,),
@@ -329,6 +332,7 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
                 raise TypeError(f"lengths is {shown(lengths)}, must be a tensor, or integers") from None
             # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
             lengths = torch.tensor(host_lengths(lengths).astype(np.uint64), device=x.device)
+    check_tensor(lengths, "lengths")
     dtype = lengths.dtype
     if dtype in _LENGTHS:
         return lengths
@@ -340,6 +344,20 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
 def check_tensor(x: Any, name: str) -> None:
     if not isinstance(x, _Tensor):
         raise TypeError(f"{name} is a {type(x).__qualname__}, must be a tensor")
+    if x.is_nested:
+        advice = "pad it (torch.nested.to_padded_tensor), and take [len(row) for row in x.unbind()] as the lengths of x"
+        raise TypeError(f"{name} is a nested tensor, must be dense: {advice}") from None
+
+
+def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor, dim: int) -> torch.Tensor:
+    """Reverses by a view of lengths with one dimension. An error has their own index."""
+    try:
+        return reverse_subsequences(x, of_lanes, dim)
+    except ValueError:
+        if not _in_transform() and lengths.dtype.is_signed and (negative := (lengths < 0).nonzero()).numel():
+            at = int(negative[0])
+            raise ValueError(f"lengths[{at}] is {int(lengths[at])}, must be at least 0") from None
+        raise
 
 
 def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
@@ -348,8 +366,9 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     if not isinstance(dim, (int, torch.SymInt)):
         raise TypeError(f"dim is {shown(dim)}, must be an integer") from None
     for name, tensor in (("x", x), ("lengths", lengths)):
-        if tensor.is_nested:
-            raise TypeError(f"{name} is a nested tensor, must be dense: pad it, and take the lengths of x.offsets().diff()") from None
+        if not isinstance(tensor, _Tensor):
+            continue  # numbers
+        check_tensor(tensor, name)
         if tensor.is_quantized:
             raise TypeError(f"{name} is quantized: reverse its int_repr()") from None
         if tensor.layout is not torch.strided:

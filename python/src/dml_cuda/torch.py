@@ -10,7 +10,7 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from ._arguments import check_batch, integer, shown
 from ._rnn import BidirectionalRNN
-from ._torch_operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_subsequences, reverse_subsequences_
+from ._torch_operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_batch, reverse_subsequences, reverse_subsequences_
 
 __all__ = ["BidirectionalRNN", "fill_value_sequence", "onnx_translation_table", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
 
@@ -36,7 +36,7 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
     check_batch([*lengths.shape], [batch])
     after = rank - 1 if batch_first else rank - 2
     of_lanes = lengths.view(batch, *(1,) * after) if after else lengths
-    return reverse_subsequences(x, of_lanes, 1 if batch_first else 0)
+    return reverse_batch(x, lengths, of_lanes, 1 if batch_first else 0)
 
 
 def fill_value_sequence(
@@ -93,6 +93,7 @@ def _out(x: torch.Tensor, lengths: Any, dim: int, out: Any) -> torch.Tensor:
         return reverse_subsequences(x, lengths, dim)
     if out is x:
         return reverse_subsequences_(x, lengths, dim)
+    check_tensor(x, "x")
     check_tensor(out, "out")
     if (out.shape, out.dtype, out.device) != (x.shape, x.dtype, x.device):
         raise ValueError(f"out has {out.shape}, {out.dtype} on {out.device}, must have x's {x.shape}, {x.dtype} on {x.device}")

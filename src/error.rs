@@ -303,7 +303,7 @@ pub enum DispatchError {
     #[error(transparent)]
     Cuda(#[from] CudaError),
     /// A state that this crate excludes.
-    #[error("the dispatch has {found}, must have none, by a fault of dml-cuda; please report it with the operator's descriptor (dispatch.bug)")]
+    #[error("the dispatch has {found}, must have none, by a fault of dml-cuda; please report it with the operator's descriptor")]
     Bug {
         /// The state.
         found: &'static str,

@@ -14,8 +14,7 @@ mod tuning;
 mod kernel_tests;
 
 pub use driver::Properties;
-pub(crate) use driver::{current_ordinal, describe, device_count, Context, Event, Graph};
-pub(crate) use driver::{Memory, Stream, StreamHandle, UsableAddresses};
+pub(crate) use driver::{current_ordinal, describe, device_count, Context, Event, Graph, Memory, Stream, StreamHandle};
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::Launcher;
 pub use target::{GpuTarget, ParseGpuTargetError};

@@ -303,11 +303,10 @@ pub enum DispatchError {
     #[error(transparent)]
     Cuda(#[from] CudaError),
     /// A state that this crate excludes.
-    #[error("the dispatch has {found}, must have none, by a fault of dml-cuda; please report it with the operator's descriptor")]
-    Bug {
-        /// The state.
-        found: &'static str,
-    },
+    #[error(
+        "the dispatch has {0}, must have none, by a fault of dml-cuda; please report it with the operator's descriptor"
+    )]
+    Bug(&'static str),
 }
 
 /// Any error of the short paths, and of what comes before them: `?` converts each of the others.

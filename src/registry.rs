@@ -43,7 +43,7 @@ impl OperatorPlan {
 
     /// Runs it on the calling thread.
     pub fn run_on_cpu(&self, operands: cpu::Operands<'_>) -> Result<(), DispatchError> {
-        let no_lengths = DispatchError::Bug { found: "no tensor of lengths" };
+        let no_lengths = DispatchError::Bug("no tensor of lengths");
         match self {
             Self::FillValueSequence(plan) => cpu_fill::run(plan, operands),
             Self::ReverseSubsequences(plan) => return cpu_reverse::run(plan, operands).ok_or(no_lengths),
@@ -70,6 +70,6 @@ mod tests {
         let desc = crate::common::lanes(crate::TensorDataType::UInt8, 1, 4);
         let plan = crate::Device::cpu().create_operator(desc).expect("right").plan();
         let found = plan.run_on_cpu(cpu::Operands { inputs: &[], output: &mut [0; 4] }).expect_err("no lengths");
-        assert_eq!(found, DispatchError::Bug { found: "no tensor of lengths" });
+        assert_eq!(found, DispatchError::Bug("no tensor of lengths"));
     }
 }

@@ -22,7 +22,7 @@ pub use device::Properties;
 pub(crate) use device::{current_ordinal, describe, device_count};
 pub(crate) use event::Event;
 pub(crate) use graph::Graph;
-pub(crate) use handle::{StreamHandle, UsableAddresses};
+pub(crate) use handle::StreamHandle;
 pub(crate) use loaded_kernel::LoadedKernel;
 pub(crate) use memory::Memory;
 pub(crate) use stream::{wait_for_streams, Stream};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::driver::{self, Context, LoadedKernel, StreamHandle, UsableAddresses};
+use super::driver::{self, Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
 use crate::error::{CompileError, CudaError, DispatchError};
 use crate::mode::Mode;
@@ -64,18 +64,25 @@ impl Launcher {
     }
 
     /// Queues the first launch whose alignment the pointers satisfy. Nothing if nothing moves.
-    pub fn launch(
+    ///
+    /// # Safety
+    ///
+    /// As of [`driver::launch`], for the tensors of the operator that this was made for.
+    #[allow(unsafe_code)]
+    pub unsafe fn launch(
         &self,
-        addresses: &UsableAddresses<'_>,
+        addresses: &Addresses<'_>,
         mode: Mode,
         stream: StreamHandle,
     ) -> Result<(), DispatchError> {
-        let no_mode = DispatchError::Bug { found: "a mode that the operator was not compiled for" };
-        let launches = mode.of(&self.modes).as_deref().ok_or(no_mode)?;
-        choose(launches, addresses.get())?
-            .map_or(Ok(()), |(launch, kernel)| Ok(driver::launch(&self.context, kernel, launch, addresses, stream)?))
+        let launches = mode.of(&self.modes).as_deref().ok_or(NO_MODE)?;
+        let Some((launch, kernel)) = choose(launches, addresses)? else { return Ok(()) };
+        // SAFETY: the caller's promise.
+        Ok(unsafe { driver::launch(&self.context, kernel, launch, addresses, stream) }?)
     }
 }
+
+const NO_MODE: DispatchError = DispatchError::Bug("a mode that the operator was not compiled for");
 
 /// The first launch whose alignment the pointers satisfy. `None` if nothing moves. The last launch accepts all pointers that
 /// the operator was compiled for, and binding and raw dispatch check these.
@@ -85,7 +92,7 @@ fn choose<'a, K>(
 ) -> Result<Option<&'a (Launch, K)>, DispatchError> {
     let chosen = launches.iter().find(|(launch, _)| launch.takes(addresses));
     match chosen {
-        None if !launches.is_empty() => Err(DispatchError::Bug { found: "pointers that no launch takes" }),
+        None if !launches.is_empty() => Err(DispatchError::Bug("pointers that no launch takes")),
         _ => Ok(chosen),
     }
 }

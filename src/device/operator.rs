@@ -137,11 +137,10 @@ impl CompiledOperator {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
         let launcher = |context: &Arc<Context>| {
-            let launches = |mode| {
-                let runs = mode == Mode::Copying || plan.runs_in_place();
-                let is_wanted = options.in_place.is_none_or(|always| Mode::new(always) == mode);
-                let select = || plan.select(&context.target, mode).for_pointers(options.pointer_alignment);
-                (runs && is_wanted).then(select)
+            let launches = |mode| match options.in_place.map(Mode::new) {
+                Some(always) if always != mode => None,
+                _ if mode == Mode::InPlace && !plan.runs_in_place() => None,
+                _ => Some(plan.select(&context.target, mode).for_pointers(options.pointer_alignment)),
             };
             Launcher::new(context, Mode::ALL.map(launches), options.specialize)
         };

@@ -2,7 +2,7 @@
 
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
-use crate::cuda::{Addresses, Mode, StreamHandle, UsableAddresses};
+use crate::cuda::{Addresses, Mode, StreamHandle};
 #[cfg(feature = "cuda")]
 use crate::desc::MAX_INPUTS;
 use crate::device::binding::{BindingTable, BufferBinding};
@@ -40,23 +40,20 @@ impl BindingTable {
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), DispatchError> {
         let launcher = self.operator().inner.launcher.as_ref().ok_or(OTHER_DEVICE)?;
         // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
-        let address = |binding: &BufferBinding| {
-            let memory = binding.buffer.cuda_memory().ok_or(OTHER_DEVICE)?;
-            Ok::<_, DispatchError>(memory.address() + binding.offset)
-        };
+        let address = |binding: &BufferBinding| Some(binding.buffer.cuda_memory()?.address() + binding.offset);
         let mut inputs = [0; MAX_INPUTS];
         for (input, binding) in inputs.iter_mut().zip(&self.inputs) {
-            *input = address(binding)?;
+            *input = address(binding).ok_or(OTHER_DEVICE)?;
         }
-        let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output: address(&self.output)? };
+        let output = address(&self.output).ok_or(OTHER_DEVICE)?;
+        let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output };
         // SAFETY: the ranges are as large as their tensors (binding.range, binding.size) and overlap only as the operator
         // allows (binding.overlap). They live until the work is done, because dropping a buffer waits for it.
-        let addresses = unsafe { UsableAddresses::new(addresses) };
-        launcher.launch(&addresses, Mode::new(self.in_place), stream)
+        unsafe { launcher.launch(&addresses, Mode::new(self.in_place), stream) }
     }
 }
 
-const OTHER_DEVICE: DispatchError = DispatchError::Bug { found: "an operator or a buffer of another device" };
+const OTHER_DEVICE: DispatchError = DispatchError::Bug("an operator or a buffer of another device");
 
 /// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint from
 /// the inputs or equal to the first.

@@ -4,7 +4,7 @@
 use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 #[cfg(feature = "cuda")]
-use crate::cuda::{self, Addresses, Mode, StreamHandle, UsableAddresses};
+use crate::cuda::{self, Addresses, Mode, StreamHandle};
 use crate::desc::BufferTensorDesc;
 #[cfg(feature = "cuda")]
 use crate::device::graph::Graph;
@@ -121,9 +121,8 @@ impl CompiledOperator {
         if let Some(launcher) = &self.inner.launcher {
             let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded
-            // into. Promises 1, 2 and 4 are those of the addresses.
-            let (addresses, handle) = unsafe { (UsableAddresses::new(addresses), StreamHandle::borrow(stream)) };
-            return launcher.launch(&addresses, Mode::new(in_place), handle);
+            // into. Promises 1, 2 and 4 are what the launch needs of the addresses.
+            return unsafe { launcher.launch(&addresses, Mode::new(in_place), StreamHandle::borrow(stream)) };
         }
         if stream != RawStream::NULL {
             return Err(DispatchError::Stream { found: stream.0 as u64 });

@@ -354,9 +354,9 @@ def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor
     try:
         return reverse_subsequences(x, of_lanes, dim)
     except ValueError:
-        if not _in_transform() and lengths.dtype.is_signed and (negative := (lengths < 0).nonzero()).numel():
-            at = int(negative[0])
-            raise ValueError(f"lengths[{at}] is {int(lengths[at])}, must be at least 0") from None
+        for at, length in enumerate([] if _in_transform() else lengths.tolist()):
+            if length < 0:
+                raise ValueError(f"lengths[{at}] is {length}, must be at least 0") from None
         raise
 
 

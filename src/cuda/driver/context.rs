@@ -1,6 +1,6 @@
 //! A GPU's primary context with the kernels that are loaded into it, and launches.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 #[cfg(feature = "cudarc-0_19")]
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,18 +12,18 @@ use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 use super::capture::Unrestricted;
 use super::device::{attribute, describe, Properties};
 use super::failure::cuda_error;
-use super::handle::{new_stream, LiveStream, StreamHandle, UsableAddresses};
+use super::handle::{new_stream, LiveStream, StreamHandle};
 use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
-use crate::cuda::launch::Launch;
+use crate::cuda::launch::{Addresses, Launch};
 use crate::cuda::specialize::specialize;
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
 use crate::specialize::Specialize;
 
 /// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
-static CONTEXTS: Mutex<Vec<(usize, Weak<Context>)>> = Mutex::new(Vec::new());
+static CONTEXTS: Mutex<BTreeMap<usize, Weak<Context>>> = Mutex::new(BTreeMap::new());
 
 /// What the text of a specialized kernel depends on: the entry point, the threads of a thread block, and the parameters.
 type SpecializedFor = (Entry, u32, Box<[u64]>);
@@ -51,9 +51,7 @@ impl Context {
     /// The context of a GPU: the one in use, or a new one.
     pub fn of(ordinal: usize) -> Result<Arc<Self>, DeviceError> {
         let lock = || CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_use = |contexts: &[(usize, Weak<Self>)]| {
-            contexts.iter().find(|(of, _)| *of == ordinal).and_then(|(_, context)| context.upgrade())
-        };
+        let in_use = |contexts: &BTreeMap<usize, Weak<Self>>| contexts.get(&ordinal).and_then(Weak::upgrade);
         let found = in_use(&lock());
         if let Some(context) = found {
             return Ok(context);
@@ -64,8 +62,7 @@ impl Context {
         if let Some(other) = in_use(&contexts) {
             return Ok(other);
         }
-        contexts.retain(|(of, _)| *of != ordinal);
-        contexts.push((ordinal, Arc::downgrade(&context)));
+        contexts.insert(ordinal, Arc::downgrade(&context));
         Ok(context)
     }
 
@@ -155,20 +152,25 @@ impl Drop for Context {
 }
 
 /// Launches a kernel that takes one structure by value, with the parameters of a selection.
-pub(crate) fn launch(
+///
+/// # Safety
+///
+/// The addresses are those of the tensors of the operator that the launch was selected for. Until its work is done, the GPU
+/// can read the inputs and write the output, and no other work writes one of them or reads the output.
+pub(crate) unsafe fn launch(
     context: &Context,
     kernel: &LoadedKernel,
     launch: &Launch,
-    addresses: &UsableAddresses<'_>,
+    addresses: &Addresses<'_>,
     stream: StreamHandle,
 ) -> Result<(), CudaError> {
     let _current = context.enter()?;
-    let mut words = launch.parameters(addresses.get());
+    let mut words = launch.parameters(addresses);
     let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
     let (blocks, threads) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));
     // SAFETY: the kernel was loaded into this context and takes one parameter: `words` are the bytes of the `repr(C)`
-    // twin of its structure (tests run every entry point). The driver copies them before it returns. The kernel
-    // uses the memory of `addresses`, for which their maker has promised, and the kernel file says where in it.
+    // twin of its structure (tests run every entry point). The driver copies them before it returns. The caller
+    // promises that the kernel may use the memory, and the kernel file says where in it.
     unsafe { result::launch_kernel(kernel.function, blocks, threads, launch.shared, stream.raw(), &mut arguments) }
         .map_err(cuda_error("launching a kernel"))
 }

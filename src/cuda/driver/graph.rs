@@ -65,7 +65,7 @@ impl Graph {
     /// Waits for the last launch and returns its duration in milliseconds. Waiting for the event alone is not enough:
     /// the launch that will record it may not have started.
     pub fn milliseconds(&self) -> Result<f64, CudaError> {
-        wait_for_streams(&self.context)?;
+        let _current = wait_for_streams(&self.context)?;
         self.last.milliseconds_since(&self.first)
     }
 }

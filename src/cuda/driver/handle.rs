@@ -8,7 +8,6 @@ use cudarc::driver::sys;
 use super::failure::cuda_error;
 use super::primary::PrimaryContext;
 use crate::address::RawStream;
-use crate::cuda::launch::Addresses;
 use crate::error::CudaError;
 
 /// A live stream of the context that work is launched on.
@@ -46,24 +45,6 @@ impl Drop for LiveStream {
             // SAFETY: the stream was created by `Stream::new`, is destroyed only here, and nobody else has it.
             let _ = unsafe { stream::destroy(self.handle.raw()) };
         }
-    }
-}
-
-/// Addresses that the kernels of an operator may use.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UsableAddresses<'a>(Addresses<'a>);
-
-impl<'a> UsableAddresses<'a> {
-    /// # Safety
-    ///
-    /// They are those of the tensors of an operator, and only its launches get them. Until the work of these launches is
-    /// done, its device can read the inputs and write the output, and no other work writes one of them or reads the output.
-    pub unsafe fn new(addresses: Addresses<'a>) -> Self {
-        Self(addresses)
-    }
-
-    pub fn get(&self) -> &Addresses<'a> {
-        &self.0
     }
 }
 

@@ -96,12 +96,12 @@ fn not_loaded() -> DeviceError {
     let folders = [env::var_os("LD_LIBRARY_PATH").unwrap_or_default(), usual];
     let reason = NAMES.iter().find_map(|name| {
         let words = load(name).err()?;
-        let mut paths = folders.iter().flat_map(env::split_paths).map(|folder| folder.join(name));
-        let mut skipped = || paths.find(|path| path.symlink_metadata().is_ok());
-        match words == absent.replace(ABSENT, name) {
-            true => skipped().map(|path| format!("the loader skips {}: {words}", path.display())),
-            false => Some(words),
+        if words != absent.replace(ABSENT, name) {
+            return Some(words);
         }
+        let mut paths = folders.iter().flat_map(env::split_paths).map(|folder| folder.join(name));
+        let skipped = paths.find(|path| path.symlink_metadata().is_ok())?;
+        Some(format!("the loader skips {}: {words}", skipped.display()))
     });
     reason.map_or(DeviceError::NoDriver, |reason| DeviceError::DriverNotLoaded { reason })
 }

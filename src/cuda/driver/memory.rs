@@ -8,7 +8,6 @@ use cudarc::driver::sys;
 use super::context::Context;
 use super::failure::cuda_error;
 use super::handle::wait;
-use super::primary::Entered;
 use super::stream::wait_for_streams;
 use crate::error::{BufferError, CudaError};
 
@@ -52,7 +51,7 @@ impl Memory {
     /// Writes bytes after all work queued before and before any queued later. The caller has checked that the range is
     /// inside.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        let _current = self.settle()?;
+        let _current = wait_for_streams(&self.context)?;
         let copies = self.context.copies;
         // SAFETY: the range is inside the allocation (Buffer::check_range), and no queued work uses it. `bytes`
         // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
@@ -63,19 +62,12 @@ impl Memory {
 
     /// Reads bytes after all work queued before. The caller has checked that the range is inside.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
-        let _current = self.settle()?;
+        let _current = wait_for_streams(&self.context)?;
         let copies = self.context.copies;
         // SAFETY: as for `write`; the destination is a live slice of the length copied.
         unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.raw()) }
             .map_err(cuda_error("reading a buffer"))?;
         wait(copies)
-    }
-
-    /// Makes the context current and waits for all work queued on this crate's streams.
-    fn settle(&self) -> Result<Entered, CudaError> {
-        let current = self.context.enter()?;
-        wait_for_streams(&self.context)?;
-        Ok(current)
     }
 }
 
@@ -83,7 +75,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // Queued work may still use the memory, so wait for it. If waiting fails (for example because this thread
         // captures a stream), leak the memory: a kernel may still use it.
-        if let Ok(_current) = self.settle() {
+        if let Ok(_current) = wait_for_streams(&self.context) {
             // SAFETY: `address` was allocated by `new` and is freed only here, and no work uses it any more.
             let _ = unsafe { result::free_sync(self.address) };
         }

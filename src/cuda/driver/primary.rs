@@ -52,7 +52,7 @@ impl Drop for PrimaryContext {
 /// (or none) current again. It has that context if it was a different one.
 #[must_use]
 #[derive(Debug)]
-pub(super) struct Entered(Option<sys::CUcontext>);
+pub(crate) struct Entered(Option<sys::CUcontext>);
 
 impl Drop for Entered {
     fn drop(&mut self) {

@@ -5,17 +5,19 @@ use std::sync::{Arc, PoisonError};
 use super::context::Context;
 use super::event::Event;
 use super::handle::{new_stream, wait, LiveStream, StreamHandle};
+use super::primary::Entered;
 use crate::error::CudaError;
 
-/// Waits for all work queued on this crate's streams of a context. Holds no lock meanwhile.
+/// Makes a context current, and waits for all work queued on this crate's streams of it. Holds no lock meanwhile.
 ///
 /// Reading, writing and freeing memory waits for these streams, not for the whole context. Waiting for the context would
 /// also wait for other users' streams, is forbidden while any thread captures a stream, and crashes in some drivers (seen
 /// with 580.159) while another thread instantiates a graph.
-pub(crate) fn wait_for_streams(context: &Context) -> Result<(), CudaError> {
-    let _current = context.enter()?;
+pub(crate) fn wait_for_streams(context: &Context) -> Result<Entered, CudaError> {
+    let current = context.enter()?;
     let streams = context.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    streams.iter().try_for_each(|stream| wait(stream.handle))
+    streams.iter().try_for_each(|stream| wait(stream.handle))?;
+    Ok(current)
 }
 
 /// A stream of a context.

@@ -3,7 +3,7 @@
 use super::{check, report, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
-use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Mode, Stream, UsableAddresses};
+use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device, Specialize};
 
@@ -75,9 +75,10 @@ impl Machine for Gpu {
         let output = (!case.in_place).then(|| Tensor::new(of_output, past, &poison));
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
         let of_inputs: Vec<u64> = inputs.iter().map(Tensor::address).collect();
+        let addresses = Addresses { inputs: &of_inputs, output: output.address() };
         // SAFETY: the buffers are as large as the case's tensors, and live longer than the work.
-        let addresses = unsafe { UsableAddresses::new(Addresses { inputs: &of_inputs, output: output.address() }) };
-        launcher.launch(&addresses, Mode::Copying, self.stream.handle()).map_err(|error| error.to_string())?;
+        unsafe { launcher.launch(&addresses, Mode::Copying, self.stream.handle()) }
+            .map_err(|error| error.to_string())?;
         self.stream.synchronize().map_err(|error| error.to_string())?;
         let found = output.read()?;
         match inputs.iter().skip(case.in_place.into()).all(|input| input.read().is_ok_and(|bytes| bytes == input.bytes))

@@ -117,33 +117,24 @@ impl<'a> Parser<'a> {
     fn next(&mut self) -> Result<()> {
         let before = self.scanner.token_start();
         loop {
-            let end = self.scanner.token_end();
+            let (end, in_line) = (self.scanner.token_end(), matches!(self.token, Some(Token::CommentLine(_))));
             self.token = self.scanner.scan().map_err(|error| {
                 let (line, column, mut why) = (error.line_display(), error.column_display(), error.kind().to_string());
                 why[..1].make_ascii_lowercase();
                 format!("line {line}, column {column}: {why}")
             })?;
-            let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
-            if let Some(found) = self.text[end..self.scanner.token_start()].chars().find(|c| !is_space(*c)) {
-                self.refuse(format_args!("the character {found:?} is between values, must be a space"));
+            let gap = &self.text[end..self.scanner.token_start()];
+            if gap.contains(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')) {
+                self.refuse(format_args!("{gap:?} is between values, must be JSON's white space"));
             }
-            match self.token {
-                Some(Token::CommentLine(_)) => {
-                    let behind = &self.text[self.scanner.token_end()..];
-                    if behind.starts_with('\r') && !behind.starts_with("\r\n") {
-                        self.refuse(format_args!("a comment ends with {:?}, must end with {:?}", '\r', '\n'));
-                    }
-                }
-                Some(Token::CommentBlock(_)) => {}
-                _ => break,
+            if in_line && self.token.is_some() && !gap.contains('\n') {
+                self.refuse(format_args!("a comment ends with {gap:?}, must end with {:?}", "\n"));
+            }
+            if !matches!(self.token, Some(Token::CommentLine(_) | Token::CommentBlock(_))) {
+                break;
             }
         }
         self.line += self.text[before..self.scanner.token_start()].matches('\n').count();
-        if let Some(Token::Number(number)) = self.token {
-            if is_zero_with_large_exponent(number) {
-                self.refuse(format_args!("{} has an exponent above 308, must be 0", shown(number)));
-            }
-        }
         if let Some(Token::String(_)) = self.token {
             let literal = &self.text[self.scanner.token_start()..self.scanner.token_end()];
             if let Some(found) = literal.chars().find(|character| *character < ' ') {
@@ -219,14 +210,4 @@ impl<'a> Parser<'a> {
         }
         Ok(())
     }
-}
-
-/// Whether RapidJSON finds the number too large though it is 0. Digits behind the point allow as much more.
-fn is_zero_with_large_exponent(number: &str) -> bool {
-    let Some((digits, exponent)) = number.split_once(['e', 'E']) else { return false };
-    let behind_point = digits.split_once('.').map_or(0, |(_, behind)| behind.len());
-    let is_zero = digits.bytes().all(|digit| b"-0.".contains(&digit));
-    is_zero
-        && !exponent.starts_with('-')
-        && exponent.trim_start_matches('+').parse().unwrap_or(usize::MAX) > 308 + behind_point
 }

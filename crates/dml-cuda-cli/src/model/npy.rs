@@ -42,9 +42,8 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
     let mut whole = TensorDataType::ALL.into_iter().filter(|data_type| data_type.size_in_bits() >= 8);
-    // As in DxDispatch, a bool is a byte.
-    let data_type =
-        whole.find(|data_type| type_name(*data_type) == name).or((name == "b1").then_some(TensorDataType::Int8));
+    let name = if name == "b1" { "i1" } else { name }; // as in DxDispatch, a bool is a byte
+    let data_type = whole.find(|data_type| type_name(*data_type) == name);
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
         let dtype = shown(&dtype);
         return Err(format!(

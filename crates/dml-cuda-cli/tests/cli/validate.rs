@@ -192,22 +192,19 @@ fn strict_refuses_what_rapidjson_refuses() {
         (output.status.success(), stderr(&output))
     };
     let text = small().to_string();
-    let with_start = |number: &str| text.replace("\"ValueStart\":0.5", &format!("\"ValueStart\":{number}"));
     let spaces = ['\u{a0}', '\u{2003}', '\u{2028}', '\u{3000}', '\u{85}', '\u{b}', '\u{c}'];
-    let between = spaces
-        .map(|space| (text.replacen(':', &format!(":{space}"), 1), format!("the character {space:?} is between")));
-    let of_zero = ["0e309", "-0E+400", "0.0e310", "0e99999999999999999999"];
-    let of_zero = of_zero.map(|zero| (with_start(zero), format!("{zero} has an exponent above 308, must be 0")));
-    let at_end =
-        [format!("{text}\u{a0}"), format!("\u{a0}{text}")].map(|text| (text, "the character '\\u{a0}'".to_owned()));
-    let comment = (format!("// a\r{text}"), "a comment ends with '\\r', must end with '\\n'".to_owned());
-    for (text, words) in between.into_iter().chain(of_zero).chain(at_end).chain([comment]) {
+    let between = spaces.map(|space| {
+        (text.replacen(':', &format!(":{space}"), 1), format!("{:?} is between values", space.to_string()))
+    });
+    let at_end = [format!("{text}\u{a0}"), format!("\u{a0}{text}")]
+        .map(|text| (text, "\"\\u{a0}\" is between values".to_owned()));
+    let comment = (format!("// a\r{text}"), "a comment ends with \"\\r\", must end with \"\\n\"".to_owned());
+    for (text, words) in between.into_iter().chain(at_end).chain([comment]) {
         assert!(run_text(&text, &[]).0, "it runs here: {text:?}");
         let (strict, said) = run_text(&text, &["--strict"]);
         assert!(!strict && said.contains("DxDispatch would not run") && said.contains(&words), "{words}: {said}");
     }
-    let right = [with_start("0e308"), with_start("0.0e309"), with_start("0e-400"), with_start("1e5")];
-    for text in right.into_iter().chain(["\r\n", "\n"].map(|end| format!("// a{end}\t{text}\r// b"))) {
+    for text in ["\r\n", "\n"].map(|end| format!("// a{end}\t{text}\r// b")) {
         let (strict, said) = run_text(&text, &["--strict"]);
         assert!(strict, "{text:?}: {said}");
     }

@@ -202,6 +202,16 @@ fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Does something quick while another thread does something slow.
+fn overlap(slow: impl FnOnce() + Send, quick: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(slow);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        quick();
+        assert!(!slow.is_finished(), "it waited for the other thread");
+    });
+}
+
 /// What is slow for one thread does not hold up the others: waiting for a stream of another GPU, loading another kernel,
 /// opening another GPU. Threads may load the same kernel.
 fn threads() -> Result<(), Box<dyn std::error::Error>> {
@@ -219,31 +229,24 @@ fn threads() -> Result<(), Box<dyn std::error::Error>> {
         device.compile_lowered(&sequence, CompileOptions::default()).map(drop)
     };
     compile(TensorDataType::UInt8)?;
-    let overlaps = |slow: &(dyn Fn() + Sync), quick: &dyn Fn()| {
-        std::thread::scope(|scope| {
-            let slow = scope.spawn(slow);
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            quick();
-            assert!(!slow.is_finished(), "it waited for the other thread");
-        });
-    };
+    std::mem::forget(device.create_stream()?); // what dropping a buffer waits for
     match std::env::var("DOUBLE_SLOW")?.as_str() {
-        "cuStreamSynchronize" => overlaps(&|| buffer.write(0, &[1; 64]).expect("written"), &|| {
-            let streams = [device.create_stream(), other.create_stream()];
-            streams.into_iter().for_each(|stream| std::mem::forget(stream.expect("a stream")));
-        }),
-        "cuModuleLoadData" => {
-            overlaps(&|| compile(TensorDataType::Int32).expect("compiled"), &|| {
-                let operator = device.create_operator(dml_cuda_testing::fill(
-                    TensorDataType::UInt8,
-                    &[60],
-                    0u8.into(),
-                    1i8.into(),
-                ));
-                device.compile_operator(&operator.expect("right")).expect("compiled");
-            });
-        }
-        _ => overlaps(&|| drop(Device::cuda(1).expect("a GPU")), &|| drop(Device::cuda(0).expect("a GPU"))),
+        "cuStreamSynchronize" => overlap(
+            || drop(buffer),
+            || {
+                let streams = [device.create_stream(), other.create_stream()];
+                streams.into_iter().for_each(|stream| std::mem::forget(stream.expect("a stream")));
+            },
+        ),
+        "cuModuleLoadData" => overlap(
+            || compile(TensorDataType::Int32).expect("compiled"),
+            || {
+                let fill = dml_cuda_testing::fill(TensorDataType::UInt8, &[60], 0u8.into(), 1i8.into());
+                let operator = device.create_operator(fill).expect("right");
+                device.compile_operator(&operator).expect("compiled");
+            },
+        ),
+        _ => overlap(|| drop(Device::cuda(1).expect("a GPU")), || drop(Device::cuda(0).expect("a GPU"))),
     }
     let specialized = CompileOptions::default().with_specialize(Specialize::Kept);
     let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, 60, 1, 2));

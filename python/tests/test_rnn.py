@@ -34,6 +34,14 @@ def kinds():
     ]
 
 
+class Plain(dt.BidirectionalRNN):
+    """Returns (output, h_n) for an LSTM, too."""
+
+    def __call__(self, *given):
+        output, states = super().__call__(*given)
+        return output, getattr(states, "h_n", states)
+
+
 def packed(rnn, x, lengths, hx=None):
     """PyTorch's way. Its lengths must be from 1 to T, on the host."""
     nn, lengths = torch.nn.utils.rnn, lengths.cpu()
@@ -84,7 +92,7 @@ class BidirectionalRNN(unittest.TestCase):
             with self.subTest(name, device=device, layers=layers, batch_first=batch_first, bias=bias, hx=with_states, half=half):
                 like = {"device": device, "dtype": torch.float16 if half else torch.float32}
                 rnn = kind(FEATURES, HIDDEN, layers, bias=bias, batch_first=batch_first, bidirectional=True, **like, **options)
-                module = dt.BidirectionalRNN(rnn)
+                module = Plain(rnn)
                 x = torch.randn((BATCH, STEPS, FEATURES) if batch_first else (STEPS, BATCH, FEATURES), requires_grad=not half, **like)
                 hx = states(rnn, BATCH, requires_grad=not half, **like) if with_states else None
                 lengths = torch.tensor(LENGTHS, device=device)
@@ -105,7 +113,7 @@ class BidirectionalRNN(unittest.TestCase):
         for change in (lambda rnn: prune.l1_unstructured(rnn, "weight_hh_l0", 0.5), lambda rnn: weight_norm(rnn, "weight_ih_l0_reverse")):
             rnn = torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)
             change(rnn)
-            module = dt.BidirectionalRNN(rnn)
+            module = Plain(rnn)
             optimizer = torch.optim.SGD(module.parameters(), 0.5)
             for _ in range(3):
                 optimizer.zero_grad()
@@ -121,7 +129,7 @@ class BidirectionalRNN(unittest.TestCase):
         for device, (name, kind, options) in itertools.product(DEVICES, kinds()):
             with self.subTest(name, device=device):
                 rnn = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device)
-                module, lengths = dt.BidirectionalRNN(rnn), torch.tensor([0, STEPS, 3, 0, STEPS + 4], device=device)
+                module, lengths = Plain(rnn), torch.tensor([0, STEPS, 3, 0, STEPS + 4], device=device)
                 x, hx = torch.randn(STEPS, BATCH, FEATURES, device=device, requires_grad=True), states(rnn, BATCH, device=device, requires_grad=True)
                 output, h_n = module(x, lengths, hx)
                 some = torch.tensor([1, 2, 4], device=device)
@@ -148,25 +156,71 @@ class BidirectionalRNN(unittest.TestCase):
             with self.subTest(name, device=device):
                 rnn = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device)
                 x = torch.randn(STEPS, 0, FEATURES, device=device)
-                output, h_n = dt.BidirectionalRNN(rnn)(x, torch.zeros(0, dtype=torch.int64, device=device))
+                output, h_n = Plain(rnn)(x, torch.zeros(0, dtype=torch.int64, device=device))
                 required = rnn(x)
                 self.assertEqual((output.shape, h_n.shape), (required[0].shape, next(leaves(required[1])).shape))
 
     def test_every_type_of_lengths(self):
         rnn = torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)
         for device in DEVICES:
-            module, x = dt.BidirectionalRNN(rnn.to(device)), torch.randn(STEPS, BATCH, FEATURES, device=device)
+            module, x = Plain(rnn.to(device)), torch.randn(STEPS, BATCH, FEATURES, device=device)
             required = module(x, torch.tensor(LENGTHS, device=device))
             for dtype in (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32):
                 found = module(x, torch.tensor(LENGTHS, device=device).to(dtype))
                 self.assertTrue(all(map(torch.equal, found, required)), dtype)
+
+    def test_lengths_on_the_host_as_packing_takes_them(self):
+        for device in DEVICES:
+            module = Plain(torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True).to(device))
+            x, lengths = torch.randn(STEPS, BATCH, FEATURES, device=device), torch.tensor(LENGTHS)
+            required = module(x, lengths.to(device))
+            for given in (lengths, LENGTHS, tuple(LENGTHS), lengths.numpy()):
+                self.assertTrue(all(map(torch.equal, module(x, given), required)), type(given))
+
+    def test_the_states_of_an_lstm_are_no_pair(self):
+        x, lengths, nn = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.nn
+        for layers in (1, 2):
+            gru, lstm = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, layers, bidirectional=True)) for kind in (nn.GRU, nn.LSTM))
+            self.assertEqual(gru(x, lengths)[1].shape, (2 * layers, BATCH, HIDDEN))  # of a GRU it is a tensor
+            states = lstm(x, lengths)[1]
+            self.close(states.h_n, packed(lstm.rnn, x, lengths)[1], 1e-5)
+            words = "object without c_n, must be used by name: states.h_n.* use pack_padded_sequence"
+            for wrong in (lambda: [h_n for _, (h_n, c_n) in [lstm(x, lengths)]], lambda: states[0], lambda: states[-2:], lambda: list(states)):
+                with self.assertRaisesRegex(TypeError, words):
+                    wrong()
+            # What looks into the results of a module finds h_n.
+            self.close(torch.utils._pytree.tree_leaves(states), [states.h_n], 0)
+            self.close(torch.func.vjp(lambda x: lstm(x, lengths), x)[0][1].h_n, states.h_n, 1e-6)
+            self.close(copy.deepcopy(states.h_n.detach()), pickle.loads(pickle.dumps(type(states)(states.h_n.detach()))).h_n, 0)
+            self.close(torch.export.export(lstm, (x, lengths), strict=False).module()(x, lengths)[1].h_n, states.h_n, 1e-6)
+            wrapped = Module(lambda lstm, x, lengths: lstm(x, lengths)[1].h_n * 2, lstm)
+            self.close(torch.compile(wrapped, backend="aot_eager")(x, lengths), 2 * states.h_n, 1e-6)
+            torch._dynamo.reset()
+            with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "disable"):  # docs/pytorch.md says so
+                torch.compile(wrapped, backend="aot_eager", fullgraph=True)(x, lengths)
+
+    def test_checkpoints_of_the_wrapped_module_load(self):
+        x, lengths, nn = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.nn
+        for change in (lambda rnn: rnn, lambda rnn: nn.utils.parametrizations.weight_norm(rnn, "weight_hh_l0")):
+            make = lambda change=change: change(nn.GRU(FEATURES, HIDDEN, 2, bidirectional=True))
+            rnn = make()
+            before = nn.Sequential(nn.Linear(FEATURES, FEATURES), rnn)
+            after = nn.Sequential(copy.deepcopy(before[0]), dt.BidirectionalRNN(make()))
+            kept = before.state_dict()
+            names = list(kept)
+            for state, into in ((kept, after), (after.state_dict(), after), (rnn.state_dict(), after[1])):
+                self.assertEqual(str(into.load_state_dict(state)), "<All keys matched successfully>")
+                self.close(after[1](x, lengths), packed(rnn, x, lengths), 1e-5)
+            self.assertEqual(list(kept), names)  # the caller's dict keeps its names
+            with self.assertRaisesRegex(RuntimeError, "Unexpected key.*rnn.other"):
+                after.load_state_dict({**kept, "1.other": torch.zeros(1)})
 
     def test_padding_may_have_any_values(self):
         lengths = torch.tensor([4, 9, 0, 7, 1])
         padding = torch.arange(STEPS)[:, None] >= lengths
         for device, (name, kind, options), value in itertools.product(DEVICES, kinds(), (float("nan"), float("inf"), 3e38)):
             with self.subTest(name, device=device, value=value):
-                module = dt.BidirectionalRNN(kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device))
+                module = Plain(kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device))
                 clean = torch.randn(STEPS, BATCH, FEATURES).masked_fill(padding[:, :, None], 0).to(device)
                 dirty = clean.masked_fill(padding[:, :, None].to(device), value).requires_grad_()
                 clean.requires_grad_()
@@ -186,7 +240,7 @@ class BidirectionalRNN(unittest.TestCase):
     def test_dropout_is_between_layers_in_training_only(self):
         for device in DEVICES:
             rnn = torch.nn.LSTM(FEATURES, HIDDEN, 3, dropout=0.5, bidirectional=True).to(device)
-            module, lengths = dt.BidirectionalRNN(rnn), torch.tensor(LENGTHS, device=device)
+            module, lengths = Plain(rnn), torch.tensor(LENGTHS, device=device)
             layers = [torch.nn.LSTM(FEATURES if k == 0 else 2 * HIDDEN, HIDDEN, bidirectional=True).to(device) for k in range(3)]
             for k, layer in enumerate(layers):
                 layer.load_state_dict({name.replace(f"_l{k}", "_l0"): value for name, value in rnn.state_dict().items() if f"_l{k}" in name})
@@ -197,7 +251,7 @@ class BidirectionalRNN(unittest.TestCase):
                 torch.manual_seed(1)
                 for k, layer in enumerate(layers):
                     x_k = x if k == 0 else torch.nn.functional.dropout(x_k, 0.5)
-                    x_k, h_k = dt.BidirectionalRNN(layer)(x_k, lengths)
+                    x_k, h_k = Plain(layer)(x_k, lengths)
                 self.close((found[0], found[1][4:]), (x_k, h_k), 1e-6)
                 self.assertFalse(torch.equal(found[0], module(x, lengths)[0]))
                 module.eval()
@@ -211,7 +265,7 @@ class BidirectionalRNN(unittest.TestCase):
             names, before = list(rnn.state_dict()), [id(weight) for weight in rnn.parameters()]
             kept = copy.deepcopy(rnn.state_dict())
             optimizer = torch.optim.SGD(rnn.parameters(), lr=0.1)
-            module, lengths = dt.BidirectionalRNN(rnn), torch.tensor(LENGTHS, device=device)
+            module, lengths = Plain(rnn), torch.tensor(LENGTHS, device=device)
             x = torch.randn(STEPS, BATCH, FEATURES, device=device)
             self.assertEqual([id(weight) for weight in module.parameters()], before)
             self.assertEqual((list(rnn.state_dict()), list(module.state_dict())), (names, [f"rnn.{name}" for name in names]))
@@ -242,7 +296,7 @@ class BidirectionalRNN(unittest.TestCase):
             rnn = torch.nn.LSTM(FEATURES, HIDDEN, bidirectional=True).to(device).eval()
             x, lengths = torch.randn(STEPS, BATCH, FEATURES, device=device), torch.tensor(LENGTHS, device=device)
             plain = Module(lambda rnn, x, lengths: rnn(x * 2)[0] + lengths[:, None], copy.deepcopy(rnn)).eval()
-            model = Module(lambda rnn, x, lengths: rnn(x * 2, lengths)[0] + 1, dt.BidirectionalRNN(rnn)).eval()
+            model = Module(lambda rnn, x, lengths: rnn(x * 2, lengths)[0] + 1, Plain(rnn)).eval()
             required = model(x, lengths)
             torch._dynamo.reset()
             compiled = torch.compile(model, backend="aot_eager")
@@ -271,7 +325,7 @@ class BidirectionalRNN(unittest.TestCase):
             if "project" in name:
                 continue  # PyTorch has no tangents of oneDNN's projections
             rnn = kind(FEATURES, HIDDEN, bidirectional=True, **options).double().requires_grad_(False)
-            module, full = dt.BidirectionalRNN(rnn), torch.full((2,), 3)
+            module, full = Plain(rnn), torch.full((2,), 3)
             x, v = torch.randn(2, 3, 2, FEATURES, dtype=torch.float64)
             found, required = lambda x: module(x, full)[0], lambda x: rnn(x)[0]
             for what, transform in (
@@ -292,7 +346,7 @@ class BidirectionalRNN(unittest.TestCase):
 
         padded = Module(dt.reverse_padded_sequence)
         gathered = Module(lambda x, lengths: dt.reverse_subsequences_(x + 1, lengths[:, None], 2))
-        gru, lstm = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, bidirectional=True)).eval() for kind in (torch.nn.GRU, torch.nn.LSTM))
+        gru, lstm = (Plain(kind(FEATURES, HIDDEN, bidirectional=True)).eval() for kind in (torch.nn.GRU, torch.nn.LSTM))
         x, lengths, dim = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.export.Dim
         table = dt.onnx_translation_table()
         modules = [(padded, "ReverseSequence"), (gathered, "GatherElements"), (gru, "ReverseSequence"), (lstm, "ReverseSequence")]
@@ -310,8 +364,8 @@ class BidirectionalRNN(unittest.TestCase):
                 for library in (False, True):
                     options = onnxruntime.SessionOptions()
                     if library:
-                        options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())
                         options.add_session_config_entry("dml_cuda.replace_onnx", "1")
+                        options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())
                     session = onnxruntime.InferenceSession(f"{folder}/model.onnx", options, providers=["CPUExecutionProvider"])
                     names = [given.name for given in session.get_inputs()]
                     # Before 2.15 PyTorch's exporter writes out the loop of an RNN, with a fixed number of steps.
@@ -324,7 +378,7 @@ class BidirectionalRNN(unittest.TestCase):
                         self.close([torch.from_numpy(value) for value in found], required, 1e-5)
 
     def test_errors_name_argument_found_and_required(self):
-        nn, wrap = torch.nn, dt.BidirectionalRNN
+        nn, wrap = torch.nn, Plain
 
         class Own(nn.LSTM):
             def forward(self, x, hx=None):
@@ -336,21 +390,22 @@ class BidirectionalRNN(unittest.TestCase):
             (TypeError, "rnn is a torch.nn.modules.rnn.LSTMCell, must be", lambda: wrap(nn.LSTMCell(2, 3))),
             (ValueError, "rnn.bidirectional is False, must be True", lambda: wrap(nn.GRU(2, 3))),
         ])  # fmt: skip
-        lstm, gru = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, bidirectional=True)) for kind in (nn.LSTM, nn.GRU))
-        first = dt.BidirectionalRNN(nn.GRU(FEATURES, HIDDEN, bidirectional=True, batch_first=True))
-        replaced = dt.BidirectionalRNN(nn.LSTM(FEATURES, HIDDEN, bidirectional=True))
+        lstm, gru = (Plain(kind(FEATURES, HIDDEN, bidirectional=True)) for kind in (nn.LSTM, nn.GRU))
+        first = Plain(nn.GRU(FEATURES, HIDDEN, bidirectional=True, batch_first=True))
+        replaced = Plain(nn.LSTM(FEATURES, HIDDEN, bidirectional=True))
         replaced.rnn = nn.Linear(1, 1)
         x, lengths, h_0 = torch.zeros(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.zeros(2, BATCH, HIDDEN)
         check_errors(self, [
             (TypeError, "rnn is a torch.nn.modules.linear.Linear, must be a torch.nn.LSTM", lambda: replaced(x, lengths)),
             (TypeError, "x is a list, must be a tensor", lambda: lstm([1], lengths)),
-            (TypeError, "lengths is a list, must be a tensor", lambda: lstm(x, LENGTHS)),
+            (TypeError, "lengths is 'abcde', must be a tensor, or integers", lambda: lstm(x, "abcde")),
+            (ValueError, r"lengths has shape \[\], must have \[5\], the batch size", lambda: lstm(x, 3)),
             (TypeError, "lengths has dtype torch.float32, must be int64 or an integer type of at most 32 bits", lambda: lstm(x, lengths.float())),
             (TypeError, "lengths has dtype torch.uint64", lambda: lstm(x, lengths.to(torch.uint64))),
             (ValueError, r"lengths has shape \[4\], must have \[5\], the batch size", lambda: lstm(x, lengths[:4])),
             (ValueError, r"lengths has shape \[5\], must have \[9\], the batch size", lambda: first(x, lengths)),
             (ValueError, r"lengths\[.*\] is -1, must be at least 0", lambda: lstm(x, torch.tensor([1, 2, -1, 3, 4]))),
-            (ValueError, "lengths is on meta, must be on cpu, as x is", lambda: lstm(x, lengths.to("meta"))),
+            (ValueError, "lengths is on meta, must be on cpu, as x is, or on the CPU", lambda: lstm(x, lengths.to("meta"))),
             (ValueError, r"x has shape \[9, 6\], must have three dimensions, \[T, B, F\]", lambda: lstm(x[:, 0], lengths)),
             (ValueError, r"x has shape \[9, 6\], must have three dimensions, \[B, T, F\]", lambda: first(x[:, 0], lengths)),
             (ValueError, r"x has shape \[0, 5, 6\], must have .* T of at least 1", lambda: lstm(x[:0], lengths)),
@@ -370,7 +425,7 @@ class OnAGpu(unittest.TestCase):
 
     def module(self, kind=None, dtype=None, layers=2, **options):
         rnn = (kind or torch.nn.LSTM)(FEATURES, HIDDEN, layers, bidirectional=True, **options)
-        return dt.BidirectionalRNN(rnn.to("cuda", dtype or torch.float32))
+        return Plain(rnn.to("cuda", dtype or torch.float32))
 
     def arguments(self, dtype=None):
         return torch.randn(STEPS, BATCH, FEATURES, device="cuda", dtype=dtype), torch.tensor(LENGTHS, device="cuda")

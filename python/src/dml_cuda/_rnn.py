@@ -1,11 +1,13 @@
 """A bidirectional RNN over padded batches, whose lengths stay on the GPU."""
 
+import dataclasses
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
 from ._arguments import check_batch
-from ._torch_operators import check_tensor, reverse_batch
+from ._torch_operators import as_lengths, check_tensor, reverse_batch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
@@ -20,6 +22,26 @@ def _check_kind(rnn: Any) -> None:
         raise TypeError(f"rnn is a {type(rnn).__qualname__} with a forward of its own, must have PyTorch's, which runs instead")
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class LSTMStates:
+    """The states of an LSTM at the ends of the sequences, without c_n. It is no tuple, so that code for
+    ``output, (h_n, c_n)`` fails, and cannot take the two directions of h_n for two states."""
+
+    h_n: torch.Tensor
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        raise TypeError(
+            "the states of a BidirectionalRNN with an LSTM are an object without c_n, must be used by name: states.h_n. On padded input "
+            "nn.LSTM gives the cell states of the last step only. For c_n, as a decoder needs it, use pack_padded_sequence"
+        )
+
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        return next(iter(self))
+
+
+torch.export.register_dataclass(LSTMStates, serialized_type_name="dml_cuda.torch.LSTMStates")
+
+
 class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     """Runs a bidirectional ``torch.nn.LSTM``, ``GRU`` or ``RNN`` over padded sequences, in place of
     ``pack_padded_sequence``.
@@ -30,13 +52,14 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     rnn: shares its weights, which keep their names in ``rnn.state_dict()``. On a GPU this module lays them out for
     single passes: a direct call of rnn still works, but PyTorch then copies its weights in every call and warns.
 
-    Calls are ``module(x, lengths, hx=None)`` and return ``(output, h_n)``:
+    Calls are ``module(x, lengths, hx=None)``. They return ``(output, h_n)``, for an LSTM ``(output, states)`` with
+    ``states.h_n``. ``load_state_dict`` takes rnn's names with and without ``rnn.`` before them.
 
     x: [T, B, F], or [B, T, F] if rnn is ``batch_first``. Padding may have any values, also NaN.
-    lengths: [B], integers on x's device, in any order. A length above T acts as T. A row of length 0 is all padding. A
-    negative length is an error on the CPU and acts as 0 on a GPU.
+    lengths: [B], integers in any order. Those on the host are copied to x's device in every call. A length above T
+    acts as T. A row of length 0 is all padding. A negative length is an error on the CPU and acts as 0 on a GPU.
     hx: the initial states as rnn takes them: h_0, for an LSTM (h_0, c_0). None is zeros.
-    output: as ``pad_packed_sequence`` returns it, in the length of x; zeros in the padding.
+    output: as ``pad_packed_sequence`` returns it with ``total_length=T``; zeros in the padding.
     h_n: the states at the ends of the sequences, as rnn returns them; h_0 for a length of 0. There is no c_n.
 
     >>> import torch, dml_cuda.torch
@@ -48,7 +71,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
 
     if TYPE_CHECKING:
 
-        def __call__(self, x: torch.Tensor, lengths: torch.Tensor, hx: Any = None) -> tuple[torch.Tensor, torch.Tensor]: ...
+        def __call__(self, x: torch.Tensor, lengths: Any, hx: Any = None) -> tuple[torch.Tensor, Any]: ...
 
     def __init__(self, rnn: torch.nn.RNNBase) -> None:
         super().__init__()
@@ -92,7 +115,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         self.flatten_parameters()
 
     @torch.compiler.disable  # type: ignore[misc, untyped-decorator]
-    def forward(self, x: torch.Tensor, lengths: torch.Tensor, hx: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, x: torch.Tensor, lengths: Any, hx: Any = None) -> tuple[torch.Tensor, Any]:
         # Compiled, a pass would become a loop over all steps. PyTorch excludes its own RNNs for this reason.
         if isinstance(x, torch.fx.Proxy):  # one node in a graph, as PyTorch's own RNNs
             return x.tracer.create_proxy("call_module", x.tracer.path_of_module(self), (x, lengths, hx), {})  # type: ignore[return-value]
@@ -103,8 +126,11 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             changed = hook(rnn, (x,), {}) if key in rnn._forward_pre_hooks_with_kwargs else hook(rnn, (x,))
             if changed is not None:
                 raise ValueError(f"{hook} of rnn changes its arguments: give it to the BidirectionalRNN")
+        check_tensor(x, "x")
+        if not isinstance(lengths, torch.Tensor):
+            lengths = as_lengths(x, lengths)
         states = self._checked(x, lengths, hx)
-        weights, lengths = rnn.all_weights, lengths.to(torch.int64)
+        weights, lengths = rnn.all_weights, lengths.to(x.device, torch.int64)
         of_lanes = lengths[None, :, None]
         x = (x.transpose(0, 1) if rnn.batch_first else x).contiguous()
         steps, batch, _ = x.shape
@@ -135,21 +161,25 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         h_n = torch.cat(ends)
         if hx is not None:
             h_n = torch.where(of_lanes < 1, states[0].to(h_n.dtype), h_n)
-        return (x.transpose(0, 1) if rnn.batch_first else x), h_n
+        return (x.transpose(0, 1) if rnn.batch_first else x), LSTMStates(h_n) if rnn.mode == "LSTM" else h_n
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        for name in list(state_dict):  # of a checkpoint from before rnn was wrapped
+            if name.startswith(prefix) and not hasattr(self, name[len(prefix) :].partition(".")[0]):
+                state_dict[f"{prefix}rnn.{name[len(prefix) :]}"] = state_dict.pop(name)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def _checked(self, x: Any, lengths: Any, hx: Any) -> list[torch.Tensor]:
         """Checks the arguments, and returns the initial states: [h_0], for an LSTM [h_0, c_0]."""
         rnn = self.rnn
-        for name, value in (("x", x), ("lengths", lengths)):
-            check_tensor(value, name)
         if x.dim() != 3 or x.shape[1 if rnn.batch_first else 0] == 0:
             layout = "[B, T, F]" if rnn.batch_first else "[T, B, F]"
             raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T of at least 1")
         if lengths.dtype not in _LENGTHS:
             raise TypeError(f"lengths has dtype {lengths.dtype}, must be int64 or an integer type of at most 32 bits")
         check_batch([*lengths.shape], [x.shape[0 if rnn.batch_first else 1]])
-        if lengths.device != x.device:
-            raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
+        if lengths.device not in (x.device, torch.device("cpu")):
+            raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is, or on the CPU")
         if hx is None:
             rnn.check_input(x, None)
             return []

@@ -29,18 +29,30 @@ const OWN: [Kind; 2] = [Kind::ReverseSubsequences, Kind::FillValueSequence];
 /// The ONNX operators that a session can replace.
 const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
 
+/// The value of `REPLACE` that a registration adds if there is none. ONNX Runtime then warns when a program sets the
+/// entry, which this library does not see any more, and the warning has this text.
+const TOO_LATE: &CStr = c"0; set it before register_custom_ops_library, or register the library again";
+
+const ENTRY: &str = "dml_cuda.replace_onnx";
+const VARIABLE: &str = "the environment variable DML_CUDA_REPLACE_ONNX";
+
 /// The ONNX operators to replace, in the order of `REPLACEABLE`, and who asks for it: the options' entry, else the
-/// environment.
+/// environment variable, for servers that cannot set entries. A variable of `0` wins over both.
 fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
-    let (value, source) = match ort.config_entry(options, REPLACE)? {
-        Some(value) => (value, "dml_cuda.replace_onnx"),
-        // For servers that cannot set entries.
-        None => {
-            let value = std::env::var_os("DML_CUDA_REPLACE_ONNX").unwrap_or_else(|| "0".into());
-            (value.to_string_lossy().into_owned(), "the environment variable DML_CUDA_REPLACE_ONNX")
-        }
-    };
-    let names: Vec<&str> = match &*value {
+    let entry = ort.config_entry(options, REPLACE)?.filter(|value| value.as_bytes() != TOO_LATE.to_bytes());
+    let variable = std::env::var_os("DML_CUDA_REPLACE_ONNX");
+    let of_entry = entry.map(|value| replaced(&value, ENTRY)).transpose()?;
+    let of_variable = variable.map(|value| replaced(&value.to_string_lossy(), VARIABLE)).transpose()?;
+    Ok(match (of_entry, of_variable) {
+        (Some(kinds), None) => (kinds, ENTRY),
+        (Some(kinds), Some(allowed)) if !allowed.is_empty() => (kinds, ENTRY),
+        (_, of_variable) => (of_variable.unwrap_or_default(), VARIABLE),
+    })
+}
+
+/// The operators that a value of `source` names.
+fn replaced(value: &str, source: &str) -> Result<Vec<Kind>> {
+    let names: Vec<&str> = match value {
         "0" => Vec::new(),
         "1" => vec!["ReverseSequence"],
         names => names.split(',').map(str::trim).collect(),
@@ -53,7 +65,7 @@ fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'s
         )
         .into());
     }
-    Ok((kinds, source))
+    Ok(kinds)
 }
 
 /// An ONNX Runtime, by its address, the operators of a domain, and who asks to replace them (`domain`).
@@ -120,10 +132,8 @@ fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
 
 /// Adds the domains that the options ask for. A second registration adds only what the first did not.
 fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) -> Result<()> {
-    let (ours, known) = (["dml_cuda", "replace_onnx"], [REPLACE, REGISTERED]);
     for key in ort.config_keys(options)? {
-        let mistyped = ours.iter().any(|part| key.to_lowercase().replace('-', "_").contains(part));
-        if mistyped && !known.iter().any(|known| known.to_bytes() == key.as_bytes()) {
+        if key.starts_with("dml_cuda.") && ![REPLACE, REGISTERED].iter().any(|known| known.to_bytes() == key.as_bytes()) {
             return Err(format!("the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`").into());
         }
     }
@@ -144,6 +154,9 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
     }
     if !kinds.is_empty() {
         ort.add_domain(options, domain(base, ort, kinds, Some(source))?)?;
+    }
+    if ort.config_entry(options, REPLACE)?.is_none() {
+        ort.add_config_entry(options, REPLACE, TOO_LATE)?;
     }
     ort.add_config_entry(options, REGISTERED, &text(&wanted))
 }

@@ -298,14 +298,16 @@ class Registration(unittest.TestCase):
         entry = "dml_cuda.replace_onnx"
         for value, steps, required in [
             ("0", [None], False), ("1", [None], True), ("Range", [None], False), (" Range , ReverseSequence", [None, None], True),
-            # The entry wins, and the variable is not read.
-            ("1", [(entry, "0"), None], False), ("0", [(entry, "1"), None], True), ("2", [(entry, "1"), None], True), ("1", [(entry, "Range"), None], False),
+            # The entry wins, but over a 0.
+            ("1", [(entry, "0"), None], False), ("Range", [(entry, "1"), None], True), ("1", [(entry, "Range"), None], False),
+            ("0", [(entry, "1"), None], False), ("0", [None, (entry, "1"), None], False),
         ]:  # fmt: skip
             with self.subTest(value, steps=steps), variable(value):
                 self.assertEqual(self.replaced(*steps), required)
         refused = "the environment variable DML_CUDA_REPLACE_ONNX is `.*`, must be `0`, `1` .ReverseSequence., or a list of the names"
         for value, steps, words in [
             *((value, [None], refused) for value in ("", "2", "true", "Range,", os.fsdecode(b"\xff1"))),
+            ("2", [(entry, "1"), None], refused),
             ("Range", [None, (entry, "1"), None], "these options replace `Range` .* dml_cuda.replace_onnx asks for `ReverseSequence`"),
         ]:
             with self.subTest(value), variable(value), self.assertRaisesRegex(Exception, words):
@@ -338,13 +340,34 @@ session(sys.argv[1], replace=sys.argv[2] if sys.argv[2:] else None, log_severity
             found = [line.partition("] ")[2] for line in run.stderr.splitlines() if "dml_cuda runs" in line]
             self.assertEqual(found, [required] if required else [], run.stderr)
 
-    def test_mistyped_entries_are_named(self):
-        for key in ("dml_cuda.replace_onx", "dml-cuda.replace_onnx", "replace_onnx", "DML_CUDA.REPLACE_ONNX"):
+    def test_an_entry_that_comes_too_late_is_a_warning_in_onnxruntimes_log(self):
+        program = """
+import sys
+import onnxruntime as ort
+from common import LIBRARY
+ort.set_default_logger_severity(2)  # ONNX Runtime's default
+options = ort.SessionOptions()
+for step in sys.argv[2:]:
+    if step == "library":
+        options.register_custom_ops_library(LIBRARY)
+    else:
+        options.add_session_config_entry("dml_cuda.replace_onnx", step)
+ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+"""
+        for steps, warns in [(["library"], False), (["1", "library"], False), (["library", "library"], False), (["library", "1"], True), (["library", "1", "library"], True)]:
+            run = in_a_process(program, reverse_sequence(np.float32, (4, 3)), *steps)
+            found = [line for line in run.stderr.splitlines() if "dml_cuda.replace_onnx] already exists with value [0; set it before register_custom_ops_library, or register the library again]" in line]
+            self.assertEqual(len(found), warns, run.stderr)
+
+    def test_keys_of_this_library_are_checked_and_no_others(self):
+        for key in ("dml_cuda.replace_onx", "dml_cuda.Replace_onnx", "dml_cuda."):
             if ort.__version__ >= "1.23":
                 with self.assertRaisesRegex(Exception, f"dml_cuda: the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`"):
                     self.replaced((key, "1"), None)
             else:
                 self.assertFalse(self.replaced((key, "1"), None))
+        for key in ("my.replace_onnx_model", "replace_onnx", "dml_cuda_", "other.dml_cuda.replace"):
+            self.assertTrue(self.replaced((key, "1"), ("dml_cuda.replace_onnx", "1"), None))
 
     def test_errors_of_a_node_name_the_operator_the_node_and_the_attribute(self):
         for attributes in ({}, {"axis": 1.0}):

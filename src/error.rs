@@ -6,6 +6,7 @@ use crate::cuda::ParseGpuTargetError;
 use crate::desc::{
     FeatureLevel, Names, ParseFeatureLevelError, ParseOperatorTypeError, ParseTensorDataTypeError, TensorRole,
 };
+use crate::environment::EnvironmentError;
 use crate::lowering::lowering_error::LoweringError;
 use crate::lowering::RangeError;
 use crate::validate::{ParseDirectMlVersionError, ParseRuleError, ValidationErrors};
@@ -350,6 +351,9 @@ pub enum Error {
     /// A call of the CUDA driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),
+    /// An environment variable has a value that is not known.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
     /// A text is not a feature level.
     #[error(transparent)]
     FeatureLevel(#[from] ParseFeatureLevelError),

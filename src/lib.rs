@@ -34,6 +34,7 @@ mod cuda;
 mod desc;
 mod device;
 mod dispatch;
+mod environment;
 mod error;
 mod explain;
 pub mod lowering;
@@ -64,6 +65,7 @@ pub use device::Adapter;
 pub use device::Device;
 #[cfg(feature = "cudarc-0_19")]
 pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
+pub use environment::EnvironmentError;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};

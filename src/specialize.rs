@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use crate::environment::{variable, EnvironmentError};
+
 /// Whether the driver compiles kernels with the sizes and strides of one operator as constants. A generic kernel reads
 /// them, and serves every operator.
 ///
@@ -28,13 +30,13 @@ impl Specialize {
 
     /// [`Kept`](Self::Kept) if the environment variable `DML_CUDA_SPECIALIZE` is 1 when a process first asks, otherwise
     /// [`Never`](Self::Never).
-    pub fn of_environment() -> Self {
-        static SET: OnceLock<bool> = OnceLock::new();
-        let is_set = SET.get_or_init(|| std::env::var_os("DML_CUDA_SPECIALIZE").is_some_and(|value| value == "1"));
-        if *is_set {
-            Self::Kept
-        } else {
-            Self::Never
-        }
+    ///
+    /// # Errors
+    ///
+    /// The variable is neither 0 nor 1.
+    pub fn of_environment() -> Result<Self, EnvironmentError> {
+        static SET: OnceLock<Result<Specialize, EnvironmentError>> = OnceLock::new();
+        let of_variable = || variable("DML_CUDA_SPECIALIZE", &[("0", Self::Never), ("1", Self::Kept)]);
+        SET.get_or_init(|| of_variable().map(Option::unwrap_or_default)).clone()
     }
 }

@@ -421,6 +421,14 @@ class Docs(unittest.TestCase):
             result = doctest.testmod(module)
             self.assertEqual((result.failed, result.attempted > 5), (0, True))
 
+    def test_a_variable_with_an_unknown_value_is_an_error(self):
+        program = "import dml_cuda; print(dml_cuda.fill_value_sequence(2, 0, 1, 'int8'))"
+        for value, words in [("1", r"[0 1]"), ("0", r"[0 1]"), ("true", "ValueError: the environment variable DML_CUDA_SPECIALIZE is `true`, must be `0` or `1`"),
+                             ("", "DML_CUDA_SPECIALIZE is ``, must be")]:
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DML_CUDA_SPECIALIZE": value}
+            run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+            self.assertIn(words, run.stdout + run.stderr)
+
     def test_the_page_for_an_issue_has_nothing_secret(self):
         home = str(pathlib.Path.home())
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "LD_LIBRARY_PATH": f"{home}/lib", "A_TOKEN": "secret"}

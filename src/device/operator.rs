@@ -8,6 +8,7 @@ use crate::cuda::{Context, Launcher, Mode};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
+use crate::environment::EnvironmentError;
 use crate::error::CompileError;
 use crate::registry::OperatorPlan;
 use crate::specialize::Specialize;
@@ -94,13 +95,17 @@ impl CompileOptions {
     /// The options of dispatches with the first input and the output at these addresses, or at others that are as aligned
     /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths. Kernels are
     /// specialized if the [environment](Specialize::of_environment) says so.
-    pub fn of_addresses(input: Option<Address>, output: Address) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// As of [`Specialize::of_environment`].
+    pub fn of_addresses(input: Option<Address>, output: Address) -> Result<Self, EnvironmentError> {
         let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
-        Self {
+        Ok(Self {
             pointer_alignment: if is_aligned { 16 } else { 0 },
             in_place: Some(input == Some(output)),
-            specialize: Specialize::of_environment(),
-        }
+            specialize: Specialize::of_environment()?,
+        })
     }
 }
 

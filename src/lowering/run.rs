@@ -47,7 +47,7 @@ impl Device {
         output: Address,
         stream: RawStream,
     ) -> Result<(), Error> {
-        let options = CompileOptions::of_addresses(inputs.first().copied(), output);
+        let options = CompileOptions::of_addresses(inputs.first().copied(), output)?;
         let operator = self.compile_lowered(lowered, options)?;
         let least_alignment = if self.ordinal().is_none() { |_: &_| 1 } else { bytes_of_element };
         // SAFETY: the caller's promise.

@@ -55,8 +55,8 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
         let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
         let (from, to) = (arrays.input.address, arrays.output.address);
         let lowered = LoweredReversal::new(&arrays)?;
-        let compiled =
-            device.device.compile_lowered(&Lowered::Reversal(lowered), CompileOptions::of_addresses(Some(from), to));
+        let options = CompileOptions::of_addresses(Some(from), to)?;
+        let compiled = device.device.compile_lowered(&Lowered::Reversal(lowered), options);
         compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &arrays.output))
     };
     // SAFETY: the header's contract.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
         // SAFETY: the header's contract.
         let (device, (lowered, output)) =
             unsafe { (follow(device, "device")?, sequence(output, data_type, start, delta)?) };
-        let options = CompileOptions::of_addresses(None, output.address);
+        let options = CompileOptions::of_addresses(None, output.address)?;
         let compiled = device.device.compile_lowered(&Lowered::Sequence(lowered), options);
         compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &output))
     };

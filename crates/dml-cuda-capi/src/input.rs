@@ -43,7 +43,7 @@ pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Fai
 
 /// The options of a compilation. Without any: those of the environment.
 pub(crate) fn compile_options(options: Option<&DML_CUDA_COMPILE_OPTIONS>) -> Result<CompileOptions, Failure> {
-    let chosen = CompileOptions::default().with_specialize(Specialize::of_environment());
+    let chosen = CompileOptions::default().with_specialize(Specialize::of_environment()?);
     let Some(&DML_CUDA_COMPILE_OPTIONS { PointerAlignment, InPlace, Flags }) = options else { return Ok(chosen) };
     let in_place = match InPlace {
         DML_CUDA_IN_PLACE_EITHER => None,

@@ -133,7 +133,8 @@ fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
 /// Adds the domains that the options ask for. A second registration adds only what the first did not.
 fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) -> Result<()> {
     for key in ort.config_keys(options)? {
-        if key.starts_with("dml_cuda.") && ![REPLACE, REGISTERED].iter().any(|known| known.to_bytes() == key.as_bytes()) {
+        if key.starts_with("dml_cuda.") && ![REPLACE, REGISTERED].iter().any(|known| known.to_bytes() == key.as_bytes())
+        {
             return Err(format!("the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`").into());
         }
     }

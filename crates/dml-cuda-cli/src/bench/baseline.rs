@@ -19,7 +19,8 @@ const SHARE: u64 = 1 << 14;
 
 /// Times plain work, and prints what a run with `--format json` prints.
 pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> std::result::Result<ExitCode, String> {
-    events::line(&events::device(device, true, Specialize::of_environment()))?;
+    let specialize = Specialize::of_environment().map_err(|error| error.to_string())?;
+    events::line(&events::device(device, true, specialize))?;
     let samples = sample_new(plain, bytes, times, device);
     let samples = samples.map_err(|error| format!("timing a plain {plain:?}: {error}"))?;
     events::line(&events::dispatched("baseline", &samples, times.repeat))?;

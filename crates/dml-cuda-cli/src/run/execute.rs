@@ -44,7 +44,7 @@ pub struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let specialize = if options.specialize { Specialize::Owned } else { Specialize::of_environment() };
+        let specialize = if options.specialize { Specialize::Owned } else { Specialize::of_environment()? };
         let event = events::device(device, !options.no_graph, specialize);
         tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();

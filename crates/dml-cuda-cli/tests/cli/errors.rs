@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
 use crate::{fill, run, run_model, runner, set, small, stderr, write_model};
@@ -286,4 +287,17 @@ fn a_model_runs_without_a_thread() {
         assert!(output.status.success() && !stderr(&output).contains("panicked"), "{}", stderr(&output));
     }
     assert_eq!(fs::read(scratch.path().join("out.bin")).expect("written").len(), 16);
+}
+
+#[test]
+fn a_variable_with_an_unknown_value_is_named() {
+    let model = repository("models/reverse_subsequences.json");
+    let found = |value| runner().arg(&model).env("DML_CUDA_SPECIALIZE", value).output().expect("the runner starts");
+    assert!(found("1").status.success() && found("0").status.success());
+    for value in ["", "true", "2"] {
+        let output = found(value);
+        assert!(!output.status.success());
+        let words = format!("the environment variable DML_CUDA_SPECIALIZE is `{value}`, must be `0` or `1`");
+        assert!(stderr(&output).contains(&words), "{}", stderr(&output));
+    }
 }

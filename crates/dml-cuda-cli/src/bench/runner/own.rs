@@ -144,7 +144,8 @@ impl Runner for Own<'_> {
             machine.clocks = clocks;
         }
         match self.asked.cold_l2 {
-            true => [kernel::TIMING, of_kernels(Specialize::of_environment())].concat(),
+            // The programs that were timed have refused a wrong variable.
+            true => [kernel::TIMING, of_kernels(Specialize::of_environment().unwrap_or_default())].concat(),
             false => timing.clone(),
         }
     }

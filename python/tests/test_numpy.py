@@ -436,4 +436,10 @@ class Docs(unittest.TestCase):
         for line in (rf"dml-cuda: {dml_cuda.__version__}, ", r"library: .*, libdml_cuda\.so\.0\.3$", "system: .*NumPy", "GPUs that", "torch: ", "LD_LIBRARY_PATH: ~/lib"):
             self.assertRegex(page, f"(?m)^{line}")
         self.assertNotIn("secret", page)
+        self.assertNotIn("FileNotFoundError", page)
+        call = lambda *given: subprocess.run([sys.executable, "-m", "dml_cuda", *given], env=environment, capture_output=True, text=True)
+        self.assertRegex(call("--help").stdout, "(?s)usage: python -m dml_cuda .*page to paste into an issue.*onnx")
+        self.assertEqual(call("onxn").returncode, 2)
+        if importlib.util.find_spec("onnx") is None:
+            self.assertEqual(call("onnx", "m.onnx").stderr, "onnx is not installed: pip install onnx onnxruntime\n")
         self.assertNotIn(home + "/", page)

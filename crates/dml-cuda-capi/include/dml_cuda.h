@@ -35,7 +35,7 @@ typedef uint32_t DML_CUDA_STATUS;
 /* What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature
    `onnxruntime`. */
 typedef struct {
-  /* Nodes that this library ran, also those of closed sessions. */
+  /* Nodes that sessions loaded with this library, also those of closed sessions, and those that never ran. */
   uint64_t Nodes;
   /* Runs of such nodes. */
   uint64_t Runs;

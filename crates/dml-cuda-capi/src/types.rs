@@ -244,7 +244,7 @@ pub struct DML_CUDA_NAMES {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_ONNXRUNTIME_COUNTERS {
-    /// Nodes that this library ran, also those of closed sessions.
+    /// Nodes that sessions loaded with this library, also those of closed sessions, and those that never ran.
     pub Nodes: u64,
     /// Runs of such nodes.
     pub Runs: u64,

@@ -1,5 +1,7 @@
-"""``python -m dml_cuda`` prints a page to paste into an issue. It has nothing secret: the home folder is ``~``."""
+"""``python -m dml_cuda`` prints a page to paste into an issue. It has nothing secret: the home folder is ``~``.
+``python -m dml_cuda onnx`` looks at a model."""
 
+import argparse
 import ctypes
 import functools
 import importlib
@@ -9,6 +11,7 @@ import platform
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -32,7 +35,10 @@ def _soname() -> str:
 
 def _gpus() -> str:
     query = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
-    return subprocess.run(query, check=True, capture_output=True, text=True, timeout=60).stdout.strip().replace("\n", "; ")
+    try:
+        return subprocess.run(query, check=True, capture_output=True, text=True, timeout=60).stdout.strip().replace("\n", "; ")
+    except FileNotFoundError:
+        return "unknown, nvidia-smi is not installed"
 
 
 def _count() -> int:
@@ -72,6 +78,22 @@ def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly if nobody reads on
+parser = argparse.ArgumentParser("python -m dml_cuda", description="Without a command: prints a page to paste into an issue.")
+about = "Lists the nodes of a model that this library replaces. Runs it with and without the library, compares the outputs, prints medians."
+onnx = parser.add_subparsers(dest="command").add_parser("onnx", help="what a model gains in ONNX Runtime", description=about)
+onnx.add_argument("model")
+onnx.add_argument("--provider", choices=("cpu", "cuda"), default="cpu")
+onnx.add_argument("--shape", action="append", default=[], metavar="NAME=SIZES", help="an input's shape, x=50,8,16, or a dimension's size, batch=8; else 64")
+arguments = parser.parse_args()
+if arguments.command:
+    try:
+        for line in importlib.import_module("dml_cuda._onnx_gain").report(arguments.model, arguments.provider, arguments.shape):
+            print(line, flush=True)
+    except ModuleNotFoundError as error:
+        sys.exit(f"{error.name} is not installed: pip install onnx onnxruntime")
+    except Exception as error:
+        sys.exit(f"{arguments.model}: {error}")
+    sys.exit()
 for name, fact in _facts():
     try:
         text = fact()

@@ -93,6 +93,7 @@ def _load() -> ctypes.CDLL:
         ("destroy_compiled_operator", None, [pointer]),
         ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, pointer, error]),
         ("fill_array", status, [pointer, pointer, u32, pointer, pointer, pointer, error]),
+        ("onnxruntime_counters", status, [pointer, error]),
         ("register_torch", status, [error]),
         ("explain", status, [pointer, text, handle, error]),
         ("free_string", None, [pointer]),

@@ -3,7 +3,7 @@
 import ctypes
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Protocol, SupportsFloat, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,28 @@ def onnxruntime_library_path() -> str:
     True
     """
     return str(lib.PATH)
+
+
+class OnnxRuntimeCounters(NamedTuple):
+    """What this library did in ONNX Runtime's sessions of this process, also in closed ones."""
+
+    nodes: int
+    """Nodes that sessions loaded with this library, also those that never ran."""
+    runs: int
+    """Runs of such nodes."""
+    in_place_runs: int
+    """Runs whose output was their input."""
+
+
+def onnxruntime_counters() -> OnnxRuntimeCounters:
+    """Counts what this library did in ONNX Runtime, so that a program can check that it is in use.
+
+    >>> import dml_cuda
+    >>> nodes, runs, in_place_runs = dml_cuda.onnxruntime_counters()
+    """
+    counts = (ctypes.c_uint64 * 3)()
+    lib.check(lib.library.dml_cuda_onnxruntime_counters, counts)
+    return OnnxRuntimeCounters(*counts)
 
 
 def cuda_device_count() -> int:

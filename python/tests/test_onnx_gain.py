@@ -1,0 +1,103 @@
+"""``python -m dml_cuda onnx``: models with nodes in the graph, in a function, in If and in Loop, and without any."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError:
+    raise unittest.SkipTest("no onnx, or no ONNX Runtime") from None
+
+import dml_cuda
+
+info = helper.make_tensor_value_info
+
+
+def look(path, *arguments, **options):
+    """Runs the command. Returns its exit code, output and errors."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "dml_cuda", "onnx", str(path), *arguments]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, **options)
+    return run.returncode, run.stdout, run.stderr
+
+
+def reverse(x, y, name, domain=""):
+    return helper.make_node("ReverseSequence", [x, "l"], [y], batch_axis=0, time_axis=1, name=name, domain=domain)
+
+
+def model(nodes, functions=()):
+    shape = ["b", "t", 3]
+    graph = helper.make_graph(nodes, "g", [info("x", TensorProto.FLOAT, shape), info("l", TensorProto.INT64, ["b"])], [info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(np.array(True), "yes"), numpy_helper.from_array(np.array(3), "three")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("f", 1)], ir_version=8, functions=list(functions))
+
+
+def everywhere():
+    """A node in each place that can have one."""
+    body = helper.make_graph([reverse("c", "d", "looped"), helper.make_node("Identity", ["k"], ["k2"])], "body",
+                             [info("i", TensorProto.INT64, []), info("k", TensorProto.BOOL, []), info("c", TensorProto.FLOAT, None)],
+                             [info("k2", TensorProto.BOOL, []), info("d", TensorProto.FLOAT, None)])
+    branch = lambda name: helper.make_graph([reverse("p", f"{name}_y", f"of_{name}")], name, [], [info(f"{name}_y", TensorProto.FLOAT, None)])
+    function = helper.make_function("f", "Reverse", ["x", "l"], ["y"], [reverse("x", "y", "called")], [helper.make_opsetid("", 17)])
+    return model([
+        reverse("x", "p", "plain"),
+        helper.make_node("If", ["yes"], ["q"], name="if", then_branch=branch("then"), else_branch=branch("else")),
+        helper.make_node("Loop", ["three", "yes", "q"], ["r"], name="loop", body=body),
+        helper.make_node("Reverse", ["r", "l"], ["y"], domain="f"),
+    ], [function])  # fmt: skip
+
+
+class Gain(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "model.onnx"
+
+    def test_nodes_in_every_place(self):
+        onnx.save(everywhere(), self.path)  # ONNX Runtime removes the other branch
+        code, out, error = look(self.path, "--shape", "t=7", "--shape", "b=4")
+        self.assertEqual((code, error), (0, ""))
+        for line in ("ReverseSequence `plain`$", "ReverseSequence `of_then` in then_branch of If `if`$", "ReverseSequence `looped` in body of Loop `loop`$",
+                     "ReverseSequence `called` in function `Reverse`$", r"inputs: x float32 \[4, 7, 3\], l int64 \[4\]$", r"this library loaded 4 nodes, and ran 6$",
+                     "outputs with and without the library: equal bits$", r"whole model +[\d.]+ +[\d.]+$", r"plain +[\d.]+ +[\d.]+$"):  # fmt: skip
+            self.assertRegex(out, f"(?m)^{line}")
+        self.assertEqual(list(self.path.parent.iterdir()), [self.path])  # no profile is left
+
+    def test_a_model_without_such_nodes(self):
+        for node in (helper.make_node("Identity", ["x"], ["y"]), reverse("x", "y", "other", domain="f")):
+            onnx.save(model([node]), self.path)
+            self.assertEqual(look(self.path), (0, "nothing to replace: the model has no ReverseSequence\n", ""))
+
+    def test_wrong_arguments_are_one_line(self):
+        onnx.save(everywhere(), self.path)
+        for arguments, words in [
+            (["--shape", "x=a"], "--shape is x=a, must be NAME=SIZES"),
+            (["--shape", "time=3"], r"--shape has the names \['time'\], must have inputs or dimensions of the model: \['b', 'l', 't', 'x'\]"),
+            (["--shape", "x=2,3"], "the model does not run with inputs of .*; --shape sets other sizes"),
+        ]:
+            code, _, error = look(self.path, *arguments)
+            self.assertEqual((code, error.count("\n")), (1, 1), error)
+            self.assertRegex(error, f"^{re.escape(str(self.path))}: {words}")
+        self.path.write_text("not a model")
+        self.assertRegex(look(self.path)[2], "^.*model.onnx: Error parsing message")
+        self.assertEqual(look(self.path.with_name("other"))[0], 1)
+        self.assertEqual(look(self.path, "--provider", "other")[0], 2)
+
+    def test_counters(self):
+        before = dml_cuda.onnxruntime_counters()
+        options = onnxruntime.SessionOptions()
+        options.add_session_config_entry("dml_cuda.replace_onnx", "1")
+        options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())
+        session = onnxruntime.InferenceSession(model([reverse("x", "y", "node")]).SerializeToString(), options, providers=["CPUExecutionProvider"])
+        loaded = dml_cuda.onnxruntime_counters()
+        self.assertEqual((loaded.nodes - before.nodes, loaded.runs - before.runs), (1, 0))
+        session.run(None, {"x": np.zeros((2, 4, 3), np.float32), "l": np.array([1, 4])})
+        self.assertEqual(dml_cuda.onnxruntime_counters().runs - before.runs, 1)

@@ -68,7 +68,7 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
         try:
             packed = struct.pack({"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value))
         except OverflowError:
-            raise ValueError(f"{name} is {shown(value)}, must be a {data_type}: infinity is written as such") from None
+            raise ValueError(f"{name} is {shown(value)}, must fit {data_type}, or be float('inf')") from None
         except (TypeError, ValueError):
             raise TypeError(f"{name} is {shown(value)}, must be a number") from None
         return int.from_bytes(packed, "little")
@@ -163,7 +163,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     if items.dtype == object and all(type(item) is int for item in items.flat):
         array = np.asarray(np.clip(items, -(2**63), 2**63 - 1), dtype=np.int64)
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"lengths has dtype {array.dtype}, must have one of integers")
+        raise TypeError(f"lengths has dtype {array.dtype}, must have an integer dtype")
     if array.dtype.kind == "i" and array.size and array.min() < 0:
         at = tuple(int(k) for k in np.argwhere(array < 0)[0])
         place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
@@ -176,7 +176,7 @@ def check_kind(lengths: Any) -> None:
     if lengths is None:
         raise TypeError("lengths is None, must be integers")
     if is_bool(lengths):
-        raise TypeError("lengths has dtype bool, must have one of integers")
+        raise TypeError("lengths has dtype bool, must have an integer dtype")
     if isinstance(lengths, (list, tuple)):
         for item in lengths:
             if type(item) is not int:

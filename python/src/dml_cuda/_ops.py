@@ -156,11 +156,11 @@ def _lengths(lengths: Any, ordinal: int | None) -> lib.Array:
     if found.ordinal != ordinal:
         raise ValueError(f"lengths is on {_device_name(found.ordinal)}, must be on {_device_name(ordinal)}, as x is")
     if found.dtype.kind not in "iu":
-        raise TypeError(f"lengths has dtype {found.dtype}, must have one of integers")
+        raise TypeError(f"lengths has dtype {found.dtype}, must have an integer dtype")
     if found.dtype.itemsize >= 4:
         return found
     if not hasattr(lengths, "astype"):
-        raise TypeError(f"lengths has dtype {found.dtype}, must have one of integers of 32 or 64 bits")
+        raise TypeError(f"lengths has dtype {found.dtype}, must have an integer dtype of 32 or 64 bits")
     return view(lengths.astype("uint32"), "lengths")
 
 

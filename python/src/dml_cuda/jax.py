@@ -175,7 +175,7 @@ def _lengths(lengths: Any) -> Any:
     if not isinstance(lengths, jax.Array):
         return np.minimum(host_lengths(lengths), np.iinfo(np.uint32).max).astype(np.uint32)
     if not jax.numpy.issubdtype(lengths.dtype, np.integer):
-        raise TypeError(f"lengths has dtype {lengths.dtype}, must have one of integers")
+        raise TypeError(f"lengths has dtype {lengths.dtype}, must have an integer dtype")
     return lengths if lengths.dtype.itemsize >= 4 else lengths.astype(np.int32)
 
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Makes everything that is published in the folder OUT, from a clone of HEAD, and tries each file once:
-# scripts/release.sh OUT. scripts/check-release.sh OUT has the longer checks. Needs Debian's packages for amd64, and
-# Rust. Uploads nothing.
+# scripts/release.sh [--without-address] OUT. scripts/check-release.sh OUT has the longer checks. Needs Debian's packages
+# for amd64, and Rust. Uploads nothing.
 set -euo pipefail
 unset CDPATH
-[ $# = 1 ] || { echo "usage: scripts/release.sh OUT" >&2; exit 2; }
+addressed=true
+[ "${1-}" != --without-address ] || { addressed=false; shift; }
+[ $# = 1 ] || { echo "usage: scripts/release.sh [--without-address] OUT" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
 published=$(cd "$1" && pwd)
@@ -30,7 +32,10 @@ document() {
 step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
 repository=$(git -C "$root" show HEAD:Cargo.toml | sed -n 's/^repository = "\(..*\)"/\1/p')
-[ "$repository" ] || { echo "repository in Cargo.toml is empty, must be the address of the project's repository" >&2; exit 1; }
+if $addressed && [ ! "$repository" ]; then
+  echo "repository in Cargo.toml is empty, must be the address of the project's repository, without --without-address" >&2
+  exit 1
+fi
 
 step "tools"
 source "$root/scripts/release/tools.sh"
@@ -47,8 +52,10 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)
 echo "commit $DML_CUDA_COMMIT" > python/src/dml_cuda/COMMIT
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-sed -i "s|^license = .*|&\nrepository = \"$repository\"|" crates/dml-cuda-candle/Cargo.toml
-printf '\n[project.urls]\nRepository = "%s"\nIssues = "%s/issues"\n' "$repository" "$repository" >> python/pyproject.toml
+if [ "$repository" ]; then
+  sed -i "s|^license = .*|&\nrepository = \"$repository\"|" crates/dml-cuda-candle/Cargo.toml
+  printf '\n[project.urls]\nRepository = "%s"\nIssues = "%s/issues"\n' "$repository" "$repository" >> python/pyproject.toml
+fi
 # No file names the machine's folders.
 CARGO_ENCODED_RUSTFLAGS=
 remap() { CARGO_ENCODED_RUSTFLAGS+=${CARGO_ENCODED_RUSTFLAGS:+$'\037'}--remap-path-prefix=$1=$2; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/side-by-side.svg, README's figure, with target/release/dml-cuda, from benches/record: the cases of the bench,
+"""Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of the bench,
 and the layouts of benches/sweep.py."""
 
 import json

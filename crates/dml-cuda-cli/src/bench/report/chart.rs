@@ -49,8 +49,10 @@ pub fn chart(comparison: &Comparison) -> String {
         add(text((LEFT, y), 16, "400", &clipped(&label, 66)));
     }
     for warning in warnings(comparison) {
+        // A line has room for its first sentence. The tables have the rest.
+        let warning = warning.split(". ").next().unwrap_or_default();
         y += 22.0;
-        add(text((8.0, y), 14, "600", &clipped(&warning, 70)));
+        add(text((8.0, y), 14, "600", &clipped(warning, 70)));
     }
     let at_one = x(1.0);
     for (name, bars) in &groups {

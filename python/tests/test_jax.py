@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import os
 import pathlib
+import re
 import runpy
 import unittest
 from unittest import mock
@@ -55,6 +56,44 @@ def flip_sequences(inputs, seq_lengths):
 
 def compiled(function, *arguments, **options):
     return jax.jit(function, **options).lower(*arguments).compile().as_text()
+
+
+class Flax(unittest.TestCase):
+    def test_the_patch_of_the_page_gives_flaxs_bits(self):
+        if importlib.util.find_spec("flax") is None:
+            self.skipTest("no flax")
+        from flax import linen, nnx
+        import flax.linen.recurrent
+        import flax.nnx.nn.recurrent
+
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "jax.md"
+        patch = next(block for block in re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text(encoding="utf-8")) if "flax" in block)
+        x, lengths = jax.random.normal(jax.random.key(0), (3, 7, 5)), jnp.array([4, 7, 1])
+        of_linen = linen.Bidirectional(linen.RNN(linen.GRUCell(6)), linen.RNN(linen.GRUCell(6)))
+        weights = of_linen.init(jax.random.key(1), x)
+        cell = lambda seed: nnx.RNN(nnx.GRUCell(5, 6, rngs=nnx.Rngs(seed)))
+        of_nnx = nnx.Bidirectional(cell(0), cell(1))
+        calls = [lambda time_major=time_major, call=call: call(time_major) for time_major in (False, True) for call in (
+            lambda time_major: of_linen.apply(weights, x.swapaxes(0, 1) if time_major else x, seq_lengths=lengths, time_major=time_major),
+            lambda time_major: of_nnx(x.swapaxes(0, 1) if time_major else x, seq_lengths=lengths, time_major=time_major),
+            lambda time_major: linen.RNN(linen.GRUCell(6), reverse=True).apply({"params": {"cell": weights["params"]["forward_rnn"]["cell"]}}, x),
+        )]
+        modules = flax.linen.recurrent, flax.nnx.nn.recurrent
+        before = [module.flip_sequences for module in modules]
+        required = [call() for call in calls]
+        try:
+            exec(patch, {})
+            with mock.patch.object(dj, "reverse_subsequences", wraps=dj.reverse_subsequences) as used:
+                found = [call() for call in calls]
+        finally:
+            for module, function in zip(modules, before):
+                module.flip_sequences = function
+        self.assertGreaterEqual(used.call_count, 4)
+        for k, (one, other) in enumerate(zip(found, required)):
+            self.assertEqual(one.shape, other.shape)
+            one, other = (part.swapaxes(0, 1) if part.shape[0] == 7 else part for part in (one, other))
+            for row, length in enumerate(lengths if k % 3 < 2 else [7] * 3):  # flax turns the padding around, too
+                self.assertTrue(bool((one[row, :length] == other[row, :length]).all()), (k, row))
 
 
 class Jax(unittest.TestCase):
@@ -387,9 +426,9 @@ class Errors(unittest.TestCase):
             (ValueError, "x has 0 dimensions, must have at least 1", lambda: reverse(x[0, 0], 1, 0)),
             (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: jax.jit(lambda x: reverse(x, 1, 2))(x)),
             *((TypeError, f"axis is {axis}, must be an integer", lambda axis=axis: reverse(x, 1, axis)) for axis in (1.0, True)),
-            (TypeError, "lengths has dtype bool, must have one of integers", lambda: reverse(x, True, 1)),
-            (TypeError, "lengths has dtype float32, must have one of integers", lambda: jax.jit(lambda x: reverse(x, x, 1))(x)),
-            (TypeError, "lengths has dtype bool, must have one of integers", lambda: reverse(x, n > 1, 1)),
+            (TypeError, "lengths has dtype bool, must have an integer dtype", lambda: reverse(x, True, 1)),
+            (TypeError, "lengths has dtype float32, must have an integer dtype", lambda: jax.jit(lambda x: reverse(x, x, 1))(x)),
+            (TypeError, "lengths has dtype bool, must have an integer dtype", lambda: reverse(x, n > 1, 1)),
             (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, jnp.arange(4), 1)),
             (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: jax.jit(lambda x: reverse(x, [[1], [-2], [3]], 1))(x)),
             (ValueError, "x.shape is .*, must be at most 4294967295 elements", lambda: jax.eval_shape(lambda x: reverse(x, 1, 0), huge)),

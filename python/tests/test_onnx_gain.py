@@ -67,7 +67,7 @@ class Gain(unittest.TestCase):
         self.assertEqual((code, error), (0, ""))
         for line in ("ReverseSequence `plain`$", "ReverseSequence `of_then` in then_branch of If `if`$", "ReverseSequence `looped` in body of Loop `loop`$",
                      "ReverseSequence `called` in function `Reverse`$", r"inputs: x float32 \[4, 7, 3\], l int64 \[4\]$", r"this library loaded 4 nodes, and ran 6$",
-                     "outputs with and without the library: equal bits$", r"whole model +[\d.]+ +[\d.]+$", r"plain +[\d.]+ +[\d.]+$"):  # fmt: skip
+                     "outputs with and without the library: equal bits$", r" +[\d.]+ +[\d.]+   whole model$", r" +[\d.]+ +[\d.]+   plain$"):  # fmt: skip
             self.assertRegex(out, f"(?m)^{line}")
         self.assertEqual(list(self.path.parent.iterdir()), [self.path])  # no profile is left
 

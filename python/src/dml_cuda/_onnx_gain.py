@@ -142,5 +142,5 @@ def report(model: str, provider: str, given: list[str]) -> Iterator[str]:
     yield f"outputs with and without the library: {'equal bits' if _same(outputs[0], outputs[1]) else differ}"
     whole, nodes = _medians(sessions, values, provider), [_profile(model, provider, replace, values) for replace in (False, True)]
     rows = {"whole model": whole} | {name: [of.get(name, float("nan")) for of in nodes] for name in nodes[0] | nodes[1]}
-    yield f"{'median, µs':32} {'without':>10} {'with':>10}   ONNX Runtime {ort.__version__}, {_PROVIDERS[provider]}"
-    yield from (f"{name:32} {times[0]:10.1f} {times[1]:10.1f}" for name, times in rows.items())
+    yield f"   without        with   medians in µs, ONNX Runtime {ort.__version__}, {_PROVIDERS[provider]}"
+    yield from (f"{times[0]:10.1f}  {times[1]:10.1f}   {name}" for name, times in rows.items())

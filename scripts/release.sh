@@ -32,10 +32,8 @@ document() {
 step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
 repository=$(git -C "$root" show HEAD:Cargo.toml | sed -n 's/^repository = "\(..*\)"/\1/p')
-if $addressed && [ ! "$repository" ]; then
-  echo "repository in Cargo.toml is empty, must be the address of the project's repository, without --without-address" >&2
-  exit 1
-fi
+[ "$repository" ] || ! $addressed ||
+  { echo "repository in Cargo.toml is empty, must be the address of the project's repository, or use --without-address" >&2; exit 1; }
 
 step "tools"
 source "$root/scripts/release/tools.sh"

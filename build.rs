@@ -72,11 +72,10 @@ fn kernels_changed() -> bool {
 }
 
 fn find_nvcc(out_dir: &Path) -> Option<PathBuf> {
-    if let Some(value) = env::var_os("DML_CUDA_PREBUILT") {
-        assert!(value == "0" || value == "1", "DML_CUDA_PREBUILT is {}, must be 0 or 1", value.display());
-        if value == "1" {
-            return None;
-        }
+    let prebuilt = env::var_os("DML_CUDA_PREBUILT").unwrap_or_else(|| "0".into());
+    assert!(prebuilt == "0" || prebuilt == "1", "DML_CUDA_PREBUILT is {}, must be 0 or 1", prebuilt.display());
+    if prebuilt == "1" {
+        return None;
     }
     if let Some(nvcc) = env::var_os("NVCC").filter(|value| !value.is_empty()) {
         let nvcc = PathBuf::from(nvcc);

@@ -4,6 +4,7 @@ use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
@@ -29,7 +30,50 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    read(fs::File::open(path)?, "")
+    read(open(path)?, "")
+}
+
+/// Opens a file to read it, as soon as its other users share it.
+pub fn open(path: &Path) -> io::Result<fs::File> {
+    let patience = Patience::new();
+    loop {
+        match fs::File::open(path) {
+            Err(error) if patience.is_left(&error) => {}
+            opened => return opened,
+        }
+    }
+}
+
+/// Waits, two seconds in all, for programs that have a file open: on Windows a virus scanner or a viewer.
+struct Patience(Instant);
+
+impl Patience {
+    fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Whether to try again, after a short sleep.
+    fn is_left(&self, error: &io::Error) -> bool {
+        let is_left = is_held(error) && self.0.elapsed() < Duration::from_secs(2);
+        if is_left {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        is_left
+    }
+}
+
+/// Whether another program has the file open and does not share it. A network drive may say so on Linux.
+fn is_held(error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(code) if cfg!(windows) => [5, 32, 33].contains(&code), // access denied, sharing or lock violation
+        _ => matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::ExecutableFileBusy),
+    }
+}
+
+/// An error in words that say what to do.
+fn in_words(error: io::Error) -> String {
+    let advice = if is_held(&error) { "it may be open in another program, must be closed there: " } else { "" };
+    format!("{advice}{error}")
 }
 
 /// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's mode. Refuses
@@ -40,13 +84,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
         return Err("it is a run, which only --overwrite replaces; choose another name".to_owned());
     }
     fs::create_dir_all(folder(&target)).map_err(|error| error.to_string())?;
-    replace(&target, replaced, bytes).map_err(|error| error.to_string())
+    replace(&target, replaced, bytes).map_err(in_words)
 }
 
 /// Writes a run or a report, a new file or over an older one, as the caller tells one.
 pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
     let (target, replaced) = may_write_result(path, overwrite, is_run)?;
-    replace(&target, replaced, bytes).map_err(|error| error.to_string())
+    replace(&target, replaced, bytes).map_err(in_words)
 }
 
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
@@ -54,6 +98,9 @@ pub fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool)
     let (target, replaced) = target(path)?;
     if !folder(&target).is_dir() {
         return Err(format!("the folder {} is not there", shown_path(folder(&target))));
+    }
+    if overwrite && replaced.is_some() {
+        open(&target).map_err(in_words)?;
     }
     match &replaced {
         Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),
@@ -98,7 +145,13 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     let mut partial = partial();
     *partial = None;
     written.and(mode)?;
-    Ok(file.persist(target).map(drop)?)
+    let patience = Patience::new();
+    loop {
+        match file.persist(target) {
+            Err(failed) if patience.is_left(&failed.error) => file = failed.file,
+            persisted => return Ok(persisted.map(drop)?),
+        }
+    }
 }
 
 /// A file that the signal handler knows from the moment it exists.
@@ -127,4 +180,24 @@ fn remove_on_signals() {
         let _ = partial.as_ref().map(fs::remove_file);
         std::process::exit(code);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_shared_is_tried_for_two_seconds() {
+        let held = match cfg!(windows) {
+            true => io::Error::from_raw_os_error(32),
+            false => io::ErrorKind::ResourceBusy.into(),
+        };
+        let (patience, mut tries) = (Patience::new(), 0);
+        while patience.is_left(&held) {
+            tries += 1;
+        }
+        assert!(tries > 10 && patience.0.elapsed() >= Duration::from_secs(2), "{tries}");
+        assert!(!Patience::new().is_left(&io::ErrorKind::NotFound.into()));
+        assert!(in_words(held).starts_with("it may be open in another program, must be closed there: "));
+    }
 }

@@ -146,7 +146,7 @@ impl Run {
         // A run may come through a pipe, but not without end.
         let bytes = match path.to_str() {
             Some("-") => whole_file::read(std::io::stdin(), ""),
-            _ => std::fs::File::open(path).and_then(|file| whole_file::read(file, "")),
+            _ => whole_file::open(path).and_then(|file| whole_file::read(file, "")),
         };
         let bytes = bytes.map_err(|error| unreadable(&error))?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;

@@ -43,6 +43,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let progress = ProgressBar::new(jobs.len() as u64).with_style(style);
     let mut failures = BTreeSet::new();
     let (mut device, mut written): (Option<String>, Option<String>) = (None, None);
+    let mut is_behind = false;
     for job in &jobs {
         progress.set_message(job.name.clone());
         let answer = runner.answer(job).and_then(|answer| match &device {
@@ -68,13 +69,20 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         }
         add(&mut run, job, answer);
         if !is_printed(options) && !replaces {
-            written = Some(write(&run, written, options).map_err(in_file)?);
+            if is_changed(written.as_deref(), &options.output) {
+                return Err(in_file("another program has written it, must stay as this bench wrote it".to_owned()));
+            }
+            let failure = write(&run, &mut written, options).err();
+            is_behind = failure.is_some();
+            if let Some(error) = failure.filter(|error| failures.insert(error.clone())) {
+                progress.suspend(|| complain!("WARNING: {}; the next case writes again", in_file(error)));
+            }
         }
         advance(&progress);
     }
     progress.finish_and_clear();
-    if replaces && !process::is_interrupted() {
-        write(&run, None, options).map_err(in_file)?;
+    if is_behind || replaces && !process::is_interrupted() {
+        write(&run, &mut written, options).map_err(in_file)?;
     }
     ended(&run, options)
 }
@@ -144,10 +152,16 @@ fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Writes the run; fails if the file has changed. Returns its text.
-fn write(run: &Run, written: Option<String>, options: &Bench) -> Result<String, String> {
-    let is_there = |text: String| std::fs::read_to_string(&options.output).is_ok_and(|there| there == text);
-    let overwrite = written.map_or(options.overwrite, is_there);
+/// Whether the file is not what this bench wrote last. A file that cannot be read tells nothing.
+fn is_changed(written: Option<&str>, path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|there| written.map(str::as_bytes) != Some(&there[..]))
+}
+
+/// Writes the run, over what this bench wrote of it before.
+fn write(run: &Run, written: &mut Option<String>, options: &Bench) -> Result<(), String> {
     let text = run.to_json()?;
-    whole_file::write_result(&options.output, text.as_bytes(), overwrite, Run::is_at).map(|()| text)
+    let overwrite = written.is_some() || options.overwrite;
+    whole_file::write_result(&options.output, text.as_bytes(), overwrite, Run::is_at)?;
+    *written = Some(text);
+    Ok(())
 }

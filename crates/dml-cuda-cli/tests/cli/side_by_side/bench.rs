@@ -1,7 +1,6 @@
 //! `bench`: timing cases by this runner and by others, interrupted, limited, and with wrong input.
 
 use std::fs;
-#[cfg(unix)]
 use std::path::Path;
 
 use serde_json::{json, Value};
@@ -109,6 +108,67 @@ fn an_interrupted_bench_leaves_a_partial_run() {
     assert_eq!(read(&path), kept);
     let report = well(folder.path(), &["report", "i.json"]);
     assert!(report.contains("WARNING: A is partial: "), "{report}");
+}
+
+/// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a folder
+/// that is moved away.
+#[cfg(windows)]
+fn lock(run: &Path) -> fs::File {
+    use std::os::windows::fs::OpenOptionsExt;
+    loop {
+        if let Ok(file) = fs::File::options().read(true).share_mode(0).open(run) {
+            return file;
+        }
+    }
+}
+
+#[cfg(unix)]
+fn lock(run: &Path) -> impl Drop {
+    struct Moved(std::path::PathBuf);
+    impl Drop for Moved {
+        fn drop(&mut self) {
+            fs::rename(self.0.with_extension("away"), &self.0).expect("moved back");
+        }
+    }
+    let folder = run.parent().expect("a folder");
+    fs::rename(folder, folder.with_extension("away")).expect("moved");
+    Moved(folder.to_owned())
+}
+
+#[test]
+fn a_bench_goes_on_while_its_run_cannot_be_written() {
+    for is_short in [true, false] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("runs/x.json");
+        fs::create_dir(folder.path().join("runs")).expect("made");
+        let mut bench = runner();
+        let arguments = ["bench", "-o", "runs/x.json", "--tier", "quick", "-a", "cpu", "--only", "small_"];
+        bench.current_dir(folder.path()).args(arguments).stderr(std::process::Stdio::piped());
+        let mut bench = bench.stdout(std::process::Stdio::null()).spawn().expect("it starts");
+        let begun = std::time::Instant::now();
+        while !path.exists() {
+            assert!(begun.elapsed().as_secs() < 120, "it is slow");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let lock = lock(&path);
+        let mut said = std::io::BufRead::lines(std::io::BufReader::new(bench.stderr.take().expect("a pipe")));
+        let warning = said.find_map(|line| line.ok().filter(|line| line.contains("; the next case writes again")));
+        assert!(warning.is_some_and(|line| line.starts_with("WARNING: runs/x.json: ")));
+        let lock = if is_short {
+            drop(lock);
+            None
+        } else {
+            Some(lock)
+        };
+        let last = said.map_while(Result::ok).last().expect("a line");
+        assert_eq!(bench.wait().expect("it ends").code(), Some(i32::from(!is_short)), "{last}");
+        drop(lock);
+        let count = cases(&read(&path)).len();
+        match is_short {
+            true => assert_eq!(count, 11),
+            false => assert!(count < 11 && last.starts_with("ERROR: runs/x.json: "), "{count} {last}"),
+        }
+    }
 }
 
 /// A bench of all cases says at once what it does, and how long that may take.

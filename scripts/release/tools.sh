@@ -1,7 +1,6 @@
 # shellcheck shell=bash
-# Tools of release.sh and check-release.sh, sourced by them: $root is the repository. Installs what is missing
-# outside of the repository, because cargo walks through all that is in it.
-tools=${XDG_CACHE_HOME:-$HOME/.cache}/dml-cuda-release
+# Tools of release.sh and check-release.sh, sourced by them: $root is the repository. Installs what is missing.
+source "${root:?}/scripts/release/compiler.sh"
 export PATH="$tools/bin:$PATH"
 for program in x86_64-w64-mingw32-gcc wine qemu-aarch64; do
   command -v "$program" > /dev/null ||
@@ -16,25 +15,10 @@ if [ ! -x "$tools/bin/cargo-cyclonedx" ]; then
   CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" cargo-cyclonedx@0.5.9
   rm -rf "$tools/target"
 fi
-# A compiler with the standard library for aarch64, and with its sources for Windows. rustup's need a download of their
-# own.
-debian=$tools/debian
-if [ ! -d "$debian/arm64" ]; then
-  "${root:?}/scripts/release/debian-packages.sh" "$debian/amd64" amd64 rustc-web rust-web-src binutils-aarch64-linux-gnu
-  "$root/scripts/release/debian-packages.sh" "$debian/new" arm64 libstd-rust-web-dev python3-minimal libpython3-stdlib
-  cp -r "$debian/new/usr/lib/rustlib/aarch64-unknown-linux-gnu" "$debian/amd64/usr/lib/rustlib/"
-  mv "$debian/new" "$debian/arm64"
-fi
 # A Python for aarch64, which starts its workers in qemu too.
 printf '#!/bin/sh\nPYTHONHOME=%s exec qemu-aarch64 -0 %s %s "$@"\n' "$debian/arm64/usr" "$tools/bin/python-aarch64" \
   "$debian/arm64/usr/bin/python3.11" > "$tools/bin/python-aarch64"
 chmod +x "$tools/bin/python-aarch64"
 # Programs for aarch64 find their libraries here.
 export QEMU_LD_PREFIX=$debian/arm64
-# Not for sh, which loses variables such as CARGO_BIN_EXE_dml-cuda.
-for program in rustc aarch64-linux-gnu-strip; do
-  printf '#!/bin/bash\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$debian/amd64/usr/lib/x86_64-linux-gnu" "$debian/amd64/usr/bin/$program" \
-    > "$tools/bin/debian-$program"
-  chmod +x "$tools/bin/debian-$program"
-done
 ln -sf "$(command -v strip)" "$tools/bin/debian-x86_64-linux-gnu-strip"

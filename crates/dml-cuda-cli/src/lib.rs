@@ -11,6 +11,7 @@ mod schema;
 mod signals;
 mod whole_file;
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -88,7 +89,9 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let path = found.as_deref().unwrap_or(path);
     let in_file = |error: String| format!("{}: {error}", shown_path(path));
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
-        let where_to = "which this runner does not run: ONNX Runtime does, with libdml_cuda.so (docs/onnxruntime.md)";
+        let library = format!("{DLL_PREFIX}dml_cuda{DLL_SUFFIX}");
+        let where_to =
+            format!("which this runner does not run: ONNX Runtime does, with {library} (docs/onnxruntime.md)");
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
     }
     // It may come through a pipe, but not without end.
@@ -99,7 +102,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         let meant = meant.map_or_else(String::new, |meant| format!("; {meant}"));
         in_file(format!("the model cannot be read: {error}{meant}"))
     })?;
-    let text = String::from_utf8(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
+    let text = whole_file::text(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;

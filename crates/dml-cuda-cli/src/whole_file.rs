@@ -33,6 +33,16 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     read(open(path)?, "")
 }
 
+/// A file's text: UTF-8, or the UTF-16 of Windows PowerShell, which has a byte order mark. A mark stays.
+pub fn text(bytes: Vec<u8>) -> Result<String, String> {
+    if !bytes.starts_with(&[0xff, 0xfe]) {
+        return String::from_utf8(bytes).map_err(|error| error.to_string());
+    }
+    let (units, rest) = bytes.as_chunks();
+    let units: Vec<u16> = units.iter().copied().map(u16::from_le_bytes).collect();
+    String::from_utf16(&units).ok().filter(|_| rest.is_empty()).ok_or_else(|| "invalid UTF-16".to_owned())
+}
+
 /// Opens a file to read it, as soon as its other users share it.
 pub fn open(path: &Path) -> io::Result<fs::File> {
     let patience = Patience::new();
@@ -119,6 +129,11 @@ fn target(path: &Path) -> Result<Target, String> {
         true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,
         false => path.to_owned(),
     };
+    // Windows finds its devices, such as NUL and CON, in every folder.
+    let whole = std::path::absolute(&target).map_err(|error| error.to_string())?;
+    if cfg!(windows) && whole.to_string_lossy().starts_with(r"\\.\") {
+        return Err("it is a device of Windows, must be a file".to_owned());
+    }
     match fs::metadata(&target) {
         Ok(metadata) if !metadata.is_file() => Err("it is not a regular file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
@@ -129,7 +144,10 @@ fn target(path: &Path) -> Result<Target, String> {
 }
 
 fn holds(target: &Path, is_it: fn(&str) -> bool) -> bool {
-    read_regular(target).is_ok_and(|bytes| is_it(&String::from_utf8_lossy(&bytes)))
+    read_regular(target).is_ok_and(|bytes| match bytes.starts_with(&[0xff, 0xfe]) {
+        true => text(bytes).is_ok_and(|text| is_it(&text)),
+        false => is_it(&String::from_utf8_lossy(&bytes)),
+    })
 }
 
 fn folder(target: &Path) -> &Path {

@@ -49,8 +49,12 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().map_err(failed)?;
+    #[cfg(windows)]
+    let others = job(&child);
     let status = wait(&mut child, &streams, limit);
     end(&mut child);
+    #[cfg(windows)]
+    drop(others);
     let status = status?;
     let [stdout, stderr] = streams.each_mut().map(read);
     Ok(Ended { status, stdout: stdout?, stderr: stderr? })
@@ -76,7 +80,29 @@ fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStat
     }
 }
 
-/// Ends the process, and others that it started.
+/// A job with the process, and with all that it starts. They end when this is dropped, also if this program is killed.
+#[cfg(windows)]
+#[allow(unsafe_code)]
+fn job(child: &Child) -> io::Result<std::os::windows::io::OwnedHandle> {
+    use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+    use windows_sys::Win32::System::JobObjects as jobs;
+    let mut limits = jobs::JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+    limits.BasicLimitInformation.LimitFlags = jobs::JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+    let (limits, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
+    // SAFETY: both handles are open, and the limits have this size.
+    unsafe {
+        let job = jobs::CreateJobObjectW(std::ptr::null(), std::ptr::null());
+        if job.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        let job = OwnedHandle::from_raw_handle(job);
+        jobs::SetInformationJobObject(job.as_raw_handle(), jobs::JobObjectExtendedLimitInformation, limits, size);
+        jobs::AssignProcessToJobObject(job.as_raw_handle(), child.as_raw_handle());
+        Ok(job)
+    }
+}
+
+/// Ends the process, and on Unix others that it started.
 fn end(child: &mut Child) {
     #[cfg(unix)]
     {

@@ -149,7 +149,7 @@ impl Run {
             _ => whole_file::open(path).and_then(|file| whole_file::read(file, "")),
         };
         let bytes = bytes.map_err(|error| unreadable(&error))?;
-        let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
+        let text = whole_file::text(bytes).map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;

@@ -100,6 +100,11 @@ fn target_path(node: &Node) -> Result<String> {
     if is_image(path) {
         return Err(node.error(format!("{}, an image", node.kind()), "another file: this runner writes no images"));
     }
+    let is_of_windows = path.starts_with(r"\\")
+        || matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    if is_of_windows && !cfg!(windows) {
+        return Err(node.error(node.kind(), "a path without a drive or a server: only Windows has them"));
+    }
     // `C:` names a drive. DxDispatch does not fail if it cannot write.
     if path.contains(['<', '>', '|', '?', '*']) || path.chars().skip(2).any(|character| character == ':') {
         node.differs(node.kind(), "a name that Windows takes, without <, >, |, ?, * and :");

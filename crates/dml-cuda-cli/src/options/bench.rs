@@ -43,7 +43,7 @@ pub struct Bench {
     /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
-    /// With --runner onnxruntime: libdml_cuda.so, whose kernels replace ONNX Runtime's
+    /// With --runner onnxruntime: libdml_cuda.so or dml_cuda.dll, whose kernels replace ONNX Runtime's
     #[arg(long)]
     pub library: Option<PathBuf>,
 }

@@ -18,7 +18,7 @@ use crate::model::resource::{separated, Resource};
 use crate::model::strict;
 use crate::model::Model;
 use crate::options::{Format, Options};
-use crate::out::{complain, say, shown};
+use crate::out::{complain, say, shown, shown_path};
 use crate::whole_file;
 
 /// The most dispatches of an iteration as a graph. A graph's memory grows with its dispatches.
@@ -52,7 +52,7 @@ impl<'a> Executor<'a> {
             let name = dispatchable.name;
             let operator = device.create_operator(dispatchable.desc).map_err(|errors| {
                 let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
-                format!("dispatchable '{name}' is rejected:{}", lines.concat())
+                format!("dispatchable '{}' is rejected:{}", shown(&name), lines.concat())
             })?;
             if options.format == Format::Text {
                 say!("{}", dispatchable.compiling)?;
@@ -62,7 +62,7 @@ impl<'a> Executor<'a> {
             // Bound buffers are aligned to 16 bytes.
             let bound = CompileOptions::default().with_pointer_alignment(16).with_specialize(specialize);
             let compiled = device.compile_operator_with(&operator, bound);
-            let compiled = compiled.map_err(|error| format!("dispatchable '{name}': {error}"))?;
+            let compiled = compiled.map_err(|error| format!("dispatchable '{}': {error}", shown(&name)))?;
             let milliseconds = started.elapsed().as_secs_f64() * 1e3;
             if options.format == Format::Json || options.timing_verbosity > 0 {
                 let event = json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds });
@@ -102,15 +102,17 @@ impl<'a> Executor<'a> {
             tell(format, &event, format_args!("[StartCmd][{n:4}]\t: {text}"))?;
         }
         let outcome = match command {
-            Command::Dispatch { dispatchable, bindings } => {
-                self.dispatch(dispatchable, bindings).map_err(|error| format!("dispatch '{dispatchable}': {error}"))
-            }
+            Command::Dispatch { dispatchable, bindings } => self
+                .dispatch(dispatchable, bindings)
+                .map_err(|error| format!("dispatch '{}': {error}", shown(dispatchable))),
             Command::Print { resource, verbose } => {
-                self.print(resource, *verbose).map_err(|error| format!("print '{resource}': {error}"))
+                self.print(resource, *verbose).map_err(|error| format!("print '{}': {error}", shown(resource)))
             }
-            Command::WriteFile { resource, target_path, dimensions } => self
-                .write_file(resource, target_path, dimensions)
-                .map_err(|error| format!("writeFile '{resource}' to '{target_path}': {error}")),
+            Command::WriteFile { resource, target_path, dimensions } => {
+                let path = shown_path(target_path.as_ref());
+                self.write_file(resource, target_path, dimensions)
+                    .map_err(|error| format!("writeFile '{}' to '{path}': {error}", shown(resource)))
+            }
         };
         let error = outcome.as_ref().err();
         if print_commands {
@@ -219,7 +221,7 @@ impl<'a> Executor<'a> {
         whole_file::write(&path, &bytes)?;
         let path = std::path::absolute(&path).unwrap_or(path).display().to_string();
         let event = json!({ "event": "write", "resource": name, "path": path });
-        let text = format!("Resource '{}' written to '{}'", shown(name), shown(&path));
+        let text = format!("Resource '{}' written to '{}'", shown(name), shown_path(path.as_ref()));
         Ok(tell(self.options.format, &event, text)?)
     }
 }

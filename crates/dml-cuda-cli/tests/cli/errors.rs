@@ -192,15 +192,22 @@ fn broken_files_and_options_get_one_clear_message() {
     for loose in ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#] {
         unreadable(format!("{{ \"a\": {loose} }}").as_bytes(), "broken.json: line 1, column ");
     }
-    unreadable(&[0xFF, 0xFE, 0], "the model is not UTF-8 text");
+    unreadable(&[0xC3], "the model is not UTF-8 text");
+    unreadable(&[0xFF, 0xFE, 0], "the model is not UTF-8 text: invalid UTF-16");
+    unreadable(&[0xFF, 0xFE, 0, 0xD8], "the model is not UTF-8 text: invalid UTF-16");
     let endless = fs::File::create(path).expect("made");
     endless.set_len((256 << 20) + 1).expect("a hole");
     rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
     rejected(&["absent.json"], "absent.json: the model cannot be read");
     rejected(
         &["some/model.onnx"],
-        "some/model.onnx: it is an ONNX model, which this runner does not run: ONNX Runtime does",
+        if cfg!(windows) {
+            "ONNX Runtime does, with dml_cuda.dll ("
+        } else {
+            "ONNX Runtime does, with libdml_cuda.so ("
+        },
     );
+    rejected(&["some/model.onnx"], "some/model.onnx: it is an ONNX model, which this runner does not run: ");
     // Written as text, because serde_json has no member twice.
     let twice = "a second \"a\", must be the only one of its name in dispatchables";
     unreadable(br#"{ "resources": {}, "dispatchables": { "a": 1, "a": 2 }, "commands": [] }"#, twice);
@@ -212,6 +219,35 @@ fn broken_files_and_options_get_one_clear_message() {
     rejected(&[path, "-i", "x"], "invalid value 'x' for '--dispatch_iterations");
     rejected(&[path, "--feature-level", "9_9"], "`9_9` is not a feature level");
     rejected(&[path, "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate");
+}
+
+/// A path that only the other system has. The files of a model are written where it says, or not at all.
+#[test]
+fn a_file_is_written_where_the_model_says() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let write = |path: &str| {
+        let mut model = small();
+        model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": path }]);
+        write_model(scratch.path(), &model);
+        runner().current_dir(scratch.path()).args(["-a", "cpu", "model.json"]).output().expect("the runner starts")
+    };
+    for path in
+        if cfg!(windows) { &["NUL", "out\\CON"][..] } else { &["C:\\out\\a.bin", "d:/a.bin", "\\\\host\\a.bin"] }
+    {
+        let said = stderr(&write(path));
+        let what = if cfg!(windows) {
+            "it is a device of Windows, must be a file"
+        } else {
+            "must be a path without a drive or a server: only Windows has them"
+        };
+        assert!(said.starts_with("ERROR: ") && said.contains(what), "{path}: {said}");
+        assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 1, "{path}");
+    }
+    // It is printed whole.
+    let long = ["n".repeat(100), "m".repeat(99)].join("/") + ".bin";
+    let output = write(&long);
+    let end = format!("{}.bin'\n", "m".repeat(99));
+    assert!(crate::stdout(&output).replace('\r', "").ends_with(&end), "{}{}", crate::stdout(&output), stderr(&output));
 }
 
 #[test]

@@ -45,6 +45,11 @@ fn write_model(folder: &Path, model: &Value) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
+/// A text as PowerShell 5.1 writes it to a file.
+fn utf_16(text: &str) -> Vec<u8> {
+    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
 /// Runs a model in a folder.
 fn run_model(folder: &Path, model: &Value) -> Output {
     run(&[&write_model(folder, model)])

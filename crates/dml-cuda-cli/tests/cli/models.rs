@@ -95,9 +95,14 @@ fn every_form_of_a_model_is_read() {
         json!([{ "name": "Out", "elementOffset": 4, "elementCount": 1 }]);
     assert_eq!(printed(&model), ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]);
     let text = model.to_string().replacen('{', "{ // a comment\n /* another */", 1).replacen("]}", "],}", 1);
-    fs::write(scratch.path().join("comments.json"), format!("\u{feff}{text}")).expect("written");
-    let output = run(&[scratch.path().join("comments.json").to_str().expect("UTF-8")]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let path = scratch.path().join("comments.json");
+    for bytes in [format!("\u{feff}{text}").into_bytes(), crate::utf_16(&text)] {
+        fs::write(&path, bytes).expect("written");
+        let output = run(&[path.to_str().expect("UTF-8")]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let output = run(&["--strict", path.to_str().expect("UTF-8")]);
+        assert!(stderr(&output).contains("the document begins with a byte order mark"), "{}", stderr(&output));
+    }
 
     // 64-bit integers keep their digits; negative values of unsigned types wrap.
     let mut model = small();

@@ -152,6 +152,25 @@ fn a_report_replaces_nothing_unasked() {
     assert!(well(folder.path(), &report(&["-o", "-"])).starts_with("A: a"));
 }
 
+/// PowerShell's `>` writes UTF-16. No model replaces such a run, and --overwrite does.
+#[test]
+fn a_run_may_be_utf_16() {
+    let folder = two_runs();
+    let run = fs::read_to_string(folder.path().join("a.json")).expect("a run");
+    fs::write(folder.path().join("wide.json"), crate::utf_16(&run)).expect("written");
+    assert!(well(folder.path(), &["report", "wide.json"]).starts_with("A: a"));
+    let mut model = crate::small();
+    model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": "wide.json" }]);
+    crate::write_model(folder.path(), &model);
+    assert!(
+        refused(folder.path(), &["model.json", "-a", "cpu"]).contains("it is a run, which only --overwrite replaces")
+    );
+    assert_eq!(fs::read(folder.path().join("wide.json")).expect("there"), crate::utf_16(&run));
+    well(folder.path(), &["report", "a.json", "-o", "wide.json", "--format", "json", "--overwrite"]);
+    fs::write(folder.path().join("odd.json"), &crate::utf_16(&run)[1..]).expect("written");
+    assert!(refused(folder.path(), &["report", "odd.json"]).contains("odd.json: the run cannot be read: "));
+}
+
 /// A write that fails half way leaves the older file, and no other.
 #[cfg(unix)]
 #[test]
@@ -312,8 +331,11 @@ fn names_are_escaped() {
     run["cases"][0]["error"] = json!(escape);
     run["outputs"] = json!({ escape: { "error": escape } });
     write(folder.path(), "r.json", &run);
-    let said = well(folder.path(), &["report", "r.json", "-o", "\u{202e}\u{1b}.md"]);
-    assert!(said.contains("\\u{202e}\\u{1b}.md'"), "{said}");
+    // Windows has no names with control characters.
+    let (name, shown) =
+        if cfg!(windows) { ("\u{202e}.md", "\\u{202e}.md'") } else { ("\u{202e}\u{1b}.md", "\\u{202e}\\u{1b}.md'") };
+    let said = well(folder.path(), &["report", "r.json", "-o", name]);
+    assert!(said.contains(shown), "{said}");
     for format in ["table", "markdown", "csv", "html"] {
         let text = well(folder.path(), &["report", "r.json", "--format", format]);
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{2028}']), "{format}");

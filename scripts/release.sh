@@ -4,6 +4,7 @@
 # for amd64, and Rust. Uploads nothing.
 set -euo pipefail
 unset CDPATH
+umask 022 # archives keep the modes of files
 addressed=true
 [ "${1-}" != --without-address ] || { addressed=false; shift; }
 [ $# = 1 ] || { echo "usage: scripts/release.sh [--without-address] OUT" >&2; exit 2; }

@@ -81,6 +81,8 @@ windows() {
   local built=$CARGO_TARGET_DIR/x86_64-pc-windows-gnu/debug
   source "$root/scripts/release/wine.sh" "$built"
   cp "$built/bcryptprimitives.dll" "$built/deps/"
+  export DML_CUDA_STAND_IN=$work/stand_in.exe
+  x86_64-w64-mingw32-gcc crates/dml-cuda-cli/tests/cli/side_by_side/stand_in.c -o "$DML_CUDA_STAND_IN" || return 1
   cargo test "${options[@]}" --tests --no-fail-fast
   local status=$?
   wineserver -k

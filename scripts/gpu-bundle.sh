@@ -21,6 +21,7 @@ export DML_CUDA_COMMIT
 collect benches '"test":true' cargo bench --quiet --bench host --bench startup --no-run --message-format=json
 cargo build --release --quiet
 cp target/release/dml-cuda "$out/dml-cuda"
+cc crates/dml-cuda-cli/tests/cli/side_by_side/stand_in.c -o "$out/stand-in"
 cargo build --release --quiet -p dml-cuda-capi -p dml-cuda-torch
 cp target/release/libdml_cuda.so target/release/libdml_cuda_torch.so "$out/"
 # The name that libdml_cuda_torch.so looks for.
@@ -55,7 +56,7 @@ set -u
 bundle=$(cd "$(dirname "$0")" && pwd)
 packages=$(python3 -c 'import site, glob; print(":".join(d for s in site.getsitepackages() for d in glob.glob(s + "/nvidia/*/lib")))')
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64:$packages"
-export REQUIRE_CUDA="${REQUIRE_CUDA:-1}" DML_CUDA_BIN="$bundle/dml-cuda"
+export REQUIRE_CUDA="${REQUIRE_CUDA:-1}" DML_CUDA_BIN="$bundle/dml-cuda" DML_CUDA_STAND_IN="$bundle/stand-in"
 failed=0
 for test in "$bundle"/tests/*; do
   name=$(basename "$test")

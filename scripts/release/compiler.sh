@@ -1,11 +1,10 @@
 # shellcheck shell=bash
 # Debian's compiler, which has the standard library for aarch64 and its sources for Windows: $tools/bin/debian-rustc. Sourced,
 # with the repository in $root. Installs what is missing outside of the repository, because cargo walks through all that
-# is in it. rustup's compiler needs downloads of its own.
+# is in it. rustup's compiler needs downloads of its own. Needs Debian 12's apt-get.
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/dml-cuda-release
 debian=$tools/debian
 if [ ! -d "$debian/arm64" ]; then
-  command -v apt-get > /dev/null || { echo "there is no apt-get; rustc-web and rust-web-src are packages of Debian 12" >&2; exit 1; }
   "${root:?}/scripts/release/debian-packages.sh" "$debian/amd64" amd64 rustc-web rust-web-src binutils-aarch64-linux-gnu
   "$root/scripts/release/debian-packages.sh" "$debian/new" arm64 libstd-rust-web-dev python3-minimal libpython3-stdlib
   cp -r "$debian/new/usr/lib/rustlib/aarch64-unknown-linux-gnu" "$debian/amd64/usr/lib/rustlib/"

@@ -11,7 +11,6 @@ mod schema;
 mod signals;
 mod whole_file;
 
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -89,9 +88,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let path = found.as_deref().unwrap_or(path);
     let in_file = |error: String| format!("{}: {error}", shown_path(path));
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
-        let library = format!("{DLL_PREFIX}dml_cuda{DLL_SUFFIX}");
-        let where_to =
-            format!("which this runner does not run: ONNX Runtime does, with {library} (docs/onnxruntime.md)");
+        let where_to = "which this runner does not run: ONNX Runtime does, with the library (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
     }
     // It may come through a pipe, but not without end.

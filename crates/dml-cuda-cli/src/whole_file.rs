@@ -34,41 +34,31 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// A file's text: UTF-8, or the UTF-16 of Windows PowerShell, which has a byte order mark. A mark stays.
-pub fn text(bytes: Vec<u8>) -> Result<String, String> {
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     if !bytes.starts_with(&[0xff, 0xfe]) {
-        return String::from_utf8(bytes).map_err(|error| error.to_string());
+        return String::from_utf8(bytes).map_err(io::Error::other);
     }
-    let (units, rest) = bytes.as_chunks();
-    let units: Vec<u16> = units.iter().copied().map(u16::from_le_bytes).collect();
-    String::from_utf16(&units).ok().filter(|_| rest.is_empty()).ok_or_else(|| "invalid UTF-16".to_owned())
+    let units: Vec<u16> = bytes.as_chunks().0.iter().copied().map(u16::from_le_bytes).collect();
+    String::from_utf16(&units).map_err(io::Error::other)
 }
 
 /// Opens a file to read it, as soon as its other users share it.
 pub fn open(path: &Path) -> io::Result<fs::File> {
-    let patience = Patience::new();
+    let begun = Instant::now();
     loop {
         match fs::File::open(path) {
-            Err(error) if patience.is_left(&error) => {}
+            Err(error) if may_pass(&error, begun) => {}
             opened => return opened,
         }
     }
 }
 
-/// Waits, two seconds in all, for programs that have a file open: on Windows a virus scanner or a viewer.
-struct Patience(Instant);
-
-impl Patience {
-    fn new() -> Self {
-        Self(Instant::now())
-    }
-
-    /// Whether to try again, after a short sleep.
-    fn is_left(&self, error: &io::Error) -> bool {
-        let is_left = is_held(error) && self.0.elapsed() < Duration::from_secs(2);
-        if is_left {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        is_left
+/// Whether to try again, after a short wait: for two seconds if another program, on Windows a virus scanner or a viewer,
+/// has the file open.
+fn may_pass(error: &io::Error, begun: Instant) -> bool {
+    is_held(error) && {
+        std::thread::sleep(Duration::from_millis(20));
+        begun.elapsed() < Duration::from_secs(2)
     }
 }
 
@@ -130,11 +120,11 @@ fn target(path: &Path) -> Result<Target, String> {
         false => path.to_owned(),
     };
     // Windows finds its devices, such as NUL and CON, in every folder.
-    let whole = std::path::absolute(&target).map_err(|error| error.to_string())?;
-    if cfg!(windows) && whole.to_string_lossy().starts_with(r"\\.\") {
-        return Err("it is a device of Windows, must be a file".to_owned());
-    }
+    let whole = std::path::absolute(&target).unwrap_or_default();
     match fs::metadata(&target) {
+        _ if cfg!(windows) && whole.to_string_lossy().starts_with(r"\\.\") => {
+            Err("it is a device of Windows, must be a file".to_owned())
+        }
         Ok(metadata) if !metadata.is_file() => Err("it is not a regular file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
         Ok(metadata) => Ok((target, Some(metadata))),
@@ -144,10 +134,7 @@ fn target(path: &Path) -> Result<Target, String> {
 }
 
 fn holds(target: &Path, is_it: fn(&str) -> bool) -> bool {
-    read_regular(target).is_ok_and(|bytes| match bytes.starts_with(&[0xff, 0xfe]) {
-        true => text(bytes).is_ok_and(|text| is_it(&text)),
-        false => is_it(&String::from_utf8_lossy(&bytes)),
-    })
+    read_regular(target).and_then(text).is_ok_and(|text| is_it(&text))
 }
 
 fn folder(target: &Path) -> &Path {
@@ -163,10 +150,10 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     let mut partial = partial();
     *partial = None;
     written.and(mode)?;
-    let patience = Patience::new();
+    let begun = Instant::now();
     loop {
         match file.persist(target) {
-            Err(failed) if patience.is_left(&failed.error) => file = failed.file,
+            Err(failed) if may_pass(&failed.error, begun) => file = failed.file,
             persisted => return Ok(persisted.map(drop)?),
         }
     }
@@ -210,12 +197,12 @@ mod tests {
             true => io::Error::from_raw_os_error(32),
             false => io::ErrorKind::ResourceBusy.into(),
         };
-        let (patience, mut tries) = (Patience::new(), 0);
-        while patience.is_left(&held) {
+        let (begun, mut tries) = (Instant::now(), 0);
+        while may_pass(&held, begun) {
             tries += 1;
         }
-        assert!(tries > 10 && patience.0.elapsed() >= Duration::from_secs(2), "{tries}");
-        assert!(!Patience::new().is_left(&io::ErrorKind::NotFound.into()));
+        assert!(tries > 10 && begun.elapsed() >= Duration::from_secs(2), "{tries}");
+        assert!(!may_pass(&io::ErrorKind::NotFound.into(), Instant::now()));
         assert!(in_words(held).starts_with("it may be open in another program, must be closed there: "));
     }
 }

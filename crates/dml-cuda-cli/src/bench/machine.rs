@@ -51,7 +51,8 @@ pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
 /// The adapters that Windows names, with their drivers.
 pub fn windows_adapters() -> Option<String> {
     let query = "Get-CimInstance Win32_VideoController | ForEach-Object { $_.Name + ', driver ' + $_.DriverVersion }";
-    let text = printed(Command::new("powershell").args(["-NoProfile", "-Command", query])).filter(|_| cfg!(windows))?;
+    let text = printed(Command::new("powershell").args(["-NoProfile", "-Command", query]))
+        .filter(|text| cfg!(windows) && !text.trim().is_empty())?;
     Some(text.lines().map(str::trim).collect::<Vec<_>>().join("; "))
 }
 

@@ -83,22 +83,18 @@ fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStat
 /// A job with the process, and with all that it starts. They end when this is dropped, also if this program is killed.
 #[cfg(windows)]
 #[allow(unsafe_code)]
-fn job(child: &Child) -> io::Result<std::os::windows::io::OwnedHandle> {
+fn job(child: &Child) -> Option<std::os::windows::io::OwnedHandle> {
     use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
     use windows_sys::Win32::System::JobObjects as jobs;
     let mut limits = jobs::JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
     limits.BasicLimitInformation.LimitFlags = jobs::JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
     let (limits, size) = ((&raw const limits).cast(), size_of_val(&limits) as u32);
-    // SAFETY: both handles are open, and the limits have this size.
+    // SAFETY: a job's handle is its own or null, which the calls refuse. The limits have this size.
     unsafe {
         let job = jobs::CreateJobObjectW(std::ptr::null(), std::ptr::null());
-        if job.is_null() {
-            return Err(io::Error::last_os_error());
-        }
-        let job = OwnedHandle::from_raw_handle(job);
-        jobs::SetInformationJobObject(job.as_raw_handle(), jobs::JobObjectExtendedLimitInformation, limits, size);
-        jobs::AssignProcessToJobObject(job.as_raw_handle(), child.as_raw_handle());
-        Ok(job)
+        jobs::SetInformationJobObject(job, jobs::JobObjectExtendedLimitInformation, limits, size);
+        jobs::AssignProcessToJobObject(job, child.as_raw_handle());
+        (!job.is_null()).then(|| OwnedHandle::from_raw_handle(job))
     }
 }
 

@@ -148,8 +148,7 @@ impl Run {
             Some("-") => whole_file::read(std::io::stdin(), ""),
             _ => whole_file::open(path).and_then(|file| whole_file::read(file, "")),
         };
-        let bytes = bytes.map_err(|error| unreadable(&error))?;
-        let text = whole_file::text(bytes).map_err(|error| unreadable(&error))?;
+        let text = bytes.and_then(whole_file::text).map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;

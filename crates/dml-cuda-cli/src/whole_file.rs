@@ -99,9 +99,8 @@ pub fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool)
     if !folder(&target).is_dir() {
         return Err(format!("the folder {} is not there", shown_path(folder(&target))));
     }
-    if overwrite && replaced.is_some() {
-        open(&target).map_err(in_words)?;
-    }
+    // Open, it stays readable until it is known for what it is.
+    let _open = replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(in_words)?;
     match &replaced {
         Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),
         Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {

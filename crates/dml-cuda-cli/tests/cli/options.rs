@@ -253,4 +253,8 @@ fn options_answer_in_the_format_that_is_asked_for() {
     let output = crate::runner().current_dir(scratch.path()).args(["./suite", "-a", "cpu"]).output();
     let output = output.expect("the runner starts");
     assert_eq!(stdout(&output).lines().nth(1), Some("Resource 'a\\u{1b}[2J\\nb': 1"), "{}", stderr(&output));
+    let rejected = json!({ "a\u{1b}[2J": fill("FLOAT32", json!([0]), json!(0), json!(1)) });
+    let rejected = json!({ "resources": {}, "dispatchables": rejected, "commands": [] });
+    let said = stderr(&run(&[&write_model(scratch.path(), &rejected), "-a", "cpu"]));
+    assert!(said.starts_with("ERROR: dispatchable 'a\\u{1b}[2J' is rejected:"), "{said}");
 }

@@ -11,12 +11,7 @@
 #include "segments.cuh"
 
 // ---- Rows ---------------------------------------------------------------------------------------------------
-// An item is a 16-byte vector of an output row. Vectors that contain an end of the row are stored in part.
-//
-// Why in place is right: the host selects this kernel only if all rows begin at the same alignment. A vector of a row
-// and the same vector of the row that it changes places with then contain the same bytes of their rows. One thread owns
-// both vectors: it reads both, then writes both. (Vectors at a row's ends are loaded whole; bytes outside the row are
-// dropped.)
+// Copying. An item is a 16-byte vector of an output row. Vectors that contain an end of the row are stored in part.
 
 struct Rows {
     Reverse r;  // dims: with the axis among them; strides in elements
@@ -56,43 +51,6 @@ __device__ __forceinline__ void copy_rows(const Rows& p) {
 #pragma unroll
     for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
         if (out[k]) store_partial<1>(out[k], value[k], clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
-    }
-}
-
-// In place, an item is a vector of two rows, with t below half the axis size. Items at or past half the length have no
-// work.
-__device__ __forceinline__ void swap_rows(const Rows& p) {
-    const Bounds bounds = input_bounds(p.r);
-    const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * VECTORS_PER_THREAD) + threadIdx.x;
-    const i64 size = p.row_bytes;
-    const i64 lead = static_cast<i64>(reinterpret_cast<u64>(p.r.out) & 15);
-    u8* front_at[VECTORS_PER_THREAD];
-    u8* back_at[VECTORS_PER_THREAD];
-    i64 begin[VECTORS_PER_THREAD];
-    uint4 front[VECTORS_PER_THREAD], back[VECTORS_PER_THREAD];
-#pragma unroll
-    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
-        const u64 item = first + k * THREADS;
-        front_at[k] = nullptr;
-        if (item >= p.r.items) continue;
-        const u32 row = divide(static_cast<u32>(item), p.vectors_per_row);
-        const u32 vector = static_cast<u32>(item) - row * p.vectors_per_row.divisor;
-        const Position at_row = locate(row, p.r);
-        const u32 length = lane_length(at_row.length, p.r);
-        begin[k] = static_cast<i64>(vector) * 16 - lead;
-        if (at_row.t >= length / 2 || begin[k] >= size) continue;
-        u8* const lane = static_cast<u8*>(p.r.out) + static_cast<u64>(at_row.out) * p.element_bytes + begin[k];
-        const u64 stride = static_cast<u64>(p.r.axis_out_stride) * p.element_bytes;
-        front_at[k] = lane + at_row.t * stride;
-        back_at[k] = lane + (length - 1 - at_row.t) * stride;
-        front[k] = load_vec16(front_at[k], bounds);
-        back[k] = load_vec16(back_at[k], bounds);
-    }
-#pragma unroll
-    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
-        if (front_at[k] == nullptr) continue;
-        store_partial<1>(front_at[k], back[k], clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
-        store_partial<1>(back_at[k], front[k], clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
     }
 }
 
@@ -276,7 +234,6 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
 }
 
 ENTRY((THREADS), Rows, reverse_rows, copy_rows)
-ENTRY((THREADS), Rows, reverse_rows_in_place, swap_rows)
 ENTRIES_TO_4((THREADS), Segments, reverse_packed_rows, copy_segments, false)
 ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, swap_packed_rows)
 ENTRIES_TO_4((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)

@@ -1,7 +1,11 @@
-//! The CUDA backend. `select` chooses kernels (`kernels`) for a plan as launches (`launch`), and a `launcher` queues
-//! them. `driver` wraps the CUDA driver. It is the only module here that imports cudarc or contains `unsafe` code.
+//! The CUDA backend. `select` chooses kernels (`kernels`) for a plan as launches (`launch`), by an `estimate` of their
+//! time, and a `launcher` queues them. `driver` wraps the CUDA driver. It is the only module here that imports cudarc or contains `unsafe` code.
 
+#[rustfmt::skip]
+#[allow(clippy::approx_constant)] // fitted numbers may be near a constant
+mod costs;
 mod driver;
+mod estimate;
 mod kernels;
 mod launch;
 mod launcher;
@@ -14,9 +18,12 @@ mod tuning;
 mod kernel_tests;
 
 pub use driver::Properties;
-pub(crate) use driver::{current_ordinal, describe, device_count, Context, Event, Graph, Memory, Stream, StreamHandle};
+pub(crate) use driver::{
+    current_ordinal, describe, device_count, times, Context, Event, Graph, Lengths, LoadedKernel, Memory, Stream,
+    StreamHandle, Tensors,
+};
 pub(crate) use launch::{Addresses, Launch};
-pub(crate) use launcher::Launcher;
+pub(crate) use launcher::{load, Launcher, Loaded};
 pub use target::{GpuTarget, ParseGpuTargetError};
 
 pub(crate) use crate::mode::Mode;

@@ -291,6 +291,12 @@ pub enum DispatchError {
         /// The operator's device.
         required: String,
     },
+    /// The CPU device has no kernels to measure.
+    #[error("the device is {found}, must be a GPU, whose kernels are measured (measure.device)")]
+    Measure {
+        /// The device.
+        found: String,
+    },
     /// The CPU device has no streams of the driver.
     #[error("the stream of the dispatch is {found:#x}, must be null: the operator is of CPU, which has no streams (dispatch.stream)")]
     Stream {

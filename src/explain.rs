@@ -1,9 +1,10 @@
 //! A description of what a compiled operator will do: [`CompiledOperator::explain`].
 
 use std::fmt;
+use std::time::Duration;
 
 #[cfg(feature = "cuda")]
-use crate::cuda::select::Launches;
+use crate::cuda::select::Considered;
 #[cfg(feature = "cuda")]
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::CompiledOperator;
@@ -50,8 +51,25 @@ pub struct ExplainedMode {
     /// The candidate launches. A dispatch takes the first one whose alignment its pointers satisfy; bound buffers
     /// always satisfy the first one's. Empty if nothing moves, and on the CPU.
     pub launches: Vec<ExplainedLaunch>,
-    /// Faster kernels that cannot run this layout, fastest first, with the reasons.
+    /// All kernels that can run this layout, each with its best variant and those that were measured, least estimate
+    /// first. Fills have none: the first kernel that can run their layout is the fastest.
+    pub kernels: Vec<ExplainedKernel>,
+    /// Kernels that cannot run this layout, with the reasons.
     pub rejected: Vec<(String, String)>,
+}
+
+/// How long a kernel takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExplainedKernel {
+    /// The entry point, named as in `kernels/`.
+    pub kernel: String,
+    /// Its variant, such as `strips of 64 bytes`. Empty if it has only one.
+    pub variant: String,
+    /// The estimate that chooses kernels.
+    pub estimate: Option<Duration>,
+    /// The time on the GPU at hand, if it was measured.
+    pub measured: Option<Duration>,
 }
 
 /// A kernel launch of a plan.
@@ -75,12 +93,32 @@ pub struct ExplainedLaunch {
 }
 
 impl CompiledOperator {
-    /// What a dispatch will do: merged dimensions, bytes and, on a GPU, kernels, grids, and why no faster kernel was
-    /// chosen.
+    /// What a dispatch will do: merged dimensions, bytes and, on a GPU, kernels with their estimates, grids,
+    /// and why other kernels cannot run.
     pub fn explain(&self) -> Explanation {
         #[cfg(feature = "cuda")]
         if let Some(context) = &self.device().context {
-            return on_gpu(&self.inner.plan, &context.target);
+            let mut explanation = on_gpu(&self.inner.plan, &context.target);
+            for (explained_mode, mode) in explanation.modes.iter_mut().zip(Mode::ALL) {
+                // With the options of compiling, other launches may have been chosen.
+                if let Some(launches) = self.inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
+                    explained_mode.launches = launches.map(explained).collect();
+                }
+                for measured in self.inner.measured.iter().filter(|measured| measured.mode == mode) {
+                    explained_mode.kernels.push(ExplainedKernel {
+                        kernel: measured.kernel.to_owned(),
+                        variant: measured.variant.clone(),
+                        estimate: measured.estimate,
+                        measured: Some(measured.time),
+                    });
+                }
+                // Measured kernels come before their estimates alone.
+                let names = |of: &ExplainedKernel| (of.kernel.clone(), of.variant.clone(), of.measured.is_none());
+                explained_mode.kernels.sort_by_key(names);
+                explained_mode.kernels.dedup_by_key(|of| (of.kernel.clone(), of.variant.clone()));
+                explained_mode.kernels.sort_by_key(|of| of.estimate);
+            }
+            return explanation;
         }
         on_cpu(&self.inner.plan)
     }
@@ -88,8 +126,8 @@ impl CompiledOperator {
 
 #[cfg(feature = "cuda")]
 impl Operator {
-    /// What a dispatch would do on a GPU with those limits, which need not exist: merged dimensions, kernels, grids,
-    /// bytes, and why no faster kernel was chosen.
+    /// What a dispatch would do on such a GPU, which need not exist: merged dimensions, bytes, kernels with
+    /// their estimates, grids, and why other kernels cannot run.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
         on_gpu(&self.plan(), target)
     }
@@ -97,7 +135,8 @@ impl Operator {
 
 fn on_cpu(plan: &OperatorPlan) -> Explanation {
     let Summary { dimensions, modes } = plan.summary();
-    let mode = |(name, bytes)| ExplainedMode { name, bytes, launches: Vec::new(), rejected: Vec::new() };
+    let mode =
+        |(name, bytes)| ExplainedMode { name, bytes, launches: Vec::new(), kernels: Vec::new(), rejected: Vec::new() };
     Explanation { dimensions, modes: modes.into_iter().map(mode).collect() }
 }
 
@@ -105,10 +144,16 @@ fn on_cpu(plan: &OperatorPlan) -> Explanation {
 fn on_gpu(plan: &OperatorPlan, target: &GpuTarget) -> Explanation {
     let mut explanation = on_cpu(plan);
     for (explained_mode, mode) in explanation.modes.iter_mut().zip(Mode::ALL) {
-        let Launches { launches, rejected } = plan.select(target, mode);
-        explained_mode.launches = launches.iter().map(explained).collect();
-        explained_mode.rejected =
-            rejected.iter().map(|(kernel, reason)| (kernel.to_string(), reason.to_string())).collect();
+        explained_mode.launches = plan.select(target, mode, 0).iter().map(explained).collect();
+        for Considered { kernel, variant, result } in plan.consider(target, mode) {
+            match result {
+                Ok(time) => {
+                    let estimate = Some(time);
+                    explained_mode.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
+                }
+                Err(reason) => explained_mode.rejected.push((kernel, reason.to_string())),
+            }
+        }
     }
     explanation
 }
@@ -155,6 +200,15 @@ impl fmt::Display for Explanation {
                     f,
                     "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}{generic}"
                 )?;
+            }
+            for ExplainedKernel { kernel, variant, estimate, measured } in &mode.kernels {
+                let microseconds = |time: &Option<Duration>, what| {
+                    time.map_or_else(String::new, |time| format!("{what} {:.2} µs", time.as_secs_f64() * 1e6))
+                };
+                let times = [microseconds(measured, "measured"), microseconds(estimate, "estimated")];
+                let times: Vec<String> = times.into_iter().filter(|text| !text.is_empty()).collect();
+                let comma = if variant.is_empty() { "" } else { ", " };
+                writeln!(f, "  {}: {kernel}{comma}{variant}", times.join(", "))?;
             }
             for (kernel, reason) in &mode.rejected {
                 writeln!(f, "  not {kernel}: {reason}")?;

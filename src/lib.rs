@@ -58,6 +58,8 @@ pub use desc::{
 pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;
 pub use device::graph::Graph;
+#[cfg(feature = "cuda")]
+pub use device::operator::MeasuredKernel;
 pub use device::operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
 pub use device::stream::{Event, Stream};
 #[cfg(feature = "cuda")]
@@ -67,7 +69,7 @@ pub use device::Device;
 pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use environment::EnvironmentError;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
-pub use explain::{ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
+pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
 pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
 pub use specialize::Specialize;
 pub use validate::{

@@ -2,9 +2,9 @@
 
 use crate::cpu::{self, cpu_fill, cpu_reverse};
 #[cfg(feature = "cuda")]
-use crate::cuda::select::{self, Launches};
+use crate::cuda::select::{self, Candidate, Considered};
 #[cfg(feature = "cuda")]
-use crate::cuda::{GpuTarget, Mode};
+use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::OperatorDesc;
 use crate::error::DispatchError;
 use crate::plan::{self, fill_plan, reverse_plan};
@@ -51,12 +51,30 @@ impl OperatorPlan {
         Ok(())
     }
 
-    /// The kernel launches that can run it on a GPU in a mode.
+    /// The kernel launches that run it fastest on a GPU in a mode, for pointers at multiples of `pointers` bytes.
     #[cfg(feature = "cuda")]
-    pub fn select(&self, target: &GpuTarget, mode: Mode) -> Launches {
+    pub fn select(&self, target: &GpuTarget, mode: Mode, pointers: u32) -> Vec<Launch> {
         match self {
-            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, mode),
-            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, mode),
+            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, pointers),
+            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, mode, pointers),
+        }
+    }
+
+    /// Every launch that can run it in a mode, fastest first, with the variant of its kernel and the estimate.
+    #[cfg(feature = "cuda")]
+    pub fn candidates(&self, target: &GpuTarget, mode: Mode) -> Vec<Candidate> {
+        match self {
+            Self::FillValueSequence(plan) => select::fill_value_sequence::candidates(plan),
+            Self::ReverseSubsequences(plan) => select::reverse_subsequences::candidates(plan, target, mode),
+        }
+    }
+
+    /// Every kernel that was considered for a mode, least estimate first, then those that cannot run it.
+    #[cfg(feature = "cuda")]
+    pub fn consider(&self, target: &GpuTarget, mode: Mode) -> Vec<Considered> {
+        match self {
+            Self::FillValueSequence(plan) => select::fill_value_sequence::consider(plan),
+            Self::ReverseSubsequences(plan) => select::reverse_subsequences::consider(plan, target, mode),
         }
     }
 }

@@ -120,7 +120,7 @@ fn order_of_streams() -> Result<(), Box<dyn std::error::Error>> {
 #[allow(unsafe_code)]
 fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::{result, sys};
-    use dml_cuda::Device;
+    use dml_cuda::{CompileOptions, Device};
     result::init()?;
     assert!(Device::current_cuda_ordinal().is_err_and(|error| error.to_string().contains("(CUDA error 201)")));
     // SAFETY: the double's kernels touch nothing, and the handles are live until they are released at the end.
@@ -131,7 +131,8 @@ fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
         result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
         let device = Device::cuda(Device::current_cuda_ordinal()?)?;
         let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
-        let operator = device.compile_operator(&operator)?;
+        let operator = device.compile_operator_with(&operator, CompileOptions::default().with_measure(true))?;
+        assert!(operator.explain().modes[0].kernels[0].measured.is_some());
         operator.dispatch_raw(&[], dml_cuda::Address(256), dml_cuda::RawStream(stream.cast()))?;
         result::graph::destroy(result::stream::end_capture(stream)?)?;
         result::stream::destroy(stream)?;
@@ -258,6 +259,59 @@ fn threads() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Compiles a measured operator, whose kernel is that of DOUBLE_FAST, or the estimate's if a call fails. Then measures
+/// all kernels.
+fn measured() -> Result<(), Box<dyn std::error::Error>> {
+    use dml_cuda::{CompileOptions, Device, TensorDataType};
+    let device = Device::cuda(0)?;
+    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
+    let options = CompileOptions::default().with_pointer_alignment(16).with_in_place(true);
+    let estimated = device.compile_operator_with(&reversal, options)?;
+    let (data, lengths) = (device.create_buffer_from(&[1.5f32; 16])?, device.create_buffer_from(&[3u32, 8])?);
+    let stream = device.create_stream()?;
+    println!("MEASURING");
+    let operator = device.compile_operator_with(&reversal, options.with_measure(true));
+    println!("COMPILED {}", operator.is_ok());
+    let operator = operator?;
+    let [estimated, found] = [&estimated, &operator].map(|operator| operator.explain().modes.remove(1));
+    let measured: Vec<_> = found.kernels.iter().filter(|kernel| kernel.measured.is_some()).collect();
+    measured.iter().for_each(|kernel| println!("KERNEL {}", kernel.kernel));
+    match std::env::var("DOUBLE_FAST") {
+        Ok(fast) if !measured.is_empty() => assert_eq!(found.launches[0].kernel, fast),
+        _ => assert_eq!(found.launches, estimated.launches),
+    }
+    operator.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?;
+    assert_eq!((data.to_vec::<f32>()?, lengths.to_vec::<u32>()?), (vec![1.5; 16], vec![3, 8]));
+    for kernel in device.measure_kernels(&reversal, true)? {
+        assert!(kernel.time.as_secs_f64() > 0.0);
+        kernel.operator.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?;
+    }
+    Ok(())
+}
+
+/// Threads that measure operators for all pointers and modes at once.
+fn measured_by_threads() -> Result<(), Box<dyn std::error::Error>> {
+    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+    let device = Device::cuda(0)?;
+    let measure = || -> Result<(), dml_cuda::Error> {
+        let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
+        let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Owned);
+        let reversal = device.compile_operator_with(&reversal, options)?;
+        for mode in reversal.explain().modes {
+            assert!(mode.kernels.iter().any(|kernel| kernel.measured.is_some()), "{mode:?}");
+            assert_eq!(mode.launches.last().map(|launch| launch.alignment <= 4), Some(true), "{mode:?}");
+        }
+        let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
+        let stream = device.create_stream()?;
+        Ok(reversal.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?)
+    };
+    std::thread::scope(|scope| {
+        let threads = [scope.spawn(measure), scope.spawn(measure)];
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    })?;
+    Ok(())
+}
+
 /// Runs the scenario if this process was started for it.
 #[test]
 fn the_scenario() {
@@ -269,6 +323,8 @@ fn the_scenario() {
         Some("owned") => owned,
         Some("threads") => threads,
         Some("specialized") => specialized,
+        Some("measured") => measured,
+        Some("measured by threads") => measured_by_threads,
         _ => scenario,
     };
     match run() {
@@ -331,6 +387,45 @@ fn nothing_is_unloaded_while_it_is_queued() {
             return assert!(nth > 4, "{nth}");
         }
     }
+}
+
+#[test]
+fn the_fastest_measured_kernel_runs() {
+    let Some(folder) = driver(None) else { return };
+    let kernels = |fast: Option<&str>| {
+        let mut program = this_program("measured");
+        program.envs(fast.map(|fast| ("DOUBLE_FAST", fast)));
+        let (output, report) = with_failure(folder.path(), "nothing", 0, 0, program);
+        let out = text(&output.stdout);
+        assert!(out.contains("SCENARIO done") && report.is_empty(), "{fast:?}: {output:?} {report:?}");
+        out.lines().filter_map(|line| Some(line.strip_prefix("KERNEL ")?.to_owned())).collect::<Vec<_>>()
+    };
+    let measured = kernels(None);
+    assert!(measured.len() > 1, "{measured:?}");
+    measured.iter().for_each(|fast| assert_eq!(kernels(Some(fast)), measured));
+}
+
+/// Compiling goes on with the estimate, wherever the driver fails; `measure_kernels` fails in words.
+#[test]
+fn what_cannot_be_measured_is_estimated_and_leaks_nothing() {
+    let program = || {
+        let mut program = this_program("measured");
+        program.env("DOUBLE_FAST", "reverse_small_in_place_4");
+        program
+    };
+    let words = |output: &Output| {
+        let out = text(&output.stdout);
+        assert!(!out.contains("MEASURING") || out.contains("COMPILED true"), "{output:?}");
+        Some(out).filter(|out| !out.contains("SCENARIO done"))
+    };
+    let Some((cases, errors)) = fail_every_call(program, words) else { return };
+    assert!(cases > 300 && errors > 100, "{cases} {errors}");
+}
+
+#[test]
+fn threads_measure_at_once() {
+    let Some(report) = report_of("measured by threads") else { return };
+    assert!(report.is_empty(), "{report:?}");
 }
 
 #[test]

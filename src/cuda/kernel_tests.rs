@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::kernels::FAMILIES;
-use super::select::golden_tests::of_each_candidate;
 use super::{GpuTarget, Launch, Mode};
 use crate::common::cases::Case;
 use crate::common::difference;
@@ -43,8 +42,7 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let plan = OperatorPlan::new(&case.desc).expect("the cases are valid");
     let mut found: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
-        let launches =
-            of_each_candidate(&plan, target, Mode::new(case.in_place)).into_iter().flat_map(|found| found.launches);
+        let launches = plan.candidates(target, Mode::new(case.in_place)).into_iter().map(|found| found.launch);
         for launch in launches.filter(wanted) {
             if !found.contains(&launch) {
                 found.push(launch);

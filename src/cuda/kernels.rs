@@ -21,6 +21,12 @@ pub(crate) struct Family {
 }
 
 impl Family {
+    /// The entry point of a mode for units of that many bytes. A family may have only one, for all units.
+    pub fn of_unit(&self, mode: Mode, unit: u32) -> Entry {
+        let is_alone = mode.of(&self.entries).len() == 1 && !mode.of(&self.entries)[0].ends_with(char::is_numeric);
+        self.entry(mode, if is_alone { "" } else { ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize] })
+    }
+
     /// The entry point of a mode whose name ends so.
     pub fn entry(&self, mode: Mode, suffix: &str) -> Entry {
         let name = mode.of(&self.entries).iter().find(|name| name.ends_with(suffix));
@@ -95,7 +101,7 @@ kernels! {
         PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_rows" loads POINTERS {
-        ROWS: "reverse_rows" "", in place "";
+        ROWS: "reverse_rows" "";
         PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }

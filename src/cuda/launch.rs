@@ -35,14 +35,18 @@ pub(crate) struct Addresses<'a> {
 /// Words of the largest parameter structure.
 const MAX_WORDS: usize = 80;
 
+/// A parameter structure, the `repr(C)` twin of a structure of a kernel file, as words.
+pub(crate) fn words<P: Pod>(params: P) -> Box<[u64]> {
+    const { assert!(size_of::<P>().is_multiple_of(8) && size_of::<P>() <= MAX_WORDS * 8) }
+    let mut words = vec![0; size_of::<P>() / 8].into_boxed_slice();
+    bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&params));
+    words
+}
+
 impl Launch {
-    /// A launch without shared memory that moves units of `unit` bytes at multiples of as many. `params` is the `repr(C)`
-    /// twin of a structure of the kernel file.
+    /// A launch without shared memory that moves units of `unit` bytes at multiples of as many.
     pub fn new<P: Pod>(entry: Entry, blocks: u32, unit: u32, params: P) -> Self {
-        const { assert!(size_of::<P>().is_multiple_of(8) && size_of::<P>() <= MAX_WORDS * 8) }
-        let mut words = vec![0; size_of::<P>() / 8].into_boxed_slice();
-        bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&params));
-        Self { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params: words }
+        Self { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params: words(params) }
     }
 
     /// The parameters with these pointers. Does not allocate.

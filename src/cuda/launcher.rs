@@ -4,12 +4,22 @@ use std::sync::Arc;
 
 use super::driver::{self, Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
-use crate::error::{CompileError, CudaError, DispatchError};
+use crate::error::{CudaError, DispatchError};
 use crate::mode::Mode;
 use crate::specialize::Specialize;
 
 /// Launches in the order in which they are tried. Empty if nothing moves.
-type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
+pub(crate) type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
+
+/// Looks up the kernels of launches, and loads those that this context uses for the first time.
+pub(crate) fn load(context: &Arc<Context>, launches: Vec<Launch>, specialize: Specialize) -> Result<Loaded, CudaError> {
+    let load = |launch: Launch| {
+        let specialized = context.specialized_kernel(&launch, specialize);
+        let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;
+        Ok((launch, kernel))
+    };
+    launches.into_iter().map(load).collect()
+}
 
 /// Queues one operator on streams of one GPU.
 #[derive(Debug)]
@@ -22,23 +32,14 @@ pub(crate) struct Launcher {
 }
 
 impl Launcher {
-    /// Looks up the kernels of the launches, in the order of `Mode::ALL`, and loads those that this context uses for the first
-    /// time.
-    pub fn new(
-        context: &Arc<Context>,
-        [copying, in_place]: [Option<Vec<Launch>>; 2],
-        specialize: Specialize,
-    ) -> Result<Self, CompileError> {
-        let load = |launches: Vec<Launch>| -> Result<Loaded, CudaError> {
-            let load = |launch: Launch| {
-                let specialized = context.specialized_kernel(&launch, specialize);
-                let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;
-                Ok((launch, kernel))
-            };
-            launches.into_iter().map(load).collect()
-        };
-        let modes = [copying.map(load).transpose()?, in_place.map(load).transpose()?];
-        Ok(Self { context: context.clone(), modes, owns_kernels: specialize == Specialize::Owned })
+    /// The launches of each mode, in the order of `Mode::ALL`.
+    pub fn new(context: &Arc<Context>, modes: [Option<Loaded>; 2], specialize: Specialize) -> Self {
+        Self { context: context.clone(), modes, owns_kernels: specialize == Specialize::Owned }
+    }
+
+    /// The launches of a mode. `None` if the operator is not compiled for it.
+    pub fn launches(&self, mode: Mode) -> Option<impl Iterator<Item = &Launch>> {
+        mode.of(&self.modes).as_ref().map(|launches| launches.iter().map(|(launch, _)| launch))
     }
 
     /// Whether all its kernels are specialized.
@@ -113,7 +114,7 @@ mod tests {
     use crate::common::descriptors::Bytes;
     use crate::common::Random;
     use crate::cuda::GpuTarget;
-    use crate::device::operand::bytes_of_element;
+    use crate::device::operator::bytes_of_element;
     use crate::{Device, OperatorDesc};
 
     #[test]
@@ -133,7 +134,7 @@ mod tests {
                 modes.iter().flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
             {
                 for alignment in [0, 1, 2, 4, 8, 16, 4096] {
-                    let launches = plan.select(target, mode).for_pointers(alignment).into_iter();
+                    let launches = plan.select(target, mode, alignment).into_iter();
                     let launches: Vec<_> = launches.map(|launch| (launch, ())).collect();
                     let nothing_moves = mode == Mode::InPlace && is_one_element(&desc);
                     let (_, before) = launches.split_last().unzip();
@@ -159,7 +160,7 @@ mod tests {
     fn pointers_that_no_launch_takes_are_an_error() {
         let desc = crate::common::fill(crate::TensorDataType::UInt8, &[8], 0u8.into(), 1i8.into());
         let plan = Device::cpu().create_operator(desc).expect("right").plan();
-        let mut launches = plan.select(&GpuTarget::NAMED[0].1, Mode::Copying).launches;
+        let mut launches = plan.select(&GpuTarget::NAMED[0].1, Mode::Copying, 0);
         launches.iter_mut().for_each(|launch| launch.alignment = 16);
         let launches: Vec<_> = launches.into_iter().map(|launch| (launch, ())).collect();
         let found = choose(&launches, &Addresses { inputs: &[], output: 8 }).expect_err("8 is no multiple of 16");

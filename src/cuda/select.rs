@@ -1,4 +1,4 @@
-//! Selection: which kernels can run a plan on a GPU, fastest first, and why others cannot. There is a file for each
+//! Selection: which kernels can run a plan on a GPU, and which of them takes the least time. There is a file for each
 //! operator and one for each kernel family.
 
 pub(crate) mod fill_value_sequence;
@@ -17,15 +17,15 @@ mod strips;
 mod transposed;
 
 #[cfg(all(test, in_repository))]
-pub(super) mod golden_tests;
+pub(super) mod estimate_tests;
 
 use std::fmt;
+use std::time::Duration;
 
 use super::launch::Launch;
 use super::tuning::{THREADS, VEC16};
-use crate::mode::Mode;
 
-/// Why a candidate cannot run a layout: a text, in which `{}` stands for a number of `tuning`.
+/// Why a kernel cannot run a layout: a text, in which `{}` stands for a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RejectReason {
     text: &'static str,
@@ -54,7 +54,7 @@ impl fmt::Display for RejectReason {
     }
 }
 
-/// Rejects a candidate for a reason that holds for the layout.
+/// Rejects a kernel for a reason that holds for the layout.
 fn reject_if(holds: bool, reason: impl Into<RejectReason>) -> Result<(), RejectReason> {
     if holds {
         return Err(reason.into());
@@ -62,92 +62,23 @@ fn reject_if(holds: bool, reason: impl Into<RejectReason>) -> Result<(), RejectR
     Ok(())
 }
 
-/// An entry of an operator's `CANDIDATES`: a kernel and one way to launch it. `F` is a function that returns the launch
-/// or the reason why it is not possible.
-struct Candidate<F> {
-    /// Its name in the list of rejected kernels, in the order of `Mode::ALL`. `None` if it cannot run in that mode.
-    names: [Option<&'static str>; 2],
-    /// Whether it is always faster than the candidates after it. If not, its rejection is not reported.
-    faster: bool,
-    launch: F,
+/// A kernel that was considered for a layout: the least estimate of its variants, or why it cannot run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Considered {
+    pub kernel: String,
+    /// The variant, such as `strips of 64 bytes`. Empty if there is one only.
+    pub variant: String,
+    pub result: Result<Duration, RejectReason>,
 }
 
-impl<F> Candidate<F> {
-    const fn both(copying: &'static str, in_place: &'static str, launch: F) -> Self {
-        Self { names: [Some(copying), Some(in_place)], faster: true, launch }
-    }
-
-    /// Faster only for little work.
-    const fn small(copying: &'static str, in_place: &'static str, launch: F) -> Self {
-        Self { names: [Some(copying), Some(in_place)], faster: false, launch }
-    }
-
-    const fn out_of_place(name: &'static str, launch: F) -> Self {
-        Self { names: [Some(name), None], faster: true, launch }
-    }
-}
-
-/// Candidate launches of one mode, fastest first, each for pointers that those before it do not accept. The last one
-/// accepts any pointers. Empty if nothing moves.
-#[derive(Debug, Default)]
-pub(crate) struct Launches {
-    pub launches: Vec<Launch>,
-    /// Kernels before the first launch that cannot run the layout. Keeps each kernel's last reason, and merges equal
-    /// neighbours.
-    pub rejected: Vec<(&'static str, RejectReason)>,
-}
-
-impl Launches {
-    /// The launches of `candidates` for elements of `width` bytes, to the first one that accepts any pointers. Those
-    /// whose pointers an earlier one accepts would never be launched. `launch` calls a candidate's function.
-    fn find<F: Copy>(
-        candidates: &[Candidate<F>],
-        mode: Mode,
-        width: u32,
-        launch: impl Fn(F) -> Result<Launch, RejectReason>,
-    ) -> Self {
-        let mut found = Self::default();
-        for candidate in candidates {
-            let Some(name) = *mode.of(&candidate.names) else { continue };
-            match launch(candidate.launch) {
-                Ok(launch) => {
-                    if found.launches.is_empty() {
-                        found.rejected.retain(|(rejected, _)| *rejected != name);
-                    }
-                    let any_pointers = launch.alignment == width;
-                    found.push(launch);
-                    if any_pointers {
-                        break;
-                    }
-                }
-                Err(reason) if found.launches.is_empty() && candidate.faster => found.reject(name, reason),
-                Err(_) => {}
-            }
-        }
-        found
-    }
-
-    fn push(&mut self, launch: Launch) {
-        if self.launches.last().is_none_or(|last| launch.alignment < last.alignment) {
-            self.launches.push(launch);
-        }
-    }
-
-    /// Those that are needed for pointers at multiples of `alignment`.
-    pub fn for_pointers(mut self, alignment: u32) -> Vec<Launch> {
-        let accepted = self.launches.iter().position(|launch| alignment.max(1).is_multiple_of(launch.alignment));
-        self.launches.truncate(accepted.map_or(self.launches.len(), |last| last + 1));
-        self.launches
-    }
-
-    fn reject(&mut self, name: &'static str, reason: RejectReason) {
-        let alike = self.rejected.last().is_some_and(|(_, last)| *last == reason);
-        match self.rejected.iter_mut().find(|(rejected, _)| *rejected == name) {
-            Some((_, of_another)) => *of_another = reason,
-            None if alike => {}
-            None => self.rejected.push((name, reason)),
-        }
-    }
+/// A launch that can run a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// The variant of its kernel, such as `strips of 64 bytes`. Empty if there is one only.
+    pub variant: String,
+    pub launch: Launch,
+    /// Fills have none.
+    pub estimate: Option<Duration>,
 }
 
 /// Thread blocks for `items` items, `items_per_thread` of them per thread.

@@ -1,13 +1,13 @@
-//! The limits of a GPU that selection depends on, as plain data.
+//! What selection knows of a GPU, as plain data.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// The limits of a GPU that the choice of a kernel depends on. [`Operator::explain`](crate::Operator::explain) takes
-/// one, to show the choice without the GPU.
+/// What the choice of a kernel depends on: the limits of a GPU, and its speed. [`Operator::explain`](crate::Operator::explain)
+/// takes one, to show the choice without the GPU.
 ///
-/// Parsed from a name of [`GpuTarget::NAMED`], or from `shared=KIB,sm=COUNT[,clusters]`.
+/// Parsed from a name of [`GpuTarget::NAMED`], or from a list such as `shared=227,sm=132,clusters,bandwidth=3352`. What
+/// the list leaves out is as on an H100, the bandwidth and the L2 cache for as many multiprocessors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GpuTarget {
@@ -17,39 +17,68 @@ pub struct GpuTarget {
     pub multiprocessors: u32,
     /// Whether thread blocks can form clusters (compute capability 9.0 and higher).
     pub clusters: bool,
+    /// Memory bandwidth in GB/s: the memory's clock and the width of its bus.
+    pub bandwidth: u32,
+    /// The multiprocessors' clock in MHz.
+    pub clock: u32,
+    /// Bytes of the L2 cache.
+    pub l2_cache: u32,
+    /// The most resident threads of a multiprocessor.
+    pub threads: u32,
 }
 
 impl GpuTarget {
-    /// GPUs by name, with the limits that NVIDIA documents.
+    /// GPUs by name, with the figures that NVIDIA documents.
     pub const NAMED: &'static [(&'static str, GpuTarget)] = &[
-        ("t4", Self::new(64, 40, false)),
-        ("l4", Self::new(99, 58, false)),
-        ("a100", Self::new(163, 108, false)),
-        ("h100", Self::new(227, 132, true)),
-        ("b200", Self::new(227, 148, true)),
+        ("t4", Self::new(64, 40, false, 320, 1590, 4, 1024)),
+        ("l4", Self::new(99, 58, false, 300, 2040, 48, 1536)),
+        ("a100", Self::new(163, 108, false, 1555, 1410, 40, 2048)),
+        ("h100", Self::new(227, 132, true, 3352, 1980, 50, 2048)),
+        ("h200", Self::new(227, 132, true, 4917, 1980, 50, 2048)),
+        ("b200", Self::new(227, 148, true, 8000, 1965, 126, 2048)),
     ];
 
-    const fn new(shared_kib: u32, multiprocessors: u32, clusters: bool) -> Self {
-        Self { shared_memory: shared_kib << 10, multiprocessors, clusters }
+    const fn new(
+        shared_kib: u32,
+        multiprocessors: u32,
+        clusters: bool,
+        bandwidth: u32,
+        clock: u32,
+        l2_mib: u32,
+        threads: u32,
+    ) -> Self {
+        let (shared_memory, l2_cache) = (shared_kib << 10, l2_mib << 20);
+        Self { shared_memory, multiprocessors, clusters, bandwidth, clock, l2_cache, threads }
+    }
+
+    /// A GPU with the speed of as many multiprocessors of an H100.
+    pub(crate) const fn with_typical_speed(shared_memory: u32, multiprocessors: u32, clusters: bool) -> Self {
+        let share = multiprocessors as u64;
+        let (bandwidth, l2_cache) = ((share * 3352).div_ceil(132) as u32, (share * (50 << 10) / 132) as u32 * 1024);
+        Self { shared_memory, multiprocessors, clusters, bandwidth, clock: 1980, l2_cache, threads: 2048 }
     }
 }
 
-/// Writes what [`GpuTarget::from_str`] reads: a name, or `shared=KIB,sm=COUNT[,clusters]`.
+/// Writes what [`GpuTarget::from_str`] reads: a name, or all figures.
 impl fmt::Display for GpuTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Self::NAMED.iter().find(|(_, target)| target == self) {
-            Some((name, _)) => f.write_str(name),
-            None => {
-                let clusters = if self.clusters { ",clusters" } else { "" };
-                write!(f, "shared={},sm={}{clusters}", self.shared_memory >> 10, self.multiprocessors)
-            }
+        if let Some((name, _)) = Self::NAMED.iter().find(|(_, target)| target == self) {
+            return f.write_str(name);
         }
+        let Self { shared_memory, multiprocessors, clusters, bandwidth, clock, l2_cache, threads } = self;
+        let clusters = if *clusters { ",clusters" } else { "" };
+        write!(
+            f,
+            "shared={},sm={multiprocessors}{clusters},bandwidth={bandwidth},clock={clock},",
+            shared_memory >> 10
+        )?;
+        write!(f, "l2={},threads={threads}", l2_cache >> 10)
     }
 }
 
 /// The text is not a [`GpuTarget`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the target is `{}`, must be t4, l4, a100, h100, b200, or shared=KIB,sm=COUNT[,clusters] with 48 to 1024 KiB of shared memory and 1 to 65536 multiprocessors", .0.escape_debug())]
+#[error("the target is `{}`, must be t4, l4, a100, h100, h200, b200, or shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT] with 48 to 1024 KiB of shared memory, 1 to 65536 multiprocessors, and others from 1 to 1048576", .0.escape_debug())]
 pub struct ParseGpuTargetError(String);
 
 impl FromStr for GpuTarget {
@@ -61,19 +90,33 @@ impl FromStr for GpuTarget {
             return Ok(*target);
         }
         let failed = || ParseGpuTargetError(text.to_owned());
-        let number = |text: &str, range: RangeInclusive<u32>| {
-            text.parse().ok().filter(|number| range.contains(number)).ok_or_else(failed)
+        let mut parts: Vec<(&str, &str)> =
+            name.split(',').map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+        // Takes a part out of the list. `None` if it is missing.
+        let mut take = |wanted: &str| {
+            let at = parts.iter().position(|(key, _)| *key == wanted)?;
+            Some(parts.remove(at).1)
         };
-        let (mut shared, mut multiprocessors, mut clusters) = (None, None, false);
-        for part in name.split(',') {
-            match part.split_once('=') {
-                Some(("shared", kib)) => shared = Some(number(kib, 48..=1024)?),
-                Some(("sm", count)) => multiprocessors = Some(number(count, 1..=65536)?),
-                None if part == "clusters" => clusters = true,
-                _ => return Err(failed()),
-            }
+        let read = |value: Option<&str>, least: u32, most: u32| {
+            let number = |value: &str| value.parse().ok().filter(|number| (least..=most).contains(number));
+            value.map(|value| number(value).ok_or_else(failed)).transpose()
+        };
+        let shared = read(take("shared"), 48, 1024)?.ok_or_else(failed)?;
+        let multiprocessors = read(take("sm"), 1, 65536)?.ok_or_else(failed)?;
+        let clusters = take("clusters");
+        let [bandwidth, clock, l2, threads] =
+            ["bandwidth", "clock", "l2", "threads"].map(|key| read(take(key), 1, 1 << 20));
+        if !parts.is_empty() || clusters.is_some_and(|value| !value.is_empty()) {
+            return Err(failed());
         }
-        shared.zip(multiprocessors).map(|(shared, count)| Self::new(shared, count, clusters)).ok_or_else(failed)
+        let typical = Self::with_typical_speed(shared << 10, multiprocessors, clusters.is_some());
+        Ok(Self {
+            bandwidth: bandwidth?.unwrap_or(typical.bandwidth),
+            clock: clock?.unwrap_or(typical.clock),
+            l2_cache: l2?.map_or(typical.l2_cache, |kib| kib << 10),
+            threads: threads?.unwrap_or(typical.threads).max(1024),
+            ..typical
+        })
     }
 }
 
@@ -87,15 +130,29 @@ mod tests {
             assert_eq!(name.parse(), Ok(*target));
             assert_eq!(target.to_string(), *name);
         }
-        let odd = GpuTarget { shared_memory: 100 << 10, multiprocessors: 7, clusters: true };
-        assert_eq!(odd.to_string(), "shared=100,sm=7,clusters");
+        let odd = GpuTarget::with_typical_speed(100 << 10, 33, true);
+        assert_eq!(odd.to_string(), "shared=100,sm=33,clusters,bandwidth=838,clock=1980,l2=12800,threads=2048");
         assert_eq!(odd.to_string().parse(), Ok(odd));
+        assert_eq!("shared=100,sm=33,clusters".parse(), Ok(odd));
+        let slow = GpuTarget { bandwidth: 300, threads: 1536, ..odd };
+        assert_eq!("sm=33,shared=100,threads=1536,clusters,bandwidth=300".parse(), Ok(slow));
         assert_eq!("H100".parse(), "h100".parse::<GpuTarget>());
     }
 
     #[test]
     fn other_texts_are_named_in_the_error() {
-        for text in ["", "h1000", "shared=64", "sm=4", "shared=0,sm=4", "shared=64,sm=0", "shared=64,sm=4,blocks"] {
+        for text in [
+            "",
+            "h1000",
+            "shared=64",
+            "sm=4",
+            "shared=0,sm=4",
+            "shared=64,sm=0",
+            "shared=64,sm=4,blocks",
+            "shared=64,sm=4,clock=0",
+            "shared=64,sm=4,clusters=1",
+            "shared=64,sm=4,sm=4",
+        ] {
             let error = text.parse::<GpuTarget>().expect_err(text).to_string();
             assert!(error.starts_with(&format!("the target is `{text}`, must be t4, ")), "{error}");
         }

@@ -2,8 +2,8 @@
 
 use crate::desc::BufferTensorDesc;
 use crate::device::buffer::Buffer;
-use crate::device::operand::{bytes_of_element, Operand};
-use crate::device::operator::CompiledOperator;
+use crate::device::operand::Operand;
+use crate::device::operator::{bytes_of_element, CompiledOperator};
 use crate::error::BindingError;
 use crate::trace::span;
 

@@ -9,6 +9,8 @@ use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ScalarU
 use crate::device::binding::BindingTable;
 use crate::device::buffer::Buffer;
 use crate::device::graph::Graph;
+#[cfg(feature = "cuda")]
+use crate::device::operator::MeasuredKernel;
 use crate::device::operator::{CompileOptions, CompiledOperator, Operator};
 use crate::device::stream::Stream;
 use crate::device::Device;
@@ -63,6 +65,19 @@ impl Device {
             return Err(CompileError::PointerAlignment { found });
         }
         CompiledOperator::new(operator, self, options)
+    }
+
+    /// Every kernel that can run an operator in place, or copying, least estimate first: compiled alone, and timed with
+    /// scratch memory of the tensors' sizes. `dml-cuda tune` prints these.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError::Measure`] on the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
+    #[cfg(feature = "cuda")]
+    pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, DispatchError> {
+        let no_kernels = || DispatchError::Measure { found: self.to_string() };
+        let context = self.context.as_ref().ok_or_else(no_kernels)?;
+        CompiledOperator::of_each_kernel(operator, self, context, in_place)
     }
 
     /// An operator that no DirectML descriptor can describe: element i of `count` packed FLOAT64 values becomes start +

@@ -18,11 +18,6 @@ pub(crate) struct Operand<'a> {
     pub bytes: u64,
 }
 
-/// The least alignment of memory of others: that of the elements.
-pub(crate) fn bytes_of_element(desc: &BufferTensorDesc) -> u32 {
-    desc.data_type.size_in_bits() / 8
-}
-
 impl CompiledOperator {
     /// Checks that operands fit the tensors, that they overlap only where the operator allows it, and that it was
     /// compiled for them. Returns whether the output is the first input.

@@ -1,15 +1,21 @@
 //! Operators: validated descriptors, and their compiled form for a device.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+#[cfg(feature = "cuda")]
+use std::time::Duration;
 
 use crate::address::Address;
 #[cfg(feature = "cuda")]
-use crate::cuda::{Context, Launcher, Mode};
+use crate::cuda::select::Candidate;
+#[cfg(feature = "cuda")]
+use crate::cuda::{load, times, Context, Launch, Launcher, Lengths, Loaded, LoadedKernel, Mode, Tensors};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
-use crate::environment::EnvironmentError;
+use crate::environment::{variable, EnvironmentError};
 use crate::error::CompileError;
+#[cfg(feature = "cuda")]
+use crate::error::DispatchError;
 use crate::registry::OperatorPlan;
 use crate::specialize::Specialize;
 use crate::validate::{validate_float64_fill, ValidationErrors};
@@ -74,6 +80,10 @@ pub struct CompileOptions {
     pub in_place: Option<bool>,
     /// Whether kernels are compiled for this operator only.
     pub specialize: Specialize,
+    /// Whether kernels are timed on the GPU, instead of chosen by an estimate: the four with the least estimates in each
+    /// mode, with scratch memory of the tensors' sizes. That takes milliseconds, and memory for both tensors or three
+    /// times the L2 cache, whichever is more. If they cannot be timed, the estimate chooses, without an error.
+    pub measure: bool,
 }
 
 impl CompileOptions {
@@ -92,21 +102,43 @@ impl CompileOptions {
         Self { specialize, ..self }
     }
 
-    /// The options of dispatches with the first input and the output at these addresses, or at others that are as aligned
-    /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths. Kernels are
-    /// specialized if the [environment](Specialize::of_environment) says so.
+    /// The same with kernels that are chosen by [measuring](Self::measure) them, or by an estimate.
+    pub fn with_measure(self, measure: bool) -> Self {
+        Self { measure, ..self }
+    }
+
+    /// The defaults, but kernels are specialized if the [environment](Specialize::of_environment) says so, and measured if
+    /// `DML_CUDA_SELECT` is `measure`.
     ///
     /// # Errors
     ///
-    /// As of [`Specialize::of_environment`].
+    /// A variable has another value than the known ones.
+    pub fn of_environment() -> Result<Self, EnvironmentError> {
+        Ok(Self { specialize: Specialize::of_environment()?, measure: measures_by_environment()?, ..Self::default() })
+    }
+
+    /// The options of dispatches with the first input and the output at these addresses, or at others that are as aligned
+    /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths. The rest is of the
+    /// [environment](Self::of_environment).
+    ///
+    /// # Errors
+    ///
+    /// A variable has another value than the known ones.
     pub fn of_addresses(input: Option<Address>, output: Address) -> Result<Self, EnvironmentError> {
         let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
         Ok(Self {
             pointer_alignment: if is_aligned { 16 } else { 0 },
             in_place: Some(input == Some(output)),
-            specialize: Specialize::of_environment()?,
+            ..Self::of_environment()?
         })
     }
+}
+
+/// Whether the environment variable `DML_CUDA_SELECT` is `measure`, not `estimate`, when the process first asks.
+fn measures_by_environment() -> Result<bool, EnvironmentError> {
+    static SET: OnceLock<Result<bool, EnvironmentError>> = OnceLock::new();
+    let read = || Ok(variable("DML_CUDA_SELECT", &[("measure", true), ("estimate", false)])?.unwrap_or(false));
+    SET.get_or_init(read).clone()
 }
 
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.
@@ -135,30 +167,196 @@ pub(crate) struct Inner {
     /// Queues its kernels; `None` on the CPU.
     #[cfg(feature = "cuda")]
     pub launcher: Option<Launcher>,
+    /// The kernels that were timed to choose them.
+    #[cfg(feature = "cuda")]
+    pub measured: Vec<Measured>,
+}
+
+/// Kernels of each mode that are timed, and how often.
+#[cfg(feature = "cuda")]
+const MEASURED: usize = 4;
+#[cfg(feature = "cuda")]
+const ROUNDS: u32 = 2;
+/// How often a kernel is timed that is not chosen by it.
+#[cfg(feature = "cuda")]
+const MANY_ROUNDS: u32 = 5;
+
+/// A kernel that can run an operator, alone, and its time: [`Device::measure_kernels`].
+#[cfg(feature = "cuda")]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MeasuredKernel {
+    /// The entry point, named as in `kernels/`.
+    pub kernel: String,
+    /// Its variant, such as `strips of 64 bytes`. Empty if it has only one.
+    pub variant: String,
+    /// The required alignment of the addresses of the first input and the output.
+    pub alignment: u32,
+    /// The estimate by which kernels are chosen. Fills have none.
+    pub estimate: Option<Duration>,
+    /// The measured time.
+    pub time: Duration,
+    /// The operator, compiled to this kernel in one mode.
+    pub operator: CompiledOperator,
+}
+
+/// What a kernel took that was timed.
+#[cfg(feature = "cuda")]
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub mode: Mode,
+    pub kernel: &'static str,
+    pub variant: String,
+    pub estimate: Option<Duration>,
+    pub time: Duration,
+}
+
+/// An operator that is being compiled for a GPU.
+#[cfg(feature = "cuda")]
+struct Compiling<'a> {
+    operator: &'a Operator,
+    plan: &'a OperatorPlan,
+    context: &'a Arc<Context>,
+    options: CompileOptions,
+    measured: Vec<Measured>,
+}
+
+#[cfg(feature = "cuda")]
+impl Compiling<'_> {
+    fn launcher(&mut self) -> Result<Launcher, CompileError> {
+        let [copying, in_place] = Mode::ALL.map(|mode| {
+            let runs = mode == Mode::Copying || self.plan.runs_in_place();
+            let is_wanted = self.options.in_place.is_none_or(|always| Mode::new(always) == mode);
+            (runs && is_wanted).then(|| self.selected(mode)).transpose()
+        });
+        Ok(Launcher::new(self.context, [copying?, in_place?], self.options.specialize))
+    }
+
+    /// The launches of a mode, loaded: those with the least estimates or, measured, the fastest of several.
+    fn selected(&mut self, mode: Mode) -> Result<Loaded, CompileError> {
+        if let Some(fastest) = self.options.measure.then(|| self.fastest(mode)).flatten() {
+            return Ok(fastest);
+        }
+        let Self { plan, context, options, .. } = self;
+        Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options.specialize)?)
+    }
+
+    /// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that accepts
+    /// all. `None` if they cannot be timed, or if nothing moves.
+    fn fastest(&mut self, mode: Mode) -> Option<Loaded> {
+        let candidates = self.plan.candidates(&self.context.target, mode);
+        candidates.first()?;
+        let pointers = self.options.pointer_alignment.max(bytes_of_element(self.operator.desc.output_tensor()));
+        let accepts_all = |found: &&Candidate| pointers.is_multiple_of(found.launch.alignment);
+        let first = self.fastest_of(candidates.iter(), mode, 0)?;
+        if pointers.is_multiple_of(first.0.alignment) {
+            return Some(vec![first]);
+        }
+        let second = self.fastest_of(candidates.iter().filter(accepts_all), mode, pointers % 16)?;
+        Some(vec![first, second])
+    }
+
+    fn fastest_of<'a>(
+        &mut self,
+        candidates: impl Iterator<Item = &'a Candidate> + Clone,
+        mode: Mode,
+        past: u32,
+    ) -> Option<(Launch, Arc<LoadedKernel>)> {
+        let launches = candidates.clone().take(MEASURED).map(|found| found.launch.clone());
+        let loaded = load(self.context, launches.collect(), self.options.specialize).ok()?;
+        let times = times(self.context, &tensors(self.operator, mode), past, loaded.iter(), ROUNDS).ok()?;
+        let measured = candidates.zip(&times).map(|(found, &time)| {
+            let (kernel, variant) = (found.launch.entry.name, found.variant.clone());
+            Measured { mode, kernel, variant, estimate: found.estimate, time }
+        });
+        self.measured.extend(measured);
+        loaded.into_iter().zip(times).min_by_key(|(_, time)| *time).map(|(launch, _)| launch)
+    }
+}
+
+/// The memory of an operator's tensors in a mode.
+#[cfg(feature = "cuda")]
+pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
+    let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
+    match &*operator.desc {
+        OperatorDesc::FillValueSequence(_) => Tensors { input: None, output, lengths: None },
+        OperatorDesc::ReverseSubsequences(desc) => {
+            let lengths = &desc.sequence_lengths_tensor;
+            let lengths = Lengths {
+                bytes: lengths.total_tensor_size_in_bytes,
+                wide: bytes_of_element(lengths) == 8,
+                most: desc.input_tensor.sizes[desc.axis as usize].into(),
+            };
+            let input = (mode == Mode::Copying).then_some(desc.input_tensor.total_tensor_size_in_bytes);
+            Tensors { input, output, lengths: Some(lengths) }
+        }
+    }
 }
 
 impl CompiledOperator {
     pub(super) fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
         let plan = operator.plan();
         #[cfg(feature = "cuda")]
-        let launcher = |context: &Arc<Context>| {
-            let launches = |mode| match options.in_place.map(Mode::new) {
-                Some(always) if always != mode => None,
-                _ if mode == Mode::InPlace && !plan.runs_in_place() => None,
-                _ => Some(plan.select(&context.target, mode).for_pointers(options.pointer_alignment)),
-            };
-            Launcher::new(context, Mode::ALL.map(launches), options.specialize)
+        let (launcher, measured) = match &device.context {
+            Some(context) => {
+                let mut compiling = Compiling { operator, plan: &plan, context, options, measured: Vec::new() };
+                (Some(compiling.launcher()?), compiling.measured)
+            }
+            None => (None, Vec::new()),
         };
         Ok(Self {
             inner: Arc::new(Inner {
                 #[cfg(feature = "cuda")]
-                launcher: device.context.as_ref().map(launcher).transpose()?,
+                launcher,
+                #[cfg(feature = "cuda")]
+                measured,
                 operator: operator.clone(),
                 device: device.clone(),
                 plan,
                 options,
             }),
         })
+    }
+
+    /// Every kernel that can run an operator in one mode, alone, with its time.
+    #[cfg(feature = "cuda")]
+    pub(super) fn of_each_kernel(
+        operator: &Operator,
+        device: &Device,
+        context: &Arc<Context>,
+        in_place: bool,
+    ) -> Result<Vec<MeasuredKernel>, DispatchError> {
+        let (plan, mode) = (operator.plan(), Mode::new(in_place));
+        if in_place && !plan.runs_in_place() {
+            return Ok(Vec::new());
+        }
+        let candidates = plan.candidates(&context.target, mode);
+        let launches = candidates.iter().map(|found| found.launch.clone()).collect();
+        let options = CompileOptions::default().with_in_place(in_place);
+        let loaded = load(context, launches, options.specialize)?;
+        let times = times(context, &tensors(operator, mode), 0, loaded.iter(), MANY_ROUNDS)?;
+        let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), time)| {
+            let mut modes = [None, None];
+            modes[usize::from(in_place)] = Some(vec![loaded]);
+            let alignment = found.launch.alignment;
+            let inner = Inner {
+                launcher: Some(Launcher::new(context, modes, options.specialize)),
+                measured: Vec::new(),
+                operator: operator.clone(),
+                device: device.clone(),
+                plan: plan.clone(),
+                options: options.with_pointer_alignment(alignment),
+            };
+            MeasuredKernel {
+                kernel: found.launch.entry.name.to_owned(),
+                variant: found.variant,
+                alignment,
+                estimate: found.estimate,
+                time,
+                operator: Self { inner: Arc::new(inner) },
+            }
+        });
+        Ok(each.collect())
     }
 
     /// The operator it was made from.
@@ -185,4 +383,9 @@ impl CompiledOperator {
     pub fn operator_type(&self) -> OperatorType {
         self.operator().desc.operator_type()
     }
+}
+
+/// The least alignment of memory of others: that of the elements.
+pub(crate) fn bytes_of_element(desc: &BufferTensorDesc) -> u32 {
+    desc.data_type.size_in_bits() / 8
 }

@@ -2,8 +2,8 @@
 
 use crate::cpu::Operands;
 use crate::desc::TensorRole;
-use crate::device::operand::{bytes_of_element, Operand};
-use crate::device::operator::CompiledOperator;
+use crate::device::operand::Operand;
+use crate::device::operator::{bytes_of_element, CompiledOperator};
 use crate::error::{BindingError, DispatchError};
 use crate::trace::span;
 

@@ -8,8 +8,8 @@ use crate::cuda::{self, Addresses, Mode, StreamHandle};
 use crate::desc::BufferTensorDesc;
 #[cfg(feature = "cuda")]
 use crate::device::graph::Graph;
-use crate::device::operand::{bytes_of_element, Operand};
-use crate::device::operator::CompiledOperator;
+use crate::device::operand::Operand;
+use crate::device::operator::{bytes_of_element, CompiledOperator};
 #[cfg(feature = "cuda")]
 use crate::device::Device;
 use crate::error::DispatchError;

@@ -3,7 +3,7 @@
 
 use super::{Lowered, LoweredReversal, ReversalArrays};
 use crate::address::{Address, RawStream};
-use crate::device::operand::bytes_of_element;
+use crate::device::operator::bytes_of_element;
 use crate::device::operator::CompileOptions;
 use crate::device::Device;
 use crate::error::Error;

@@ -79,8 +79,32 @@ fn options_of_addresses_are_what_the_addresses_have() {
         (None, 64, 16, false),
         (None, 68, 0, false),
     ] {
-        let found = CompileOptions::of_addresses(input.map(Address), Address(output));
+        let found = CompileOptions::of_addresses(input.map(Address), Address(output)).expect("known values");
         let expected = CompileOptions::default().with_pointer_alignment(alignment).with_in_place(in_place);
-        assert_eq!(found.with_specialize(expected.specialize), expected, "{input:?} {output}");
+        let found = found.with_specialize(expected.specialize).with_measure(expected.measure);
+        assert_eq!(found, expected, "{input:?} {output}");
     }
+}
+
+/// The CPU has no kernels to measure.
+#[test]
+fn measuring_changes_nothing_on_the_cpu() {
+    let device = Device::cpu();
+    let operator = device.create_operator(lanes(TensorDataType::UInt8, 4, 16)).expect("right");
+    let options = CompileOptions::default().with_measure(true);
+    let [measured, estimated] =
+        [options, CompileOptions::default()].map(|options| device.compile_operator_with(&operator, options));
+    let [measured, estimated] = [measured.expect("compiled"), estimated.expect("compiled")];
+    assert_eq!(measured.explain(), estimated.explain());
+    for case in cases::all().iter().step_by(50) {
+        let operator = device.create_operator(case.desc.clone()).expect("right");
+        let operator = device.compile_operator_with(&operator, options).expect("compiled");
+        let found = run_compiled(&operator, &case.inputs(), case.in_place);
+        assert_same(&device, &case.desc, &found, &case.expected());
+    }
+    #[cfg(feature = "cuda")]
+    assert_eq!(
+        device.measure_kernels(&operator, false).err().map(|error| error.to_string()),
+        Some("the device is CPU, must be a GPU, whose kernels are measured (measure.device)".to_owned())
+    );
 }

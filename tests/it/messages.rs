@@ -111,6 +111,7 @@ fn later_errors() -> Vec<Error> {
     let of_dispatches = [
         DispatchError::Device { found: gpu.clone(), required: cpu.clone() },
         DispatchError::Graph { found: gpu, required: cpu },
+        DispatchError::Measure { found: "CPU".to_owned() },
         DispatchError::Stream { found: 0x100 },
     ];
     let others = [

@@ -23,8 +23,7 @@ fn bytes_mut<'a>(storage: &'a mut CudaStorage, layout: &Layout) -> Result<Box<dy
 
 fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
     let device = dml::Device::cuda(stream.context().ordinal()).map_err(Error::wrap)?;
-    let specialize = dml::Specialize::of_environment().map_err(Error::wrap)?;
-    let options = dml::CompileOptions::default().with_specialize(specialize);
+    let options = dml::CompileOptions::of_environment().map_err(Error::wrap)?;
     device.compile_lowered(lowered, options).map_err(Error::wrap)
 }
 

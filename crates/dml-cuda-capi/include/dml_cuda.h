@@ -85,7 +85,7 @@ typedef struct {
   uint32_t PointerAlignment;
   /* Whether the output is the input in every dispatch. */
   DML_CUDA_IN_PLACE InPlace;
-  /* `DML_CUDA_SPECIALIZE`, or 0. */
+  /* Of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0. */
   DML_CUDA_COMPILE_FLAGS Flags;
 } DML_CUDA_COMPILE_OPTIONS;
 
@@ -309,6 +309,9 @@ typedef struct {
 /* The driver compiles kernels for the operator's sizes and strides. They stay loaded. */
 #define DML_CUDA_SPECIALIZE 1
 
+/* The four kernels of each mode with the least estimates are timed on the GPU, with scratch memory. The fastest stays. */
+#define DML_CUDA_MEASURE 2
+
 /* Success. */
 #define DML_CUDA_STATUS_OK 0
 
@@ -431,7 +434,7 @@ DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   void *stream,
                                   DML_CUDA_ERROR **error);
 
-/* Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs.
+/* Explains what a dispatch does on a GPU: merged dimensions, bytes, grids, kernels with their estimates, and why others cannot run.
    Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text
    with `dml_cuda_free_string`. */
 DML_CUDA_STATUS dml_cuda_explain(const DML_CUDA_OPERATOR *operator_,

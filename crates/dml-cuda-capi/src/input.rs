@@ -43,7 +43,7 @@ pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Fai
 
 /// The options of a compilation. Without any: those of the environment.
 pub(crate) fn compile_options(options: Option<&DML_CUDA_COMPILE_OPTIONS>) -> Result<CompileOptions, Failure> {
-    let chosen = CompileOptions::default().with_specialize(Specialize::of_environment()?);
+    let chosen = CompileOptions::of_environment()?;
     let Some(&DML_CUDA_COMPILE_OPTIONS { PointerAlignment, InPlace, Flags }) = options else { return Ok(chosen) };
     let in_place = match InPlace {
         DML_CUDA_IN_PLACE_EITHER => None,
@@ -51,10 +51,12 @@ pub(crate) fn compile_options(options: Option<&DML_CUDA_COMPILE_OPTIONS>) -> Res
         DML_CUDA_IN_PLACE_ALWAYS => Some(true),
         _ => return wrong(format!("CompileOptions.InPlace is {InPlace}, must be one of DML_CUDA_IN_PLACE_*")),
     };
-    if Flags & !DML_CUDA_SPECIALIZE != 0 {
-        return wrong(format!("CompileOptions.Flags is {Flags:#x}, must be 0 or DML_CUDA_SPECIALIZE"));
+    if Flags & !(DML_CUDA_SPECIALIZE | DML_CUDA_MEASURE) != 0 {
+        let required = "must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE";
+        return wrong(format!("CompileOptions.Flags is {Flags:#x}, {required}"));
     }
-    let chosen = chosen.with_pointer_alignment(PointerAlignment).with_in_place(in_place);
+    let measure = chosen.measure || Flags & DML_CUDA_MEASURE != 0;
+    let chosen = chosen.with_pointer_alignment(PointerAlignment).with_in_place(in_place).with_measure(measure);
     Ok(if Flags & DML_CUDA_SPECIALIZE == 0 { chosen } else { chosen.with_specialize(Specialize::Kept) })
 }
 

@@ -164,7 +164,7 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     unsafe { run(error, body) }
 }
 
-/// Explains what a dispatch does on a GPU: merged dimensions, kernels, grids, bytes, and why no faster kernel runs.
+/// Explains what a dispatch does on a GPU: merged dimensions, bytes, grids, kernels with their estimates, and why others cannot run.
 /// Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or `shared=KIB,sm=COUNT[,clusters]`. Free the text
 /// with `dml_cuda_free_string`.
 #[no_mangle]

@@ -74,6 +74,8 @@ pub const DML_CUDA_IN_PLACE_ALWAYS: DML_CUDA_IN_PLACE = 2;
 
 /// The driver compiles kernels for the operator's sizes and strides. They stay loaded.
 pub const DML_CUDA_SPECIALIZE: DML_CUDA_COMPILE_FLAGS = 1;
+/// The four kernels of each mode with the least estimates are timed on the GPU, with scratch memory. The fastest stays.
+pub const DML_CUDA_MEASURE: DML_CUDA_COMPILE_FLAGS = 2;
 
 /// `DML_TENSOR_DESC`.
 #[repr(C)]
@@ -183,7 +185,7 @@ pub struct DML_CUDA_COMPILE_OPTIONS {
     pub PointerAlignment: u32,
     /// Whether the output is the input in every dispatch.
     pub InPlace: DML_CUDA_IN_PLACE,
-    /// `DML_CUDA_SPECIALIZE`, or 0.
+    /// Of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0.
     pub Flags: DML_CUDA_COMPILE_FLAGS,
 }
 

@@ -10,7 +10,7 @@ mod machine;
 mod models;
 mod numbers;
 mod onnx;
-mod plain;
+pub mod plain;
 mod process;
 pub mod report;
 mod run;

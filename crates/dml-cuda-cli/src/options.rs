@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
-pub use bench::{Bench, Plain, Repeated, Report, ReportFormat, Tier};
+pub use bench::{Bench, Plain, Repeated, Report, ReportFormat, Tier, Tune};
 
 use crate::names::{likeness, nearest};
 
@@ -61,6 +61,10 @@ pub struct Options {
     #[arg(long)]
     pub specialize: bool,
 
+    /// On a GPU, time the kernels with the least estimates, and take the fastest
+    #[arg(long)]
+    pub measure: bool,
+
     /// Milliseconds to run for, instead of a number of iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run", value_parser = count)]
     pub milliseconds_to_run: Option<u32>,
@@ -101,12 +105,12 @@ pub struct Options {
     #[arg(long, conflicts_with = "explain")]
     pub strict: bool,
 
-    /// Only explain how each dispatchable would run: merged shape, kernels, grids, bytes, and why no faster kernel
+    /// Only explain how each dispatchable would run: merged shape, kernels with estimates of their times, grids, bytes, and why other kernels cannot
     #[arg(long, conflicts_with = "validate")]
     pub explain: bool,
 
-    /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, b200, or
-    /// shared=KIB,sm=COUNT[,clusters]
+    /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, h200, b200, or
+    /// shared=KIB,sm=COUNT[,clusters] and more figures (docs/runner.md)
     #[arg(long, requires = "explain", conflicts_with = "adapter")]
     pub target: Option<dml_cuda::GpuTarget>,
 
@@ -200,6 +204,8 @@ pub enum Command {
     Bench(Bench),
     /// Show a run, or compare runs with the first one
     Report(Report),
+    /// Time every kernel on random layouts, and say how much the estimates lose that choose one
+    Tune(Tune),
     /// Write the models of `bench` into a folder, to look at or to run with other tools
     Suite {
         /// A new folder

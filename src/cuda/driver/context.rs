@@ -72,11 +72,20 @@ impl Context {
         let primary = PrimaryContext::retain(ordinal).map_err(cuda_error(&format!("opening device {ordinal}")))?;
         let _current = primary.enter()?;
         let read = |which| attribute(primary.device, which).map_err(cuda_error("reading the limits of thread blocks"));
+        let clusters =
+            properties.compute_capability >= (9, 0) && read(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0;
+        let shared_memory = read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let typical = GpuTarget::with_typical_speed(shared_memory, properties.multiprocessors, clusters);
+        // Drivers report 0 for what a GPU does not have, such as memory of its own.
+        let or = |found: u64, typical: u32| u32::try_from(found).ok().filter(|&found| found > 0).unwrap_or(typical);
+        let memory_khz = u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?);
+        let bus_bits = u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?);
         let target = GpuTarget {
-            shared_memory: read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-            multiprocessors: properties.multiprocessors,
-            clusters: properties.compute_capability >= (9, 0)
-                && read(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0,
+            bandwidth: or(2 * memory_khz * bus_bits / 8 / 1_000_000, typical.bandwidth),
+            clock: or(u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) / 1000, typical.clock),
+            l2_cache: or(properties.l2_cache, typical.l2_cache),
+            threads: or(read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?.into(), typical.threads),
+            ..typical
         };
         let copies = new_stream()?;
         Ok(Self {

@@ -7,7 +7,7 @@ use cudarc::driver::{result, sys};
 use super::context::Context;
 use super::event::Event;
 use super::failure::cuda_error;
-use super::handle::{new_stream, StreamHandle};
+use super::handle::{new_stream, wait, StreamHandle};
 use super::stream::wait_for_streams;
 use crate::error::{CudaError, DispatchError};
 
@@ -68,6 +68,13 @@ impl Graph {
         let _current = wait_for_streams(&self.context)?;
         self.last.milliseconds_since(&self.first)
     }
+
+    /// The same, without waiting for other work of the crate: the caller has launched the graph only once since.
+    pub fn milliseconds_alone(&self, stream: StreamHandle) -> Result<f64, CudaError> {
+        let _current = self.context.enter()?;
+        wait(stream)?;
+        self.last.milliseconds_since(&self.first)
+    }
 }
 
 impl Drop for Graph {
@@ -80,13 +87,13 @@ impl Drop for Graph {
     }
 }
 
-/// A stream for one capture.
-struct OwnStream(StreamHandle);
+/// A stream for one capture, or for one trial.
+pub(super) struct OwnStream(pub StreamHandle);
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
-        // SAFETY: the stream was created for this capture and is destroyed only here. Work was queued on it only during
-        // the capture.
+        // SAFETY: the stream was created for its owner and is destroyed only here. A stream with work left is destroyed
+        // when the work is done.
         let _ = unsafe { result::stream::destroy(self.0.raw()) };
     }
 }

@@ -3,7 +3,7 @@
 use super::{check, report, work, Machine, Wanted};
 use crate::common::cases::{self, Case};
 use crate::common::{self, GUARD, POISON};
-use crate::cuda::{Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
+use crate::cuda::{load, Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::{Buffer, Device, Specialize};
 
@@ -60,8 +60,8 @@ impl Machine for Gpu {
         self.count += 1;
         let specialize =
             if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Owned } else { Specialize::Never };
-        let launcher = Launcher::new(context, [Some(vec![launch.clone()]), None], specialize);
-        let launcher = launcher.map_err(|error| error.to_string())?;
+        let loaded = load(context, vec![launch.clone()], specialize).map_err(|error| error.to_string())?;
+        let launcher = Launcher::new(context, [Some(loaded), None], specialize);
         let expected = specialize == Specialize::Owned && launch.entry.variable.is_some();
         if launcher.is_specialized() != expected {
             return Err("the driver does not compile the specialized kernel".to_owned());

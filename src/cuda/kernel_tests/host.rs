@@ -121,8 +121,8 @@ fn is_of_clusters(launch: &Launch) -> bool {
 
 /// The smallest GPU; and for clusters, one with so little shared memory that strips of both widths are chosen.
 const TARGETS: &[Wanted] = &[
-    (GpuTarget { shared_memory: 48 << 10, multiprocessors: 1, clusters: false }, |_| true),
-    (GpuTarget { shared_memory: 12 << 10, multiprocessors: 1, clusters: true }, is_of_clusters),
+    (GpuTarget::with_typical_speed(48 << 10, 1, false), |_| true),
+    (GpuTarget::with_typical_speed(12 << 10, 1, true), is_of_clusters),
 ];
 
 #[test]

@@ -1,99 +1,146 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::{
-    dim_in_units, Layout, Reverse, ReverseDim, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS, NOT_DIVIDED,
-    NO_BLOCK, SCATTERED,
+    dim_in_units, Layout, Reverse, ReverseDim, Side, Sketch, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS,
+    NOT_DIVIDED, NO_BLOCK, SCATTERED, WARP,
 };
 use super::{blocks, reject_if, RejectReason};
+use crate::cuda::costs;
+use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::kernels;
+use crate::cuda::launch::words;
 use crate::cuda::tuning::elementwise::*;
-use crate::cuda::tuning::{rows, strips, SECTOR, VEC16};
-use crate::cuda::{kernels, Launch};
+use crate::cuda::tuning::{THREADS, VEC16};
 
-/// Units of `UNIT` bytes, several per thread. Units of one element fit any layout.
-pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let mut params = parameters(layout, UNIT)?;
-    let is_scattered = layout.in_place() || layout.block().is_some() && params.rank <= UNROLLED_DIMENSIONS;
-    params.form = if is_scattered { SCATTERED } else { GATHERED };
+/// Units of `UNIT` bytes, several per thread. Units of one element run any layout.
+pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    let items = items(layout, UNIT)?;
     let per_thread = match UNIT {
         _ if layout.in_place() => PAIRS_PER_THREAD,
         VEC16 => 1,
         _ => ITEMS_PER_THREAD,
     };
-    let entry = layout.entry(&kernels::ELEMENTWISE, UNIT);
-    let blocks = blocks(params.items.into(), per_thread);
-    Ok(Launch::new(entry, blocks, UNIT, params))
+    // The kernel scatters only units of 8 bytes, and vectors.
+    let scatters = UNIT == VEC16 || UNIT == 8 && is_scattered(layout) && !layout.in_place();
+    let has_loop = !layout.is_unrolled() || if layout.in_place() { UNIT == VEC16 } else { UNIT == 8 && !scatters };
+    let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
+    let work = work(layout, UNIT, grid, per_thread, scatters, has_loop);
+    let costs = if UNIT == 8 && scatters { &costs::SCATTERED } else { &costs::ELEMENTWISE };
+    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
+        let is_scattered = layout.in_place() || is_scattered(layout);
+        words(parameters(layout, sketch.unit, if is_scattered { SCATTERED } else { GATHERED }))
+    };
+    Ok(Sketch {
+        family: &kernels::ELEMENTWISE,
+        costs,
+        unit: UNIT,
+        grid,
+        alignment: UNIT,
+        access: UNIT,
+        work,
+        parameters,
+    })
 }
 
-/// The same for blocks only.
-pub(super) fn units_of_blocks<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    layout.block().ok_or(NO_BLOCK)?;
-    units::<UNIT>(layout)
+/// Whether units are copied to where they go, and not from where they come.
+fn is_scattered(layout: &Layout<'_>) -> bool {
+    layout.block().is_some() && layout.is_unrolled()
 }
 
-/// The same for what gathered vectors do not copy faster, if no other kernel can copy it.
-pub(super) fn many_units<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    // Only blocks have units of several elements.
-    if UNIT > layout.width {
-        layout.block_exceeding(rows::MOST_GATHERED, rows::MOST_GATHERED_OF_4_BYTES)?;
-        return units::<UNIT>(layout);
-    }
-    // Of lanes side by side, the bytes of a row.
-    let row = layout.row().map_or(0, |row| layout.bytes(row.size));
-    layout.exceeds(match layout.width {
-        4 if row >= strips::SHORT_ROW_BYTES => 0,
-        2 | 4 if row > SECTOR.into() => strips::MOST_GATHERED,
-        8 if row > 0 => strips::MOST_GATHERED,
-        _ => u64::MAX,
-    })?;
-    units::<UNIT>(layout)
-}
-
-/// A vector of adjacent elements of the output per thread, or half a vector of bytes; not in place. Half as much for few
-/// elements, except those of contiguous lanes.
-pub(super) fn vectors(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    reject_if(!layout.gathers, "there are too many dimensions, or the output is not packed")?;
-    let mut params = parameters(layout, layout.width)?;
-    let items = layout.elements();
+/// A vector of `bytes` bytes of adjacent elements of the output per thread; not in place.
+pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectReason> {
+    let is_packed = "it gathers only if there are at most three dimensions, and the output is packed";
+    reject_if(!layout.gathers(), is_packed)?;
     let whole = VEC16.min(8 * layout.width);
-    let few = if layout.block().is_some() { FEW_UNITS_OF_BLOCKS } else { FEW_UNITS };
-    let is_half = items <= few && layout.width < 8 && layout.contiguous_lanes().is_err();
-    let (form, access) = if is_half { (GATHERED_HALF_VECTORS, whole / 2) } else { (GATHERED_VECTORS, whole) };
-    params.form = form;
-    let entry = layout.entry(&kernels::ELEMENTWISE, layout.width);
-    let blocks = blocks(items, access / layout.width);
-    Ok(Launch::new(entry, blocks, access, params))
+    let is_half = bytes == whole / 2 && layout.width < 8;
+    reject_if(bytes != whole && !is_half, "elements of that width are gathered into other vectors")?;
+    let (items, elements) = (layout.elements(), bytes / layout.width);
+    let accesses = layout.accesses(Side::Input, layout.width, elements, true);
+    let once = layout.work();
+    let work = Work {
+        accesses: accesses + layout.accesses(Side::Output, layout.width, 1, false),
+        misses: once.misses + layout.misses(Side::Input, accesses, true) - layout.misses(Side::Input, 0.0, true),
+        steps: items as f64 / f64::from(elements) / WARP,
+        details: items as f64 / WARP,
+        ..once
+    };
+    let grid = Grid { blocks: blocks(items, elements), threads: THREADS, shared: 0 };
+    let parameters = |layout: &Layout<'_>, _: &Sketch, bytes: u32| {
+        let is_half = bytes < VEC16.min(8 * layout.width);
+        let form = if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS };
+        words(parameters(layout, layout.width, form))
+    };
+    let (family, unit) = (&kernels::ELEMENTWISE, layout.width);
+    Ok(Sketch { family, costs: &costs::VECTORS, unit, grid, alignment: bytes, access: bytes, work, parameters })
 }
 
 /// Little work: one unit of `UNIT` bytes per thread.
-pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let in_place = layout.in_place();
-    let mut params = parameters(layout, UNIT)?;
-    let most = match UNIT {
-        VEC16 => SMALL_VECTORS,
-        _ if layout.row().is_some() || !in_place && layout.lengths_vary_along_the_output() => SMALL_UNITS_SIDE_BY_SIDE,
-        8 if !in_place && layout.contiguous_lanes().is_ok() => SMALL_LANES_OF_8_BYTES,
-        _ if UNIT > layout.width && in_place => SMALL_VECTORS,
-        _ if UNIT > layout.width => SMALL_WIDE_UNITS,
-        _ if in_place => SMALL_UNITS_IN_PLACE,
-        _ => SMALL_UNITS,
+pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    let items = items(layout, UNIT)?;
+    reject_if(!layout.is_unrolled(), ("it takes at most {} dimensions", UNROLLED_DIMENSIONS))?;
+    let grid = Grid { blocks: blocks(items, 1), threads: THREADS, shared: 0 };
+    let scatters = UNIT == VEC16 || !layout.lengths_vary_along_the_output();
+    let work = work(layout, UNIT, grid, 1, scatters, false);
+    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
+        // If scattered, neighbouring lanes would be written far apart.
+        let is_gathered = layout.lengths_vary_along_the_output() && !layout.in_place();
+        words(parameters(layout, sketch.unit, if is_gathered { GATHERED } else { SCATTERED }))
     };
-    let units = u64::from(params.items) * if in_place { 2 } else { 1 };
-    let is_too_much = params.rank > UNROLLED_DIMENSIONS || units > most;
-    reject_if(is_too_much, "there is too much work, or there are too many dimensions")?;
-    // If scattered, neighbouring lanes would be written far apart.
-    params.form = if layout.lengths_vary_along_the_output() && !in_place { GATHERED } else { SCATTERED };
-    let entry = layout.entry(&kernels::SMALL, UNIT);
-    let blocks = blocks(params.items.into(), 1);
-    Ok(Launch::new(entry, blocks, UNIT, params))
+    let (family, costs) = (&kernels::SMALL, &costs::SMALL);
+    Ok(Sketch { family, costs, unit: UNIT, grid, alignment: UNIT, access: UNIT, work, parameters })
 }
 
-/// The parameters for units of `unit` bytes. An item is a unit or, in place, a pair of units; the axis is among the
-/// dimensions.
-fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Reverse, RejectReason> {
-    let axis = &layout.axis;
+/// The work of units, or pairs of units, that threads move one by one.
+fn work(layout: &Layout<'_>, unit: u32, grid: Grid, per_thread: u32, scatters: bool, has_loop: bool) -> Work {
+    let once = layout.work();
+    let warps = f64::from(grid.blocks) * f64::from(grid.threads) / WARP;
+    let steps = warps * f64::from(per_thread);
+    let [read, written] = match layout.in_place() {
+        // One unit of a pair is at its own position, the other at a position that depends on the length.
+        true => [false, true].map(|at_random| layout.accesses(Side::Input, unit, 1, at_random) * layout.moving()),
+        false => [layout.accesses(Side::Input, unit, 1, !scatters), layout.accesses(Side::Output, unit, 1, scatters)],
+    };
+    let more = |side: Side, accesses: f64, at_random: bool| match layout.in_place() {
+        true => {
+            let all = accesses / layout.moving();
+            (layout.misses(side, all, at_random) - layout.misses(side, 0.0, at_random)) * layout.moving()
+        }
+        false => layout.misses(side, accesses, at_random) - layout.misses(side, 0.0, at_random),
+    };
+    let missed = match layout.in_place() {
+        true => more(Side::Input, read, false) + more(Side::Input, written, true),
+        // The L1 cache does not keep what is written.
+        false => more(Side::Input, read, !scatters) + (written - layout.misses(Side::Output, 0.0, false)).max(0.0),
+    };
+    let dimensions = layout.dimensions.len() + usize::from(layout.axis.size > 1);
+    Work {
+        accesses: read + written,
+        misses: once.misses + missed,
+        steps,
+        details: if has_loop { steps * dimensions as f64 } else { 0.0 },
+        rounds: if layout.in_place() { 1.0 } else { f64::from(per_thread).sqrt() },
+        ..once
+    }
+}
+
+/// Bytes of the unit in elements, if the layout divides into such units.
+fn elements_of(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectReason> {
     let elements = unit / layout.width;
     let fits = elements == 1 || (elements > 1 && layout.rows_divide(layout.block().ok_or(NO_BLOCK)?, unit, unit));
     reject_if(!fits, NOT_DIVIDED)?;
+    Ok(elements)
+}
+
+/// Items of units of `unit` bytes: units or, in place, pairs of units.
+fn items(layout: &Layout<'_>, unit: u32) -> Result<u64, RejectReason> {
+    let elements = u64::from(elements_of(layout, unit)?);
+    let steps = if layout.in_place() { layout.axis.size / 2 } else { layout.axis.size };
+    Ok(layout.lane_count() / elements * u64::from(steps))
+}
+
+/// The parameters for units of `unit` bytes. The axis is among the dimensions.
+fn parameters(layout: &Layout<'_>, unit: u32, form: u32) -> Reverse {
+    let (axis, elements) = (&layout.axis, unit / layout.width);
     let dims = layout.dimensions.iter().map(|d| {
         let inside = elements > 1 && d.in_stride == 1 && d.out_stride == 1;
         let (size, divisor) = if inside { (d.size / elements, 1) } else { (d.size, elements) };
@@ -104,7 +151,8 @@ fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Reverse, RejectReason> {
     layout.insert_axis(&mut dims, steps, axis.out_stride / elements);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();
     let mut params = layout.parameters(items, dims.into_iter());
+    params.form = form;
     params.axis_in_stride /= elements;
     params.axis_out_stride /= elements;
-    Ok(params)
+    params
 }

@@ -1,9 +1,10 @@
-//! FILL_VALUE_SEQUENCE: the candidates. Its four kernels differ in the memory layout of the output that they need.
+//! FILL_VALUE_SEQUENCE: its four kernels differ in the memory layout of the output that they need. The first that can run
+//! a layout is the fastest.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, reject_if, vectors_of_run, Candidate, Launches, RejectReason};
+use super::{blocks, reject_if, vectors_of_run, Candidate, Considered, RejectReason};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::fill::*;
@@ -64,17 +65,51 @@ const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
 type FillLaunch = fn(&Plan) -> Result<Launch, RejectReason>;
 
 /// Fastest first. `rows::<true>` needs rows that all begin at multiples of a sector if the tensor does.
-pub(super) const CANDIDATES: &[Candidate<FillLaunch>] = &[
-    Candidate::out_of_place("fill_packed", packed),
-    Candidate::out_of_place("fill_rows", rows::<true>),
-    Candidate::out_of_place("fill_rows", rows::<false>),
-    Candidate::out_of_place("fill_dense", dense),
-    Candidate::out_of_place("fill_elements", elements),
+const CANDIDATES: &[(&str, FillLaunch)] = &[
+    ("fill_packed", packed),
+    ("fill_rows", rows::<true>),
+    ("fill_rows", rows::<false>),
+    ("fill_dense", dense),
+    ("fill_elements", elements),
 ];
 
-/// The launches of a mode.
-pub(crate) fn select(plan: &Plan, mode: Mode) -> Launches {
-    Launches::find(CANDIDATES, mode, plan.width, |launch| launch(plan))
+/// Every launch that can run the plan, fastest first.
+fn possible(plan: &Plan) -> impl Iterator<Item = Launch> + '_ {
+    CANDIDATES.iter().filter_map(|(_, launch)| launch(plan).ok())
+}
+
+/// The same as candidates.
+pub(crate) fn candidates(plan: &Plan) -> Vec<Candidate> {
+    possible(plan).map(|launch| Candidate { variant: String::new(), launch, estimate: None }).collect()
+}
+
+/// The launches for pointers at multiples of `pointers`: the first that can run the plan, and further ones down to one
+/// that accepts all of these pointers.
+pub(crate) fn select(plan: &Plan, pointers: u32) -> Vec<Launch> {
+    let mut launches: Vec<Launch> = Vec::new();
+    for launch in possible(plan) {
+        if launches.last().is_none_or(|last| launch.alignment < last.alignment) {
+            let accepts_all = pointers.max(plan.width).is_multiple_of(launch.alignment);
+            launches.push(launch);
+            if accepts_all {
+                break;
+            }
+        }
+    }
+    launches
+}
+
+/// The kernels before the first that can run the plan, with their reasons.
+pub(crate) fn consider(plan: &Plan) -> Vec<Considered> {
+    let rejected = CANDIDATES.iter().map_while(|(name, launch)| Some((*name, launch(plan).err()?)));
+    let mut considered: Vec<Considered> = Vec::new();
+    for (kernel, reason) in rejected {
+        considered.retain(|other| other.kernel != kernel);
+        considered.push(Considered { kernel: kernel.to_owned(), variant: String::new(), result: Err(reason) });
+    }
+    considered
+        .retain(|rejected| possible(plan).next().is_none_or(|first| !first.entry.name.starts_with(&rejected.kernel)));
+    considered
 }
 
 /// What the names of an arithmetic's entry points end with.

@@ -3,12 +3,16 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse};
+use super::layout::{dim, Layout, Reverse, Sketch, WARP};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
+use crate::cuda::costs;
+use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::kernels;
+use crate::cuda::launch::words;
+pub(super) use crate::cuda::tuning::lanes::LANE_VECTORS;
 use crate::cuda::tuning::lanes::*;
-use crate::cuda::tuning::{THREADS, VEC16};
-use crate::cuda::{kernels, Launch};
+use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 
 /// `Lanes` of the kernel file.
 #[repr(C)]
@@ -21,74 +25,116 @@ struct Lanes {
 }
 const _: () = assert!(size_of::<Lanes>() == 344 && std::mem::offset_of!(Lanes, r) == 0);
 
-/// Whether lanes are contiguous, long enough and, if they must be, aligned.
-fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    layout.lanes_exceeding_gathered(MIDDLE_LANE_BYTES)?;
+/// Whether all lanes begin at multiples of 16 bytes, if the tensor does.
+fn are_aligned(layout: &Layout<'_>) -> bool {
     let whole = |stride: u32| layout.divides(stride, VEC16);
-    let are_aligned = layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride));
-    reject_if(ALIGNED && !are_aligned, ("lanes do not all begin at multiples of {} bytes", VEC16))?;
-    reject_if(layout.bytes(layout.axis.size) < MIN_LANE_BYTES, ("a lane is shorter than {} bytes", MIN_LANE_BYTES))
+    layout.dimensions.iter().all(|d| whole(d.in_stride) && whole(d.out_stride))
 }
 
-/// Lanes staged whole, several per thread block if they are short. With `ALIGNED`, all begin at multiples of 16 bytes.
-pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    check::<ALIGNED>(layout)?;
-    let (in_place, bytes) = (layout.in_place(), layout.bytes(layout.axis.size));
+/// Whether lanes are contiguous and, if they must be, aligned.
+fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
+    layout.contiguous_lanes()?;
+    reject_if(ALIGNED && !are_aligned(layout), ("lanes do not all begin at multiples of {} bytes", VEC16))
+}
+
+/// Vectors of a lane in memory and in shared memory, and the threads of its group. In shared memory there is one before
+/// the lane, and two after it, which unaligned reads may reach.
+fn staged<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -> (u32, u32, u32) {
     let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
-    // One before the lane and two after it, which unaligned reads may reach.
-    let vectors_per_lane = vectors + 3;
-    let most = if in_place { SHARED_IN_PLACE } else { LONG_LANE_BYTES + u64::from(4 * VEC16) };
-    let is_long = u64::from(vectors_per_lane) * u64::from(VEC16) > most.min(layout.target.shared_memory.into());
-    reject_if(is_long, "a lane is too long to be staged whole")?;
-    let per_thread = match layout.lane_count() * u64::from(vectors) {
-        0..=FEW_VECTORS => 1,
-        ..=FEW_VECTORS_IN_PLACE if in_place => 1,
-        ..=MIDDLE_VECTORS if !in_place => 2,
-        _ if in_place && bytes >= LONG_LANE_BYTES_IN_PLACE => LANE_VECTORS_IN_PLACE,
-        _ if in_place => LANE_VECTORS,
-        // At least two threads for a lane.
-        _ => LANE_VECTORS.min((vectors / 2).max(1)),
-    };
     // Not in place: there, a thread has more vectors anyway.
-    let vectors_of_group = if in_place { vectors } else { less_rounding(vectors) };
-    let group = vectors_of_group.div_ceil(per_thread).next_power_of_two().min(THREADS);
-    let (threads, together) = block_of_groups(group);
-    let params = Lanes {
-        r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
-        tiles_per_lane: FastDiv::new(1),
-        vectors_per_lane,
-        group_size_log2: group.trailing_zeros(),
-    };
-    let blocks = layout.lane_count().div_ceil(together.into()) as u32;
-    let shared = together * vectors_per_lane * VEC16;
-    let unit = if ALIGNED { VEC16 } else { layout.width };
-    let launch = Launch::new(layout.entry(&kernels::LANES, layout.width), blocks, unit, params);
-    Ok(Launch { threads, shared, access: VEC16, ..launch })
+    let vectors_of_group = if layout.in_place() { vectors } else { less_rounding(vectors) };
+    let group = vectors_of_group.div_ceil(per_thread).max(1).next_power_of_two().min(THREADS);
+    (vectors, vectors + 3, group)
 }
 
-/// Long lanes in tiles. A thread block copies one tile, or reverses several in place. With `ALIGNED`, all lanes begin
-/// at multiples of 16 bytes.
-pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+/// Lanes staged whole, several per thread block if they are short, `per_thread` vectors a thread. With `ALIGNED`, all
+/// begin at multiples of 16 bytes.
+pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -> Result<Sketch, RejectReason> {
     check::<ALIGNED>(layout)?;
-    let tiles = if layout.in_place() {
+    let (vectors, per_lane, group) = staged::<ALIGNED>(layout, per_thread);
+    let (threads, together) = block_of_groups(group);
+    let shared = u64::from(together) * u64::from(per_lane) * u64::from(VEC16);
+    let is_long = shared > u64::from(layout.target.shared_memory);
+    reject_if(is_long, "a lane is too long to be staged whole")?;
+    let blocks = layout.lane_count().div_ceil(together.into()) as u32;
+    let grid = Grid { blocks, threads, shared: shared as u32 };
+    let (once, lanes) = (layout.work(), layout.lane_count() as f64);
+    let warps = f64::from(blocks) * f64::from(threads) / WARP;
+    let rounds = f64::from(vectors.div_ceil(group));
+    // Eight threads access shared memory at once. Those of different lanes conflict if the lanes begin in few banks.
+    let begins = 8 >> per_lane.trailing_zeros().min(3);
+    let conflicts = f64::from(8 / (begins * group).min(8));
+    let bytes = layout.bytes(layout.axis.size) as f64;
+    let has_ends = !ALIGNED || !layout.divides(layout.axis.size, VEC16) || layout.in_place();
+    // A round accesses a piece of the lane, which may begin and end inside a sector.
+    let piece = f64::from(group.min(vectors) * VEC16);
+    let pieces = lanes * rounds * ((piece + f64::from(VEC16)) / f64::from(SECTOR)).max(1.0) * layout.moving();
+    let sectors = lanes * layout.sectors_of_run(bytes) * layout.moving();
+    let work = Work {
+        accesses: pieces * 2.0 + if has_ends { lanes * 2.0 } else { 0.0 },
+        misses: pieces.max(sectors) * 2.0,
+        steps: warps * rounds * layout.moving(),
+        details: warps * rounds * conflicts,
+        rounds,
+        ..once
+    };
+    let parameters = |layout: &Layout<'_>, _: &Sketch, per_thread| {
+        let (_, vectors_per_lane, group) = staged::<ALIGNED>(layout, per_thread);
+        words(Lanes {
+            r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
+            tiles_per_lane: FastDiv::new(1),
+            vectors_per_lane,
+            group_size_log2: group.trailing_zeros(),
+        })
+    };
+    let alignment = if ALIGNED { VEC16 } else { layout.width };
+    let (family, costs, unit) = (&kernels::LANES, &costs::LANES, layout.width);
+    Ok(Sketch { family, costs, unit, grid, alignment, access: VEC16, work, parameters })
+}
+
+/// Thread blocks per lane, and the tiles of each.
+fn tiles<const ALIGNED: bool>(layout: &Layout<'_>) -> (u64, f64) {
+    if layout.in_place() {
         // A tile has two vectors per thread. Half of them are in front, less one: the back may begin inside a vector
         // and then touches one more.
         let front = u64::from(THREADS - 1) * u64::from(VEC16);
         let half = layout.bytes(layout.axis.size / 2);
-        (half + u64::from(VEC16)).div_ceil(front).div_ceil(TILES_PER_BLOCK)
-    } else {
-        vectors_of_run(layout.axis.size, layout.width, ALIGNED).div_ceil(THREADS * VECTORS_PER_THREAD).into()
+        let tiles = (half + u64::from(VEC16)).div_ceil(front);
+        return (tiles.div_ceil(TILES_PER_BLOCK), tiles.min(TILES_PER_BLOCK) as f64);
+    }
+    let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
+    (vectors.div_ceil(THREADS * VECTORS_PER_THREAD).into(), 1.0)
+}
+
+/// Long lanes in tiles. A thread block copies one tile, or reverses several in place. With `ALIGNED`, all lanes begin
+/// at multiples of 16 bytes.
+pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    check::<ALIGNED>(layout)?;
+    reject_if(ALIGNED && layout.in_place(), "its form for aligned lanes does not run in place")?;
+    let (per_lane, tiles_of_block) = tiles::<ALIGNED>(layout);
+    let blocks = grid(layout.lane_count() * per_lane)?;
+    let once = layout.work();
+    let warps = f64::from(blocks) * f64::from(THREADS) / WARP;
+    let moving = layout.moving();
+    let work = Work {
+        // Two vectors are read for each that is written.
+        accesses: once.accesses * 1.5,
+        steps: warps * f64::from(VECTORS_PER_THREAD) * tiles_of_block * moving,
+        details: layout.lane_count() as f64 / WARP,
+        rounds: (tiles_of_block * moving).max(1.0),
+        ..once
     };
-    let items = layout.lane_count() * tiles;
-    // If shared memory cannot hold whole lanes, short lanes come here, too, and may be too many.
-    let blocks = grid(items)?;
-    let params = Lanes {
-        r: layout.parameters(items, layout.dimensions.iter().map(dim)),
-        tiles_per_lane: FastDiv::new(tiles as u32),
-        vectors_per_lane: 0,
-        group_size_log2: 0,
+    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
+        let (per_lane, _) = tiles::<ALIGNED>(layout);
+        words(Lanes {
+            r: layout.parameters(layout.lane_count() * per_lane, layout.dimensions.iter().map(dim)),
+            tiles_per_lane: FastDiv::new(per_lane as u32),
+            vectors_per_lane: 0,
+            group_size_log2: 0,
+        })
     };
-    let unit = if ALIGNED { VEC16 } else { layout.width };
-    let entry = layout.entry(&kernels::LONG_LANES, layout.width);
-    Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, unit, params) })
+    let grid = Grid { blocks, threads: THREADS, shared: 0 };
+    let alignment = if ALIGNED { VEC16 } else { layout.width };
+    let (family, costs, unit) = (&kernels::LONG_LANES, &costs::LONG_LANES, layout.width);
+    Ok(Sketch { family, costs, unit, grid, alignment, access: VEC16, work, parameters })
 }

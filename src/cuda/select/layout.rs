@@ -4,12 +4,10 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::{reject_if, RejectReason};
-use crate::cuda::kernels::{Entry, Family};
+use crate::cuda::estimate::{ceil, FamilyCosts, Grid, Work};
+use crate::cuda::kernels::Family;
 use crate::cuda::target::GpuTarget;
-use crate::cuda::tuning::lanes::*;
-use crate::cuda::tuning::segments::MIN_WIDE_LANE_IN_PLACE;
-use crate::cuda::tuning::transposed::MIN_DIMENSION;
-use crate::cuda::tuning::{clusters, elementwise, strips, SECTOR, VEC16};
+use crate::cuda::tuning::{elementwise, SECTOR};
 use crate::desc::MAX_DIMENSIONS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
@@ -52,8 +50,33 @@ pub(super) const GATHERED_HALF_VECTORS: u32 = 3;
 
 const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
 
+pub(super) const NO_ROW: &str = "there are no contiguous lanes side by side, each with its own length";
+pub(super) const NOT_IN_PLACE: &str = "it does not run in place";
 pub(super) const NO_BLOCK: &str = "there is no contiguous block with one length behind the axis";
 pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
+
+/// Threads of a warp, which access memory together.
+pub(super) const WARP: f64 = 32.0;
+/// Bytes of a line of the L1 cache, and how many lines of other thread blocks compete with each.
+const LINE: f64 = 128.0;
+const COMPETING: f64 = 4.0;
+
+/// The input or the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Input,
+    Output,
+}
+
+/// A dimension of a walk through all elements in the order of the output's memory.
+#[derive(Clone, Copy, Debug)]
+struct Walked {
+    size: u32,
+    /// Of the input and the output.
+    strides: [u32; 2],
+    /// Whether lanes along it have lengths of their own.
+    varies: bool,
+}
 
 /// A layout in one mode, and the GPU that kernels are selected for.
 pub(super) struct Layout<'a> {
@@ -66,26 +89,169 @@ pub(super) struct Layout<'a> {
     pub input_bytes: u64,
     pub mode: Mode,
     pub target: &'a GpuTarget,
-    /// Whether gathered vectors can copy it. Then every family rejects what they do faster.
-    pub gathers: bool,
+    /// All dimensions of more than one element, innermost first.
+    walk: Vec<Walked>,
+    /// Different sectors of the input and the output.
+    sectors: [f64; 2],
+    once: Work,
+    /// By side, and by whether lanes are at random positions.
+    missed_parts: [[f64; 2]; 2],
 }
 
 impl<'a> Layout<'a> {
     pub fn new(plan: &'a Plan, mode: Mode, target: &'a GpuTarget) -> Self {
         let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
-        let steps = dimensions.iter().chain([&axis]).map(|d| u64::from(d.size - 1) * u64::from(d.out_stride));
-        let mut layout = Self { width, wide_lengths, axis, dimensions, input_bytes, mode, target, gathers: false };
-        let is_unrolled = dimensions.len() < elementwise::UNROLLED_DIMENSIONS as usize;
-        layout.gathers = !layout.in_place() && is_unrolled && layout.elements() == 1 + steps.sum::<u64>();
+        let mut walk = Vec::with_capacity(dimensions.len() + 1);
+        walk.extend(dimensions.iter().rev().map(|d| Walked::new(d, d.length_stride != 0)));
+        if axis.size > 1 {
+            let at = walk.iter().position(|d| d.strides[1] > axis.out_stride).unwrap_or(walk.len());
+            walk.insert(at, Walked::new(&axis, false));
+        }
+        let mut layout = Self {
+            width,
+            wide_lengths,
+            axis,
+            dimensions,
+            input_bytes,
+            mode,
+            target,
+            walk,
+            sectors: [0.0; 2],
+            once: Work::default(),
+            missed_parts: [[0.0; 2]; 2],
+        };
+        layout.sectors = [Side::Input, Side::Output].map(|side| layout.different_sectors(side));
+        layout.once = layout.work_once();
+        layout.missed_parts =
+            [Side::Input, Side::Output].map(|side| [false, true].map(|at_random| layout.missed_part(side, at_random)));
         layout
     }
 
-    /// Rejects what gathered vectors copy faster: at most that many elements. Each family has its own number.
-    pub fn exceeds(&self, most: u64) -> Result<(), RejectReason> {
-        reject_if(self.gathers && most == u64::MAX, "elements are gathered faster")?;
-        let is_little = self.gathers && self.elements() <= most;
-        reject_if(is_little, ("up to {} elements are gathered faster", most))
+    /// Whether a thread can gather adjacent elements of the output: it is packed, and positions need no loop.
+    pub fn gathers(&self) -> bool {
+        let steps = self.dimensions.iter().chain([&self.axis]).map(|d| u64::from(d.size - 1) * u64::from(d.out_stride));
+        !self.in_place() && self.is_unrolled() && self.elements() == 1 + steps.sum::<u64>()
     }
+
+    /// Whether positions are computed without a loop over dimensions.
+    pub fn is_unrolled(&self) -> bool {
+        self.dimensions.len() < elementwise::UNROLLED_DIMENSIONS as usize
+    }
+
+    // ---- Work --------------------------------------------------------------------------------------------------
+
+    /// Work that accesses every sector once, which moves. `rounds` is 1, and nothing else is counted.
+    pub fn work(&self) -> Work {
+        self.once
+    }
+
+    fn work_once(&self) -> Work {
+        let [input, output] = self.sectors;
+        let lengths: f64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| f64::from(d.size)).product();
+        let lengths = lengths * if self.wide_lengths { 8.0 } else { 4.0 };
+        let sector = f64::from(SECTOR);
+        let moved = (input + output) * self.moving_sectors();
+        let footprint = if self.in_place() { input } else { input + output };
+        Work {
+            bytes: moved * sector + lengths,
+            footprint: footprint * sector + lengths,
+            accesses: moved,
+            misses: moved,
+            steps: 0.0,
+            details: 0.0,
+            rounds: 1.0,
+        }
+    }
+
+    /// The part of elements that moves: half of them in place.
+    pub fn moving(&self) -> f64 {
+        if self.in_place() {
+            0.5
+        } else {
+            1.0
+        }
+    }
+
+    /// The part of sectors that moves. In place, a sector moves if one of its lanes is long enough.
+    pub fn moving_sectors(&self) -> f64 {
+        let lanes = self.row().map_or(1, |row| row.size.min(SECTOR / self.width));
+        if self.in_place() {
+            f64::from(lanes) / f64::from(lanes + 1)
+        } else {
+            1.0
+        }
+    }
+
+    /// Sectors of runs of `bytes` bytes at any alignment.
+    pub fn sectors_of_run(&self, bytes: f64) -> f64 {
+        let sector = f64::from(SECTOR);
+        if ceil(bytes / sector) * sector == bytes {
+            bytes / sector
+        } else {
+            (bytes + sector - f64::from(self.width)) / sector
+        }
+    }
+
+    fn different_sectors(&self, side: Side) -> f64 {
+        let mut dims: Vec<(u32, u32)> = self.walk.iter().map(|d| (d.strides[side as usize], d.size)).collect();
+        dims.sort_unstable();
+        let mut run = 1.0;
+        let mut of_run = None;
+        for (stride, size) in dims {
+            if f64::from(stride) != run {
+                // Runs that are closer than a sector share sectors.
+                of_run = (stride > 0).then(|| f64::from(stride) * f64::from(self.width) / f64::from(SECTOR));
+                break;
+            }
+            run *= f64::from(size);
+        }
+        let alone = self.sectors_of_run(run * f64::from(self.width));
+        self.elements() as f64 / run * of_run.map_or(alone, |shared: f64| shared.min(alone))
+    }
+
+    /// Sectors that warps access in a tensor if their threads take units of `unit` bytes, `step` units apart, in the
+    /// order of the output. With `at_random`, lanes with lengths of their own are at positions that differ.
+    pub fn accesses(&self, side: Side, unit: u32, step: u32, at_random: bool) -> f64 {
+        let elements = unit / self.width;
+        let (mut left, mut distance, mut sectors) = (WARP, f64::from(step), 1.0);
+        for (n, d) in self.walk.iter().enumerate() {
+            let (size, stride) = match n {
+                0 if elements > 1 => (f64::from((d.size / elements).max(1)), f64::from(unit)),
+                _ => (f64::from(d.size), f64::from(d.strides[side as usize]) * f64::from(self.width)),
+            };
+            let threads = ceil(size / distance).min(left);
+            let steps = if distance < size { distance } else { 1.0 };
+            let at_one_position = (threads - 1.0) * steps * stride / f64::from(SECTOR) + 1.0;
+            let positions = if d.varies && at_random { f64::from(self.axis.size) } else { 1.0 };
+            sectors *= threads.min(at_one_position * positions);
+            left = ceil(left / threads);
+            distance = ceil(distance / size);
+            if left <= 1.0 {
+                break;
+            }
+        }
+        let warps = self.elements() as f64 / f64::from(elements) / WARP;
+        warps * if step == 1 { f64::max(sectors, unit.into()) } else { sectors }
+    }
+
+    /// The sectors of such accesses that the L1 cache does not serve: a sector that is accessed again after many others
+    /// has left the cache. Never fewer than the tensor has.
+    pub fn misses(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
+        let once = self.sectors[side as usize];
+        once + (accesses - once).max(0.0) * self.missed_parts[side as usize][usize::from(at_random)]
+    }
+
+    fn missed_part(&self, side: Side, at_random: bool) -> f64 {
+        let Some(at) = self.walk.iter().position(|d| d.strides[side as usize] == 1) else { return 0.5 };
+        let between: f64 = self.walk[..at].iter().map(|d| f64::from(d.size)).product();
+        let mut bytes = if between > 1.0 { between * LINE * COMPETING } else { 1.0 };
+        if at_random && self.walk[at].varies {
+            bytes = bytes.max(f64::from(self.axis.size) * self.bytes(self.walk[at].size) as f64);
+        }
+        part_of_cache(bytes, 13.0)
+    }
+
+    // ---- Blocks, rows and lanes ----------------------------------------------------------------------------------
 
     pub fn in_place(&self) -> bool {
         self.mode == Mode::InPlace
@@ -110,39 +276,7 @@ impl<'a> Layout<'a> {
     /// Checks what every kernel for contiguous lanes requires.
     pub fn contiguous_lanes(&self) -> Result<(), RejectReason> {
         let is_contiguous = self.block().is_none() && [self.axis.in_stride, self.axis.out_stride] == [1; 2];
-        reject_if(!is_contiguous, "the axis is not contiguous")?;
-        let is_slow = self.in_place() && self.width == 8 && self.axis.size < MIN_WIDE_LANE_IN_PLACE;
-        let text = "lanes of fewer than {} elements of 8 bytes are swapped faster one by one";
-        reject_if(is_slow, (text, MIN_WIDE_LANE_IN_PLACE))
-    }
-
-    /// The same, and rejects what gathered vectors copy faster: lanes that are not whole vectors, or very long.
-    /// Lanes of `middle` bytes are long enough for staging.
-    pub fn lanes_exceeding_gathered(&self, middle: u64) -> Result<(), RejectReason> {
-        self.contiguous_lanes()?;
-        let bytes = self.bytes(self.axis.size);
-        self.exceeds(match bytes {
-            _ if bytes <= LONG_LANE_BYTES && bytes.is_multiple_of(VEC16.into()) => 0,
-            // Lanes of one element in long rows are a copy.
-            _ if self.axis.size == 1 && self.row_exceeding(strips::MOST_GATHERED).is_ok() => 0,
-            _ if bytes < MIN_LANE_BYTES => MOST_GATHERED,
-            _ if bytes < middle => MOST_GATHERED_OF_SHORT_LANES,
-            _ if bytes < STAGED_LANE_BYTES => 0,
-            _ => MOST_GATHERED,
-        })
-    }
-
-    /// The places of the two dimensions along which the input and the output are contiguous; the axis is the last.
-    pub fn transposed_sides(&self) -> Result<[usize; 2], RejectReason> {
-        let all = || self.dimensions.iter().chain([&self.axis]);
-        let [Some(place_in), Some(place_out)] = [
-            all().position(|d| d.in_stride == 1 && d.size >= MIN_DIMENSION),
-            all().position(|d| d.out_stride == 1 && d.size >= MIN_DIMENSION),
-        ] else {
-            return Err(("a tensor is not contiguous along any dimension of {} elements or more", MIN_DIMENSION).into());
-        };
-        reject_if(place_in == place_out, "both tensors are contiguous along one dimension")?;
-        Ok([place_in, place_out])
+        reject_if(!is_contiguous, "the axis is not contiguous")
     }
 
     /// Whether elements that are adjacent in the output are of lanes with lengths of their own.
@@ -153,67 +287,6 @@ impl<'a> Layout<'a> {
     /// Strips of `strip` bytes in rows of lanes side by side.
     pub fn strips(&self, row: &Dimension, strip: u32) -> u64 {
         self.outside_count() * self.bytes(row.size).div_ceil(strip.into())
-    }
-
-    /// Whether a thread block can hold a strip of whole sectors, and does not take longer than a cluster.
-    pub fn strips_fit_a_block(&self, row: &Dimension) -> bool {
-        let most = match self.mode {
-            _ if self.strips_are_fewer(row, clusters::FEW) => clusters::MOST_OF_FEW_STRIPS,
-            Mode::InPlace => clusters::MOST_IN_PLACE,
-            Mode::Copying => u32::MAX,
-        };
-        let strip = u64::from(self.axis.size) * u64::from(strips::MIN_STRIP_BYTES);
-        strip <= u64::from(most.min(self.target.shared_memory))
-    }
-
-    /// Whether strips of a sector are fewer than that part of the multiprocessors.
-    fn strips_are_fewer(&self, row: &Dimension, part: u64) -> bool {
-        self.strips(row, strips::MIN_STRIP_BYTES) < u64::from(self.target.multiprocessors) / part
-    }
-
-    /// Whether rows of lanes side by side are short, not whole words (or vectors, of 4-byte elements), or few strips.
-    fn strips_are_slow(&self, row: &Dimension) -> bool {
-        let whole = if self.width == 4 { VEC16 } else { 4 };
-        self.strips_are_fewer(row, strips::STRIPS_ARE_FEW)
-            || self.bytes(row.size) < strips::SHORT_ROW_BYTES
-            || !self.rows_divide(row, whole, whole)
-    }
-
-    /// Rejects lanes that are too short to be staged: a thread block would have little work.
-    pub fn lanes_are_at_least(&self, least: &[[u32; 4]; 2]) -> Result<(), RejectReason> {
-        let least = self.mode.of(least)[self.width.ilog2() as usize];
-        let are_short = (2..least).contains(&self.axis.size);
-        reject_if(
-            are_short,
-            ("lanes side by side of fewer than {} elements are moved faster without being staged", least),
-        )
-    }
-
-    /// The dimension of contiguous lanes side by side. Of rows whose strips are slow, it rejects what gathered vectors
-    /// copy faster: at most that many elements. Very few strips are always slower.
-    pub fn row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {
-        let row = self.row().ok_or("there are no contiguous lanes side by side, each with its own length")?;
-        let very_few = if self.width == 8 { strips::VERY_FEW_OF_8_BYTES } else { strips::VERY_FEW };
-        if self.strips_are_fewer(row, very_few) {
-            self.exceeds(u64::MAX)?;
-        }
-        self.exceeds(if self.strips_are_slow(row) { most } else { 0 })?;
-        Ok(row)
-    }
-
-    /// The same, and rejects rows of at most a sector of elements below 8 bytes.
-    pub fn wide_row_exceeding(&self, most: u64) -> Result<&Dimension, RejectReason> {
-        let row = self.row_exceeding(most)?;
-        let is_narrow = self.gathers && self.width < 8 && self.bytes(row.size) <= u64::from(SECTOR);
-        reject_if(is_narrow, ("rows of lanes of at most {} bytes are gathered faster", SECTOR))?;
-        Ok(row)
-    }
-
-    /// The dimension of a block. Rejects what gathered vectors copy faster: at most that many elements.
-    pub fn block_exceeding(&self, most: u64, most_of_4_bytes: u64) -> Result<&Dimension, RejectReason> {
-        let block = self.block().ok_or(NO_BLOCK)?;
-        self.exceeds(if self.width == 4 { most_of_4_bytes } else { most })?;
-        Ok(block)
     }
 
     /// The bytes of that many elements.
@@ -265,11 +338,6 @@ impl<'a> Layout<'a> {
         ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
     }
 
-    /// The entry point for this mode that moves units of `unit` bytes.
-    pub fn entry(&self, family: &Family, unit: u32) -> Entry {
-        family.entry(self.mode, ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize])
-    }
-
     /// Parameters with strides in elements. `list` has the outermost dimension first. There are at most as many items
     /// as elements.
     pub fn parameters(&self, items: u64, list: impl DoubleEndedIterator<Item = ReverseDim>) -> Reverse {
@@ -295,6 +363,17 @@ impl<'a> Layout<'a> {
             reserved: 0,
         }
     }
+}
+
+impl Walked {
+    fn new(d: &Dimension, varies: bool) -> Self {
+        Self { size: d.size, strides: [d.in_stride, d.out_stride], varies }
+    }
+}
+
+/// Which part of a cache that many bytes exceed: nothing up to 2 to the power of `least`, all at 64 times as many.
+pub(super) fn part_of_cache(bytes: f64, least: f64) -> f64 {
+    ((bytes.max(1.0).log2() - least) / 6.0).clamp(0.0, 1.0)
 }
 
 fn is_contiguous(d: &Dimension) -> bool {
@@ -324,4 +403,20 @@ pub(super) fn dim_in_units(d: &Dimension, size: u32, elements: u32) -> ReverseDi
         length_stride: d.length_stride,
         axis: 0,
     }
+}
+
+/// A launch without its parameters, and the work that it would do.
+pub(super) struct Sketch {
+    pub family: &'static Family,
+    pub costs: &'static FamilyCosts,
+    /// Bytes of a unit, which name the entry point of the family.
+    pub unit: u32,
+    pub grid: Grid,
+    /// The alignment that the launch requires of pointers.
+    pub alignment: u32,
+    /// Bytes of a thread's widest store.
+    pub access: u32,
+    pub work: Work,
+    /// Makes the parameters for a variant.
+    pub parameters: fn(&Layout<'_>, &Sketch, u32) -> Box<[u64]>,
 }

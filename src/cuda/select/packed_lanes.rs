@@ -1,17 +1,21 @@
 //! reverse_packed_lanes.cu: short contiguous lanes that are adjacent in memory.
 
-use super::layout::{dim, Layout};
-use super::segments::staged;
+use super::layout::{dim, Layout, Sketch, NOT_IN_PLACE, WARP};
+use super::segments::Staged;
 use super::{blocks, reject_if, RejectReason};
-use crate::cuda::tuning::segments::*;
-use crate::cuda::tuning::VEC16;
-use crate::cuda::{kernels, Launch};
+use crate::cuda::costs;
+use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::kernels;
+use crate::cuda::launch::words;
+use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 
-/// Threads of a warp.
-const WARP: u32 = 32;
+/// Threads of a warp, which is the largest thread group of a lane in place; and banks of shared memory, of 4 bytes.
+const WARP_THREADS: u32 = 32;
+const BANKS: u32 = 32;
 
 /// Lanes of 2, 4 or 8 bytes, a vector of them per thread; not in place.
-pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+pub(super) fn in_registers(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    reject_if(layout.in_place(), NOT_IN_PLACE)?;
     layout.contiguous_lanes()?;
     let bytes = layout.bytes(layout.axis.size);
     reject_if(layout.axis.size < 2 || ![2, 4, 8].contains(&bytes), "lanes are not of 2, 4 or 8 bytes")?;
@@ -20,40 +24,52 @@ pub(super) fn in_registers(layout: &Layout<'_>) -> Result<Launch, RejectReason> 
     };
     let are_adjacent = [lanes.in_stride, lanes.out_stride] == [layout.axis.size; 2];
     reject_if(!are_adjacent, "lanes are not adjacent in memory")?;
-    let items = u64::from(lanes.size);
-    let lanes_per_vector = u64::from(VEC16) / bytes;
-    let entry = layout.entry(&kernels::PACKED_LANES_IN_REGISTERS, layout.width);
-    let params = layout.parameters(items, std::iter::once(dim(lanes)));
-    Ok(Launch::new(entry, blocks(items.div_ceil(lanes_per_vector), 1), VEC16, params))
+    let vectors = u64::from(lanes.size).div_ceil(u64::from(VEC16) / bytes);
+    let grid = Grid { blocks: blocks(vectors, 1), threads: THREADS, shared: 0 };
+    let steps = f64::from(grid.blocks * (THREADS / WARP_THREADS));
+    let work = Work { steps, details: f64::from(lanes.size) / WARP, ..layout.work() };
+    let (family, costs, unit) = (&kernels::PACKED_LANES_IN_REGISTERS, &costs::PACKED_LANES_IN_REGISTERS, layout.width);
+    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
+        words(layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)))
+    };
+    Ok(Sketch { family, costs, unit, grid, alignment: VEC16, access: VEC16, work, parameters })
 }
 
-/// Whether a thread group per lane is faster: threads that reverse adjacent lanes may conflict in banks.
-fn are_faster_whole(layout: &Layout<'_>) -> bool {
-    let (lane, divides) = (layout.axis.size, |bytes: u32| layout.divides(layout.axis.size, bytes));
-    match layout.width {
-        1 if TINY_BYTES.contains(&lane) => divides(8),
-        1 if lane >= WHOLE_LANE => divides(4) || layout.elements() > MOST_PACKED_BYTES,
-        2 if lane >= WHOLE_LANE => divides(LINE),
-        2 | 4 => lane == TINY_LANE,
-        _ => false,
+/// Threads for a lane. In place, one for every other element: on average, half of the elements are below a length.
+fn group(layout: &Layout<'_>, staged: &Staged) -> u32 {
+    match layout.in_place() {
+        true => layout.axis.size.div_ceil(2).next_power_of_two().min(WARP_THREADS),
+        false => staged.group(),
     }
 }
 
 /// Other short lanes, staged.
-pub(super) fn in_shared_memory(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    layout.lanes_exceeding_gathered(layout.bytes(MIDDLE_PACKED_LANE))?;
-    let (copies, lane) = (!layout.in_place(), layout.axis.size);
-    let is_long = copies && layout.width < 8 && lane >= PACKED_LANE;
-    reject_if(is_long, ("lanes of less than 8 bytes an element have {} elements or more", PACKED_LANE))?;
-    reject_if(copies && are_faster_whole(layout), ("lanes of {} such elements are copied faster whole", lane))?;
-    let most = if copies { PACKED_LANE_BYTES } else { PACKED_LANE_BYTES_IN_PLACE - 1 };
-    let (mut params, shared) = staged(layout, most)?;
-    if layout.in_place() {
-        // One thread for every other element: on average, half of the elements are below a length.
-        let group = layout.axis.size.div_ceil(2).next_power_of_two().min(WARP);
-        params.group_size_log2 = group.trailing_zeros();
-    }
-    let entry = layout.entry(&kernels::PACKED_LANES, layout.width);
-    let blocks = params.r.items.div_ceil(params.segments_per_block);
-    Ok(Launch { shared, access: VEC16, ..Launch::new(entry, blocks, layout.width, params) })
+pub(super) fn in_shared_memory(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    layout.contiguous_lanes()?;
+    let staged = Staged::new(layout)?;
+    let (grid, group) = (staged.grid, group(layout, &staged).min(THREADS));
+    let moving = layout.moving();
+    let swaps = u64::from(layout.axis.size.div_ceil(2));
+    let rounds = staged.rounds_of_items(swaps, group);
+    // Threads of a warp that reverse different lanes conflict if the lanes begin in few banks.
+    let words_of_lane = if staged.bytes % 4 == 0 { staged.bytes / 4 } else { 1 };
+    let lanes_of_warp = f64::from(WARP_THREADS / group.min(WARP_THREADS));
+    let begins = f64::from(BANKS >> words_of_lane.trailing_zeros().min(BANKS.trailing_zeros()));
+    let conflicts = (lanes_of_warp / begins).max(1.0);
+    let once = layout.work();
+    let lengths = once.bytes / f64::from(SECTOR) - once.misses;
+    let vectors = layout.elements() as f64 * f64::from(layout.width) / f64::from(VEC16);
+    let work = Work {
+        accesses: once.accesses + lengths,
+        steps: vectors / WARP * 2.0 * moving,
+        details: f64::from(grid.blocks) * f64::from(THREADS) / WARP * rounds * moving * conflicts,
+        rounds: rounds / 4.0 + staged.rounds_of_vectors(),
+        ..once
+    };
+    let (family, costs, unit) = (&kernels::PACKED_LANES, &costs::PACKED_LANES, layout.width);
+    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
+        let staged = Staged::of(layout);
+        words(staged.parameters(layout, self::group(layout, &staged)))
+    };
+    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: VEC16, work, parameters })
 }

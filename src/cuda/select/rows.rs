@@ -3,13 +3,17 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse, ReverseDim, NOT_DIVIDED, NO_BLOCK};
-use super::segments::{block_of_groups, less_rounding, staged, TOO_LARGE};
+use super::layout::{dim, Layout, Reverse, ReverseDim, Sketch, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK, WARP};
+use super::segments::{block_of_groups, less_rounding, Staged};
 use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
+use crate::cuda::costs;
+use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::kernels;
+use crate::cuda::launch::words;
+pub(super) use crate::cuda::tuning::rows::TILE_BYTES;
 use crate::cuda::tuning::rows::*;
-use crate::cuda::tuning::segments::{PACKED_BLOCK_BYTES, PACKED_BLOCK_BYTES_IN_PLACE, VECTORS_PER_THREAD_IN_PLACE};
+use crate::cuda::tuning::segments::VECTORS_PER_THREAD_IN_PLACE;
 use crate::cuda::tuning::{THREADS, VEC16};
-use crate::cuda::{kernels, Launch};
 
 /// `Rows` of the kernel file.
 #[repr(C)]
@@ -37,101 +41,187 @@ struct RowTiles {
 }
 const _: () = assert!(size_of::<RowTiles>() == 384 && std::mem::offset_of!(RowTiles, r) == 0);
 
-/// Rows at any alignment, a vector at a time; in place only if all rows begin at the same alignment.
-pub(super) fn rows(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
+/// Elements of a row of a block.
+fn row_size(layout: &Layout<'_>) -> u32 {
+    layout.block().map_or(1, |block| block.size)
+}
+
+/// Rows, or pairs of rows in place, along the axis.
+fn steps(layout: &Layout<'_>) -> u32 {
+    if layout.in_place() {
+        layout.axis.size / 2
+    } else {
+        layout.axis.size
+    }
+}
+
+/// Rows at any alignment, a vector at a time; not in place.
+pub(super) fn rows(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let block = layout.block().ok_or(NO_BLOCK)?;
     let bytes = layout.bytes(block.size);
-    reject_if(bytes < MIN_ROW_BYTES, ("a row is shorter than {} bytes: mostly its two ends", MIN_ROW_BYTES))?;
+    reject_if(bytes < MIN_ROW_BYTES, ("a row is shorter than {} bytes", MIN_ROW_BYTES))?;
     reject_if(bytes > u64::from(u32::MAX), "a row has 4 GiB or more")?;
     let axis = &layout.axis;
-    let whole = |stride: u32| layout.divides(stride, VEC16);
-    let in_whole = whole(axis.in_stride) && layout.outside().all(|d| whole(d.in_stride));
-    let alike = in_whole && whole(axis.out_stride) && layout.outside().all(|d| whole(d.out_stride));
-    reject_if(!alike && layout.in_place(), "rows that change places begin at different alignments")?;
-    let are_tiles = !alike && layout.rows_are_a_run();
-    reject_if(are_tiles, "adjacent rows at different alignments are copied in tiles")?;
     let vectors = vectors_of_run(block.size, layout.width, false);
-    let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
-    layout.insert_axis(&mut dims, if layout.in_place() { axis.size / 2 } else { axis.size }, axis.out_stride);
-    let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>() * u64::from(vectors);
-    let params = Rows {
-        r: layout.parameters(items, dims.into_iter()),
-        vectors_per_row: FastDiv::new(vectors),
-        row_bytes: bytes as u32,
-        element_bytes: layout.width,
+    let rows = layout.outside_count() * u64::from(axis.size);
+    let blocks = blocks(rows * u64::from(vectors), VECTORS_PER_THREAD);
+    let steps = f64::from(blocks) * f64::from(THREADS) / WARP * f64::from(VECTORS_PER_THREAD);
+    let sectors = rows as f64 * layout.sectors_of_run(bytes as f64) * 2.0;
+    // A vector that has an end of a row is stored in pieces.
+    let whole = |stride: u32| layout.divides(stride, VEC16);
+    let mut strides = layout.outside().chain([axis]).flat_map(|d| [d.in_stride, d.out_stride]);
+    let has_pieces = !(whole(block.size) && strides.all(whole));
+    let pieces = if has_pieces { rows as f64 * f64::from(VEC16) / 2.0 } else { 0.0 };
+    let dimensions = layout.dimensions.len() + usize::from(axis.size > 1);
+    let work = Work {
+        accesses: sectors + pieces,
+        misses: sectors,
+        steps,
+        details: steps * dimensions as f64,
+        ..layout.work()
     };
-    let entry = kernels::ROWS.entry(layout.mode, "");
-    let blocks = blocks(items, VECTORS_PER_THREAD);
-    Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, layout.width, params) })
+    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
+        let (size, axis) = (row_size(layout), &layout.axis);
+        let vectors = vectors_of_run(size, layout.width, false);
+        let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
+        layout.insert_axis(&mut dims, axis.size, axis.out_stride);
+        let items = layout.outside_count() * u64::from(axis.size) * u64::from(vectors);
+        words(Rows {
+            r: layout.parameters(items, dims.into_iter()),
+            vectors_per_row: FastDiv::new(vectors),
+            row_bytes: layout.bytes(size) as u32,
+            element_bytes: layout.width,
+        })
+    };
+    let grid = Grid { blocks, threads: THREADS, shared: 0 };
+    let (family, costs) = (&kernels::ROWS, &costs::ROWS);
+    Ok(Sketch { family, costs, unit: 1, grid, alignment: layout.width, access: VEC16, work, parameters })
+}
+
+/// A thread group of adjacent blocks in place: its threads, and the vectors that it stages. It stages one vector more,
+/// because the block may begin inside one.
+fn group_in_place(layout: &Layout<'_>, staged: &Staged) -> (u32, u32) {
+    let vectors = (staged.bytes as u32).div_ceil(VEC16) + 1;
+    // Not for bytes, which are reversed one by one and need the threads.
+    let vectors_of_group = if layout.width == 1 { vectors } else { less_rounding(vectors) };
+    (vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS), vectors)
+}
+
+/// Whether rows of that many bytes are joined from two reads in place, instead of being reversed unit by unit.
+fn joins_rows(unit: u32, row_bytes: u64) -> bool {
+    unit == 1 && row_bytes >= MIN_JOINED_ROW
 }
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
-pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let block = layout.block_exceeding(MOST_GATHERED, MOST_GATHERED_OF_4_BYTES)?;
-    let most = if layout.in_place() { PACKED_BLOCK_BYTES_IN_PLACE } else { PACKED_BLOCK_BYTES };
-    let (mut params, mut shared) = staged(layout, most)?;
-    let (mut threads, mut together) = (THREADS, params.segments_per_block);
-    if layout.in_place() {
-        // One thread group per block. It stages one vector more, because the block may begin inside one.
-        let vectors = params.segment_bytes.divisor.div_ceil(VEC16) + 1;
-        // Not for bytes, which are reversed one by one and need the threads.
-        let vectors_of_group = if layout.width == 1 { vectors } else { less_rounding(vectors) };
-        let group = vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS);
-        (threads, together) = block_of_groups(group);
-        params.group_size_log2 = group.trailing_zeros();
-        params.vectors_per_segment = vectors;
-        shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
-        reject_if(shared > layout.target.shared_memory, TOO_LARGE)?;
-    }
+pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    let block = layout.block().ok_or(NO_BLOCK)?;
+    let staged = Staged::new(layout)?;
     reject_if(UNIT < layout.width || !layout.divides(block.size, UNIT), NOT_DIVIDED)?;
-    let (entry, blocks) = (layout.entry(&kernels::PACKED_ROWS, UNIT), params.r.items.div_ceil(together));
-    Ok(Launch { threads, shared, access: VEC16, ..Launch::new(entry, blocks, UNIT, params) })
+    let once = layout.work();
+    let vectors = layout.elements() as f64 * f64::from(layout.width) / f64::from(VEC16);
+    let units = staged.bytes.div_ceil(UNIT.into()).div_ceil(2);
+    let (mut grid, mut work) = (staged.grid, Work { steps: vectors / WARP * 2.0 * layout.moving(), ..once });
+    let rounds = if layout.in_place() {
+        let (group, vectors) = group_in_place(layout, &staged);
+        let (threads, together) = block_of_groups(group);
+        let shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
+        reject_if(shared > layout.target.shared_memory, "a segment does not fit shared memory")?;
+        grid = Grid { blocks: staged.count.div_ceil(together.into()) as u32, threads, shared };
+        work.misses += staged.count as f64;
+        let joins = joins_rows(UNIT, layout.bytes(block.size));
+        let items = if joins { staged.bytes.div_ceil(VEC16.into()) } else { units };
+        items.div_ceil(group.into()) as f64 * layout.moving()
+    } else {
+        staged.rounds_of_items(units, staged.group().min(THREADS))
+    };
+    work.details = f64::from(grid.blocks) * f64::from(grid.threads) / WARP * rounds;
+    work.rounds = rounds / 4.0 + f64::from(grid.shared.div_ceil(VEC16).div_ceil(grid.threads)) / 2.0;
+    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
+        let staged = Staged::of(layout);
+        if !layout.in_place() {
+            return words(staged.parameters(layout, staged.group()));
+        }
+        let (group, vectors) = group_in_place(layout, &staged);
+        let mut params = staged.parameters(layout, group);
+        params.vectors_per_segment = vectors;
+        words(params)
+    };
+    let (family, costs) = (&kernels::PACKED_ROWS, &costs::PACKED_ROWS);
+    Ok(Sketch { family, costs, unit: UNIT, grid, alignment: UNIT, access: VEC16, work, parameters })
+}
+
+/// How rows are cut into tiles of `bytes` bytes.
+struct Cut {
+    rows_per_tile: u32,
+    parts_per_row: u32,
+    /// Bytes of a row that are in a tile.
+    tile_row_bytes: u32,
+    /// Tiles of a block.
+    tiles: u64,
+}
+
+impl Cut {
+    fn new(layout: &Layout<'_>, bytes: u32) -> Self {
+        let row = layout.bytes(row_size(layout)) as u32;
+        let (rows_per_tile, parts_per_row) = match bytes / row {
+            rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
+            _ => (1, row.div_ceil(bytes)),
+        };
+        let tile_row_bytes = if parts_per_row == 1 { row } else { row.div_ceil(parts_per_row).next_multiple_of(VEC16) };
+        let tiles = u64::from(steps(layout).div_ceil(rows_per_tile)) * u64::from(parts_per_row);
+        Self { rows_per_tile, parts_per_row, tile_row_bytes, tiles }
+    }
 }
 
 /// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
-pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let block = layout.block_exceeding(MOST_GATHERED, MOST_GATHERED_OF_4_BYTES)?;
-    let row = layout.bytes(block.size);
-    let row = u32::try_from(row).map_err(|_| "a row has 4 GiB or more")?;
-    let bytes = layout.outside_count() * u64::from(layout.axis.size) * u64::from(row);
-    let tile_bytes = match bytes / u64::from(layout.target.multiprocessors) {
-        _ if layout.in_place() => TILE_BYTES,
-        ..SMALL_TILES_BELOW => SMALL_TILE_BYTES,
-        WIDE_TILES_FROM.. => WIDE_TILE_BYTES,
-        _ => TILE_BYTES,
-    };
-    let (rows_per_tile, parts_per_row) = match tile_bytes / row {
-        rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
-        _ => (1, row.div_ceil(tile_bytes)),
-    };
-    let is_short = rows_per_tile == 1 && block.size < MIN_LONE_ROW;
-    reject_if(is_short, ("rows that are not adjacent have fewer than {} elements", MIN_LONE_ROW))?;
-    let tile_row_bytes = if parts_per_row == 1 { row } else { row.div_ceil(parts_per_row).next_multiple_of(VEC16) };
-    let axis = &layout.axis;
-    let steps = if layout.in_place() { axis.size / 2 } else { axis.size };
-    let tiles = u64::from(steps.div_ceil(rows_per_tile)) * u64::from(parts_per_row);
-    let items = layout.outside_count() * tiles;
-    let blocks = grid(items)?;
-    let params = RowTiles {
-        r: layout.parameters(items, layout.outside().map(dim)),
-        tiles_per_block: FastDiv::new(tiles as u32),
-        parts_per_row: FastDiv::new(parts_per_row),
-        row_bytes: FastDiv::new(row),
-        rows_per_tile,
-        tile_row_bytes,
-        element_bytes: layout.width,
-        reserved: 0,
-    };
+pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectReason> {
+    let block = layout.block().ok_or(NO_BLOCK)?;
+    let (axis, row) = (&layout.axis, layout.bytes(block.size));
+    reject_if(row > u64::from(u32::MAX), "a row has 4 GiB or more")?;
+    let divides = |elements: u32| layout.divides(elements, UNIT);
+    let strides = || layout.outside().chain([axis]).flat_map(|d| [d.in_stride, d.out_stride]);
+    reject_if(UNIT < layout.width || !divides(block.size) || !strides().all(divides), NOT_DIVIDED)?;
+    let is_short = !layout.rows_are_a_run() && row < MIN_LONE_ROW_BYTES;
+    reject_if(is_short, ("rows that are not adjacent have fewer than {} bytes", MIN_LONE_ROW_BYTES))?;
+    let cut = Cut::new(layout, bytes);
     // A run may begin and end inside a vector. In place, there are two runs.
-    let vectors = rows_per_tile * tile_row_bytes / VEC16 + 2;
+    let vectors = cut.rows_per_tile * cut.tile_row_bytes / VEC16 + 2;
     let runs = if layout.in_place() { 2 } else { 1 };
     let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
-    let divides = |elements: u32| layout.divides(elements, UNIT);
-    let all_divide = divides(block.size)
-        && divides(axis.in_stride)
-        && divides(axis.out_stride)
-        && layout.outside().all(|d| divides(d.in_stride) && divides(d.out_stride));
-    reject_if(UNIT < layout.width || !all_divide, NOT_DIVIDED)?;
-    let entry = layout.entry(&kernels::ROW_TILES, UNIT);
-    Ok(Launch { shared, access: VEC16, ..Launch::new(entry, blocks, UNIT, params) })
+    let grid = Grid { blocks: grid(layout.outside_count() * cut.tiles)?, threads: THREADS, shared };
+    let warps = f64::from(grid.blocks) * f64::from(THREADS) / WARP;
+    let threads = THREADS / runs;
+    let tile = cut.rows_per_tile * cut.tile_row_bytes;
+    let vector_rounds = f64::from(tile.div_ceil(VEC16).div_ceil(threads)) * 2.0;
+    let unit_rounds = match cut.rows_per_tile {
+        1 => 0.0,
+        _ if layout.in_place() && joins_rows(UNIT, row) => 0.0,
+        _ => f64::from((tile / UNIT / 2).div_ceil(threads)),
+    };
+    let moving = layout.moving();
+    let sectors = f64::from(grid.blocks) * (f64::from(tile) / 32.0 + 1.0) * 2.0 * f64::from(runs) * moving;
+    let work = Work {
+        accesses: sectors,
+        misses: sectors,
+        steps: warps * vector_rounds * moving,
+        details: warps * unit_rounds * moving,
+        rounds: vector_rounds + unit_rounds / 4.0,
+        ..layout.work()
+    };
+    let parameters = |layout: &Layout<'_>, _: &Sketch, bytes| {
+        let cut = Cut::new(layout, bytes);
+        words(RowTiles {
+            r: layout.parameters(layout.outside_count() * cut.tiles, layout.outside().map(dim)),
+            tiles_per_block: FastDiv::new(cut.tiles as u32),
+            parts_per_row: FastDiv::new(cut.parts_per_row),
+            row_bytes: FastDiv::new(layout.bytes(row_size(layout)) as u32),
+            rows_per_tile: cut.rows_per_tile,
+            tile_row_bytes: cut.tile_row_bytes,
+            element_bytes: layout.width,
+            reserved: 0,
+        })
+    };
+    let (family, costs) = (&kernels::ROW_TILES, &costs::ROW_TILES);
+    Ok(Sketch { family, costs, unit: UNIT, grid, alignment: UNIT, access: VEC16, work, parameters })
 }

@@ -5,8 +5,10 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::{are_adjacent, dim, Layout, Reverse};
 use super::{reject_if, RejectReason};
+use crate::cuda::estimate::Grid;
 use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::{THREADS, VEC16};
+use crate::plan::reverse_plan::Dimension;
 
 /// `Segments` of kernels/segments.cuh.
 #[repr(C)]
@@ -21,10 +23,6 @@ pub(super) struct Segments {
     pub reserved: u32,
 }
 const _: () = assert!(size_of::<Segments>() == 368 && std::mem::offset_of!(Segments, r) == 0);
-
-pub(super) const TOO_LARGE: &str = "a segment does not fit shared memory";
-const LARGE: &str = "a segment is so large that another kernel is faster";
-const APART: &str = "segments are not adjacent in memory";
 
 /// Segments per thread block: at most `most`, at least one, and few enough that every multiprocessor gets thread
 /// blocks.
@@ -46,36 +44,88 @@ pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
     (threads, threads / group)
 }
 
-/// For segments of at most `most` bytes: the parameters, and the bytes of shared memory per thread block.
-pub(super) fn staged(layout: &Layout<'_>, most: u64) -> Result<(Segments, u32), RejectReason> {
-    let block = layout.block().map_or(1, |block| block.size);
-    reject_if(layout.axis.in_stride != block || layout.axis.out_stride != block, APART)?;
-    let segment = u64::from(layout.axis.size) * u64::from(block);
-    // Lanes side by side are not a block, so they count as outside.
-    let outside = || layout.dimensions.iter().filter(|d| block == 1 || d.in_stride != 1 || d.out_stride != 1);
-    reject_if(!are_adjacent(outside(), segment), APART)?;
-    let bytes = segment * u64::from(layout.width);
-    let segments: u64 = outside().map(|d| u64::from(d.size)).product();
-    let together = match per_block(layout, segments, (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS)) {
-        few @ 0..=4 => few,
-        many => many / 4 * 4, // so that every thread block can read its lengths 4 at a time
-    };
-    // The lengths and one more, a vector before the segments, the segments at their alignment, and what unaligned reads
-    // may reach after them.
-    let vec16 = u64::from(VEC16);
-    let shared =
-        ((together + 1) * 4).next_multiple_of(vec16) + vec16 + (together * bytes).next_multiple_of(vec16) + 3 * vec16;
-    reject_if(bytes > most, LARGE)?;
-    reject_if(shared > u64::from(layout.target.shared_memory), TOO_LARGE)?;
-    let params = Segments {
-        r: layout.parameters(segments, outside().map(dim)),
-        segment_bytes: FastDiv::new(bytes as u32),
-        row_bytes: FastDiv::new(block * layout.width),
-        segments_per_block: together as u32,
-        vectors_per_segment: 0,
-        // Enough threads per segment to keep a thread block busy.
-        group_size_log2: u64::from(THREADS).div_ceil(together).next_power_of_two().trailing_zeros(),
-        reserved: 0,
-    };
-    Ok((params, shared as u32))
+/// Adjacent segments, and how thread blocks take them.
+#[derive(Clone, Copy)]
+pub(super) struct Staged {
+    /// Bytes of a segment, and segments in all.
+    pub bytes: u64,
+    pub count: u64,
+    /// Segments per thread block.
+    pub together: u64,
+    pub grid: Grid,
+}
+
+impl Staged {
+    /// The segments of a layout: its blocks or, without blocks, its lanes.
+    pub fn new(layout: &Layout<'_>) -> Result<Self, RejectReason> {
+        let block = layout.block().map_or(1, |block| block.size);
+        let axis = &layout.axis;
+        let apart = "segments are not adjacent in memory";
+        reject_if(axis.in_stride != block || axis.out_stride != block, apart)?;
+        let segment = u64::from(axis.size) * u64::from(block);
+        reject_if(!are_adjacent(outside(layout), segment), apart)?;
+        let staged = Self::of(layout);
+        reject_if(staged.grid.shared > layout.target.shared_memory, "a segment does not fit shared memory")?;
+        Ok(staged)
+    }
+
+    /// The same, for a layout whose segments are adjacent.
+    pub fn of(layout: &Layout<'_>) -> Self {
+        let bytes = layout.bytes(layout.axis.size) * layout.block().map_or(1, |block| u64::from(block.size));
+        let count: u64 = outside(layout).map(|d| u64::from(d.size)).product();
+        let together = match per_block(layout, count, (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS)) {
+            few @ 0..=4 => few,
+            many => many / 4 * 4, // so that every thread block can read its lengths 4 at a time
+        };
+        // The lengths and one more, a vector before the segments, the segments at their alignment, and what unaligned
+        // reads may reach after them.
+        let vec16 = u64::from(VEC16);
+        let shared = ((together + 1) * 4).next_multiple_of(vec16)
+            + vec16
+            + (together * bytes).next_multiple_of(vec16)
+            + 3 * vec16;
+        let shared = u32::try_from(shared).unwrap_or(u32::MAX);
+        Self {
+            bytes,
+            count,
+            together,
+            grid: Grid { blocks: count.div_ceil(together) as u32, threads: THREADS, shared },
+        }
+    }
+
+    /// Threads per segment that keep a thread block busy.
+    pub fn group(&self) -> u32 {
+        u64::from(THREADS).div_ceil(self.together).next_power_of_two() as u32
+    }
+
+    /// The parameters, with thread groups of that size.
+    pub fn parameters(&self, layout: &Layout<'_>, group: u32) -> Segments {
+        let block = layout.block().map_or(1, |block| block.size);
+        Segments {
+            r: layout.parameters(self.count, outside(layout).map(dim)),
+            segment_bytes: FastDiv::new(self.bytes as u32),
+            row_bytes: FastDiv::new(block * layout.width),
+            segments_per_block: self.together as u32,
+            vectors_per_segment: 0,
+            group_size_log2: group.trailing_zeros(),
+            reserved: 0,
+        }
+    }
+
+    /// Steps of a thread that stages the thread block's vectors and writes them.
+    pub fn rounds_of_vectors(&self) -> f64 {
+        f64::from(self.grid.shared.div_ceil(VEC16).div_ceil(self.grid.threads)) / 2.0
+    }
+
+    /// Steps of a thread group that moves `items` items of each segment.
+    pub fn rounds_of_items(&self, items: u64, group: u32) -> f64 {
+        let groups = u64::from((THREADS / group).max(1));
+        (self.together.div_ceil(groups) * items.div_ceil(group.into())) as f64
+    }
+}
+
+/// The dimensions outside a segment. Lanes side by side are not a block, so they count as outside.
+fn outside<'a>(layout: &'a Layout<'_>) -> impl DoubleEndedIterator<Item = &'a Dimension> {
+    let has_block = layout.block().is_some();
+    layout.dimensions.iter().filter(move |d| !has_block || d.in_stride != 1 || d.out_stride != 1)
 }

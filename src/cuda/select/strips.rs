@@ -3,11 +3,15 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse};
+use super::layout::{dim, Layout, Reverse, Sketch, NO_ROW, WARP};
 use super::{grid, reject_if, RejectReason};
+use crate::cuda::costs;
+use crate::cuda::estimate::{ceil, Grid, Work};
+use crate::cuda::kernels;
+use crate::cuda::launch::words;
+pub(super) use crate::cuda::tuning::strips::STRIP_BYTES;
 use crate::cuda::tuning::strips::*;
-use crate::cuda::tuning::{THREADS, VEC16};
-use crate::cuda::{kernels, Launch};
+use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 use crate::plan::reverse_plan::Dimension;
 
 /// `Strips` of strips.cuh.
@@ -23,101 +27,87 @@ pub(super) struct Strips {
 }
 const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips, r) == 0);
 
-/// Strips of rows of whole words.
-pub(super) fn aligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.row_exceeding(MOST_GATHERED)?;
-    layout.lanes_are_at_least(&LEAST_AXIS)?;
+/// Strips of `strip` bytes of rows of whole words.
+pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+    let row = layout.row().ok_or(NO_ROW)?;
     let word = layout.width.max(4);
-    // In place, rows of words that are not whole vectors are staged faster unaligned.
-    let apart = if (layout.in_place() && layout.width >= 4) || layout.width == 8 { VEC16 } else { word };
-    let text = "rows of lanes are not multiples of 4 bytes (of 16 for elements of 4 bytes in place, and of 8 bytes)";
-    reject_if(!layout.rows_divide(row, word, apart), text)?;
-    reject_if(layout.bytes(row.size) < MIN_ROW_BYTES, ("rows of lanes are shorter than {} bytes", MIN_ROW_BYTES))?;
-    let shared = if layout.in_place() { SHARED_IN_PLACE } else { u32::MAX };
-    let (strip, blocks, params) = cut(layout, shared, row, layout.bytes(row.size))?;
+    reject_if(!layout.rows_divide(row, word, word), ("rows of lanes are not multiples of {} bytes", word))?;
     reject_if(strip < VEC16, ("strips of that many rows are narrower than {} bytes", VEC16))?;
-    let entry = layout.entry(&kernels::STRIPS, layout.width);
-    let shared = layout.axis.size * strip;
-    let threads = threads(layout, shared, blocks, THREADS_WANTED);
-    Ok(Launch { threads, shared, ..Launch::new(entry, blocks, word, params) })
+    let grid = grid_of(layout, row, strip, THREADS_WANTED)?;
+    let work = work(layout, row, strip, grid, false);
+    let (family, costs, unit) = (&kernels::STRIPS, &costs::STRIPS, layout.width);
+    let parameters = |layout: &Layout<'_>, _: &Sketch, strip| words(Strips::new(layout, strip, 0));
+    Ok(Sketch { family, costs, unit, grid, alignment: word, access: word, work, parameters })
 }
 
-/// Strips of rows of any size at any alignment.
-pub(super) fn unaligned(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let row = layout.wide_row_exceeding(MOST_GATHERED)?;
-    layout.lanes_are_at_least(&LEAST_AXIS)?;
-    let text = "elements of 8 bytes are copied faster one by one than in strips of unaligned rows";
-    reject_if(!layout.in_place() && layout.width == 8, text)?;
-    exceeds_swapped(layout)?;
-    let shared = match layout.in_place() {
-        true if layout.width < 4 => SHARED_NARROW_IN_PLACE,
-        true => SHARED_IN_PLACE,
-        false => u32::MAX,
-    };
-    // Prefers one partly empty strip to two strips, one of them partly empty.
-    let (strip, blocks, mut params) = cut(layout, shared, row, layout.bytes(row.size) * 2 - 1)?;
-    params.unaligned = 1;
+/// Strips of `strip` bytes of rows of any size at any alignment.
+pub(super) fn unaligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+    let row = layout.row().ok_or(NO_ROW)?;
+    let is_wide = !layout.in_place() && layout.width == 8;
+    reject_if(is_wide, "it does not copy elements of 8 bytes")?;
+    let is_narrow = strip < VEC16 && (!layout.in_place() || layout.width >= 4);
+    reject_if(is_narrow, ("strips of that many rows are narrower than {} bytes", VEC16))?;
+    let grid = grid_of(layout, row, strip, THREADS_WANTED_UNALIGNED)?;
+    let work = work(layout, row, strip, grid, true);
     // Copying, the kernel for aligned strips of narrower elements has both forms.
     let family = if layout.in_place() || layout.width == 4 { &kernels::UNALIGNED_STRIPS } else { &kernels::STRIPS };
-    let entry = layout.entry(family, layout.width);
-    let shared = layout.axis.size * strip;
-    let threads = threads(layout, shared, blocks, THREADS_WANTED_UNALIGNED);
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
-    Ok(Launch { threads, shared, access, ..Launch::new(entry, blocks, layout.width, params) })
-}
-
-/// Rejects what is swapped faster one by one in place.
-pub(super) fn exceeds_swapped(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    let most = MOST_SWAPPED_OF_8_BYTES * u64::from(layout.target.multiprocessors);
-    let is_little = layout.width == 8 && layout.elements() <= most;
-    reject_if(is_little, ("up to {} elements of 8 bytes are swapped faster one by one", most))
+    let parameters = |layout: &Layout<'_>, _: &Sketch, strip| words(Strips::new(layout, strip, 1));
+    let (costs, unit) = (&costs::UNALIGNED_STRIPS, layout.width);
+    Ok(Sketch { family, costs, unit, grid, alignment: unit, access, work, parameters })
 }
 
 impl Strips {
     /// Strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
-    pub fn new(layout: &Layout<'_>, row: &Dimension, strip: u32) -> Self {
-        let strips_per_row = layout.bytes(row.size).div_ceil(strip.into());
+    pub fn new(layout: &Layout<'_>, strip: u32, unaligned: u32) -> Self {
+        let row = layout.row().copied().unwrap_or(Dimension { size: 1, in_stride: 1, out_stride: 1, length_stride: 0 });
         Self {
-            r: layout.parameters(layout.strips(row, strip), layout.outside().map(dim)),
-            strips_per_row: FastDiv::new(strips_per_row as u32),
+            r: layout.parameters(layout.strips(&row, strip), layout.outside().map(dim)),
+            strips_per_row: FastDiv::new(layout.bytes(row.size).div_ceil(strip.into()) as u32),
             row_lanes: row.size,
             strip_bytes: strip,
             length_stride: row.length_stride,
-            unaligned: 0,
+            unaligned,
         }
     }
 }
 
-/// Threads of a thread block: as many as make a multiprocessor have the wanted ones, with the thread blocks that fit there.
-fn threads(layout: &Layout<'_>, shared: u32, blocks: u32, wanted: u32) -> u32 {
-    if layout.in_place() {
-        return THREADS;
-    }
-    let fit = layout.target.shared_memory / shared;
-    let together = fit.min(blocks.div_ceil(layout.target.multiprocessors));
+/// The grid for strips of `strip` bytes. Copying, a thread block has as many threads as make a multiprocessor have the
+/// wanted ones, with the thread blocks that fit there.
+fn grid_of(layout: &Layout<'_>, row: &Dimension, strip: u32, wanted: u32) -> Result<Grid, RejectReason> {
+    let shared = u64::from(layout.axis.size) * u64::from(strip);
+    let is_large = shared > u64::from(layout.target.shared_memory);
+    reject_if(is_large, ("a strip of {} bytes does not fit shared memory", shared))?;
+    let (shared, blocks) = (shared as u32, grid(layout.strips(row, strip))?);
+    let together = (layout.target.shared_memory / shared).min(blocks.div_ceil(layout.target.multiprocessors));
     let threads = (wanted / together).min(shared / (VEC16 * MIN_VECTORS)).clamp(THREADS, MOST_THREADS);
-    1 << threads.ilog2()
+    let threads = if layout.in_place() { THREADS } else { 1 << threads.ilog2() };
+    Ok(Grid { blocks, threads, shared })
 }
 
-/// Chooses the widest strip of at most `most` bytes that fits in the preferred shared memory, or else in all that the
-/// device has. Makes it narrower if there would be few thread blocks. Returns its width, the thread blocks and their
-/// parameters.
-fn cut(layout: &Layout<'_>, preferred: u32, row: &Dimension, most: u64) -> Result<(u32, u32, Strips), RejectReason> {
-    let narrow = layout.in_place() && layout.width < 4;
-    let least = if narrow { MIN_NARROW_STRIP_BYTES } else { MIN_STRIP_BYTES };
-    let widest = |shared: u32| {
-        let fits = |strip: u32| u64::from(layout.axis.size) * u64::from(strip) <= u64::from(shared);
-        let wanted = |strip: u32| (u64::from(strip) <= most || strip == least) && strip >= least;
-        STRIP_BYTES.into_iter().find(|&strip| wanted(strip) && fits(strip))
-    };
-    let mut strip = widest(preferred.min(layout.target.shared_memory))
-        .or_else(|| widest(layout.target.shared_memory))
-        .ok_or("no strip of that many rows fits shared memory")?;
-    let few =
-        if layout.in_place() { FEW_BLOCKS_IN_PLACE } else { FEW_BLOCKS } * u64::from(layout.target.multiprocessors) / 4;
-    while strip > MIN_STRIP_BYTES && layout.strips(row, strip) < few {
-        strip /= 2;
+/// The work of strips that a thread block, or a cluster, stages in shared memory.
+pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid, unaligned: bool) -> Work {
+    let once = layout.work();
+    let row_bytes = layout.bytes(row.size) as f64;
+    let (width, strip) = (f64::from(layout.width), f64::from(strip));
+    let pieces = layout.strips(row, strip as u32) as f64 * f64::from(layout.axis.size);
+    let is_whole = !unaligned && layout.divides(row.size, SECTOR) && strip >= f64::from(SECTOR);
+    let sectors = if is_whole { strip / 32.0 } else { (strip.min(row_bytes) + 32.0 - width) / 32.0 };
+    let accesses = pieces * sectors * 2.0 * layout.moving_sectors();
+    let vectors = (strip / 16.0).max(1.0);
+    let word = if layout.in_place() { width } else { width.max(4.0) };
+    let moving = layout.moving();
+    let loads = pieces * vectors * if unaligned { 2.0 } else { 1.0 } * moving;
+    let words = pieces * strip / word * moving;
+    let threads = f64::from(grid.threads) * grid.blocks as f64 / layout.strips(row, strip as u32) as f64;
+    let rows = f64::from(layout.axis.size);
+    let in_flight = if unaligned { 4.0 } else { 8.0 };
+    Work {
+        accesses,
+        misses: accesses,
+        steps: (loads + words) / WARP,
+        details: pieces * strip / width * moving / WARP,
+        rounds: ceil(rows * vectors / (threads * in_flight)) + ceil(rows * strip / word / (threads * 4.0)),
+        ..once
     }
-    let blocks = grid(layout.strips(row, strip))?;
-    Ok((strip, blocks, Strips::new(layout, row, strip)))
 }

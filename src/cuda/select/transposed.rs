@@ -3,11 +3,15 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse, ReverseDim};
+use super::layout::{dim, part_of_cache, Layout, Reverse, ReverseDim, Sketch, NOT_IN_PLACE, WARP};
 use super::{grid, reject_if, RejectReason};
+use crate::cuda::costs;
+use crate::cuda::estimate::{ceil, Grid, Work};
+use crate::cuda::kernels;
+use crate::cuda::launch::words;
 use crate::cuda::tuning::transposed::*;
-use crate::cuda::tuning::VEC16;
-use crate::cuda::{kernels, Launch};
+use crate::cuda::tuning::{THREADS, VEC16};
+use crate::plan::reverse_plan::Dimension;
 
 /// `Transposed` of the kernel file.
 #[repr(C)]
@@ -29,52 +33,92 @@ fn tile(layout: &Layout<'_>) -> [u32; 2] {
     }
 }
 
+/// The places of the dimensions along which the input and the output are contiguous; the axis is the last.
+fn sides(layout: &Layout<'_>) -> Option<[usize; 2]> {
+    let all = || layout.dimensions.iter().chain([&layout.axis]);
+    Some([all().position(|d| d.in_stride == 1 && d.size > 1)?, all().position(|d| d.out_stride == 1 && d.size > 1)?])
+}
+
+fn dimension<'a>(layout: &'a Layout<'_>, n: usize) -> &'a Dimension {
+    layout.dimensions.get(n).unwrap_or(&layout.axis)
+}
+
+/// Tiles along the two dimensions, and positions in the others.
+fn tiles(layout: &Layout<'_>, sides: [usize; 2]) -> ([u32; 2], u64) {
+    let sizes = sides.map(|n| dimension(layout, n).size);
+    let tile = tile(layout);
+    let both = u64::from(sizes[0]) * u64::from(sizes[1]);
+    ([sizes[0].div_ceil(tile[0]), sizes[1].div_ceil(tile[1])], layout.elements() / both)
+}
+
 /// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements of 1 and 2
 /// bytes, whose rows of the output are stored as vectors.
-pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>) -> Result<Launch, RejectReason> {
-    let all = || layout.dimensions.iter().chain([&layout.axis]);
-    let [place_in, place_out] = layout.transposed_sides()?;
-    let dim = |n: usize| match layout.dimensions.get(n) {
-        Some(d) => dim(d),
-        None => layout.axis_dim(layout.axis.size),
-    };
-    let others = (0..=layout.dimensions.len()).filter(|&n| n != place_in && n != place_out).map(dim);
-    let outer: u64 = others.clone().map(|dim| u64::from(dim.size.divisor)).product();
-    let [along_in, along_out] = [dim(place_in), dim(place_out)];
-    let scattered = along_out.axis == 1 && along_in.length_stride != 0;
+pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+    reject_if(layout.in_place(), NOT_IN_PLACE)?;
+    let sides = sides(layout).ok_or("a tensor is not contiguous along any dimension")?;
+    reject_if(sides[0] == sides[1], "both tensors are contiguous along one dimension")?;
+    let [along_in, along_out] = sides.map(|n| dimension(layout, n));
+    let out_is_axis = sides[1] == layout.dimensions.len();
+    let scattered = out_is_axis && along_in.length_stride != 0;
     let is_narrow = layout.width < 4;
-    let mut rows = all().enumerate().filter(|&(n, d)| n != place_out && d.size > 1);
+    let mut rows =
+        layout.dimensions.iter().chain([&layout.axis]).enumerate().filter(|&(n, d)| n != sides[1] && d.size > 1);
     let in_vectors = is_narrow && !scattered && rows.all(|(_, d)| layout.divides(d.out_stride, VEC16));
     reject_if(VECTORS && !in_vectors, "rows of the output are not vectors of elements of 1 or 2 bytes")?;
+    let ([down, across], outer) = tiles(layout, sides);
+    let blocks = grid(outer * u64::from(down) * u64::from(across))?;
     let tile = tile(layout);
-    let [down, across] = [along_in.size.divisor.div_ceil(tile[0]), along_out.size.divisor.div_ceil(tile[1])];
-    let tiles = u64::from(down) * u64::from(across);
-    let blocks = grid(outer * tiles)?;
-    // The elements for which all tiles have room. Gathering is the faster, the emptier the tiles are.
-    let room = outer * tiles * u64::from(tile[0] * tile[1]);
-    let in_tiles = in_vectors && !layout.lengths_vary_along_the_output();
-    let empty = if in_tiles { EMPTY * 4 / u64::from(layout.width) } else { EMPTY };
-    if layout.elements() * empty < room {
-        layout.exceeds(u64::MAX)?;
-    }
-    if !in_tiles {
-        layout.exceeds(MOST_GATHERED + MOST_GATHERED_IF_EMPTY * (room - layout.elements()) / room)?;
-    }
-    let (family, shared) = match (is_narrow, VECTORS) {
-        (true, true) => (&kernels::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
+    let (family, costs, shared) = match (is_narrow, VECTORS || !is_narrow && !scattered) {
+        (true, true) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
         // A column and a vector between columns, and a vector before the first.
-        (true, false) => (&kernels::TRANSPOSED_SCATTER, tile[0] * (TILE_OUT * layout.width + VEC16) + VEC16),
-        (false, _) if scattered => (&kernels::TRANSPOSED_SCATTER, TILE * (TILE + 1) * layout.width),
-        (false, _) => (&kernels::TRANSPOSED, TILE * (TILE + 1) * layout.width),
+        (true, false) => {
+            let shared = tile[0] * (TILE_OUT * layout.width + VEC16) + VEC16;
+            (&kernels::TRANSPOSED_SCATTER, &costs::TRANSPOSED_SCATTER, shared)
+        }
+        (false, true) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE * (TILE + 1) * layout.width),
+        (false, false) => (&kernels::TRANSPOSED_SCATTER, &costs::TRANSPOSED_SCATTER, TILE * (TILE + 1) * layout.width),
     };
-    let unit = if VECTORS { VEC16 } else { layout.width };
-    let params = Transposed {
-        r: layout.parameters(outer * tiles, others),
-        along_in,
-        along_out,
-        tiles: FastDiv::new(tiles as u32),
-        tiles_along_out: FastDiv::new(across),
+    let grid = Grid { blocks, threads: THREADS, shared };
+    let elements = layout.elements() as f64;
+    // The mean elements of a tile along both dimensions.
+    let [inside, outside] = [(along_in, down), (along_out, across)].map(|(d, n)| f64::from(d.size) / f64::from(n));
+    let width = f64::from(layout.width);
+    let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
+    let (mut read, written) = (sectors(inside), sectors(outside));
+    let is_axis_in = sides[0] == layout.dimensions.len();
+    // Each element of a row of the input has a length of its own, so that it is in another row.
+    let varies = along_in.length_stride != 0 && !scattered;
+    if varies {
+        let bytes = f64::from(layout.axis.size) * inside * width;
+        read += (elements - read).max(0.0) * part_of_cache(bytes, 10.0);
+    }
+    let warps = f64::from(blocks) * f64::from(THREADS) / WARP;
+    let rows_at_once = f64::from(THREADS / TILE);
+    let work = Work {
+        accesses: read + written,
+        misses: read + written,
+        steps: warps * if is_narrow { 8.0 } else { ceil(inside / rows_at_once) + ceil(outside / rows_at_once) },
+        details: if (is_narrow && varies && !is_axis_in) || (!is_narrow && scattered) { elements / WARP } else { 0.0 },
+        rounds: if is_narrow { 4.0 } else { ceil(inside / rows_at_once / 4.0) + ceil(outside / rows_at_once / 4.0) },
+        ..layout.work()
     };
-    let launch = Launch::new(layout.entry(family, layout.width), blocks, unit, params);
-    Ok(Launch { shared, ..launch })
+    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
+        let sides = self::sides(layout).unwrap_or_default();
+        let ([down, across], outer) = tiles(layout, sides);
+        let dim = |n: usize| match layout.dimensions.get(n) {
+            Some(d) => dim(d),
+            None => layout.axis_dim(layout.axis.size),
+        };
+        let tiles = down * across;
+        let others = (0..=layout.dimensions.len()).filter(|n| !sides.contains(n)).map(dim);
+        words(Transposed {
+            r: layout.parameters(outer * u64::from(tiles), others),
+            along_in: dim(sides[0]),
+            along_out: dim(sides[1]),
+            tiles: FastDiv::new(tiles),
+            tiles_along_out: FastDiv::new(across),
+        })
+    };
+    let alignment = if VECTORS { VEC16 } else { layout.width };
+    Ok(Sketch { family, costs, unit: layout.width, grid, alignment, access: alignment, work, parameters })
 }

@@ -196,8 +196,11 @@ static void dispatches(void) {
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
     options.InPlace = DML_CUDA_IN_PLACE_ALWAYS;
     options.Flags = 0x100 | DML_CUDA_SPECIALIZE;
-    FAILS(INVALID_ARGUMENT, "CompileOptions.Flags is 0x101, must be 0 or DML_CUDA_SPECIALIZE",
+    FAILS(INVALID_ARGUMENT, "CompileOptions.Flags is 0x101, must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE",
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
+    options.Flags = DML_CUDA_MEASURE;
+    CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
+    dml_cuda_destroy_compiled_operator(compiled);
     options.Flags = DML_CUDA_SPECIALIZE;
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
     FAILS(BINDING, "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)",

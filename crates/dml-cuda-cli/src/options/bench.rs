@@ -48,6 +48,25 @@ pub struct Bench {
     pub library: Option<PathBuf>,
 }
 
+#[derive(Args)]
+pub struct Tune {
+    /// Layouts, a JSON object a line, instead of random ones
+    #[arg(value_name = "LAYOUTS.jsonl", conflicts_with_all = ["seed", "count"])]
+    pub layouts: Option<PathBuf>,
+    /// Another seed draws other layouts
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many layouts are drawn; 500 take minutes
+    #[arg(long, default_value_t = 500)]
+    pub count: usize,
+    /// A new file for the times of all kernels, which scripts/fit-estimates.py reads
+    #[arg(short, long, value_name = "TIMES.csv")]
+    pub output: Option<PathBuf>,
+    /// The GPU: part of its name, or a number [default: the first GPU]
+    #[arg(short, long)]
+    pub adapter: Option<String>,
+}
+
 /// How large the tensors of a bench may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tier {

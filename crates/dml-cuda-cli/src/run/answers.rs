@@ -1,14 +1,16 @@
 //! `--validate` and `--explain`: answers about the dispatchables of a model that does not run.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use dml_cuda::{
-    validate_as, Caveat, Device, DirectMlVersion, ExplainedLaunch, ExplainedMode, Explanation, OperatorDesc,
-    ValidationError, ValidationErrors,
+    validate_as, Caveat, Device, DirectMlVersion, ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation,
+    OperatorDesc, ValidationError, ValidationErrors,
 };
 use serde_json::{json, Value};
 
 use super::events::tell;
+use super::execute::compile_options;
 use crate::model;
 use crate::model::json::{Document, Result};
 use crate::options::{Format, Options, Versions};
@@ -123,7 +125,11 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
         let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
         match &options.target {
             Some(target) => Ok(operator.explain(target)),
-            None => Ok(device.compile_operator(&operator).map_err(|error| error.to_string())?.explain()),
+            None => {
+                let chosen = compile_options(options).map_err(|error| error.to_string())?;
+                let compiled = device.compile_operator_with(&operator, chosen);
+                Ok(compiled.map_err(|error| error.to_string())?.explain())
+            }
         }
     };
     if options.format == Format::Text {
@@ -155,11 +161,21 @@ fn mode_data(mode: &ExplainedMode) -> Value {
             "alignment": launch.alignment,
         })
     };
+    let microseconds = |time: Duration| time.as_secs_f64() * 1e6;
+    let kernel = |kernel: &ExplainedKernel| {
+        json!({
+            "kernel": kernel.kernel,
+            "variant": kernel.variant,
+            "estimated_microseconds": kernel.estimate.map(microseconds),
+            "measured_microseconds": kernel.measured.map(microseconds),
+        })
+    };
     let rejected = |(kernel, reason): &(String, String)| json!({ "kernel": kernel, "reason": reason });
     json!({
         "mode": mode.name,
         "bytes": mode.bytes,
         "launches": mode.launches.iter().map(launch).collect::<Vec<_>>(),
+        "kernels": mode.kernels.iter().map(kernel).collect::<Vec<_>>(),
         "rejected": mode.rejected.iter().map(rejected).collect::<Vec<_>>(),
     })
 }

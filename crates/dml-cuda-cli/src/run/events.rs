@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use dml_cuda::{Device, Specialize, TensorDataType};
+use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
 use serde_json::{json, Value};
 
 use super::samples::Samples;
@@ -24,14 +24,14 @@ pub fn tell(format: Format, event: &Value, text: impl Display) -> Result<(), Str
 }
 
 /// The first event: the device, and how samples are taken on it.
-pub fn device(device: &Device, graph: bool, specialize: Specialize) -> Value {
+pub fn device(device: &Device, graph: bool, options: CompileOptions) -> Value {
     let properties = device.cuda_properties();
     let timing = match properties {
         Some(_) if graph => "events on the GPU around the launches of an iteration, which are one CUDA graph",
         Some(_) => "events on the GPU around launches that are queued one by one",
         None => "the host's clock around the dispatches of an iteration",
     };
-    let kernels = properties.map_or("", |_| of_kernels(specialize));
+    let kernels = properties.map_or("", |_| of_kernels(options));
     json!({
         "event": "device",
         "name": device.name(),
@@ -42,11 +42,12 @@ pub fn device(device: &Device, graph: bool, specialize: Specialize) -> Value {
 }
 
 /// The end of a line about timing.
-pub fn of_kernels(specialize: Specialize) -> &'static str {
-    if specialize == Specialize::Never {
-        ""
-    } else {
-        ", specialized kernels"
+pub fn of_kernels(options: CompileOptions) -> &'static str {
+    match (options.specialize, options.measure) {
+        (Specialize::Never, false) => "",
+        (Specialize::Never, true) => ", measured kernels",
+        (_, false) => ", specialized kernels",
+        (_, true) => ", specialized and measured kernels",
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dml_cuda::{
-    Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, OperatorDesc, Specialize, Stream, TensorDataType,
+    Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, EnvironmentError, OperatorDesc, Specialize,
+    Stream, TensorDataType,
 };
 use serde_json::json;
 
@@ -42,10 +43,20 @@ pub struct Executor<'a> {
     files_read: Vec<PathBuf>,
 }
 
+/// How kernels are chosen and compiled: as the options say, otherwise as the environment does.
+pub fn compile_options(options: &Options) -> std::result::Result<CompileOptions, EnvironmentError> {
+    let mut chosen = CompileOptions::of_environment()?;
+    if options.specialize {
+        chosen.specialize = Specialize::Owned;
+    }
+    chosen.measure |= options.measure;
+    Ok(chosen)
+}
+
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let specialize = if options.specialize { Specialize::Owned } else { Specialize::of_environment()? };
-        let event = events::device(device, !options.no_graph, specialize);
+        let chosen = compile_options(options)?;
+        let event = events::device(device, !options.no_graph, chosen);
         tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
@@ -60,8 +71,7 @@ impl<'a> Executor<'a> {
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             // Bound buffers are aligned to 16 bytes.
-            let bound = CompileOptions::default().with_pointer_alignment(16).with_specialize(specialize);
-            let compiled = device.compile_operator_with(&operator, bound);
+            let compiled = device.compile_operator_with(&operator, chosen.with_pointer_alignment(16));
             let compiled = compiled.map_err(|error| format!("dispatchable '{}': {error}", shown(&name)))?;
             let milliseconds = started.elapsed().as_secs_f64() * 1e3;
             if options.format == Format::Json || options.timing_verbosity > 0 {

@@ -172,6 +172,45 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     }
 }
 
+/// The kernels of the double do nothing, so results are wrong.
+#[test]
+fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
+    let Some(folder) = driver(None) else { return };
+    let tune = |arguments: &[&str]| run_in(folder.path(), &[&["tune", "-a", "0"], arguments].concat());
+    let said = |output: Output| {
+        assert_eq!(output.status.code(), Some(1));
+        text(&output.stderr)
+    };
+    let found = said(tune(&["--count", "3", "-o", "times.csv"]));
+    assert!(found.contains("results differ from the CPU's"), "{found}");
+    let csv = std::fs::read_to_string(folder.path().join("times.csv")).expect("written");
+    let mut lines = csv.lines();
+    assert_eq!(
+        lines.next(),
+        Some("kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,chosen,copy_us")
+    );
+    assert!(csv.contains(",copying,reverse_") && csv.contains(",yes,"), "{csv}");
+    assert!(lines.all(|row| row.split(',').count() == 15), "{csv}");
+    assert!(said(tune(&["--count", "3", "-o", "times.csv"])).contains("times.csv cannot be written: "));
+    assert_eq!(std::fs::read_to_string(folder.path().join("times.csv")).expect("still there"), csv);
+
+    let right = r#"{"width":4,"sizes":[4,8],"axis":1,"in_strides":[8,1],"out_strides":[8,1],"len_sizes":[4,1]}"#;
+    for (from, to, words) in [
+        ("\"width\":4", "\"width\":3", "must have lists of one length"),
+        ("\"axis\":1", "\"axis\":2", "must have lists of one length"),
+        ("[4,1]", "[4]", "must have lists of one length"),
+        ("\"axis\":1,", "", "missing field `axis`"),
+        ("{", "{\"kind\":\"a,b\",", "the kind must have no comma"),
+        ("}", "", "EOF"),
+    ] {
+        std::fs::write(folder.path().join("l.jsonl"), format!("{right}\n\n{}\n", right.replace(from, to)))
+            .expect("written");
+        let found = said(tune(&["l.jsonl", "-o", "other.csv"]));
+        assert!(found.starts_with("ERROR: l.jsonl: line 3: ") && found.contains(words), "{found}");
+        assert!(!folder.path().join("other.csv").exists());
+    }
+}
+
 /// The kernels of the double do nothing: every case is timed, and found wrong.
 #[test]
 fn a_bench_with_a_cold_l2_checks_what_it_times() {

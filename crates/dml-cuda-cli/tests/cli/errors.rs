@@ -321,12 +321,21 @@ fn a_model_runs_without_a_thread() {
 #[test]
 fn a_variable_with_an_unknown_value_is_named() {
     let model = repository("models/reverse_subsequences.json");
-    let found = |value| runner().arg(&model).env("DML_CUDA_SPECIALIZE", value).output().expect("the runner starts");
-    assert!(found("1").status.success() && found("0").status.success());
-    for value in ["", "true", "2"] {
-        let output = found(value);
-        assert!(!output.status.success());
-        let words = format!("the environment variable DML_CUDA_SPECIALIZE is `{value}`, must be `0` or `1`");
-        assert!(stderr(&output).contains(&words), "{}", stderr(&output));
+    for (name, [one, other]) in [("DML_CUDA_SPECIALIZE", ["0", "1"]), ("DML_CUDA_SELECT", ["measure", "estimate"])] {
+        let found = |value| runner().arg(&model).env(name, value).output().expect("the runner starts");
+        assert!(found(one).status.success() && found(other).status.success());
+        for value in ["", "true", "2"] {
+            let output = found(value);
+            assert_eq!(output.status.code(), Some(1));
+            let words = format!("the environment variable {name} is `{value}`, must be `{one}` or `{other}`");
+            assert!(stderr(&output).contains(&words), "{}", stderr(&output));
+        }
     }
+}
+
+#[test]
+fn tune_says_what_it_needs() {
+    let output = run(&["tune", "-a", "cpu"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n");
 }

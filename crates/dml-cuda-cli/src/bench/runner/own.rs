@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use dml_cuda::Specialize;
+use dml_cuda::CompileOptions;
 use serde::Deserialize;
 
 use super::{Answer, Runner};
@@ -145,7 +145,7 @@ impl Runner for Own<'_> {
         }
         match self.asked.cold_l2 {
             // The programs that were timed have refused a wrong variable.
-            true => [kernel::TIMING, of_kernels(Specialize::of_environment().unwrap_or_default())].concat(),
+            true => [kernel::TIMING, of_kernels(CompileOptions::of_environment().unwrap_or_default())].concat(),
             false => timing.clone(),
         }
     }

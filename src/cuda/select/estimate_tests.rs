@@ -1,0 +1,158 @@
+//! Estimates: the least is chosen, its launch fits the GPU, and for recorded times it is near the fastest.
+//!
+//! `ESTIMATE_LAYOUTS=LAYOUTS.csv ESTIMATE_TERMS=OUT.csv cargo test --lib terms` writes the terms of the formula for every
+//! launch of the layouts of a file. scripts/fit-estimates.py fits the costs to them.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::io::Read;
+
+use super::reverse_subsequences as reverse;
+use crate::common::repository;
+use crate::cuda::estimate;
+use crate::cuda::{GpuTarget, Mode};
+use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
+use crate::plan::reverse_plan::Plan;
+
+/// The plan of a layout: the columns of a line of times from `width` on.
+fn plan(columns: &[&str]) -> Plan {
+    let list = |text: &str| -> Vec<u32> { text.split('x').map(|number| number.parse().expect("a number")).collect() };
+    let [width, sizes, axis, in_strides, out_strides, lengths] = columns else { panic!("{columns:?}") };
+    let data_type = match *width {
+        "1" => TensorDataType::UInt8,
+        "2" => TensorDataType::UInt16,
+        "4" => TensorDataType::UInt32,
+        _ => TensorDataType::UInt64,
+    };
+    let (sizes, lengths) = (list(sizes), list(lengths));
+    let axis: usize = axis.parse().expect("a number");
+    let mut next = 1;
+    let mut length_strides = vec![0; sizes.len()];
+    for (stride, &size) in length_strides.iter_mut().zip(&lengths).rev() {
+        *stride = if size > 1 { next } else { 0 };
+        next *= size;
+    }
+    let mut length_sizes = sizes.clone();
+    length_sizes[axis] = 1;
+    Plan::new(&ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::strided(data_type, &sizes, &list(in_strides)),
+        sequence_lengths_tensor: BufferTensorDesc::strided(TensorDataType::UInt32, &length_sizes, &length_strides),
+        output_tensor: BufferTensorDesc::strided(data_type, &sizes, &list(out_strides)),
+        axis: axis as u32,
+    })
+    .expect("the layouts are valid")
+}
+
+/// The recorded times of benches/record/times, each with the GPU that its file's name begins with.
+fn recorded() -> Vec<(GpuTarget, String)> {
+    let files = std::fs::read_dir(repository("benches/record/times")).expect("the records are in the repository");
+    let read = |file: std::io::Result<std::fs::DirEntry>| {
+        let path = file.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let target = name.split('-').next().unwrap_or_default().parse().expect("a target");
+        let mut text = String::new();
+        let file = std::fs::File::open(&path).expect("a file");
+        flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("text");
+        (target, text)
+    };
+    files.map(read).collect()
+}
+
+/// The lines of recorded times, by layout: the mode, and the kernel, its variant and its alignment with the time.
+type Times<'a> = HashMap<&'a str, Vec<(&'a str, [&'a str; 3], f64)>>;
+
+fn times(text: &str) -> Times<'_> {
+    let mut times = Times::new();
+    for line in text.lines().skip(1) {
+        let ends: Vec<usize> = line.match_indices(',').map(|(at, _)| at).collect();
+        let columns: Vec<&str> = line.split(',').collect();
+        let kernel = [columns[8], columns[9], columns[10]];
+        let time = columns[12].parse().expect("a number");
+        times.entry(&line[ends[0] + 1..ends[6]]).or_default().push((columns[7], kernel, time));
+    }
+    times
+}
+
+#[test]
+fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
+    let (mut loss, mut count) = ([0.0; 2], [0; 2]);
+    for (target, text) in recorded() {
+        for (layout, times) in times(&text) {
+            let plan = plan(&layout.split(',').collect::<Vec<_>>());
+            for (n, (mode, name)) in Mode::ALL.into_iter().zip(["copying", "in place"]).enumerate() {
+                let of_mode = || times.iter().filter(|(of, ..)| *of == name);
+                let Some(best) = of_mode().map(|(.., time)| *time).min_by(f64::total_cmp) else { continue };
+                let chosen = reverse::candidates(&plan, &target, mode).into_iter().find_map(|found| {
+                    let alignment = found.launch.alignment.to_string();
+                    let kernel = [found.launch.entry.name, &found.variant, &alignment];
+                    of_mode().find(|(_, recorded, _)| *recorded == kernel).map(|(.., time)| *time)
+                });
+                loss[n] += chosen.expect("a recorded kernel can run it") / best;
+                count[n] += 1;
+            }
+        }
+    }
+    for (n, mode) in ["copying", "in place"].iter().enumerate() {
+        let mean = loss[n] / f64::from(count[n]);
+        println!("{mode}: {} layouts, the chosen kernel takes {mean:.4} times the time of the fastest", count[n]);
+        assert!(count[n] > 1000 && mean <= 1.025, "{mode}: {mean} of {} layouts", count[n]);
+    }
+}
+
+#[test]
+fn the_least_estimate_is_chosen_and_its_launch_fits() {
+    let (_, text) = recorded().swap_remove(0);
+    let mut layouts: Vec<&str> = times(&text).into_keys().collect();
+    layouts.sort_unstable();
+    for layout in layouts.into_iter().step_by(2).take(300) {
+        let plan = plan(&layout.split(',').collect::<Vec<_>>());
+        for (name, target) in GpuTarget::NAMED {
+            for (mode, pointers) in Mode::ALL.into_iter().flat_map(|mode| [16, 0].map(|pointers| (mode, pointers))) {
+                let what = format!("{layout} on {name} {mode:?}, pointers at multiples of {pointers}");
+                let launches = reverse::select(&plan, target, mode, pointers);
+                let candidates = reverse::candidates(&plan, target, mode);
+                let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
+                assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
+                assert!(candidates.is_sorted_by_key(|found| found.estimate), "{what}");
+                let mut least = u32::MAX;
+                for launch in &launches {
+                    // Of those that accept more pointers than the launches before, the least.
+                    let first = candidates.iter().find(|found| found.launch.alignment < least).expect("itself");
+                    assert_eq!(*launch, first.launch, "{what}");
+                    least = launch.alignment;
+                    assert!(launch.shared <= target.shared_memory && launch.threads <= 1024, "{what}: {launch:?}");
+                    assert!((1..1 << 31).contains(&launch.blocks), "{what}: {launch:?}");
+                    assert!(target.clusters || !launch.entry.name.contains("clusters"), "{what}: {launch:?}");
+                }
+                assert!(!runs || pointers.max(plan.width).is_multiple_of(least), "{what}: {launches:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn terms_of_recorded_layouts() {
+    let (Some(layouts), Some(out)) = (std::env::var_os("ESTIMATE_LAYOUTS"), std::env::var_os("ESTIMATE_TERMS")) else {
+        return;
+    };
+    let text = std::fs::read_to_string(layouts).expect("a file of layouts");
+    let target: GpuTarget = std::env::var("ESTIMATE_TARGET").as_deref().unwrap_or("h100").parse().expect("a target");
+    let mut found = String::from("layout,mode,costs,kernel,variant,alignment,terms\n");
+    for line in text.lines().skip(1) {
+        let columns: Vec<&str> = line.split(',').collect();
+        let plan = plan(&columns[1..7]);
+        for (mode, name) in Mode::ALL.into_iter().zip(["copying", "in place"]) {
+            let Some(layout) = reverse::layout(&plan, &target, mode) else { continue };
+            for kernel in reverse::estimate(&layout, |_, _| ()) {
+                let sketch = &kernel.sketch;
+                let terms = estimate::terms(&sketch.work, sketch.grid, &target).map(|term| format!("{term:.6e}"));
+                let costs = format!("{} {}", sketch.costs.name, sketch.unit);
+                let entry = sketch.family.of_unit(mode, sketch.unit).name;
+                let (variant, alignment) = (kernel.variant(), sketch.alignment);
+                let _ =
+                    writeln!(found, "{},{name},{costs},{entry},{variant},{alignment},{}", columns[0], terms.join(" "));
+            }
+        }
+    }
+    std::fs::write(out, found).expect("the terms can be written");
+}

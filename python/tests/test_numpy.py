@@ -391,7 +391,7 @@ class Fill(unittest.TestCase):
             (ValueError, r"shape is \(1099511627776,\), must have at most 2\*\*32 - 4 elements of int8", lambda: fill(1 << 40, 0, 1, "int8")),
             *((TypeError, f"delta is {re.escape(repr(value))}, must be a number", lambda value=value: fill(3, 0, value, "float32"))
               for value in ("1", b"1", None, True, np.True_, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),
-            (ValueError, "start is a int, must be a FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
+            (ValueError, "start is a int, must fit FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
             (ValueError, "start is a int, must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
             (TypeError, "start is '1', must be an integer", lambda: fill(3, "1", 1, "int32")),
             (TypeError, "start is True, must be an integer", lambda: fill(3, True, 1, "int32")),

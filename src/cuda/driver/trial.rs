@@ -126,7 +126,8 @@ impl Trial {
             let milliseconds = graph.milliseconds_alone(self.stream.0)?;
             least = if round == 0 { least } else { least.min(milliseconds) };
         }
-        Ok(Duration::from_secs_f64(least * 1e-3 / count as f64))
+        // Not a number that no duration has, whatever a driver says.
+        Ok(Duration::try_from_secs_f64(least * 1e-3 / count as f64).unwrap_or(Duration::MAX))
     }
 }
 

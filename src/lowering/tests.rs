@@ -220,3 +220,18 @@ fn edge() -> impl proptest::strategy::Strategy<Value = i64> {
     let edges = [-1, 0, 1, 2, 3, 4, 8, 24, (1 << 32) - 1, 1 << 32, (1 << 35) - 8, 1 << 35, i64::MAX, i64::MIN];
     proptest::prop_oneof![4 => 1i64..4, 1 => proptest::sample::select(edges.to_vec())]
 }
+
+#[test]
+fn a_sequence_keeps_the_strides_that_are_not_packed() {
+    for (sizes, strides, expected) in [
+        (&[2, 3][..], &[12, 4][..], (vec![6], None)),
+        (&[2, 3], &[16, 4], (vec![2, 3], Some(vec![4, 1]))),
+        (&[2, 3], &[4, 8], (vec![2, 3], Some(vec![1, 2]))),
+        (&[2, 1], &[4, 400], (vec![2], None)), // the stride of one element has no meaning
+        (&[], &[], (vec![1], None)),
+    ] {
+        let sequence = LoweredSequence::strided(TensorDataType::Int32, strided(sizes, strides), 5, 1).expect("right");
+        let tensor = sequence.desc().output_tensor;
+        assert_eq!((tensor.sizes, tensor.strides), expected, "{sizes:?} {strides:?}");
+    }
+}

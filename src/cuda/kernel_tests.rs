@@ -2,7 +2,7 @@
 //!
 //! For each layout of the case table it runs every launch that can be selected, also those that a dispatch would skip
 //! for a faster one. Each runs with pointers at multiples of 16 and at the smallest alignment that the launch accepts.
-//! On the host, only a share of the launches runs, unless `EMULATE=all`.
+//! On the host, only a share of the launches runs, and with `EMULATE=all` that share and every small launch.
 
 mod gpu;
 mod host;
@@ -55,16 +55,21 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
 /// Launches of more threads take the emulator most of its time.
 const SMALL: u32 = 1 << 14;
 
-/// The launches of cases: all of them, or a share. In the share every kernel still has every small size that selects it,
-/// and one large launch, both packed and with strides.
-fn work<'a>(cases: impl Iterator<Item = &'a Case>, targets: &[Wanted], all: bool) -> Vec<(&'a Case, Vec<Launch>)> {
+/// A share of the launches of cases. In it every kernel has every small size that selects it, and one large launch, both
+/// packed and with strides. `more` says which other launches are in it, by whether they are small.
+fn work<'a>(
+    cases: impl Iterator<Item = &'a Case>,
+    targets: &[Wanted],
+    more: fn(bool) -> bool,
+) -> Vec<(&'a Case, Vec<Launch>)> {
     let mut seen = BTreeSet::new();
     let of_case = |case: &'a Case| {
         let mut launches = launches(case, targets);
         let output = case.desc.output_tensor();
         launches.retain(|launch| {
-            let sizes = (launch.blocks * launch.threads <= SMALL).then_some(&output.sizes);
-            all || seen.insert((launch.entry.name, sizes, output.strides.is_some(), case.inputs.len()))
+            let is_small = launch.blocks * launch.threads <= SMALL;
+            let sizes = is_small.then_some(&output.sizes);
+            seen.insert((launch.entry.name, sizes, output.strides.is_some(), case.inputs.len())) || more(is_small)
         });
         (case, launches)
     };

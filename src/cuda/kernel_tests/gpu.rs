@@ -107,7 +107,7 @@ fn every_launch_is_right_on_the_gpu() {
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);
-    let run = check(work(cases, &targets, true).iter(), &mut Gpu { device, stream, buffers, count: 0 });
+    let run = check(work(cases, &targets, |_| true).iter(), &mut Gpu { device, stream, buffers, count: 0 });
     report(&run, &format!("{name}, part {part} of {parts} of the cases"), parts == 1);
 }
 

@@ -9,10 +9,8 @@ pub(crate) mod operator;
 pub(crate) mod stream;
 
 use std::fmt;
-#[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-#[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::desc::{tensor_support, FeatureLevel, OperatorType, TensorRole, TensorSupport};
 use crate::error::DeviceError;
@@ -29,7 +27,6 @@ use crate::error::DeviceError;
 #[derive(Clone, Debug)]
 pub struct Device {
     /// `None` for the CPU.
-    #[cfg(feature = "cuda")]
     pub(crate) context: Option<Arc<cuda::Context>>,
     feature_level: FeatureLevel,
 }
@@ -47,28 +44,19 @@ impl fmt::Display for Device {
 impl Device {
     /// The CPU: the reference, for machines with no GPU.
     pub fn cpu() -> Self {
-        Self {
-            #[cfg(feature = "cuda")]
-            context: None,
-            feature_level: FeatureLevel::HIGHEST,
-        }
+        Self { context: None, feature_level: FeatureLevel::HIGHEST }
     }
 
     /// The GPU with that ordinal. Uses its primary context.
     ///
     /// # Errors
     ///
-    /// [`DeviceError`] if this build has no CUDA backend, or the machine has no driver or no such GPU.
-    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+    /// [`DeviceError`]: the machine has no driver, or no such GPU.
     pub fn cuda(ordinal: usize) -> Result<Self, DeviceError> {
-        #[cfg(feature = "cuda")]
-        return Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() });
-        #[cfg(not(feature = "cuda"))]
-        Err(DeviceError::NotCompiled)
+        Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() })
     }
 
-    /// How many GPUs there are: 0 if there is no driver, no CUDA backend, or the driver fails. [`Device::cuda_status`]
-    /// tells which.
+    /// How many GPUs there are: 0 if there is no driver, or if it fails. [`Device::cuda_status`] tells which.
     pub fn cuda_count() -> usize {
         Self::cuda_status().unwrap_or(0)
     }
@@ -77,16 +65,12 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// - [`DeviceError::NotCompiled`]: this build has no CUDA backend.
     /// - [`DeviceError::NoDriver`]: the machine has no driver library.
     /// - [`DeviceError::DriverNotLoaded`], [`DeviceError::DriverTooOld`]: it has one that cannot be used.
     /// - [`DeviceError::Cuda`]: the driver failed, for example because the kernel module has another version, or
     ///   because a container has no access to the device.
     pub fn cuda_status() -> Result<usize, DeviceError> {
-        #[cfg(feature = "cuda")]
-        return cuda::device_count();
-        #[cfg(not(feature = "cuda"))]
-        Err(DeviceError::NotCompiled)
+        cuda::device_count()
     }
 
     /// The ordinal of the GPU whose context is current on the calling thread: the one on which a framework runs a
@@ -96,10 +80,7 @@ impl Device {
     ///
     /// [`DeviceError`], as for [`Device::cuda_status`], or if no context is current.
     pub fn current_cuda_ordinal() -> Result<usize, DeviceError> {
-        #[cfg(feature = "cuda")]
-        return cuda::current_ordinal();
-        #[cfg(not(feature = "cuda"))]
-        Err(DeviceError::NotCompiled)
+        cuda::current_ordinal()
     }
 
     /// The GPUs of this machine, without opening them. Empty if there is no driver library.
@@ -107,7 +88,6 @@ impl Device {
     /// # Errors
     ///
     /// [`DeviceError`]: the driver failed.
-    #[cfg(feature = "cuda")]
     pub fn cuda_adapters() -> Result<Vec<Adapter>, DeviceError> {
         let adapter = |ordinal| cuda::describe(ordinal).map(|(name, properties)| Adapter { ordinal, name, properties });
         match Self::cuda_status() {
@@ -140,23 +120,15 @@ impl Device {
 
     /// The GPU's name as its driver gives it, or `CPU`.
     pub fn name(&self) -> &str {
-        #[cfg(feature = "cuda")]
-        if let Some(context) = &self.context {
-            return &context.name;
-        }
-        "CPU"
+        self.context.as_ref().map_or("CPU", |context| &context.name)
     }
 
     /// The GPU's ordinal; `None` for the CPU.
     pub fn ordinal(&self) -> Option<usize> {
-        #[cfg(feature = "cuda")]
-        return self.context.as_ref().map(|context| context.ordinal);
-        #[cfg(not(feature = "cuda"))]
-        None
+        self.context.as_ref().map(|context| context.ordinal)
     }
 
     /// The GPU's properties; `None` for the CPU.
-    #[cfg(feature = "cuda")]
     pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
         self.context.as_ref().map(|context| &context.properties)
     }
@@ -168,7 +140,6 @@ impl Device {
 }
 
 /// A GPU as the driver describes it.
-#[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Adapter {

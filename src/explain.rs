@@ -3,13 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-#[cfg(feature = "cuda")]
 use crate::cuda::select::Considered;
-#[cfg(feature = "cuda")]
 use crate::cuda::{GpuTarget, Launch, Mode};
-use crate::device::operator::CompiledOperator;
-#[cfg(feature = "cuda")]
-use crate::device::operator::Operator;
+use crate::device::operator::{CompiledOperator, Operator};
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
 use crate::registry::OperatorPlan;
@@ -96,7 +92,6 @@ impl CompiledOperator {
     /// What a dispatch will do: merged dimensions, bytes and, on a GPU, kernels with their estimates, grids,
     /// and why other kernels cannot run.
     pub fn explain(&self) -> Explanation {
-        #[cfg(feature = "cuda")]
         if let Some(context) = &self.device().context {
             let mut explanation = on_gpu(&self.inner.plan, &context.target);
             for (explained_mode, mode) in explanation.modes.iter_mut().zip(Mode::ALL) {
@@ -124,7 +119,6 @@ impl CompiledOperator {
     }
 }
 
-#[cfg(feature = "cuda")]
 impl Operator {
     /// What a dispatch would do on such a GPU, which need not exist: merged dimensions, bytes, kernels with
     /// their estimates, grids, and why other kernels cannot run.
@@ -140,7 +134,6 @@ fn on_cpu(plan: &OperatorPlan) -> Explanation {
     Explanation { dimensions, modes: modes.into_iter().map(mode).collect() }
 }
 
-#[cfg(feature = "cuda")]
 fn on_gpu(plan: &OperatorPlan, target: &GpuTarget) -> Explanation {
     let mut explanation = on_cpu(plan);
     for (explained_mode, mode) in explanation.modes.iter_mut().zip(Mode::ALL) {
@@ -158,7 +151,6 @@ fn on_gpu(plan: &OperatorPlan, target: &GpuTarget) -> Explanation {
     explanation
 }
 
-#[cfg(feature = "cuda")]
 fn explained(launch: &Launch) -> ExplainedLaunch {
     ExplainedLaunch {
         kernel: launch.entry.name.to_owned(),

@@ -9,9 +9,7 @@ use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ScalarU
 use crate::device::binding::BindingTable;
 use crate::device::buffer::Buffer;
 use crate::device::graph::Graph;
-#[cfg(feature = "cuda")]
-use crate::device::operator::MeasuredKernel;
-use crate::device::operator::{CompileOptions, CompiledOperator, Operator};
+use crate::device::operator::{CompileOptions, CompiledOperator, MeasuredKernel, Operator};
 use crate::device::stream::Stream;
 use crate::device::Device;
 use crate::error::{BufferError, CompileError, DeviceError, DispatchError};
@@ -73,7 +71,6 @@ impl Device {
     /// # Errors
     ///
     /// [`DispatchError::Measure`] on the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
-    #[cfg(feature = "cuda")]
     pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, DispatchError> {
         let no_kernels = || DispatchError::Measure { found: self.to_string() };
         let context = self.context.as_ref().ok_or_else(no_kernels)?;

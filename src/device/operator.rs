@@ -1,21 +1,16 @@
 //! Operators: validated descriptors, and their compiled form for a device.
 
 use std::sync::{Arc, OnceLock};
-#[cfg(feature = "cuda")]
 use std::time::Duration;
 
 use crate::address::Address;
-#[cfg(feature = "cuda")]
 use crate::cuda::select::Candidate;
-#[cfg(feature = "cuda")]
 use crate::cuda::{load, times, Context, Launch, Launcher, Lengths, Loaded, LoadedKernel, Mode, Tensors};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::environment::{variable, EnvironmentError};
-use crate::error::CompileError;
-#[cfg(feature = "cuda")]
-use crate::error::DispatchError;
+use crate::error::{CompileError, DispatchError};
 use crate::registry::OperatorPlan;
 use crate::specialize::Specialize;
 use crate::validate::{validate_float64_fill, ValidationErrors};
@@ -165,24 +160,18 @@ pub(crate) struct Inner {
     pub plan: OperatorPlan,
     pub options: CompileOptions,
     /// Queues its kernels; `None` on the CPU.
-    #[cfg(feature = "cuda")]
     pub launcher: Option<Launcher>,
     /// The kernels that were timed to choose them.
-    #[cfg(feature = "cuda")]
     pub measured: Vec<Measured>,
 }
 
 /// Kernels of each mode that are timed, and how often.
-#[cfg(feature = "cuda")]
 const MEASURED: usize = 4;
-#[cfg(feature = "cuda")]
 const ROUNDS: u32 = 2;
 /// How often a kernel is timed that is not chosen by it.
-#[cfg(feature = "cuda")]
 const MANY_ROUNDS: u32 = 5;
 
 /// A kernel that can run an operator, alone, and its time: [`Device::measure_kernels`].
-#[cfg(feature = "cuda")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MeasuredKernel {
@@ -201,7 +190,6 @@ pub struct MeasuredKernel {
 }
 
 /// What a kernel took that was timed.
-#[cfg(feature = "cuda")]
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub mode: Mode,
@@ -212,7 +200,6 @@ pub(crate) struct Measured {
 }
 
 /// An operator that is being compiled for a GPU.
-#[cfg(feature = "cuda")]
 struct Compiling<'a> {
     operator: &'a Operator,
     plan: &'a OperatorPlan,
@@ -221,7 +208,6 @@ struct Compiling<'a> {
     measured: Vec<Measured>,
 }
 
-#[cfg(feature = "cuda")]
 impl Compiling<'_> {
     fn launcher(&mut self) -> Result<Launcher, CompileError> {
         let [copying, in_place] = Mode::ALL.map(|mode| {
@@ -275,7 +261,6 @@ impl Compiling<'_> {
 }
 
 /// The memory of an operator's tensors in a mode.
-#[cfg(feature = "cuda")]
 pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
     let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
     match &*operator.desc {
@@ -296,7 +281,6 @@ pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
 impl CompiledOperator {
     pub(super) fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
         let plan = operator.plan();
-        #[cfg(feature = "cuda")]
         let (launcher, measured) = match &device.context {
             Some(context) => {
                 let mut compiling = Compiling { operator, plan: &plan, context, options, measured: Vec::new() };
@@ -306,9 +290,7 @@ impl CompiledOperator {
         };
         Ok(Self {
             inner: Arc::new(Inner {
-                #[cfg(feature = "cuda")]
                 launcher,
-                #[cfg(feature = "cuda")]
                 measured,
                 operator: operator.clone(),
                 device: device.clone(),
@@ -319,7 +301,6 @@ impl CompiledOperator {
     }
 
     /// Every kernel that can run an operator in one mode, alone, with its time.
-    #[cfg(feature = "cuda")]
     pub(super) fn of_each_kernel(
         operator: &Operator,
         device: &Device,

@@ -3,19 +3,15 @@
 
 use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
-#[cfg(feature = "cuda")]
 use crate::cuda::{self, Addresses, Mode, StreamHandle};
 use crate::desc::BufferTensorDesc;
-#[cfg(feature = "cuda")]
 use crate::device::graph::Graph;
 use crate::device::operand::Operand;
 use crate::device::operator::{bytes_of_element, CompiledOperator};
-#[cfg(feature = "cuda")]
 use crate::device::Device;
 use crate::error::DispatchError;
 use crate::trace::span;
 
-#[cfg(feature = "cuda")]
 impl Device {
     /// Records what `queue` queues on a stream of the GPU, such as raw dispatches, and copies, fills and kernels of other
     /// libraries: as a graph, which is launched like one of [`record_graph`](Self::record_graph). `None` on the CPU.
@@ -117,7 +113,6 @@ impl CompiledOperator {
         let operands = inputs.iter().copied().map(operand);
         let in_place = self.check_operands(operands, operand(output), least_alignment)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
-        #[cfg(feature = "cuda")]
         if let Some(launcher) = &self.inner.launcher {
             let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded

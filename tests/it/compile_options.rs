@@ -102,7 +102,6 @@ fn measuring_changes_nothing_on_the_cpu() {
         let found = run_compiled(&operator, &case.inputs(), case.in_place);
         assert_same(&device, &case.desc, &found, &case.expected());
     }
-    #[cfg(feature = "cuda")]
     assert_eq!(
         device.measure_kernels(&operator, false).err().map(|error| error.to_string()),
         Some("the device is CPU, must be a GPU, whose kernels are measured (measure.device)".to_owned())

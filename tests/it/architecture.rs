@@ -18,7 +18,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("desc::layout", "desc"),
     ("validate", "desc desc::layout"),
     ("plan", "desc desc::layout"),
-    ("cpu", "plan"),
+    ("cpu", "plan desc::layout"),
     ("lowering::lowering_error", "desc desc::layout"),
     ("lowering::range", ""),
     ("error", "environment desc validate lowering::lowering_error lowering::range cuda::target"),

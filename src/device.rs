@@ -2,6 +2,7 @@
 
 pub(crate) mod binding;
 pub(crate) mod buffer;
+pub(crate) mod compile_options;
 mod create;
 pub(crate) mod graph;
 pub(crate) mod operand;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 
 use crate::cuda;
 use crate::desc::{tensor_support, FeatureLevel, OperatorType, TensorRole, TensorSupport};
+use crate::device::compile_options::CompileOptions;
+use crate::environment::EnvironmentError;
 use crate::error::DeviceError;
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
@@ -29,6 +32,7 @@ pub struct Device {
     /// `None` for the CPU.
     pub(crate) context: Option<Arc<cuda::Context>>,
     feature_level: FeatureLevel,
+    compile_options: CompileOptions,
 }
 
 /// Writes `NVIDIA H200 (cuda 0)` or `CPU`.
@@ -44,7 +48,7 @@ impl fmt::Display for Device {
 impl Device {
     /// The CPU: the reference, for machines with no GPU.
     pub fn cpu() -> Self {
-        Self { context: None, feature_level: FeatureLevel::HIGHEST }
+        Self { context: None, feature_level: FeatureLevel::HIGHEST, compile_options: CompileOptions::default() }
     }
 
     /// The GPU with that ordinal. Uses its primary context.
@@ -100,6 +104,23 @@ impl Device {
     pub fn with_feature_level(mut self, level: FeatureLevel) -> Self {
         self.feature_level = level;
         self
+    }
+
+    /// This device with the [options](Self::compile_options) that the environment sets when the process first asks: kernels
+    /// are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1, and
+    /// [measured](CompileOptions::measure) if `DML_CUDA_SELECT` is `measure`.
+    ///
+    /// # Errors
+    ///
+    /// A variable has another value than the known ones.
+    pub fn with_environment(mut self) -> Result<Self, EnvironmentError> {
+        self.compile_options = CompileOptions::read_environment()?;
+        Ok(self)
+    }
+
+    /// The options with which operators are compiled, unless a call has others.
+    pub fn compile_options(&self) -> CompileOptions {
+        self.compile_options
     }
 
     /// The feature level whose rules apply.

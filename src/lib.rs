@@ -54,8 +54,9 @@ pub use desc::{
 };
 pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;
+pub use device::compile_options::CompileOptions;
 pub use device::graph::Graph;
-pub use device::operator::{BindingProperties, CompileOptions, CompiledOperator, MeasuredKernel, Operator};
+pub use device::operator::{BindingProperties, CompiledOperator, MeasuredKernel, Operator};
 pub use device::stream::{Event, Stream};
 pub use device::{Adapter, Device};
 #[cfg(feature = "cudarc-0_19")]

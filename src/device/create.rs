@@ -8,8 +8,9 @@ use bytemuck::Pod;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ScalarUnion, TensorDataType};
 use crate::device::binding::BindingTable;
 use crate::device::buffer::Buffer;
+use crate::device::compile_options::CompileOptions;
 use crate::device::graph::Graph;
-use crate::device::operator::{CompileOptions, CompiledOperator, MeasuredKernel, Operator};
+use crate::device::operator::{CompiledOperator, MeasuredKernel, Operator};
 use crate::device::stream::Stream;
 use crate::device::Device;
 use crate::error::{BufferError, CompileError, DeviceError, DispatchError};
@@ -36,7 +37,7 @@ impl Device {
     /// [`CompileError`]: the device's feature level is lower than the one that the operator was created at, and rejects
     /// it; or the driver failed.
     pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
-        self.compile_operator_with(operator, CompileOptions::default())
+        self.compile_operator_with(operator, self.compile_options())
     }
 
     /// The same, restricted by [`CompileOptions`]. Skips kernels that the options exclude. A dispatch that needs one of

@@ -4,7 +4,6 @@
 use super::{Lowered, LoweredReversal, ReversalArrays};
 use crate::address::{Address, RawStream};
 use crate::device::operand::Alignment;
-use crate::device::operator::CompileOptions;
 use crate::device::Device;
 use crate::error::Error;
 
@@ -47,7 +46,7 @@ impl Device {
         output: Address,
         stream: RawStream,
     ) -> Result<(), Error> {
-        let options = CompileOptions::of_addresses(inputs.first().copied(), output)?;
+        let options = self.compile_options().with_addresses(inputs.first().copied(), output);
         let operator = self.compile_lowered(lowered, options)?;
         let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };
         // SAFETY: the caller's promise.

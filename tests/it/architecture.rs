@@ -13,7 +13,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("trace", ""),
     ("mode", ""),
     ("environment", ""),
-    ("specialize", "environment"),
+    ("specialize", ""),
     ("desc", "desc::layout"),
     ("desc::layout", "desc"),
     ("validate", "desc desc::layout"),

@@ -10,9 +10,10 @@ pub(crate) use crate::desc::layout::Steps;
 /// What a plan tells people.
 pub(crate) struct Summary {
     pub dimensions: Vec<MergedDimension>,
-    /// The modes that it can run in by name, first the one with a separate output, each with the bytes that a run must
-    /// read and write.
-    pub modes: Vec<(&'static str, u64)>,
+    /// The name of a run whose output is apart from the inputs, and the bytes that it must read and write.
+    pub copying: (&'static str, u64),
+    /// The most bytes that a run in place must read and write. `None` if it cannot run in place.
+    pub in_place: Option<u64>,
 }
 
 /// A dimension of a plan.

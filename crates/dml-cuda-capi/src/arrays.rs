@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, Names, ReversalArrays};
-use dml::{CompileOptions, Error, RawStream, Requirement, TensorDataType};
+use dml::{Error, RawStream, Requirement, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::frameworks::rule_of_output;
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
         let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
         let (from, to) = (arrays.input.address, arrays.output.address);
         let lowered = LoweredReversal::new(&arrays)?;
-        let options = CompileOptions::of_addresses(Some(from), to)?;
+        let options = device.device.compile_options().with_addresses(Some(from), to);
         let compiled = device.device.compile_lowered(&Lowered::Reversal(lowered), options);
         compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &arrays.output))
     };
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
         // SAFETY: the header's contract.
         let (device, (lowered, output)) =
             unsafe { (follow(device, "device")?, sequence(output, data_type, start, delta)?) };
-        let options = CompileOptions::of_addresses(None, output.address)?;
+        let options = device.device.compile_options().with_addresses(None, output.address);
         let compiled = device.device.compile_lowered(&Lowered::Sequence(lowered), options);
         compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &output))
     };

@@ -11,13 +11,10 @@ import numpy as np
 
 PATH = pathlib.Path(__file__).parent / "_native" / "lib_native.so"
 
-# DML_TENSOR_DATA_TYPE.
-DATA_TYPES = {
-    "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "FLOAT64": 9,
-    "UINT64": 10, "INT64": 11, "UINT4": 12, "INT4": 13,
+# The types of FILL_VALUE_SEQUENCE, with their DML_TENSOR_DATA_TYPE.
+FILL_TYPES = {
+    "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "UINT64": 10, "INT64": 11,
 }  # fmt: skip
-FILL_TYPES = tuple(name for name in DATA_TYPES if name not in ("FLOAT64", "UINT4", "INT4"))
-
 
 u32, pointer, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
 
@@ -85,17 +82,12 @@ def _load() -> ctypes.CDLL:
         ("cuda_device_count", status, [ctypes.POINTER(u32), error]),
         ("create_cpu_device", status, [u32, handle, error]),
         ("create_cuda_device", status, [u32, u32, handle, error]),
-        ("validate", status, [pointer, u32, error]),
-        ("validate_as", status, [pointer, text, error]),
-        ("create_operator", status, [pointer, pointer, handle, error]),
-        ("destroy_operator", None, [pointer]),
         ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
         ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, pointer, error]),
         ("fill_array", status, [pointer, pointer, u32, pointer, pointer, pointer, error]),
         ("onnxruntime_counters", status, [pointer, error]),
         ("register_torch", status, [error]),
-        ("explain", status, [pointer, text, handle, error]),
         ("free_string", None, [pointer]),
         ("error_message", text, [pointer]),
         ("error_violation_count", u32, [pointer]),
@@ -225,5 +217,5 @@ def validate_reversal(x: Array, lengths: Array, axis: int) -> None:
 def fill(output: Array, data_type: str, scalars: Sequence[int], names: Names, stream: int) -> None:
     """Fills an array. The scalars are the bits of start and delta."""
     start, delta = map(_scalar, scalars)
-    arguments = device(output.ordinal), _pointer(output), DATA_TYPES[data_type], start, delta, stream
+    arguments = device(output.ordinal), _pointer(output), FILL_TYPES[data_type], start, delta, stream
     check(library.dml_cuda_fill_array, *arguments, names=names, output=output)

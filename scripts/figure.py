@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of the bench,
-and the layouts of benches/sweep.py."""
+and the layouts of 2026-11-24-sweep.md."""
 
 import json
 import math
@@ -17,7 +17,7 @@ RUNS = {"dml-cuda": "2026-11-22-suite", "DirectML 1.13.1": "directml-1.13.1", "a
 def main():
     runs = [json.loads((H200 / f"{name}.json").read_text(encoding="utf-8")) for name in RUNS.values()]
     ours, _, gather = runs
-    ours["suite"] = "bench and sweep.py"
+    ours["suite"] = "bench and sweep"
     sweep = (H200 / "2026-11-24-sweep.md").read_text(encoding="utf-8").rpartition("\n| layout |")[2]
     for name, shape, bits, *times in re.findall(r"\| (.* \[(.*)\]) (\d+) bits \|[^|]*\|[^|]*\| (.*?) \|[^|]*\| (.*?) \|", sweep):
         sizes = [int(size) for size in shape.split(",")]

@@ -21,8 +21,8 @@ def main():
     sweep = (H200 / "2026-11-24-sweep.md").read_text(encoding="utf-8").rpartition("\n| layout |")[2]
     for name, shape, bits, *times in re.findall(r"\| (.* \[(.*)\]) (\d+) bits \|[^|]*\|[^|]*\| (.*?) \|[^|]*\| (.*?) \|", sweep):
         sizes = [int(size) for size in shape.split(",")]
-        name = name if len(sizes) > 2 else name.replace("lanes", "rows")  # lanes along the last dimension
-        work = {"case": name, "type": f"u{bits}", "mode": "copy", "bytes": 2 * math.prod(sizes) * int(bits) // 8, "dispatches": 1}
+        side_by_side = len(sizes) > 2 and "lanes" in name  # else they are along the last dimension
+        work = {"case": name, "type": f"u{bits}", "mode": "copy", "side_by_side": side_by_side, "bytes": 2 * math.prod(sizes) * int(bits) // 8, "dispatches": 1}
         for run, time in zip((ours, gather), times):
             run["cases"].append({**work, "medians": [float(time)]})
     with tempfile.TemporaryDirectory() as folder:

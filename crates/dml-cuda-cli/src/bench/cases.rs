@@ -46,6 +46,14 @@ impl Case {
         matches!(self.desc, OperatorDesc::FillValueSequence(_))
     }
 
+    /// Whether the innermost dimension has lengths of its own.
+    pub fn is_side_by_side(&self) -> bool {
+        let OperatorDesc::ReverseSubsequences(desc) = &self.desc else { return false };
+        let innermost = desc.input_tensor.sizes.iter().rposition(|&size| size > 1);
+        let strides = desc.sequence_lengths_tensor.strides.as_deref().unwrap_or_default();
+        innermost.is_some_and(|d| strides[d] > 0)
+    }
+
     pub fn data_type(&self) -> String {
         short_name(self.desc.output_tensor().data_type)
     }
@@ -345,6 +353,14 @@ mod tests {
             }
         }
         lengths.len() as u64 * 4 + 2 * SECTOR * is_moved.iter().filter(|&&moved| moved).count() as u64
+    }
+
+    #[test]
+    fn lanes_with_lengths_of_their_own_are_side_by_side() {
+        let is_named = |case: &Case| case.name.contains("lanes") && !case.name.contains("lanes of");
+        for case in all() {
+            assert_eq!(case.is_side_by_side(), is_named(&case), "{}", case.name);
+        }
     }
 
     #[test]

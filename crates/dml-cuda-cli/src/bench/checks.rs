@@ -18,7 +18,7 @@ pub fn jobs() -> Vec<Job> {
         let output_tensor = BufferTensorDesc::packed(data_type, &[4, 3, 5]);
         let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
         let name = format!("check.fill.{}", data_type.name().to_ascii_lowercase());
-        jobs.push(Job::of_output(name, String::new(), Task::Output { desc: desc.into(), over_long: false }));
+        jobs.push(Job::of_output(name, Task::Output { desc: desc.into(), over_long: false }));
     }
     for data_type in WIDTHS {
         for length_type in [T::UInt32, T::UInt64] {
@@ -45,5 +45,5 @@ fn reversal(data_type: TensorDataType, length_type: TensorDataType, shape: [u32;
     let types = [data_type, length_type].map(|data_type| data_type.name().to_ascii_lowercase()).join(".");
     let begin = if over_long { "over_long" } else { "check" };
     let name = format!("{begin}.reverse_{before}x{axis}x{behind}.{types}");
-    Job::of_output(name, String::new(), Task::Output { desc: desc.into(), over_long })
+    Job::of_output(name, Task::Output { desc: desc.into(), over_long })
 }

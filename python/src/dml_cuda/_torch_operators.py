@@ -376,8 +376,9 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch
     words = str(error)
     if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):
+        # The exception of a kernel has nothing but its text. An allocation that failed fails again, with PyTorch's own error.
         if "aoti_torch_empty_strided" in words:
-            torch.empty_like(x)  # PyTorch's own error
+            torch.empty_like(x)
         raise ValueError(words.partition(": ")[2]) from None
     raise error
 

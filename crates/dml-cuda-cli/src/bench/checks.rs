@@ -2,13 +2,13 @@
 
 use dml_cuda::{BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
 
-use super::cases::{FILL_TYPES, WIDTHS};
+use super::cases::{fill_types, WIDTHS};
 use super::job::{Job, Task};
 
 pub fn jobs() -> Vec<Job> {
     use TensorDataType as T;
     let mut jobs = Vec::new();
-    for data_type in FILL_TYPES {
+    for &data_type in fill_types() {
         let (value_start, value_delta) = match data_type {
             T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
             // −3.5 and 0.125: adapters differ in how they round FLOAT16, and these need no rounding.

@@ -354,9 +354,8 @@ def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor
     try:
         return reverse_subsequences(x, of_lanes, dim)
     except ValueError:
-        for at, length in enumerate([] if _in_transform() else lengths.tolist()):
-            if length < 0:
-                raise ValueError(f"lengths[{at}] is {length}, must be at least 0") from None
+        if not _in_transform():
+            host_lengths(lengths.cpu().numpy())
         raise
 
 

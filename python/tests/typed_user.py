@@ -65,4 +65,4 @@ def errors() -> None:
     except dml_cuda.ValidationError as error:
         assert_type(error.violations, list[dml_cuda.Violation])
         assert_type(error.violations[0].rule, str)
-        assert_type(error.violations[0].required, str | None)
+        assert_type(error.violations[0].required, str)

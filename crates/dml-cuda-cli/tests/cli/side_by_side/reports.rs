@@ -426,7 +426,7 @@ fn a_chart_has_a_bar_for_each_group_and_run() {
     // Groups are those that a user knows.
     let mut many = run("many", 1.0);
     let kinds = [("x", "fill"), ("2^26 lanes of 4", "copy"), ("lanes odd [9]", "copy"), ("x", "in place")];
-    let sized = |bytes: u32| move |(case, mode): (&str, &str)| json!({ "case": format!("{case} {bytes}"), "type": "u8", "mode": mode, "bytes": bytes, "dispatches": 1, "each": STEADY });
+    let sized = |bytes: u32| move |(case, mode): (&str, &str)| json!({ "case": format!("{case} {bytes}"), "type": "u8", "mode": mode, "bytes": bytes, "side_by_side": case.starts_with("lanes"), "dispatches": 1, "each": STEADY });
     many["cases"]
         .as_array_mut()
         .expect("cases")

@@ -1,9 +1,11 @@
 //! Devices, on which operators are created, compiled and run.
 
 pub(crate) mod binding;
+pub(crate) mod binding_error;
 pub(crate) mod buffer;
 pub(crate) mod compile_options;
 mod create;
+pub(crate) mod errors;
 pub(crate) mod graph;
 pub(crate) mod operand;
 pub(crate) mod operator;

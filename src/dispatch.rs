@@ -3,5 +3,6 @@
 mod bound;
 #[cfg(feature = "cudarc-0_19")]
 pub(crate) mod cudarc_slices;
+pub(crate) mod dispatch_error;
 mod host;
 mod raw;

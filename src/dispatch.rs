@@ -4,5 +4,5 @@ mod bound;
 #[cfg(feature = "cudarc-0_19")]
 pub(crate) mod cudarc_slices;
 pub(crate) mod dispatch_error;
-mod host;
-mod raw;
+pub(crate) mod host;
+pub(crate) mod raw;

@@ -69,7 +69,7 @@ impl CompileOptions {
     }
 
     /// The defaults with what the environment sets when the process first asks.
-    pub(super) fn read_environment() -> Result<Self, EnvironmentError> {
+    pub(crate) fn read_environment() -> Result<Self, EnvironmentError> {
         static READ: OnceLock<Result<CompileOptions, EnvironmentError>> = OnceLock::new();
         let read = || {
             let specialize = variable("DML_CUDA_SPECIALIZE", &[("0", Specialize::Never), ("1", Specialize::Kept)])?;

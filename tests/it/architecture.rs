@@ -60,6 +60,11 @@ const LAYERS: &[(&str, &str)] = &[
     ),
     ("lowering", "address desc desc::layout device error lowering::lowering_error lowering::range"),
     ("ops", "desc device error"),
+    (
+        "api",
+        "environment address trace desc validate error cuda cuda::driver cuda::target device device::errors \
+         device::binding_error dispatch dispatch::dispatch_error lowering explain",
+    ),
     ("explain", "mode device plan registry cuda::launch cuda::select cuda::target"),
 ];
 

@@ -85,4 +85,6 @@ extern crate self as dml_cuda;
 #[cfg(all(test, in_repository))]
 #[allow(dead_code)] // unit tests use only a part
 #[path = "../crates/dml-cuda-testing/src/lib.rs"]
-mod common;
+mod dml_cuda_testing;
+#[cfg(all(test, in_repository))]
+use dml_cuda_testing as common; // its name in cuda/select/estimate_tests.rs

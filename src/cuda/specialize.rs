@@ -105,8 +105,8 @@ mod tests {
     use std::fmt::Write;
 
     use super::*;
-    use crate::common::repository;
     use crate::cuda::kernels::{only, FAMILIES};
+    use crate::dml_cuda_testing::repository;
 
     /// Loads of parameters: the offset, which is `None` if the address is computed, the bytes and the registers.
     fn loads(ptx: &str) -> Vec<(Option<usize>, usize, usize)> {

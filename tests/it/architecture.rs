@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::common::{repository, rust_files};
+use dml_cuda_testing::{repository, rust_files};
 
 /// The layers of src/, lowest first, each with the other layers that it may use. A file belongs to the layer with the
 /// longest matching name. Files of one layer may use each other.

@@ -272,7 +272,8 @@ impl Device {
         }
         let inputs = [arrays.input.address, arrays.lengths.address];
         // SAFETY: the promises of this function.
-        unsafe { self.run_lowered(&lowered, &inputs, arrays.output.address, stream) }
+        let done = unsafe { self.run_lowered(&lowered, &inputs, arrays.output.address, stream) };
+        done.map_err(|error| arrays.output.with_own_strides(error))
     }
 
     /// Compiles an operator or finds it, for the alignment of these addresses, and runs it. Tensors on the host need

@@ -55,7 +55,7 @@ pub fn compile_options(device: &Device, options: &Options) -> CompileOptions {
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
         let chosen = compile_options(device, options);
-        let event = events::device(device, !options.no_graph, chosen);
+        let event = events::device(device, options.uses_graph(), chosen);
         tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
@@ -169,7 +169,7 @@ impl<'a> Executor<'a> {
         let table = operator.bind(inputs, output)?;
         // DxDispatch records the dispatches of an iteration into one command list. A graph has at least one.
         let mut graph = None;
-        if operator.device().ordinal().is_some() && !options.no_graph && options.dispatch_repeat > 0 {
+        if operator.device().ordinal().is_some() && options.uses_graph() && options.dispatch_repeat > 0 {
             if options.dispatch_repeat > MOST_IN_A_GRAPH {
                 let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
                 return Err(format!("dispatch_repeat is {}, must be {required}", options.dispatch_repeat).into());

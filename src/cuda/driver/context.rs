@@ -128,19 +128,25 @@ impl Context {
     pub fn specialized_kernel(&self, launch: &Launch, mode: Specialize) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, params, threads, .. } = launch;
         let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
-        let key = (*entry, *threads, params.clone());
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().get(&key).cloned();
+        let known = lock().get(&specialized_for(launch)).cloned();
         if known.is_some() || (mode == Specialize::Kept && lock().len() >= Specialize::MAX_KEPT) {
             return known;
         }
         let ptx = specialize(&entry.ptx(), params, variable, *threads);
         let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
         let kernel = Arc::new(kernel.ok()?);
-        if mode != Specialize::Kept {
-            return Some(kernel);
+        if mode == Specialize::Kept {
+            self.keep_specialized(launch, kernel)
+        } else {
+            Some(kernel)
         }
-        let mut kept = lock();
+    }
+
+    /// Keeps the kernel of a launch loaded, unless it is there already. `None` if `MAX_KEPT` others stay loaded.
+    pub fn keep_specialized(&self, launch: &Launch, kernel: Arc<LoadedKernel>) -> Option<Arc<LoadedKernel>> {
+        let key = specialized_for(launch);
+        let mut kept = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let has_room = kept.len() < Specialize::MAX_KEPT || kept.contains_key(&key);
         has_room.then(|| kept.entry(key).or_insert(kernel).clone())
     }
@@ -149,6 +155,11 @@ impl Context {
     pub(super) fn enter(&self) -> Result<Entered, CudaError> {
         self.primary.enter()
     }
+}
+
+/// What a specialized kernel is compiled from.
+fn specialized_for(launch: &Launch) -> SpecializedFor {
+    (launch.entry, launch.threads, launch.params.clone())
 }
 
 impl Drop for Context {

@@ -19,7 +19,7 @@
 //! | dispatch | [`BindingTable::dispatch`] on a [`Stream`]; many as a [`Graph`] | [`DispatchError`] |
 //! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
 //! | slices of host memory | [`CompiledOperator::dispatch_on_host`] | [`DispatchError`] |
-//! | tensors of other libraries | [`lowering`], [`Device::compile_lowered`] | [`LoweringError`](lowering::LoweringError) |
+//! | tensors of other libraries | [`lowering`], [`Device::compile_lowered`] | [`lowering::LoweringError`] |
 //! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
 #![cfg_attr(
     feature = "cudarc-0_19",

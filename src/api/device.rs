@@ -108,11 +108,6 @@ impl Device {
         self.feature_level
     }
 
-    /// The highest feature level that a device can have: the answer to `DML_FEATURE_FEATURE_LEVELS`.
-    pub fn max_supported_feature_level(&self) -> FeatureLevel {
-        FeatureLevel::HIGHEST
-    }
-
     /// Which dimension counts and data types this device accepts for a tensor of an operator at its feature level.
     /// `None` if the operator does not exist at that level, or has no such tensor.
     pub fn check_tensor_support(&self, operator: OperatorType, role: TensorRole) -> Option<TensorSupport> {

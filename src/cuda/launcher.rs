@@ -68,7 +68,7 @@ impl Launcher {
     ///
     /// # Safety
     ///
-    /// As of [`driver::launch`], for the tensors of the operator that this was made for.
+    /// The promises of [`driver::launch`], for the tensors of the operator that this was made for.
     #[allow(unsafe_code)]
     pub unsafe fn launch(
         &self,
@@ -78,15 +78,15 @@ impl Launcher {
     ) -> Result<(), DispatchError> {
         let launches = mode.of(&self.modes).as_deref().ok_or(NO_MODE)?;
         let Some((launch, kernel)) = choose(launches, addresses)? else { return Ok(()) };
-        // SAFETY: the caller's promise.
+        // SAFETY: `driver::launch` needs these promises. `load` loaded the kernel into this context.
         Ok(unsafe { driver::launch(&self.context, kernel, launch, addresses, stream) }?)
     }
 }
 
 const NO_MODE: DispatchError = DispatchError::Bug("a mode that the operator was not compiled for");
 
-/// The first launch whose alignment the pointers satisfy. `None` if nothing moves. The last launch accepts all pointers that
-/// the operator was compiled for, and binding and raw dispatch check these.
+/// The first launch whose alignment the pointers satisfy. `None` if nothing moves. The last launch accepts all pointers
+/// that the operator was compiled for, and binding and raw dispatch check these.
 fn choose<'a, K>(
     launches: &'a [(Launch, K)],
     addresses: &Addresses<'_>,
@@ -100,8 +100,8 @@ fn choose<'a, K>(
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        // Work of bound operators may still be queued. If waiting for it fails (for example because this thread captures a
-        // stream), the kernels leak.
+        // Work of bound operators may still be queued. If waiting for it fails (for example because this thread
+        // captures a stream), the kernels leak.
         if self.owns_kernels && driver::wait_for_streams(&self.context).is_err() {
             self.let_kernels_stay();
         }

@@ -143,8 +143,8 @@ impl Compiling<'_> {
         Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options.specialize)?)
     }
 
-    /// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that accepts
-    /// all. `None` if they cannot be timed, or if nothing moves.
+    /// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that
+    /// accepts all. `None` if they cannot be timed, or if nothing moves.
     fn fastest(&mut self, mode: Mode) -> Option<Loaded> {
         let candidates = self.plan.candidates(&self.context.target, mode);
         candidates.first()?;

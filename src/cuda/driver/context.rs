@@ -25,7 +25,8 @@ use crate::specialize::Specialize;
 /// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
 static CONTEXTS: Mutex<BTreeMap<usize, Weak<Context>>> = Mutex::new(BTreeMap::new());
 
-/// What the text of a specialized kernel depends on: the entry point, the threads of a thread block, and the parameters.
+/// What the text of a specialized kernel depends on: the entry point, the threads of a thread block, and the
+/// parameters.
 type SpecializedFor = (Entry, u32, Box<[u64]>);
 
 /// A GPU's primary context, and the kernels that are loaded into it.
@@ -124,7 +125,8 @@ impl Context {
         Ok(lock().entry(entry).or_insert(kernel).clone())
     }
 
-    /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay loaded.
+    /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay
+    /// loaded.
     pub fn specialized_kernel(&self, launch: &Launch, mode: Specialize) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, params, threads, .. } = launch;
         let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
@@ -175,8 +177,8 @@ impl Drop for Context {
 ///
 /// # Safety
 ///
-/// The addresses are those of the tensors of the operator that the launch was selected for. Until its work is done, the GPU
-/// can read the inputs and write the output, and no other work writes one of them or reads the output.
+/// The addresses are those of the tensors of the operator that the launch was selected for. Until its work is done, the
+/// GPU can read the inputs and write the output, and no other work writes one of them or reads the output.
 pub(crate) unsafe fn launch(
     context: &Context,
     kernel: &LoadedKernel,

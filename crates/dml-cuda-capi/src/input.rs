@@ -77,6 +77,16 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
     Ok(unsafe { &*pointer })
 }
 
+/// Follows a pointer that may be null.
+///
+/// # Safety
+///
+/// The promise of [`follow`].
+pub(crate) unsafe fn optional<'a, T>(pointer: *const T, place: &str) -> Result<Option<&'a T>, Failure> {
+    // SAFETY: the promise of this function.
+    (!pointer.is_null()).then(|| unsafe { follow(pointer, place) }).transpose()
+}
+
 /// The values from a pointer on. It may be null if there are none.
 ///
 /// # Safety
@@ -172,9 +182,9 @@ unsafe fn tensor(
 
 /// # Safety
 ///
-/// As for [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of
+/// The promise of [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of
 /// ValueDataType.
-pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<OperatorDesc, Failure> {
+pub(crate) unsafe fn operator_desc(pointer: *const DML_CUDA_OPERATOR_DESC, _: &str) -> Result<OperatorDesc, Failure> {
     // SAFETY: the caller's promise, here and below: `Desc` points to the descriptor of this operator type.
     let desc = unsafe { follow(pointer, "OperatorDesc") }?;
     let operator = operator_type(desc.Type)?;

@@ -19,7 +19,7 @@ mod tensor;
 mod torch_kernels;
 mod torch_reversal;
 
-use crate::output::run;
+use crate::output::enter;
 use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 
 /// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of
@@ -31,6 +31,5 @@ use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 #[cfg(not(windows))] // as the module; here for the header
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {
-    // SAFETY: the header's contract.
-    unsafe { run(error, schemas::register) }
+    enter!(error, [], schemas::register()?)
 }

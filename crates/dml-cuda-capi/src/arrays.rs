@@ -76,7 +76,7 @@ pub unsafe extern "C" fn dml_cuda_reverse_arrays(
 ) -> DML_CUDA_STATUS {
     enter!(error, [device, array(input), array(output), array(lengths)], {
         let arrays = reversal(input, lengths, output, axis)?;
-        // SAFETY: the header: these are arrays in memory of the device. Kernels stay loaded (`cuda_device`).
+        // SAFETY: the arrays are in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
         unsafe { device.device.reverse_arrays(&arrays, RawStream(stream)) }?
     })
 }
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn dml_cuda_fill_array(
         if output.0.sizes.contains(&0) {
             return Ok(());
         }
-        // SAFETY: the header: this is an array in memory of the device. Kernels stay loaded (`cuda_device`).
+        // SAFETY: the array is in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
         let done = unsafe { device.device.run_lowered(&lowered, &[], output.0.address, RawStream(stream)) };
         done.map_err(|error| output.0.with_own_strides(error))?
     })
@@ -175,13 +175,13 @@ fn sequence(
 ///
 /// The promise of [`follow`], for the array and for its `Rank` sizes and strides.
 unsafe fn array<'a>(pointer: *const DML_CUDA_ARRAY, name: &str) -> Result<Array<'a>, Failure> {
-    // SAFETY: the promise of this function, here and below.
+    // SAFETY: null, or an array of the program.
     let array = unsafe { follow(pointer, name) }?;
     let rank = array.Rank as usize;
     if rank > 0 && array.Sizes.is_null() {
         return wrong(format!("{name}.Sizes is NULL, must have {rank} numbers"));
     }
-    // SAFETY: the pointers are not null.
+    // SAFETY: not null, so there are `Rank` numbers.
     let numbers = |from: *const i64| unsafe { list(from, rank) };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
     let tensor = ForeignTensor { address: array.Data.into(), sizes: numbers(array.Sizes), strides_in_bytes };

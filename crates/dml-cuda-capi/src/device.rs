@@ -71,7 +71,7 @@ pub unsafe extern "C" fn dml_cuda_create_cuda_device(
 /// Destroys a device. Ignores NULL. Operators that were compiled for it stay usable.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_device(device: *mut DML_CUDA_DEVICE) {
-    // SAFETY: the header: this library made it, and the caller destroys it once.
+    // SAFETY: `enter` made it, and the program destroys it once.
     unsafe { destroy(device) }
 }
 

@@ -73,7 +73,7 @@ pub unsafe extern "C" fn dml_cuda_error_words(
     words: *mut *mut c_char,
 ) -> DML_CUDA_STATUS {
     enter!(null_mut(), [error, names], write(words), {
-        // SAFETY: the header: these are texts in UTF-8, which end in a NUL.
+        // SAFETY: DML_CUDA_NAMES has texts that end in a NUL.
         let name = |pointer, member| unsafe { string(pointer, member) };
         let names = Names {
             input: name(names.Input, "names.Input")?,
@@ -97,6 +97,6 @@ fn violation_at(error: &DML_CUDA_ERROR, index: u32) -> Result<&Violation, Failur
 /// Destroys an error. Ignores NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_error(error: *mut DML_CUDA_ERROR) {
-    // SAFETY: the header: the caller owns the error, and destroys it once.
+    // SAFETY: `run` made it, and the program that owns it destroys it once.
     unsafe { destroy(error) }
 }

@@ -59,9 +59,9 @@ impl<'a> Lengths<'a> {
         }
         let wrong = |at: u64| {
             let found = match self.passed_as {
-                // SAFETY: the caller's promise, here and below.
+                // SAFETY: the address of a length of 4 bytes, which `first` computes within the tensor.
                 UInt32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
-                // SAFETY: as above.
+                // SAFETY: the address of a length of 8 bytes, which `first` computes within the tensor.
                 _ => unsafe { (at as *const i64).read_unaligned() },
             };
             (found < 0 || most.is_some_and(|most| found > i64::from(most))).then_some(found)

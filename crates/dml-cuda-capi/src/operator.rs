@@ -57,7 +57,7 @@ pub unsafe extern "C" fn dml_cuda_create_operator(
 /// Destroys an operator. Ignores NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_operator(operator: *mut DML_CUDA_OPERATOR) {
-    // SAFETY: the header: this library made it, and the caller destroys it once.
+    // SAFETY: `enter` made it, and the program destroys it once.
     unsafe { destroy(operator) }
 }
 
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
 /// Destroys a compiled operator. Ignores NULL. Queued work still completes, because the kernels stay loaded.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_compiled_operator(compiled: *mut DML_CUDA_COMPILED_OPERATOR) {
-    // SAFETY: the header: this library made it, and the caller destroys it once.
+    // SAFETY: `enter` made it, and the program destroys it once.
     unsafe { destroy(compiled) }
 }
 
@@ -125,9 +125,9 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
         if found != required {
             return Err(dml::DispatchError::from(dml::BindingError::Count { found, required }).into());
         }
-        // SAFETY: the header: if not NULL, it points to `input_count` addresses, which are as wide as `Address`.
+        // SAFETY: NULL, or `input_count` addresses, which are as wide as `Address`.
         let inputs = unsafe { follow_all(inputs.cast::<dml::Address>(), input_count, "inputs") }?;
-        // SAFETY: the header has the promises of `dispatch_raw`; the kernels stay loaded (`cuda_device`).
+        // SAFETY: dml_cuda.h has the promises of `dispatch_raw`. Kernels stay loaded (`cuda_device`).
         unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml::RawStream(stream)) }?
     })
 }
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn dml_cuda_explain(
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_free_string(string: *mut c_char) {
     if !string.is_null() {
-        // SAFETY: the header: it came from `CString::into_raw` in this library, and the caller frees it once.
+        // SAFETY: it came from `CString::into_raw` in this library, and the program frees it once.
         drop(unsafe { CString::from_raw(string) });
     }
 }

@@ -8,7 +8,7 @@ use crate::status::{caught, text, wrong, Failure, DML_CUDA_ERROR, DML_CUDA_STATU
 /// | --- | --- |
 /// | `enter!(error, [arguments], body)` | a status; the body's value is ignored |
 /// | `enter!(error, [arguments], write(to), body)` | a status, and the body's value at `to` |
-/// | `enter!(error, [arguments], create(to), body)` | a status, and at `to` the address of an object with the body's value |
+/// | `enter!(error, [arguments], create(to), body)` | a status, and at `to` the body's value as an object |
 /// | `enter!([argument], none, body)` | the body's value, or `none` for NULL |
 ///
 /// An argument is a pointer's name, or `read(name)` with a function of the form of [`follow`](crate::input::follow).
@@ -17,18 +17,18 @@ macro_rules! enter {
         enter!(@read follow($pointer))
     };
     (@read $read:ident($pointer:ident)) => {
-        // SAFETY: the header's rule for pointers: what a program passes is NULL, or valid during the call.
+        // SAFETY: a program's pointer is NULL, or valid during the call (the preamble of dml_cuda.h).
         let $pointer = unsafe { $read($pointer, stringify!($pointer)) }?;
     };
     ([$pointer:ident], $none:expr, $body:expr) => {
-        // SAFETY: the header's rule for pointers.
+        // SAFETY: a program's pointer is NULL, or valid during the call.
         unsafe { follow($pointer, stringify!($pointer)) }.map_or($none, |$pointer| $body)
     };
     ($error:expr, $arguments:tt, write($to:ident), $body:expr) => {
         enter!($error, $arguments, {
             $crate::output::check($to, stringify!($to))?;
             let value = $body;
-            // SAFETY: the header's rule for pointers: a result can be written there, if not NULL, which was checked.
+            // SAFETY: not NULL (`check`), so a result can be written there.
             unsafe { $to.write(value) }
         })
     };
@@ -41,7 +41,7 @@ macro_rules! enter {
             $body;
             Ok(())
         };
-        // SAFETY: the header's rule for errors: the last argument is NULL, or an error can be written there.
+        // SAFETY: `$error` is NULL, or an error can be written there (the preamble of dml_cuda.h).
         unsafe { $crate::output::run($error, body) }
     }};
 }
@@ -69,7 +69,7 @@ pub(crate) unsafe fn run(
     if !error.is_null() {
         let object = |failure: Failure| DML_CUDA_ERROR { message: text(&failure.message), failure };
         let object = failure.map_or(std::ptr::null_mut(), |failure| Box::into_raw(Box::new(object(failure))));
-        // SAFETY: the caller's promise.
+        // SAFETY: not null, so an error can be written there.
         unsafe { error.write(object) };
     }
     status
@@ -82,7 +82,7 @@ pub(crate) unsafe fn run(
 /// `object` is null, or came from [`enter`] and is not used again.
 pub(crate) unsafe fn destroy<T>(object: *mut T) {
     if !object.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: `enter` made it with `Box::into_raw`, and it is destroyed once.
         let object = unsafe { Box::from_raw(object) };
         // No panic is expected here, but one must not cross into C.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(object)));

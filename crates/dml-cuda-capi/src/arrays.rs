@@ -1,5 +1,5 @@
 //! Operators on arrays of other libraries, such as NumPy and PyTorch.
-#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // as in `device`
+#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::c_void;
 

@@ -1,5 +1,5 @@
 //! Errors as objects that the caller owns.
-#![allow(non_camel_case_types, clippy::missing_safety_doc)] // as in `device`
+#![allow(non_camel_case_types, clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::c_char;
 use std::ptr::null_mut;

@@ -3,7 +3,7 @@
 use dml::lowering::ForeignTensor;
 use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
 
-/// As many zeros as a tensor has elements, for which there may be no memory.
+/// A zero for each element of a tensor, or an error if there is no memory for them.
 #[cfg(feature = "onnxruntime")]
 pub fn zeros<T: Copy + Default>(count: usize) -> Result<Vec<T>, String> {
     let mut zeros = Vec::new();

@@ -1,5 +1,5 @@
 //! The version and the counters of the library.
-#![allow(clippy::missing_safety_doc)] // as in `device`
+#![allow(clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
 //! Operators: validate, create, compile, dispatch, explain.
-#![allow(non_camel_case_types, clippy::missing_safety_doc)] // as in `device`
+#![allow(non_camel_case_types, clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::{c_char, c_void, CString};
 

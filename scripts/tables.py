@@ -102,7 +102,7 @@ LEAST = {
     "NumPy": (("1.24",), '"numpy>='),
     "ONNX Runtime": (("1.18",), r"for version in (?=1)"),
     "PyTorch": (("2.8",), r"for version in (?=2)"),
-    "JAX": (("0.6",), r"for version in (?=0)"),
+    "JAX": (("0.6",), r"for versions in (?=0)"),
     "CUDA": (("12.0",), "cuda-nvcc-cu12=="),
 }
 
@@ -118,15 +118,14 @@ def wrong_versions():
 
 
 def of_versions():
-    """A line for each door and version, a column for the CPU and one for a GPU: what it last ran on, the date and the
-    commit."""
+    """A line for each door and version, a column for the CPU and one for a GPU: what it was tried on."""
     lines = {}
     with (BENCHES / "record" / "tried.csv").open(encoding="utf-8") as file:
-        for door, version, *tried in list(csv.reader(file))[1:]:
+        for door, version, device, *_ in list(csv.reader(file))[1:]:
             cells = lines.setdefault((door, version), ([], []))
-            if tried[0]:
-                cells["CPU" not in tried[0]].append(", ".join(tried))
-    text = lambda cells: ["; ".join(cell) or "*untried*" for cell in cells]
+            if device:
+                cells["CPU" not in device].append(device)
+    text = lambda cells: [", ".join(cell) or "*untried*" for cell in cells]
     return table(["door", "version", "CPU", "GPU"], [[*key, *text(cells)] for key, cells in lines.items()])
 
 

@@ -33,7 +33,7 @@ class Pages(unittest.TestCase):
 
                     example = ROOT / "crates" / "dml-cuda-capi" / "examples" / "bidirectional_rnn.py"
                     onnx.save(runpy.run_path(str(example))["make_model"](), f"{folder}/model.onnx")
-                pathlib.Path(folder, "models", "reverse", "1").mkdir(parents=True)  # docs/triton.md
+                pathlib.Path(folder, "models", "reverse", "1").mkdir(parents=True)  # docs/onnxruntime.md
                 pathlib.Path(folder, "block.py").write_text(block, encoding="utf-8")  # TorchScript reads sources
                 run = subprocess.run([sys.executable, "-W", "ignore", "block.py"], cwd=folder, env=environment, capture_output=True, text=True)
                 self.assertEqual(run.returncode, 0, run.stderr)

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
-use dml::{CompileOptions, RawStream, TensorDataType};
+use dml::{RawStream, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, follow, list};
@@ -52,7 +52,8 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     enter!(error, [device, array(input), array(output), array(lengths)], create(compiled), {
         let arrays = reversal(input, lengths, output, axis)?;
         let lowered = LoweredReversal::new(&arrays)?;
-        let options = CompileOptions::of_addresses(Some(arrays.input.address), arrays.output.address)?;
+        let (from, to) = (arrays.input.address, arrays.output.address);
+        let options = device.device.compile_options().with_addresses(Some(from), to);
         let compiled = device.device.compile_lowered(&Lowered::Reversal(lowered), options);
         DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| arrays.output.with_own_strides(error))?)
     })
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
 ) -> DML_CUDA_STATUS {
     enter!(error, [device, array(output), start, delta], create(compiled), {
         let lowered = sequence(output, data_type, start, delta)?;
-        let options = CompileOptions::of_addresses(None, output.0.address)?;
+        let options = device.device.compile_options().with_addresses(None, output.0.address);
         let compiled = device.device.compile_lowered(&lowered, options);
         DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| output.0.with_own_strides(error))?)
     })

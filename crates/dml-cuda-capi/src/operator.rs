@@ -72,7 +72,7 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [device, operator, optional(options)], create(compiled), {
-        let options = input::compile_options(options)?;
+        let options = input::compile_options(device.device.compile_options(), options)?;
         DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, options)?)
     })
 }

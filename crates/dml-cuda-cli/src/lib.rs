@@ -158,9 +158,13 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
 }
 
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
+    open_device(adapter)?.with_environment().map_err(|error| error.to_string())
+}
+
+fn open_device(adapter: Option<&str>) -> Result<Device, String> {
     let ordinal = match adapter.unwrap_or_default() {
         "" => match Device::cuda_status() {
-            Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => return Ok(Device::cpu()),
+            Ok(0) | Err(DeviceError::NoDriver) => return Ok(Device::cpu()),
             Ok(_) => 0,
             Err(error) => {
                 complain!("WARNING: {error}; running on the CPU");

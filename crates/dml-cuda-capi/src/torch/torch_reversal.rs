@@ -3,12 +3,12 @@
 use std::mem::ManuallyDrop;
 
 use dml::lowering::{LoweringError, Names, ReversalArrays};
-use dml::{Device, Error, RawStream};
+use dml::{Error, RawStream};
 
 use super::layout::MAX_RANK;
 use super::libtorch::{current_stream, Handle, Torch, Value};
 use super::tensor::{Description, Tensor};
-use crate::device::cuda_device;
+use crate::device::{cpu_device, cuda_device};
 use crate::frameworks::Lengths;
 use crate::status::{wrong, Failure};
 
@@ -85,7 +85,7 @@ impl<'a> Reversal<'a> {
         let (device, stream) = if x.device_type != self.torch.on_cpu && !x.sizes.contains(&0) {
             (cuda_device(x.device_index as usize)?, current_stream(x.device_index)?)
         } else {
-            (Device::cpu(), RawStream::NULL) // without elements, only the arguments are checked
+            (cpu_device()?, RawStream::NULL) // without elements, only the arguments are checked
         };
         if x.device_type == self.torch.on_cpu && !x.sizes.contains(&0) {
             // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::out::shown_path;
 
-/// A reversal. Strides are in elements; `len_sizes` has 1 where a length is shared.
+/// A reversal. Strides are in elements; `length_sizes` has 1 where a length is shared.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Layout {
     #[serde(default)]
@@ -18,7 +18,9 @@ pub struct Layout {
     pub axis: usize,
     pub in_strides: Vec<u32>,
     pub out_strides: Vec<u32>,
-    pub len_sizes: Vec<u32>,
+    /// Earlier files of layouts say `len_sizes`.
+    #[serde(alias = "len_sizes")]
+    pub length_sizes: Vec<u32>,
 }
 
 impl Layout {
@@ -30,9 +32,9 @@ impl Layout {
             4 => TensorDataType::UInt32,
             _ => TensorDataType::UInt64,
         };
-        let packed = packed(&self.len_sizes, 0..self.len_sizes.len());
+        let packed = packed(&self.length_sizes, 0..self.length_sizes.len());
         let strides: Vec<u32> =
-            self.len_sizes.iter().zip(packed).map(|(&size, stride)| if size > 1 { stride } else { 0 }).collect();
+            self.length_sizes.iter().zip(packed).map(|(&size, stride)| if size > 1 { stride } else { 0 }).collect();
         let mut sizes = self.sizes.clone();
         if let Some(size) = sizes.get_mut(self.axis) {
             *size = 1;
@@ -53,8 +55,8 @@ impl Layout {
     /// The columns of a table of times.
     pub fn columns(&self) -> String {
         let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-        let Self { kind, width, sizes, axis, in_strides, out_strides, len_sizes } = self;
-        let lists = [in_strides, out_strides, len_sizes].map(|numbers| list(numbers)).join(",");
+        let Self { kind, width, sizes, axis, in_strides, out_strides, length_sizes } = self;
+        let lists = [in_strides, out_strides, length_sizes].map(|numbers| list(numbers)).join(",");
         format!("{kind},{width},{},{axis},{lists}", list(sizes))
     }
 }
@@ -67,7 +69,7 @@ pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
         let in_line = |error: String| format!("{}: line {}: {error}", shown_path(path), n + 1);
         let layout: Layout = serde_json::from_str(line).map_err(|error| in_line(error.to_string()))?;
         let rank = layout.sizes.len();
-        let lists = [&layout.in_strides, &layout.out_strides, &layout.len_sizes];
+        let lists = [&layout.in_strides, &layout.out_strides, &layout.length_sizes];
         if lists.iter().any(|list| list.len() != rank) || layout.axis >= rank || ![1, 2, 4, 8].contains(&layout.width) {
             return Err(in_line(
                 "must have lists of one length, an axis below that, and a width of 1, 2, 4 or 8".to_owned(),
@@ -190,7 +192,7 @@ fn one(r: &mut Random) -> Option<Layout> {
         _ if own.contains(letter.to_ascii_uppercase()) => r.one_of(&[1, *size]),
         _ => 1,
     };
-    let len_sizes = dimensions.iter().zip(&sizes).map(&mut of_lengths).collect();
+    let length_sizes = dimensions.iter().zip(&sizes).map(&mut of_lengths).collect();
     let (moved_in, moved_out) = match kind {
         "transposed in" => (1.0, 0.0),
         "transposed out" => (0.0, 1.0),
@@ -221,7 +223,7 @@ fn one(r: &mut Random) -> Option<Layout> {
             out_strides = pitched;
         }
     }
-    let layout = Layout { kind: kind.to_owned(), width, sizes, axis, in_strides, out_strides, len_sizes };
+    let layout = Layout { kind: kind.to_owned(), width, sizes, axis, in_strides, out_strides, length_sizes };
     ((layout.elements() * u64::from(width)) as f64 <= 1.3 * BYTES.1.exp2()).then_some(layout)
 }
 

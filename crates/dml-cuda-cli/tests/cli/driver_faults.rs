@@ -194,7 +194,8 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     assert!(said(tune(&["--count", "3", "-o", "times.csv"])).contains("times.csv cannot be written: "));
     assert_eq!(std::fs::read_to_string(folder.path().join("times.csv")).expect("still there"), csv);
 
-    let right = r#"{"width":4,"sizes":[4,8],"axis":1,"in_strides":[8,1],"out_strides":[8,1],"len_sizes":[4,1]}"#;
+    let right = r#"{"width":4,"sizes":[4,8],"axis":1,"in_strides":[8,1],"out_strides":[8,1],"length_sizes":[4,1]}"#;
+    let older = right.replace("length_sizes", "len_sizes");
     for (from, to, words) in [
         ("\"width\":4", "\"width\":3", "must have lists of one length"),
         ("\"axis\":1", "\"axis\":2", "must have lists of one length"),
@@ -203,7 +204,7 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
         ("{", "{\"kind\":\"a,b\",", "the kind must have no comma"),
         ("}", "", "EOF"),
     ] {
-        std::fs::write(folder.path().join("l.jsonl"), format!("{right}\n\n{}\n", right.replace(from, to)))
+        std::fs::write(folder.path().join("l.jsonl"), format!("{older}\n\n{}\n", right.replace(from, to)))
             .expect("written");
         let found = said(tune(&["l.jsonl", "-o", "other.csv"]));
         assert!(found.starts_with("ERROR: l.jsonl: line 3: ") && found.contains(words), "{found}");

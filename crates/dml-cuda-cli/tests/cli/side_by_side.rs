@@ -2,6 +2,7 @@
 
 mod bench;
 mod reports;
+mod runners;
 
 use std::fs;
 use std::path::Path;

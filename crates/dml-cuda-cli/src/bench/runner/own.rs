@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use dml_cuda::CompileOptions;
 use serde::Deserialize;
 
 use super::{Answer, Runner};
@@ -144,7 +143,10 @@ impl Runner for Own<'_> {
         }
         match self.asked.cold_l2 {
             // The programs that were timed have refused a wrong variable.
-            true => [kernel::TIMING, of_kernels(CompileOptions::of_environment().unwrap_or_default())].concat(),
+            true => {
+                let options = dml_cuda::Device::cpu().with_environment().map(|device| device.compile_options());
+                [kernel::TIMING, of_kernels(options.unwrap_or_default())].concat()
+            }
             false => timing.clone(),
         }
     }

@@ -1,4 +1,4 @@
-//! `bench`: timing cases by this runner and by others, interrupted, limited, and with wrong input.
+//! `bench`: timing cases by this runner, interrupted, and with wrong input.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use super::{read, refused, run, text, well};
 use crate::runner;
 
-fn cases(run: &Value) -> &Vec<Value> {
+pub fn cases(run: &Value) -> &Vec<Value> {
     run["cases"].as_array().expect("cases")
 }
 
@@ -84,7 +84,7 @@ fn interruptible(_: &Path) -> Option<Command> {
 #[cfg(windows)]
 fn interruptible(tools: &Path) -> Option<Command> {
     const CREATE_NO_WINDOW: u32 = 0x0800_0000;
-    install(tools, "interrupts.exe").then(|| {
+    super::runners::install(tools, "interrupts.exe").then(|| {
         let mut command = Command::new(tools.join("interrupts.exe"));
         std::os::windows::process::CommandExt::creation_flags(&mut command, CREATE_NO_WINDOW);
         command.env("INTERRUPT", tools.join("now")).arg("--").arg(runner().get_program());
@@ -251,182 +251,6 @@ fn a_killed_bench_leaves_no_process() {
     bench.wait().expect("it ends");
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(words(&child), "", "it lives on");
-}
-
-/// Puts a stand-in for a program into a folder, by its name: `stand_in.c`, compiled here, or before as
-/// `DML_CUDA_STAND_IN`. Windows has no compiler: false without it.
-fn install(folder: &Path, name: &str) -> bool {
-    fs::create_dir_all(folder).expect("made");
-    if let Some(compiled) = std::env::var_os("DML_CUDA_STAND_IN") {
-        fs::copy(compiled, folder.join(name)).expect("it is there");
-        return true;
-    }
-    if cfg!(windows) {
-        eprintln!("SKIPPED: DML_CUDA_STAND_IN is not set");
-        return false;
-    }
-    let source = folder.join("stand_in.c");
-    fs::write(&source, include_str!("stand_in.c")).expect("written");
-    let status = Command::new("cc").arg(&source).arg("-o").arg(folder.join(name)).status();
-    assert!(status.expect("a C compiler").success());
-    fs::remove_file(source).expect("removed");
-    true
-}
-
-/// How a process's exit code is printed.
-const STATUS: &str = if cfg!(windows) { "exit code" } else { "exit status" };
-
-/// Another runner is timed by what it prints. Folders may have spaces. FLOAT16 copies fail, 8-bit copies print nothing,
-/// `check.fill.int16` is not written.
-#[test]
-fn dxdispatch_runs_the_cases() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if !install(&folder.path().join("my tools"), "dxdispatch.exe") {
-        return;
-    }
-    let bench = |to: &str, only: &str| {
-        let runner = "my tools/dxdispatch.exe";
-        run(folder.path(), &["bench", "--tier", "quick", "-o", to, "--only", only, "--runner", runner])
-    };
-    let failed = bench("x.json", "small_16x256");
-    let found = read(&folder.path().join("x.json"));
-    // In place is not asked of it. The cause is not the last line. Failed cases stay in the suite's order.
-    let causes: Vec<Option<&str>> = cases(&found).iter().map(|case| case["error"].as_str()).collect();
-    assert_eq!(causes.len(), 4, "{causes:?}");
-    let cause = format!("no dispatch was printed; the last line is: Running on 'Some GPU' ({STATUS}: 0)");
-    assert_eq!(causes[0], Some(cause.as_str()));
-    let cause = causes[1].expect("a cause");
-    assert!(
-        cause.starts_with("Failed to parse the model: Failed to parse dispatchable reverse.small_16x256.f16.copy")
-            && cause.ends_with(&format!("({STATUS}: 255)")),
-        "{cause}"
-    );
-    let said = text(&failed.stderr);
-    assert!(failed.status.code() == Some(1) && said.contains(cause), "{said}");
-    assert_eq!(cases(&found)[2]["medians"], json!([2.5, 2.5, 2.5, 2.5, 2.5]));
-    assert_eq!(found["label"], json!("DxDispatch with DirectML 1.15.4 on Some GPU"));
-    assert_eq!((&found["machine"]["driver"], &found["machine"]["commit"]), (&json!("32.0.15.6094"), &json!("")));
-    assert_eq!(bench("y.json", "check").status.code(), Some(1), "what fails is said, and the rest is kept");
-    let outputs = read(&folder.path().join("y.json"))["outputs"].clone();
-    assert_eq!(outputs.as_object().expect("outputs").len(), 26);
-    assert_eq!(outputs["check.fill.int8"]["bytes"], json!("30".repeat(60)));
-    for (name, error) in [
-        ("check.fill.int16", "Failed to write resource to file 'check.fill.int16.bin'"),
-        ("check.fill.int32", "it wrote 3 bytes to check.fill.int32.bin, must write 240"),
-        ("check.fill.uint8", "it wrote no file check.fill.uint8.bin: it is not a regular file"),
-    ] {
-        let cause = outputs[name]["error"].as_str().expect("a cause");
-        assert!(cause.starts_with(error), "{cause}");
-    }
-    let runner = "my tools/dxdispatch.exe";
-    let adapter = ["bench", "-o", "z.json", "--runner", runner, "-a", "Some GPU"];
-    assert!(refused(folder.path(), &adapter).contains("has a space, must be a part of the name without one"));
-    assert!(refused(folder.path(), &["bench", "-o", "z.json", "--runner", "./nothing"])
-        .contains("./nothing: nothing cannot be started"));
-    let provider = ["bench", "-o", "z.json", "--runner", runner, "--provider", "cpu"];
-    assert!(refused(folder.path(), &provider).contains("must be left out without --runner onnxruntime"));
-    // Next to a run of this program every failed case is a row with its cause.
-    let own = ["bench", "--tier", "quick", "-o", "own.json", "-a", "cpu", "--samples", "7", "--only", "small_16x256"];
-    well(folder.path(), &own);
-    let table = well(folder.path(), &["report", "x.json", "own.json", "--format", "markdown"]);
-    for words in [
-        "A failed: Failed to parse the model: Failed to parse dispatchable reverse.small_16x256.f16.copy: Error parsing field",
-        "A failed: no dispatch was printed",
-        "A: 2 cases have no time",
-        "WARNING: A and B were timed differently.",
-        "4 cases (in place) that 'DxDispatch with DirectML 1.15.4 on Some GPU' does not have: DirectML accepts them",
-    ] {
-        assert!(table.contains(words), "{words}: {table}");
-    }
-}
-
-/// A program that hangs or prints without end ends its case, with all that it started, not the bench and not the
-/// machine.
-#[test]
-fn a_runner_has_a_limit_of_time_and_of_bytes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if !install(folder.path(), "hangs.exe") {
-        return;
-    }
-    let started = folder.path().join("started");
-    let begun = Instant::now();
-    let mut bench = runner();
-    bench.args(["bench", "-o", "x.json", "--runner", "./hangs.exe", "--only", "check.fill.int", "--timeout", "2"]);
-    let output = bench.current_dir(folder.path()).env("STARTED", &started).output().expect("it starts");
-    let said = text(&output.stderr);
-    assert!(output.status.code() == Some(1) && begun.elapsed().as_secs() < 120, "{said}");
-    assert!(said.contains("WARNING: check.fill.int8: it took more than 2 s, the --timeout"), "{said}");
-    assert!(said.contains("WARNING: check.fill.int64: it printed more than 64 MiB"), "{said}");
-    let length = || fs::metadata(&started).expect("it was started").len();
-    let before = length();
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(length(), before, "what it started lives on");
-    // A run of failed cases is one, too.
-    assert_eq!(read(&folder.path().join("x.json"))["outputs"].as_object().map(serde_json::Map::len), Some(4));
-    assert!(well(folder.path(), &["report", "x.json"]).starts_with("A: hangs: hangs; "));
-}
-
-/// A stand-in for Python with ONNX Runtime: it answers case by case, crashes in one, and is wrong in another.
-#[test]
-fn onnx_runtime_answers_case_by_case() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if !install(folder.path(), "python.exe") {
-        return;
-    }
-    fs::write(folder.path().join("a.so"), "").expect("written");
-    let bench = |to: &str, option: &str, provider: &str| {
-        let runner = ["bench", "-o", to, "--tier", "quick", "--runner", "onnxruntime", "--python", "./python.exe"];
-        let output = run(folder.path(), &[&runner[..], &[option, provider, "--adapter", "0"]].concat());
-        (output.status.code(), text(&output.stderr), read(&folder.path().join(to)))
-    };
-    let (code, said, found) = bench("cpu.json", "--provider", "cpu");
-    assert_eq!(code, Some(1));
-    let ended = format!("reverse_sequence_6x9.time_1.u8.opset_10: the process that ran it ended ({STATUS}: 3)");
-    assert!(said.contains(&ended), "{said}");
-    assert!(said.contains("the output is wrong: element [0, 0, 1]"), "{said}");
-    assert_eq!(found["machine"]["tool"], "ONNX Runtime 9.9 CPU");
-    assert!(cases(&found).iter().all(|case| case["each"][6] == 1.5 && case["dispatches"] == 3));
-    let notes = found["notes"].to_string();
-    assert!(
-        notes.contains("Python 9") && notes.contains("small_fill_of_65536_bytes.f64.fill: refused: no kernel"),
-        "{notes}"
-    );
-    assert_eq!(found["outputs"]["check.onnx.range.i16.opset_11"]["bytes"], "00ff");
-    assert_eq!(found["outputs"]["check.onnx.reverse_sequence_7x4x5.time_0.u8.opset_10"]["bytes"], "00ff");
-    // What DirectML's provider is known to get wrong is no failure.
-    let (code, said, found) = bench("dml.json", "--provider", "dml");
-    assert_eq!(code, Some(1), "the crash is of one feature");
-    assert!(!said.contains("the output is wrong"), "{said}");
-    let why = found["outputs"]["check.onnx.reverse_sequence_4x7x5.time_1.u8.opset_10"]["not_compared"].to_string();
-    assert!(
-        why.contains("DirectML provider reads wrong lengths for more than one feature: the output is wrong"),
-        "{why}"
-    );
-    let compared = well(folder.path(), &["report", "dml.json", "cpu.json", "--label", "dml"]);
-    assert!(compared.contains("outputs not compared: ONNX Runtime's DirectML provider"), "{compared}");
-    // No answer is no success.
-    let f64 = ["bench", "-o", "f64.json", "--runner", "onnxruntime", "--python", "./python.exe", "--provider", "cpu"];
-    let said = text(&run(folder.path(), &[&f64[..], &["--only", "65536_bytes.f64"]].concat()).stderr);
-    assert!(said.contains("ERROR: ONNX Runtime 9.9 CPU refused every case; the run's notes say why"), "{said}");
-    let (_, _, found) = bench("a.json", "--provider-library", "a.so");
-    // Windows adds the names of its adapters.
-    let device = found["machine"]["device"].as_str().expect("a device");
-    assert!(device == "A" || cfg!(windows) && device.starts_with("A of: ") && device.len() > 6, "{device}");
-    for (options, words) in [
-        (&["--provider", "cpu", "--python", "./nothing"][..], "nothing cannot be started"),
-        (
-            &["--provider", "cpu", "--python", "./python.exe", "-a", "9"],
-            "--adapter is 9, must be 0 with the provider CPUExecutionProvider",
-        ),
-        (&[], "--provider is not given, must be cuda, cpu, dml or a name, or --provider-library"),
-        (
-            &["--provider-library", "nothing.so"],
-            if cfg!(windows) { "nothing.so: " } else { "nothing.so: No such file" },
-        ),
-    ] {
-        let bench = ["bench", "-o", "n.json", "--runner", "onnxruntime"];
-        assert!(refused(folder.path(), &[&bench[..], options].concat()).contains(words));
-    }
 }
 
 #[test]

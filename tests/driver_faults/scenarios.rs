@@ -1,14 +1,7 @@
-//! Every driver failure, in any function at any call, gives a readable error. Nothing is used after it is destroyed,
-//! and nothing leaks. The driver here is a test double (`tests/driver_double`).
-#![cfg(all(unix, feature = "cuda"))]
+//! What the processes of these tests do, each with the double for its driver.
 
-use std::process::{Command, Output};
-
-use dml_cuda_testing::driver_double::{driver, fail_every_call, text, with_failure};
-
-/// Uses the whole public API on a GPU and drops objects in difficult orders. Runs in a separate process, whose driver
-/// is the double.
-fn scenario() -> Result<(), Box<dyn std::error::Error>> {
+/// Uses the whole public API on a GPU and drops objects in difficult orders.
+pub fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     use dml_cuda::{CompileOptions, Device, DeviceError, ScalarUnion, TensorDataType};
     for adapter in Device::cuda_adapters()? {
         assert_eq!((adapter.name.as_str(), adapter.ordinal), ("Fake GPU", 0));
@@ -75,7 +68,7 @@ fn scenario() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Mistakes that the double must report: a leaked buffer, and memory that is freed while a stream uses it.
 #[allow(unsafe_code)]
-fn misuse() -> Result<(), Box<dyn std::error::Error>> {
+pub fn misuse() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::result;
     let device = dml_cuda::Device::cuda(0)?;
     std::mem::forget(device.create_buffer(64)?);
@@ -100,7 +93,7 @@ fn misuse() -> Result<(), Box<dyn std::error::Error>> {
 
 /// A stream that waited for another one's event is done after that one's work, whose memory is then free.
 #[allow(unsafe_code)]
-fn order_of_streams() -> Result<(), Box<dyn std::error::Error>> {
+pub fn order_of_streams() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::result;
     let device = dml_cuda::Device::cuda(0)?;
     let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
@@ -124,7 +117,7 @@ fn order_of_streams() -> Result<(), Box<dyn std::error::Error>> {
 
 /// What XLA does: it makes a context current, captures a stream, and calls a handler that has never run before.
 #[allow(unsafe_code)]
-fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
+pub fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::{result, sys};
     use dml_cuda::{CompileOptions, Device};
     result::init()?;
@@ -149,7 +142,7 @@ fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// An operator with kernels of its own that is dropped while its work is queued or recorded.
-fn owned() -> Result<(), Box<dyn std::error::Error>> {
+pub fn owned() -> Result<(), Box<dyn std::error::Error>> {
     use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
     let device = Device::cuda(0)?;
     let options = CompileOptions::default().with_specialize(Specialize::Owned);
@@ -167,10 +160,10 @@ fn owned() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Specialized kernels: of an operator's own, and of graphs that other libraries captured and replay after the cache has
-/// dropped the operator.
+/// Specialized kernels of an operator that has its own, and in graphs that other libraries captured and replay after the
+/// cache has dropped the operator.
 #[allow(unsafe_code)]
-fn specialized() -> Result<(), Box<dyn std::error::Error>> {
+pub fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::{result, sys};
     use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
     use dml_cuda::{Address, CompileOptions, Device, RawStream, Specialize, TensorDataType};
@@ -219,9 +212,9 @@ fn overlap(slow: impl FnOnce() + Send, quick: impl FnOnce()) {
     });
 }
 
-/// What is slow for one thread does not hold up the others: waiting for a stream of another GPU, loading another kernel,
-/// opening another GPU. Threads may load the same kernel.
-fn threads() -> Result<(), Box<dyn std::error::Error>> {
+/// What is slow for one thread does not hold up the others: waiting for a stream of another GPU, loading another
+/// kernel, opening another GPU. Threads may load the same kernel.
+pub fn threads() -> Result<(), Box<dyn std::error::Error>> {
     use dml_cuda::lowering::{Lowered, LoweredSequence};
     use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
     let device = Device::cuda(0)?;
@@ -267,7 +260,7 @@ fn threads() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Compiles a measured operator, whose kernel is that of DOUBLE_FAST, or the estimate's if a call fails. Then measures
 /// all kernels.
-fn measured() -> Result<(), Box<dyn std::error::Error>> {
+pub fn measured() -> Result<(), Box<dyn std::error::Error>> {
     use dml_cuda::{CompileOptions, Device, TensorDataType};
     let device = Device::cuda(0)?;
     let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
@@ -296,7 +289,7 @@ fn measured() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Threads that measure operators for all pointers and modes at once.
-fn measured_by_threads() -> Result<(), Box<dyn std::error::Error>> {
+pub fn measured_by_threads() -> Result<(), Box<dyn std::error::Error>> {
     use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
     let device = Device::cuda(0)?;
     let measure = || -> Result<(), dml_cuda::Error> {
@@ -316,165 +309,4 @@ fn measured_by_threads() -> Result<(), Box<dyn std::error::Error>> {
         threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
     })?;
     Ok(())
-}
-
-/// Runs the scenario if this process was started for it.
-#[test]
-fn the_scenario() {
-    let Some(which) = std::env::var_os("DOUBLE_SCENARIO") else { return };
-    let run = match which.to_str() {
-        Some("misuse") => misuse,
-        Some("capture") => first_use_in_a_capture,
-        Some("order") => order_of_streams,
-        Some("owned") => owned,
-        Some("threads") => threads,
-        Some("specialized") => specialized,
-        Some("measured") => measured,
-        Some("measured by threads") => measured_by_threads,
-        _ => scenario,
-    };
-    match run() {
-        Ok(()) => println!("SCENARIO done"),
-        Err(error) => println!("SCENARIO {error}"),
-    }
-}
-
-/// A command that runs the scenario or the misuse in a separate process of this program.
-fn this_program(which: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", "the_scenario", "--nocapture"]).env("DOUBLE_SCENARIO", which);
-    command
-}
-
-#[test]
-fn every_driver_failure_gives_a_readable_error_and_leaks_nothing() {
-    let words = |output: &Output| Some(text(&output.stdout)).filter(|out| !out.contains("SCENARIO done"));
-    let Some((cases, errors)) = fail_every_call(|| this_program("1"), words) else { return };
-    assert!(cases > 300 && errors > 200, "{cases} {errors}");
-}
-
-/// Runs a scenario to its end, and returns the double's report.
-fn report_of(which: &str) -> Option<Vec<String>> {
-    let folder = driver(None)?;
-    let (output, report) = with_failure(folder.path(), "nothing", 0, 0, this_program(which));
-    assert!(text(&output.stdout).contains("SCENARIO done"), "{output:?}");
-    Some(report)
-}
-
-#[test]
-fn no_thread_waits_for_what_is_slow_for_another() {
-    let Some(folder) = driver(None) else { return };
-    for slow in ["cuStreamSynchronize", "cuModuleLoadData", "cuDevicePrimaryCtxRetain"] {
-        let mut program = this_program("threads");
-        program.env("DOUBLE_SLOW", slow).env("FAKE_GPUS", "2");
-        let (output, report) = with_failure(folder.path(), "nothing", 0, 0, program);
-        let out = text(&output.stdout) + &text(&output.stderr);
-        assert!(out.contains("SCENARIO done"), "{slow}: {out}");
-        assert!(report.iter().all(|line| line.starts_with("end: not given back")), "{slow}: {report:?}");
-    }
-}
-
-#[test]
-fn a_stream_waits_for_an_event() {
-    let Some(report) = report_of("order") else { return };
-    assert!(report.is_empty(), "{report:?}");
-}
-
-/// A kernel stays loaded if the driver cannot wait for its work.
-#[test]
-fn nothing_is_unloaded_while_it_is_queued() {
-    let Some(folder) = driver(None) else { return };
-    for nth in 1.. {
-        let program = this_program("owned");
-        let (_, report) = with_failure(folder.path(), "cuStreamSynchronize", nth, 719, program);
-        let unexpected = |line: &&String| !line.ends_with("failed as told") && !line.starts_with("end: not given back");
-        assert_eq!(report.iter().find(unexpected), None, "{nth}");
-        if !report.iter().any(|line| line.ends_with("failed as told")) {
-            return assert!(nth > 4, "{nth}");
-        }
-    }
-}
-
-#[test]
-fn the_fastest_measured_kernel_runs() {
-    let Some(folder) = driver(None) else { return };
-    let kernels = |fast: Option<&str>| {
-        let mut program = this_program("measured");
-        program.envs(fast.map(|fast| ("DOUBLE_FAST", fast)));
-        let (output, report) = with_failure(folder.path(), "nothing", 0, 0, program);
-        let out = text(&output.stdout);
-        assert!(out.contains("SCENARIO done") && report.is_empty(), "{fast:?}: {output:?} {report:?}");
-        out.lines().filter_map(|line| Some(line.strip_prefix("KERNEL ")?.to_owned())).collect::<Vec<_>>()
-    };
-    let measured = kernels(None);
-    assert!(measured.len() > 1, "{measured:?}");
-    measured.iter().for_each(|fast| assert_eq!(kernels(Some(fast)), measured));
-}
-
-/// Compiling goes on with the estimate, wherever the driver fails; `measure_kernels` fails in words.
-#[test]
-fn what_cannot_be_measured_is_estimated_and_leaks_nothing() {
-    let program = || {
-        let mut program = this_program("measured");
-        program.env("DOUBLE_FAST", "reverse_small_in_place_4");
-        program
-    };
-    let words = |output: &Output| {
-        let out = text(&output.stdout);
-        assert!(!out.contains("MEASURING") || out.contains("COMPILED true"), "{output:?}");
-        Some(out).filter(|out| !out.contains("SCENARIO done"))
-    };
-    let Some((cases, errors)) = fail_every_call(program, words) else { return };
-    assert!(cases > 300 && errors > 100, "{cases} {errors}");
-}
-
-#[test]
-fn threads_measure_at_once() {
-    let Some(report) = report_of("measured by threads") else { return };
-    assert!(report.is_empty(), "{report:?}");
-}
-
-#[test]
-fn a_first_call_may_happen_in_a_capture() {
-    let Some(report) = report_of("capture") else { return };
-    assert!(report.is_empty(), "{report:?}");
-}
-
-/// Which loads of modules fail, and how: those of specialized kernels without an error.
-#[test]
-fn without_a_specialized_kernel_the_generic_one_runs() {
-    let Some(folder) = driver(None) else { return };
-    // Two kernels of the reversal, and all that stay. A generic kernel follows for the others, and one for what was refused.
-    let kept = 2 + dml_cuda::Specialize::MAX_KEPT as u32;
-    let (out_of_memory, invalid_ptx, not_allowed_in_capture) = (2, 218, 900);
-    for (nth, code, goes_on) in [
-        (0, 0, true),
-        (1, out_of_memory, true),
-        (2, invalid_ptx, true),
-        (4, not_allowed_in_capture, true),
-        (kept, out_of_memory, true),
-        (kept + 1, out_of_memory, false),
-        (kept + 2, out_of_memory, true), // no such call
-    ] {
-        let (output, report) = with_failure(folder.path(), "cuModuleLoadData", nth, code, this_program("specialized"));
-        let out = text(&output.stdout);
-        // At the end the cache of operators keeps what they need.
-        let report: Vec<&String> = report.iter().filter(|line| !line.starts_with("end: not given back")).collect();
-        let expected = usize::from(nth != 0 && nth != kept + 2);
-        assert!(
-            report.len() == expected && report.iter().all(|line| line.ends_with("failed as told")),
-            "{nth} {code}: {report:?}"
-        );
-        assert_eq!(out.contains("SCENARIO done"), goes_on, "{nth} {code}: {out}");
-    }
-}
-
-#[test]
-fn the_double_reports_leaks_and_early_frees() {
-    let Some(report) = report_of("misuse") else { return };
-    let frees = |line: &&String| *line == "cuMemFree_v2: frees memory that queued work uses";
-    assert_eq!(report.iter().filter(frees).count(), 2, "{report:?}");
-    for line in ["end: not given back: memory", "end: not given back: context"] {
-        assert!(report.iter().any(|found| found == line), "{line} is not in {report:?}");
-    }
 }

@@ -1,0 +1,168 @@
+//! Every driver failure, in any function at any call, gives a readable error. Nothing is used after it is destroyed,
+//! and nothing leaks. The driver here is a test double (`tests/driver_double`).
+#![cfg(unix)]
+
+mod scenarios;
+
+use std::process::{Command, Output};
+
+use dml_cuda_testing::driver_double::{driver, fail_every_call, text, with_failure};
+
+/// Runs the scenario if this process was started for it.
+#[test]
+fn the_scenario() {
+    let Some(which) = std::env::var_os("DOUBLE_SCENARIO") else { return };
+    let run = match which.to_str() {
+        Some("misuse") => scenarios::misuse,
+        Some("capture") => scenarios::first_use_in_a_capture,
+        Some("order") => scenarios::order_of_streams,
+        Some("owned") => scenarios::owned,
+        Some("threads") => scenarios::threads,
+        Some("specialized") => scenarios::specialized,
+        Some("measured") => scenarios::measured,
+        Some("measured by threads") => scenarios::measured_by_threads,
+        _ => scenarios::scenario,
+    };
+    match run() {
+        Ok(()) => println!("SCENARIO done"),
+        Err(error) => println!("SCENARIO {error}"),
+    }
+}
+
+/// A command that runs the scenario or the misuse in a separate process of this program.
+fn this_program(which: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "the_scenario", "--nocapture"]).env("DOUBLE_SCENARIO", which);
+    command
+}
+
+#[test]
+fn every_driver_failure_gives_a_readable_error_and_leaks_nothing() {
+    let words = |output: &Output| Some(text(&output.stdout)).filter(|out| !out.contains("SCENARIO done"));
+    let Some((cases, errors)) = fail_every_call(|| this_program("1"), words) else { return };
+    assert!(cases > 300 && errors > 200, "{cases} {errors}");
+}
+
+/// Runs a scenario to its end. Returns its output and the double's report.
+fn run_to_end(which: &str, variables: &[(&str, &str)]) -> Option<(String, Vec<String>)> {
+    let folder = driver(None)?;
+    let mut program = this_program(which);
+    program.envs(variables.iter().copied());
+    let (output, report) = with_failure(folder.path(), "nothing", 0, 0, program);
+    let out = text(&output.stdout);
+    assert!(out.contains("SCENARIO done"), "{which} {variables:?}: {output:?}");
+    Some((out, report))
+}
+
+/// Checks that nothing leaks in a scenario, and that nothing is used after it is destroyed.
+fn assert_clean(which: &str) {
+    let Some((_, report)) = run_to_end(which, &[]) else { return };
+    assert!(report.is_empty(), "{report:?}");
+}
+
+#[test]
+fn no_thread_waits_for_what_is_slow_for_another() {
+    for slow in ["cuStreamSynchronize", "cuModuleLoadData", "cuDevicePrimaryCtxRetain"] {
+        let Some((_, report)) = run_to_end("threads", &[("DOUBLE_SLOW", slow), ("FAKE_GPUS", "2")]) else { return };
+        assert!(report.iter().all(|line| line.starts_with("end: not given back")), "{slow}: {report:?}");
+    }
+}
+
+#[test]
+fn a_stream_waits_for_an_event() {
+    assert_clean("order");
+}
+
+/// A kernel stays loaded if the driver cannot wait for its work.
+#[test]
+fn nothing_is_unloaded_while_it_is_queued() {
+    let Some(folder) = driver(None) else { return };
+    for nth in 1.. {
+        let program = this_program("owned");
+        let (_, report) = with_failure(folder.path(), "cuStreamSynchronize", nth, 719, program);
+        let unexpected = |line: &&String| !line.ends_with("failed as told") && !line.starts_with("end: not given back");
+        assert_eq!(report.iter().find(unexpected), None, "{nth}");
+        if !report.iter().any(|line| line.ends_with("failed as told")) {
+            return assert!(nth > 4, "{nth}");
+        }
+    }
+}
+
+#[test]
+fn the_fastest_measured_kernel_runs() {
+    let kernels = |variables: &[(&str, &str)]| {
+        let (out, report) = run_to_end("measured", variables)?;
+        assert!(report.is_empty(), "{variables:?}: {report:?}");
+        Some(out.lines().filter_map(|line| Some(line.strip_prefix("KERNEL ")?.to_owned())).collect::<Vec<_>>())
+    };
+    let Some(measured) = kernels(&[]) else { return };
+    assert!(measured.len() > 1, "{measured:?}");
+    measured.iter().for_each(|fast| assert_eq!(kernels(&[("DOUBLE_FAST", fast)]).as_ref(), Some(&measured)));
+}
+
+/// Compiling goes on with the estimate, wherever the driver fails; `measure_kernels` fails in words.
+#[test]
+fn what_cannot_be_measured_is_estimated_and_leaks_nothing() {
+    let program = || {
+        let mut program = this_program("measured");
+        program.env("DOUBLE_FAST", "reverse_small_in_place_4");
+        program
+    };
+    let words = |output: &Output| {
+        let out = text(&output.stdout);
+        assert!(!out.contains("MEASURING") || out.contains("COMPILED true"), "{output:?}");
+        Some(out).filter(|out| !out.contains("SCENARIO done"))
+    };
+    let Some((cases, errors)) = fail_every_call(program, words) else { return };
+    assert!(cases > 300 && errors > 100, "{cases} {errors}");
+}
+
+#[test]
+fn threads_measure_at_once() {
+    assert_clean("measured by threads");
+}
+
+#[test]
+fn a_first_call_may_happen_in_a_capture() {
+    assert_clean("capture");
+}
+
+/// Which loads of modules fail, and how: those of specialized kernels without an error.
+#[test]
+fn without_a_specialized_kernel_the_generic_one_runs() {
+    let Some(folder) = driver(None) else { return };
+    // Two kernels of the reversal, and all that stay. A generic kernel follows for the others, and one for what was
+    // refused.
+    let kept = 2 + dml_cuda::Specialize::MAX_KEPT as u32;
+    let (out_of_memory, invalid_ptx, not_allowed_in_capture) = (2, 218, 900);
+    for (nth, code, goes_on) in [
+        (0, 0, true),
+        (1, out_of_memory, true),
+        (2, invalid_ptx, true),
+        (4, not_allowed_in_capture, true),
+        (kept, out_of_memory, true),
+        (kept + 1, out_of_memory, false),
+        (kept + 2, out_of_memory, true), // no such call
+    ] {
+        let (output, report) = with_failure(folder.path(), "cuModuleLoadData", nth, code, this_program("specialized"));
+        let out = text(&output.stdout);
+        // At the end the cache of operators keeps what they need.
+        let report: Vec<&String> = report.iter().filter(|line| !line.starts_with("end: not given back")).collect();
+        let expected = usize::from(nth != 0 && nth != kept + 2);
+        assert!(
+            report.len() == expected && report.iter().all(|line| line.ends_with("failed as told")),
+            "{nth} {code}: {report:?}"
+        );
+        assert_eq!(out.contains("SCENARIO done"), goes_on, "{nth} {code}: {out}");
+    }
+}
+
+#[test]
+fn the_double_reports_leaks_and_early_frees() {
+    let Some((_, report)) = run_to_end("misuse", &[]) else { return };
+    let frees = |line: &&String| *line == "cuMemFree_v2: frees memory that queued work uses";
+    assert_eq!(report.iter().filter(frees).count(), 2, "{report:?}");
+    for line in ["end: not given back: memory", "end: not given back: context"] {
+        assert!(report.iter().any(|found| found == line), "{line} is not in {report:?}");
+    }
+}

@@ -68,7 +68,7 @@ def leaves(*values):
 
 
 def gradients(found, parameters, weights):
-    """Of a sum of both outputs with random weights: every element has a gradient of its own."""
+    """The gradients of a sum of both outputs with random weights: every element has a gradient of its own."""
     total = sum((value * weight).sum() for value, weight in zip(found, weights))
     return torch.autograd.grad(total, parameters)
 
@@ -319,7 +319,7 @@ class BidirectionalRNN(unittest.TestCase):
                     self.close(program(*other), model(*other), 1e-6)
 
     def test_transforms_as_the_wrapped_module(self):
-        """Of full sequences, nn.GRU itself gives the required tangents and gradients."""
+        """For full sequences, nn.GRU itself gives the required tangents and gradients."""
         func = torch.func
         for name, kind, options in kinds():
             if "project" in name:

@@ -144,7 +144,7 @@ PROGRAMS = {
     "export, strict": lambda f, x: torch.export.export(module(f), (x,), strict=True).module(),
     "export, decomposed": decomposed,
 }
-# Of a program the transforms that see another path of PyTorch.
+# The transforms of a program that see another path of PyTorch.
 OF_PROGRAMS = ["value", "backward", "twice backward", "grad", "jvp", "jacfwd", "linearize", "vmap", "vmap of grad", "dual", "functionalize"]
 # What is traced, exported or compiled with its transform.
 INSIDE = [

@@ -36,7 +36,7 @@ class Module(torch.nn.Module):
 
 
 def model(x, lengths, dim):
-    """The same reversal as a gather, without this library."""
+    """A reversal as a gather, without this library."""
     size = x.shape[dim]
     t = torch.arange(size, device=x.device).reshape([-1 if d == dim % x.dim() else 1 for d in range(x.dim())])
     clamped = lengths.to(torch.int64).clamp(max=size)

@@ -1,7 +1,7 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
-use dml::Address;
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
+use dml_cuda::Address;
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
 use super::element::element;

@@ -2,8 +2,8 @@
 
 use std::mem::ManuallyDrop;
 
-use dml::lowering::{LoweringError, Names, ReversalArrays};
-use dml::{Error, RawStream};
+use dml_cuda::lowering::{LoweringError, Names, ReversalArrays};
+use dml_cuda::{Error, RawStream};
 
 use super::layout::MAX_RANK;
 use super::libtorch::{current_stream, Handle, Torch, Value};

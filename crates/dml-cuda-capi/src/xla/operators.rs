@@ -4,8 +4,8 @@
 
 use std::ffi::c_int;
 
-use dml::lowering::{Lowered, LoweredSequence, Names, ReversalArrays};
-use dml::TensorDataType;
+use dml_cuda::lowering::{Lowered, LoweredSequence, Names, ReversalArrays};
+use dml_cuda::TensorDataType;
 
 use super::call::{Buffer, Call, Place};
 use super::ffi::DATA_TYPES;

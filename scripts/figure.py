@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of the bench,
-and the layouts of benches/sweep.py."""
+"""Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of
+the bench, and the layouts of benches/sweep.py."""
 
 import json
 import math

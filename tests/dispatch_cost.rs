@@ -63,7 +63,7 @@ fn a_dispatch_allocates_nothing() {
     stream.synchronize().expect("no kernel failed");
 }
 
-/// The same without a GPU, with a test double of the driver.
+/// Counts without a GPU, with a test double of the driver.
 #[test]
 #[cfg(all(unix, feature = "cuda"))]
 fn a_dispatch_allocates_nothing_with_the_double() {

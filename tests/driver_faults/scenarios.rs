@@ -160,8 +160,8 @@ pub fn owned() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Specialized kernels of an operator that has its own, and in graphs that other libraries captured and replay after the
-/// cache has dropped the operator.
+/// Specialized kernels of an operator that has its own, and in graphs that other libraries captured and replay after
+/// the cache has dropped the operator.
 #[allow(unsafe_code)]
 pub fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::{result, sys};

@@ -102,7 +102,7 @@ Dispatchable 'sequence'
   fill: 4000000 bytes must move
     fill_packed_f32: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 4, never specialized
 ";
-    // Of each mode, the least estimate, whose number changes with the costs, and the first reason.
+    // Keeps the least estimate of each mode, whose number changes with the costs, and the first reason.
     let mut kept = String::new();
     for line in stdout(&output).lines() {
         let known = |start| kept.lines().last().is_some_and(|last| last.trim_start().starts_with(start));

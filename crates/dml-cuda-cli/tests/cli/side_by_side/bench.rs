@@ -144,8 +144,8 @@ fn an_interrupted_bench_leaves_a_partial_run() {
     assert_eq!(read(&path), kept);
 }
 
-/// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a folder
-/// that is moved away.
+/// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a
+/// folder that is moved away.
 #[cfg(windows)]
 fn lock(run: &Path) -> fs::File {
     use std::os::windows::fs::OpenOptionsExt;

@@ -34,7 +34,8 @@ WAYS = {
     "operator": lambda x, lengths: torch.ops.dml_cuda.reverse_subsequences(x * 2, lengths, -1),
     "operator in place": in_place(lambda y, lengths: torch.ops.dml_cuda.reverse_subsequences_(y, lengths, -1)),
 }
-PLAIN = {"copying": lambda x, lengths: model(x * 2, lengths, -1), "in place": in_place(lambda y, lengths: y.copy_(model(y, lengths, -1)))}
+PLAIN = {"copying": lambda x, lengths: model(x * 2, lengths, -1),
+    "in place": in_place(lambda y, lengths: y.copy_(model(y, lengths, -1)))}
 FLIP = {"copying": lambda x, lengths: (x * 2).flip(-1), "in place": in_place(lambda y, lengths: y.copy_(y.flip(-1)))}
 
 
@@ -144,7 +145,7 @@ PROGRAMS = {
     "export, strict": lambda f, x: torch.export.export(module(f), (x,), strict=True).module(),
     "export, decomposed": decomposed,
 }
-# Of a program the transforms that see another path of PyTorch.
+# The transforms of a program that see another path of PyTorch.
 OF_PROGRAMS = ["value", "backward", "twice backward", "grad", "jvp", "jacfwd", "linearize", "vmap", "vmap of grad", "dual", "functionalize"]
 # What is traced, exported or compiled with its transform.
 INSIDE = [

@@ -29,10 +29,6 @@ fn main() {
     for variable in ["NVCC", "CUDA_HOME", "CUDA_PATH", "PATH", "DML_CUDA_PREBUILT"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
-    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
-        return;
-    }
-
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     match find_nvcc(&out_dir) {
         Some(nvcc) => kernels.iter().for_each(|kernel| compile(&nvcc, kernel, &out_dir)),

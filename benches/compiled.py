@@ -3,7 +3,8 @@
 with the operator, or custom call, that the compiler cannot look into. Prints Markdown.
 
 Usage: PYTHONPATH=python/src python3 benches/compiled.py torch|jax [WORD...], only the rows whose names contain a WORD.
-PyTorch's times are those of sweep.py, the best of three graphs each, because places in memory differ by up to a tenth.
+PyTorch's times are medians of replayed CUDA graphs, the best of three graphs each, because places in memory differ by
+up to a tenth.
 JAX's are of the host's clock."""
 
 import statistics
@@ -56,7 +57,7 @@ def times_of_torch(name, width, shape, dim, of):
     import dml_cuda.torch
     import torch
     from dml_cuda import _inductor
-    from sweep import gather, timed
+    from torch_times import gather, timed
 
     torch._inductor.config.fx_graph_cache = torch._inductor.config.autotune_local_cache = False
     torch._functorch.config.enable_autograd_cache = False

@@ -12,7 +12,7 @@ from unittest import mock
 import dml_cuda.torch as dt
 import torch
 from dml_cuda import _rnn
-from sweep import gather, timed
+from torch_times import gather, timed
 
 
 def host_times(calls, n, rounds, whole=False):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of
-the bench, and the layouts of benches/sweep.py."""
+the bench, and the layouts of 2026-11-24-sweep.md."""
 
 import json
 import math
@@ -17,12 +17,12 @@ RUNS = {"dml-cuda": "2026-11-22-suite", "DirectML 1.13.1": "directml-1.13.1", "a
 def main():
     runs = [json.loads((H200 / f"{name}.json").read_text(encoding="utf-8")) for name in RUNS.values()]
     ours, _, gather = runs
-    ours["suite"] = "bench and sweep.py"
+    ours["suite"] = "bench and sweep"
     sweep = (H200 / "2026-11-24-sweep.md").read_text(encoding="utf-8").rpartition("\n| layout |")[2]
     for name, shape, bits, *times in re.findall(r"\| (.* \[(.*)\]) (\d+) bits \|[^|]*\|[^|]*\| (.*?) \|[^|]*\| (.*?) \|", sweep):
         sizes = [int(size) for size in shape.split(",")]
-        name = name if len(sizes) > 2 else name.replace("lanes", "rows")  # lanes along the last dimension
-        work = {"case": name, "type": f"u{bits}", "mode": "copy", "bytes": 2 * math.prod(sizes) * int(bits) // 8, "dispatches": 1}
+        side_by_side = len(sizes) > 2 and "lanes" in name  # else they are along the last dimension
+        work = {"case": name, "type": f"u{bits}", "mode": "copy", "side_by_side": side_by_side, "bytes": 2 * math.prod(sizes) * int(bits) // 8, "dispatches": 1}
         for run, time in zip((ours, gather), times):
             run["cases"].append({**work, "medians": [float(time)]})
     with tempfile.TemporaryDirectory() as folder:

@@ -91,7 +91,7 @@ def main():
     print(f"\n{'layouts that the fit has not seen':34} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}")
     for mode, of_mode in data.groupby("mode"):
         best = of_mode.groupby("layout").us.min()
-        report(f"{mode}, chosen when measured", of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best)
+        report(f"{mode}, chosen when measured", (of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best).dropna())
         order = of_mode.sort_values("held_out")
         report(f"{mode}, least estimate", order.groupby("layout").us.first() / best)
         report(f"{mode}, best of 4 least", order.groupby("layout").head(4).groupby("layout").us.min() / best)

@@ -102,7 +102,7 @@ LEAST = {
     "NumPy": (("1.24",), '"numpy>='),
     "ONNX Runtime": (("1.18",), r"for version in (?=1)"),
     "PyTorch": (("2.8",), r"for version in (?=2)"),
-    "JAX": (("0.6",), r"for version in (?=0)"),
+    "JAX": (("0.6",), r"for versions in (?=0)"),
     "CUDA": (("12.0",), "cuda-nvcc-cu12=="),
 }
 

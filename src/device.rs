@@ -2,6 +2,7 @@
 
 pub(crate) mod binding;
 pub(crate) mod buffer;
+pub(crate) mod compile_options;
 mod create;
 pub(crate) mod graph;
 pub(crate) mod operand;
@@ -9,12 +10,12 @@ pub(crate) mod operator;
 pub(crate) mod stream;
 
 use std::fmt;
-#[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-#[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::desc::{tensor_support, FeatureLevel, OperatorType, TensorRole, TensorSupport};
+use crate::device::compile_options::CompileOptions;
+use crate::environment::EnvironmentError;
 use crate::error::DeviceError;
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
@@ -29,9 +30,9 @@ use crate::error::DeviceError;
 #[derive(Clone, Debug)]
 pub struct Device {
     /// `None` for the CPU.
-    #[cfg(feature = "cuda")]
     pub(crate) context: Option<Arc<cuda::Context>>,
     feature_level: FeatureLevel,
+    compile_options: CompileOptions,
 }
 
 /// Writes `NVIDIA H200 (cuda 0)` or `CPU`.
@@ -47,28 +48,19 @@ impl fmt::Display for Device {
 impl Device {
     /// The CPU: the reference, for machines with no GPU.
     pub fn cpu() -> Self {
-        Self {
-            #[cfg(feature = "cuda")]
-            context: None,
-            feature_level: FeatureLevel::HIGHEST,
-        }
+        Self { context: None, feature_level: FeatureLevel::HIGHEST, compile_options: CompileOptions::default() }
     }
 
     /// The GPU with that ordinal. Uses its primary context.
     ///
     /// # Errors
     ///
-    /// [`DeviceError`] if this build has no CUDA backend, or the machine has no driver or no such GPU.
-    #[cfg_attr(not(feature = "cuda"), allow(unused_variables))]
+    /// [`DeviceError`]: the machine has no driver, or no such GPU.
     pub fn cuda(ordinal: usize) -> Result<Self, DeviceError> {
-        #[cfg(feature = "cuda")]
-        return Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() });
-        #[cfg(not(feature = "cuda"))]
-        Err(DeviceError::NotCompiled)
+        Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() })
     }
 
-    /// How many GPUs there are: 0 if there is no driver, no CUDA backend, or the driver fails. [`Device::cuda_status`]
-    /// tells which.
+    /// How many GPUs there are: 0 if there is no driver, or if it fails. [`Device::cuda_status`] tells which.
     pub fn cuda_count() -> usize {
         Self::cuda_status().unwrap_or(0)
     }
@@ -77,16 +69,12 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// - [`DeviceError::NotCompiled`]: this build has no CUDA backend.
     /// - [`DeviceError::NoDriver`]: the machine has no driver library.
     /// - [`DeviceError::DriverNotLoaded`], [`DeviceError::DriverTooOld`]: it has one that cannot be used.
     /// - [`DeviceError::Cuda`]: the driver failed, for example because the kernel module has another version, or
     ///   because a container has no access to the device.
     pub fn cuda_status() -> Result<usize, DeviceError> {
-        #[cfg(feature = "cuda")]
-        return cuda::device_count();
-        #[cfg(not(feature = "cuda"))]
-        Err(DeviceError::NotCompiled)
+        cuda::device_count()
     }
 
     /// The ordinal of the GPU whose context is current on the calling thread: the one on which a framework runs a
@@ -96,10 +84,7 @@ impl Device {
     ///
     /// [`DeviceError`], as for [`Device::cuda_status`], or if no context is current.
     pub fn current_cuda_ordinal() -> Result<usize, DeviceError> {
-        #[cfg(feature = "cuda")]
-        return cuda::current_ordinal();
-        #[cfg(not(feature = "cuda"))]
-        Err(DeviceError::NotCompiled)
+        cuda::current_ordinal()
     }
 
     /// The GPUs of this machine, without opening them. Empty if there is no driver library.
@@ -107,7 +92,6 @@ impl Device {
     /// # Errors
     ///
     /// [`DeviceError`]: the driver failed.
-    #[cfg(feature = "cuda")]
     pub fn cuda_adapters() -> Result<Vec<Adapter>, DeviceError> {
         let adapter = |ordinal| cuda::describe(ordinal).map(|(name, properties)| Adapter { ordinal, name, properties });
         match Self::cuda_status() {
@@ -120,6 +104,23 @@ impl Device {
     pub fn with_feature_level(mut self, level: FeatureLevel) -> Self {
         self.feature_level = level;
         self
+    }
+
+    /// This device with the [options](Self::compile_options) that the environment sets when the process first asks: kernels
+    /// are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1, and
+    /// [measured](CompileOptions::measure) if `DML_CUDA_SELECT` is `measure`.
+    ///
+    /// # Errors
+    ///
+    /// A variable has another value than the known ones.
+    pub fn with_environment(mut self) -> Result<Self, EnvironmentError> {
+        self.compile_options = CompileOptions::read_environment()?;
+        Ok(self)
+    }
+
+    /// The options with which operators are compiled, unless a call has others.
+    pub fn compile_options(&self) -> CompileOptions {
+        self.compile_options
     }
 
     /// The feature level whose rules apply.
@@ -140,23 +141,15 @@ impl Device {
 
     /// The GPU's name as its driver gives it, or `CPU`.
     pub fn name(&self) -> &str {
-        #[cfg(feature = "cuda")]
-        if let Some(context) = &self.context {
-            return &context.name;
-        }
-        "CPU"
+        self.context.as_ref().map_or("CPU", |context| &context.name)
     }
 
     /// The GPU's ordinal; `None` for the CPU.
     pub fn ordinal(&self) -> Option<usize> {
-        #[cfg(feature = "cuda")]
-        return self.context.as_ref().map(|context| context.ordinal);
-        #[cfg(not(feature = "cuda"))]
-        None
+        self.context.as_ref().map(|context| context.ordinal)
     }
 
     /// The GPU's properties; `None` for the CPU.
-    #[cfg(feature = "cuda")]
     pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
         self.context.as_ref().map(|context| &context.properties)
     }
@@ -168,7 +161,6 @@ impl Device {
 }
 
 /// A GPU as the driver describes it.
-#[cfg(feature = "cuda")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Adapter {

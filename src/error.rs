@@ -1,7 +1,6 @@
 //! Errors. Each type can arise in one step only: a caller that has passed a step need not match its errors again.
 //! [`Error`] is for the short paths, which take all steps at once.
 
-#[cfg(feature = "cuda")]
 use crate::cuda::ParseGpuTargetError;
 use crate::desc::{
     FeatureLevel, Names, ParseFeatureLevelError, ParseOperatorTypeError, ParseTensorDataTypeError, TensorRole,
@@ -30,9 +29,6 @@ pub struct CudaError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The crate was built without its feature `cuda`.
-    #[error("cuda: opening a device failed: this build has no CUDA backend; build with the feature `cuda`, or use the CPU device")]
-    NotCompiled,
     /// The driver library is not on this machine.
     #[error("cuda: loading the driver library (libcuda.so.1, nvcuda.dll) failed: it is not on this machine; install NVIDIA's driver, or use the CPU device")]
     NoDriver,
@@ -376,7 +372,6 @@ pub enum Error {
     #[error(transparent)]
     DirectMlVersion(#[from] ParseDirectMlVersionError),
     /// A text is not a GPU's limits.
-    #[cfg(feature = "cuda")]
     #[error(transparent)]
     GpuTarget(#[from] ParseGpuTargetError),
 }

@@ -3,13 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-#[cfg(feature = "cuda")]
 use crate::cuda::select::Considered;
-#[cfg(feature = "cuda")]
 use crate::cuda::{GpuTarget, Launch, Mode};
-use crate::device::operator::CompiledOperator;
-#[cfg(feature = "cuda")]
-use crate::device::operator::Operator;
+use crate::device::operator::{CompiledOperator, Measured, Operator};
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
 use crate::registry::OperatorPlan;
@@ -46,10 +42,12 @@ pub struct Explanation {
 pub struct ExplainedMode {
     /// `fill`, `copying` or `in place`.
     pub name: &'static str,
+    /// Whether the output is the input.
+    pub in_place: bool,
     /// Bytes that must be read and written; in place, the most there can be (every length is the axis size).
     pub bytes: u64,
     /// The candidate launches. A dispatch takes the first one whose alignment its pointers satisfy; bound buffers
-    /// always satisfy the first one's. Empty if nothing moves, and on the CPU.
+    /// always satisfy the first one's. Empty if no bytes must move, and on the CPU.
     pub launches: Vec<ExplainedLaunch>,
     /// All kernels that can run this layout, each with its best variant and those that were measured, least estimate
     /// first. Fills have none: the first kernel that can run their layout is the fastest.
@@ -96,70 +94,77 @@ impl CompiledOperator {
     /// What a dispatch will do: merged dimensions, bytes and, on a GPU, kernels with their estimates, grids,
     /// and why other kernels cannot run.
     pub fn explain(&self) -> Explanation {
-        #[cfg(feature = "cuda")]
-        if let Some(context) = &self.device().context {
-            let mut explanation = on_gpu(&self.inner.plan, &context.target);
-            for (explained_mode, mode) in explanation.modes.iter_mut().zip(Mode::ALL) {
-                // With the options of compiling, other launches may have been chosen.
-                if let Some(launches) = self.inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
-                    explained_mode.launches = launches.map(explained).collect();
-                }
-                for measured in self.inner.measured.iter().filter(|measured| measured.mode == mode) {
-                    explained_mode.kernels.push(ExplainedKernel {
-                        kernel: measured.kernel.to_owned(),
-                        variant: measured.variant.clone(),
-                        estimate: measured.estimate,
-                        measured: Some(measured.time),
-                    });
-                }
-                // Measured kernels come before their estimates alone.
-                let names = |of: &ExplainedKernel| (of.kernel.clone(), of.variant.clone(), of.measured.is_none());
-                explained_mode.kernels.sort_by_key(names);
-                explained_mode.kernels.dedup_by_key(|of| (of.kernel.clone(), of.variant.clone()));
-                explained_mode.kernels.sort_by_key(|of| of.estimate);
+        let inner = &self.inner;
+        let mut explanation = explain(&inner.plan, self.device().context.as_ref().map(|context| &context.target));
+        for explained in &mut explanation.modes {
+            let mode = Mode::new(explained.in_place);
+            // With the options of compiling, other launches may have been chosen.
+            if let Some(launches) = inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
+                explained.launches = launches.map(explain_launch).collect();
             }
-            return explanation;
+            for measured in inner.measured.iter().filter(|measured| measured.mode == mode) {
+                explained.add(measured);
+            }
+            explained.kernels.sort_by_key(|of| (of.estimate, of.kernel.clone(), of.variant.clone()));
         }
-        on_cpu(&self.inner.plan)
+        explanation
     }
 }
 
-#[cfg(feature = "cuda")]
 impl Operator {
     /// What a dispatch would do on such a GPU, which need not exist: merged dimensions, bytes, kernels with
     /// their estimates, grids, and why other kernels cannot run.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
-        on_gpu(&self.plan(), target)
+        explain(&self.plan(), Some(target))
     }
 }
 
-fn on_cpu(plan: &OperatorPlan) -> Explanation {
-    let Summary { dimensions, modes } = plan.summary();
-    let mode =
-        |(name, bytes)| ExplainedMode { name, bytes, launches: Vec::new(), kernels: Vec::new(), rejected: Vec::new() };
-    Explanation { dimensions, modes: modes.into_iter().map(mode).collect() }
+impl ExplainedMode {
+    /// Adds a measured time. A variant's first one stays.
+    fn add(&mut self, Measured { kernel, variant, estimate, time, .. }: &Measured) {
+        let is_it = |known: &&mut ExplainedKernel| known.kernel == *kernel && known.variant == *variant;
+        if let Some(known) = self.kernels.iter_mut().find(is_it) {
+            known.measured.get_or_insert(*time);
+            return;
+        }
+        let (kernel, variant, measured) = (kernel.to_string(), variant.clone(), Some(*time));
+        self.kernels.push(ExplainedKernel { kernel, variant, estimate: *estimate, measured });
+    }
 }
 
-#[cfg(feature = "cuda")]
-fn on_gpu(plan: &OperatorPlan, target: &GpuTarget) -> Explanation {
-    let mut explanation = on_cpu(plan);
-    for (explained_mode, mode) in explanation.modes.iter_mut().zip(Mode::ALL) {
-        explained_mode.launches = plan.select(target, mode, 0).iter().map(explained).collect();
-        for Considered { kernel, variant, result } in plan.consider(target, mode) {
-            match result {
-                Ok(time) => {
-                    let estimate = Some(time);
-                    explained_mode.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
-                }
-                Err(reason) => explained_mode.rejected.push((kernel, reason.to_string())),
+/// What a plan does on a GPU; on the CPU if there is no target.
+fn explain(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
+    let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
+    let mut modes = vec![explain_mode(plan, target, Mode::Copying, name, bytes)];
+    modes.extend(in_place.map(|bytes| explain_mode(plan, target, Mode::InPlace, "in place", bytes)));
+    Explanation { dimensions, modes }
+}
+
+fn explain_mode(
+    plan: &OperatorPlan,
+    target: Option<&GpuTarget>,
+    mode: Mode,
+    name: &'static str,
+    bytes: u64,
+) -> ExplainedMode {
+    let in_place = mode == Mode::InPlace;
+    let mut explained =
+        ExplainedMode { name, in_place, bytes, launches: Vec::new(), kernels: Vec::new(), rejected: Vec::new() };
+    let Some(target) = target else { return explained };
+    explained.launches = plan.select(target, mode, 0).iter().map(explain_launch).collect();
+    for Considered { kernel, variant, result } in plan.consider(target, mode) {
+        match result {
+            Ok(time) => {
+                let estimate = Some(time);
+                explained.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
             }
+            Err(reason) => explained.rejected.push((kernel, reason.to_string())),
         }
     }
-    explanation
+    explained
 }
 
-#[cfg(feature = "cuda")]
-fn explained(launch: &Launch) -> ExplainedLaunch {
+fn explain_launch(launch: &Launch) -> ExplainedLaunch {
     ExplainedLaunch {
         kernel: launch.entry.name.to_owned(),
         access_bytes: launch.access,
@@ -185,7 +190,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "  {name} {}, steps of {}", dimension.size, strides.join(", "))?;
         }
         for mode in &self.modes {
-            let most = if mode.name == "in place" { "at most " } else { "" };
+            let most = if mode.in_place { "at most " } else { "" };
             writeln!(f, "{}: {most}{} bytes must move", mode.name, mode.bytes)?;
             if mode.bytes == 0 {
                 writeln!(f, "  no kernel: nothing moves")?;

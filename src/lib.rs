@@ -29,7 +29,6 @@
 
 mod address;
 mod cpu;
-#[cfg(feature = "cuda")]
 mod cuda;
 mod desc;
 mod device;
@@ -38,7 +37,6 @@ mod environment;
 mod error;
 mod explain;
 pub mod lowering;
-#[cfg(feature = "cuda")]
 mod mode;
 mod ops;
 mod plan;
@@ -48,7 +46,6 @@ mod trace;
 mod validate;
 
 pub use address::{Address, RawStream};
-#[cfg(feature = "cuda")]
 pub use cuda::{GpuTarget, ParseGpuTargetError, Properties};
 pub use desc::{
     feature_level, BufferTensorDesc, Delta, Element, FeatureLevel, FillValueSequenceDesc, Length, OperatorDesc,
@@ -57,14 +54,11 @@ pub use desc::{
 };
 pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;
+pub use device::compile_options::CompileOptions;
 pub use device::graph::Graph;
-#[cfg(feature = "cuda")]
-pub use device::operator::MeasuredKernel;
-pub use device::operator::{BindingProperties, CompileOptions, CompiledOperator, Operator};
+pub use device::operator::{BindingProperties, CompiledOperator, MeasuredKernel, Operator};
 pub use device::stream::{Event, Stream};
-#[cfg(feature = "cuda")]
-pub use device::Adapter;
-pub use device::Device;
+pub use device::{Adapter, Device};
 #[cfg(feature = "cudarc-0_19")]
 pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use environment::EnvironmentError;

@@ -6,7 +6,7 @@ use crate::desc::{
 };
 use crate::device::binding::BufferBinding;
 use crate::device::buffer::Buffer;
-use crate::device::operator::{CompileOptions, Operator};
+use crate::device::operator::Operator;
 use crate::device::Device;
 use crate::error::Error;
 
@@ -114,7 +114,7 @@ fn reverse_desc<T: Element, L: Length>(sizes: &[u32], axis: u32) -> ReverseSubse
 
 fn run(device: &Device, operator: &Operator, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
     let in_place = inputs.first().is_some_and(|input| input.same_as(output));
-    let options = CompileOptions::default().with_pointer_alignment(16).with_in_place(in_place);
+    let options = device.compile_options().with_pointer_alignment(16).with_in_place(in_place);
     let operator = device.compile_operator_with(operator, options)?;
     let inputs: Vec<BufferBinding> = inputs.iter().map(|&buffer| buffer.into()).collect();
     let stream = device.create_stream()?;

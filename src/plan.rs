@@ -4,16 +4,17 @@
 pub(crate) mod fill_plan;
 pub(crate) mod reverse_plan;
 
+use crate::desc::layout::join;
+pub(crate) use crate::desc::layout::Steps;
+
 /// What a plan tells people.
 pub(crate) struct Summary {
     pub dimensions: Vec<MergedDimension>,
-    /// The modes that it can run in by name, first the one with a separate output, each with the bytes that a run must
-    /// read and write.
-    pub modes: Vec<(&'static str, u64)>,
+    /// The name of a run whose output is apart from the inputs, and the bytes that it must read and write.
+    pub copying: (&'static str, u64),
+    /// The most bytes that a run in place must read and write. `None` if it cannot run in place.
+    pub in_place: Option<u64>,
 }
-
-/// A dimension: its size, and how far one step along it advances in each tensor.
-pub(crate) type Steps<const N: usize> = (u32, [u32; N]);
 
 /// A dimension of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +35,12 @@ pub(crate) fn merge<const N: usize>(mut dimensions: Vec<Steps<N>>) -> Vec<Steps<
     dimensions.retain(|(size, _)| *size > 1);
     dimensions.sort_by_key(|(_, strides)| std::cmp::Reverse(strides[0]));
     let mut merged: Vec<Steps<N>> = Vec::with_capacity(dimensions.len());
-    for (size, strides) in dimensions {
-        let follows = |(&outer, &inner): (&u32, &u32)| u64::from(outer) == u64::from(inner) * u64::from(size);
-        match merged.last_mut() {
-            Some((joined, outer)) if outer.iter().zip(&strides).all(follows) => {
-                (*joined, *outer) = (*joined * size, strides);
-            }
-            _ => merged.push((size, strides)),
+    for dimension in dimensions {
+        let joined = merged.last().and_then(|&outer| join(outer, dimension));
+        if joined.is_some() {
+            merged.pop();
         }
+        merged.push(joined.unwrap_or(dimension));
     }
     merged
 }

@@ -1,9 +1,7 @@
 //! Connects each operator with its modules in `plan`, `cpu` and `cuda::select`.
 
 use crate::cpu::{self, cpu_fill, cpu_reverse};
-#[cfg(feature = "cuda")]
 use crate::cuda::select::{self, Candidate, Considered};
-#[cfg(feature = "cuda")]
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::OperatorDesc;
 use crate::error::DispatchError;
@@ -52,7 +50,6 @@ impl OperatorPlan {
     }
 
     /// The kernel launches that run it fastest on a GPU in a mode, for pointers at multiples of `pointers` bytes.
-    #[cfg(feature = "cuda")]
     pub fn select(&self, target: &GpuTarget, mode: Mode, pointers: u32) -> Vec<Launch> {
         match self {
             Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, pointers),
@@ -61,7 +58,6 @@ impl OperatorPlan {
     }
 
     /// Every launch that can run it in a mode, fastest first, with the variant of its kernel and the estimate.
-    #[cfg(feature = "cuda")]
     pub fn candidates(&self, target: &GpuTarget, mode: Mode) -> Vec<Candidate> {
         match self {
             Self::FillValueSequence(plan) => select::fill_value_sequence::candidates(plan),
@@ -70,7 +66,6 @@ impl OperatorPlan {
     }
 
     /// Every kernel that was considered for a mode, least estimate first, then those that cannot run it.
-    #[cfg(feature = "cuda")]
     pub fn consider(&self, target: &GpuTarget, mode: Mode) -> Vec<Considered> {
         match self {
             Self::FillValueSequence(plan) => select::fill_value_sequence::consider(plan),

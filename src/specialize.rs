@@ -1,9 +1,5 @@
 //! Whether kernels are compiled for one operator.
 
-use std::sync::OnceLock;
-
-use crate::environment::{variable, EnvironmentError};
-
 /// Whether the driver compiles kernels with the sizes and strides of one operator as constants. A generic kernel reads
 /// them, and serves every operator.
 ///
@@ -27,16 +23,4 @@ pub enum Specialize {
 impl Specialize {
     /// How many specialized kernels stay loaded.
     pub const MAX_KEPT: usize = 1024;
-
-    /// [`Kept`](Self::Kept) if the environment variable `DML_CUDA_SPECIALIZE` is 1 when a process first asks, otherwise
-    /// [`Never`](Self::Never).
-    ///
-    /// # Errors
-    ///
-    /// The variable is neither 0 nor 1.
-    pub fn of_environment() -> Result<Self, EnvironmentError> {
-        static SET: OnceLock<Result<Specialize, EnvironmentError>> = OnceLock::new();
-        let of_variable = || variable("DML_CUDA_SPECIALIZE", &[("0", Self::Never), ("1", Self::Kept)]);
-        SET.get_or_init(|| of_variable().map(Option::unwrap_or_default)).clone()
-    }
 }

@@ -36,6 +36,18 @@ pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 pub struct ValidationErrors(Vec<ValidationError>);
 
 impl ValidationErrors {
+    /// Where elements of the output overlap, only that rule, with the sizes and strides of the caller's array. The
+    /// descriptor has those of merged dimensions, which no caller knows.
+    pub(crate) fn of_array(self, sizes: &[i64], strides_in_bytes: &[i64]) -> Self {
+        let is_of_output = |error: &&ValidationError| error.rule.id().starts_with("output.");
+        let Some(mut broken) = self.0.iter().find(is_of_output).cloned() else { return self };
+        broken.place.index = None;
+        broken.found = format!("{strides_in_bytes:?} bytes");
+        let required = format!("strides that place no two elements of Sizes {sizes:?} in the same memory");
+        broken.requirement = Requirement::MustBe(required);
+        Self(vec![broken])
+    }
+
     /// The broken rules.
     pub fn errors(&self) -> &[ValidationError] {
         &self.0

@@ -1,6 +1,5 @@
 //! A GPU whose context another kernel has corrupted, and one that is nearly full: calls return readable errors, drops
 //! are clean, and nothing hangs. Each runs in a separate process, because a corrupted context stays corrupted.
-#![cfg(feature = "cuda")]
 #![allow(unsafe_code)]
 
 use std::process::Command;

@@ -194,14 +194,12 @@ impl Worker<'_> {
 /// Bytes in use on each GPU, and in the process.
 fn memory(places: &[Place]) -> Vec<u64> {
     let mut taken = Vec::new();
-    #[cfg(feature = "cuda")]
     for ordinal in places.iter().filter_map(|place| place.device.ordinal()) {
         let context = cudarc::driver::CudaContext::new(ordinal).expect("the GPU");
         context.bind_to_thread().expect("its context");
         let (free, total) = cudarc::driver::result::mem_get_info().expect("its memory");
         taken.push((total - free) as u64);
     }
-    let _ = places;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     taken.extend(statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).map(|pages| pages * 4096));
     taken

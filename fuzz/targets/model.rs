@@ -10,6 +10,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     // The folder of the examples, so that files can be named.
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../models"));
     if let Ok(model) = model::read(&document, Path::new("model.json"), folder) {
+        let _ = model::strict::check(&model, &document);
         for dispatchable in &model.dispatchables {
             let _ = dml_cuda::validate(&dispatchable.desc, dml_cuda::FeatureLevel::HIGHEST);
         }

@@ -310,7 +310,7 @@ class Torch(unittest.TestCase):
                 (ValueError, "lengths is -3, must be at least 0", lambda: dt.reverse_subsequences(x.cpu(), torch.tensor(-3), 1)),
                 (ValueError, "is -1, must be at least 0",
                     lambda: dt.reverse_subsequences(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
-                (ValueError, r"x has sizes \[3, 4\] and strides \[0, 1\], must place no two elements in the same memory", lambda: dt.reverse_subsequences_(x[0].expand(3, 4), length, 1)),
+                (ValueError, r"x.Strides is \[0, 4\] bytes, must be strides that place no two elements of Sizes \[3, 4\] in the same memory", lambda: dt.reverse_subsequences_(x[0].expand(3, 4), length, 1)),
             ])  # fmt: skip
             memory = torch.arange(20, device=device)
             dml_cuda.reverse_subsequences(memory[:10], 3, 0, out=memory[5:15])  # memory of both

@@ -28,3 +28,14 @@ pub(crate) fn packed_strides(sizes: &[u32]) -> Vec<u32> {
     }
     strides
 }
+
+/// A dimension: its size, and how far one step along it advances in each tensor.
+pub(crate) type Steps<const N: usize> = (u32, [u32; N]);
+
+/// The dimension that two are together, if they are contiguous in every tensor. `None` if they are not, or if the size
+/// does not fit.
+pub(crate) fn join<const N: usize>((outer_size, outer): Steps<N>, (size, inner): Steps<N>) -> Option<Steps<N>> {
+    let continues = |(&outer, &inner): (&u32, &u32)| u64::from(outer) == u64::from(inner) * u64::from(size);
+    let is_contiguous = outer.iter().zip(&inner).all(continues);
+    Some((outer_size.checked_mul(size).filter(|_| is_contiguous)?, inner))
+}

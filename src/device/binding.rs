@@ -1,14 +1,10 @@
 //! Binding: which bytes of which buffer each tensor of an operator uses.
 
-use crate::desc::BufferTensorDesc;
 use crate::device::buffer::Buffer;
-use crate::device::operand::Operand;
-use crate::device::operator::{bytes_of_element, CompiledOperator};
+use crate::device::operand::{Alignment, Memory};
+use crate::device::operator::CompiledOperator;
 use crate::error::BindingError;
 use crate::trace::span;
-
-/// The smallest alignment of a bound range's offset.
-const MIN_ALIGNMENT: u32 = 16;
 
 /// `DML_BUFFER_BINDING`: a range of a buffer.
 #[derive(Clone, Debug)]
@@ -93,7 +89,7 @@ impl CompiledOperator {
         output: impl Into<BufferBinding>,
     ) -> Result<BindingTable, BindingError> {
         span!("bind", operator = self.operator_type().name());
-        BindingTable::new(self, inputs, output.into(), |_| MIN_ALIGNMENT)
+        BindingTable::new(self, inputs, output.into(), Alignment::Binding)
     }
 
     /// The same at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may be.
@@ -106,7 +102,7 @@ impl CompiledOperator {
         inputs: &[BufferBinding],
         output: impl Into<BufferBinding>,
     ) -> Result<BindingTable, BindingError> {
-        BindingTable::new(self, inputs, output.into(), bytes_of_element)
+        BindingTable::new(self, inputs, output.into(), Alignment::Element)
     }
 }
 
@@ -115,13 +111,13 @@ impl BindingTable {
         operator: &CompiledOperator,
         inputs: &[BufferBinding],
         output: BufferBinding,
-        least_alignment: fn(&BufferTensorDesc) -> u32,
+        alignment: Alignment,
     ) -> Result<Self, BindingError> {
-        fn operand(binding: &BufferBinding) -> Operand<'_> {
-            let BufferBinding { ref buffer, offset: address, size_in_bytes: bytes } = *binding;
-            Operand { buffer: Some(buffer), address, bytes }
+        fn memory(binding: &BufferBinding) -> Memory<'_> {
+            let BufferBinding { ref buffer, offset, size_in_bytes: bytes } = *binding;
+            Memory::Bound { buffer, offset, bytes }
         }
-        let in_place = operator.check_operands(inputs.iter().map(operand), operand(&output), least_alignment)?;
+        let in_place = operator.check_operands(inputs.iter().map(memory), memory(&output), alignment)?;
         Ok(Self { operator: operator.clone(), inputs: inputs.to_vec(), output, in_place })
     }
 

@@ -4,9 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytemuck::Pod;
 
-#[cfg(feature = "cuda")]
 use crate::address::Address;
-#[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::device::Device;
 use crate::error::BufferError;
@@ -52,14 +50,12 @@ pub struct Buffer {
 #[derive(Debug)]
 enum Storage {
     Host(RwLock<HostBytes>),
-    #[cfg(feature = "cuda")]
     Cuda(cuda::Memory),
 }
 
 impl Buffer {
     pub(super) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
         let of = |storage| Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) };
-        #[cfg(feature = "cuda")]
         if let Some(context) = &device.context {
             return Ok(of(Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?)));
         }
@@ -78,7 +74,6 @@ impl Buffer {
 
     /// The address in the GPU's memory, for other libraries; `None` on the CPU. It is valid as long as any clone of the
     /// buffer. Of the work that uses it, reading, writing and dropping a buffer wait for that on this crate's streams.
-    #[cfg(feature = "cuda")]
     pub fn raw(&self) -> Option<Address> {
         self.cuda_memory().map(|memory| Address(memory.address()))
     }
@@ -96,7 +91,6 @@ impl Buffer {
                 lock_to_write(memory).bytes_mut()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
                 Ok(())
             }
-            #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => Ok(memory.write(offset, bytes)?),
         }
     }
@@ -110,7 +104,6 @@ impl Buffer {
                 bytes.copy_from_slice(&lock_to_read(memory).bytes()[offset as usize..][..length]);
                 Ok(())
             }
-            #[cfg(feature = "cuda")]
             Storage::Cuda(memory) => Ok(memory.read(offset, bytes)?),
         }
     }
@@ -148,12 +141,10 @@ impl Buffer {
     pub(crate) fn host(&self) -> Option<&RwLock<HostBytes>> {
         match &*self.storage {
             Storage::Host(memory) => Some(memory),
-            #[cfg(feature = "cuda")]
             Storage::Cuda(_) => None,
         }
     }
 
-    #[cfg(feature = "cuda")]
     pub(crate) fn cuda_memory(&self) -> Option<&cuda::Memory> {
         match &*self.storage {
             Storage::Host(_) => None,

@@ -8,10 +8,9 @@ use bytemuck::Pod;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ScalarUnion, TensorDataType};
 use crate::device::binding::BindingTable;
 use crate::device::buffer::Buffer;
+use crate::device::compile_options::CompileOptions;
 use crate::device::graph::Graph;
-#[cfg(feature = "cuda")]
-use crate::device::operator::MeasuredKernel;
-use crate::device::operator::{CompileOptions, CompiledOperator, Operator};
+use crate::device::operator::{CompiledOperator, MeasuredKernel, Operator};
 use crate::device::stream::Stream;
 use crate::device::Device;
 use crate::error::{BufferError, CompileError, DeviceError, DispatchError};
@@ -38,7 +37,7 @@ impl Device {
     /// [`CompileError`]: the device's feature level is lower than the one that the operator was created at, and rejects
     /// it; or the driver failed.
     pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
-        self.compile_operator_with(operator, CompileOptions::default())
+        self.compile_operator_with(operator, self.compile_options())
     }
 
     /// The same, restricted by [`CompileOptions`]. Skips kernels that the options exclude. A dispatch that needs one of
@@ -73,7 +72,6 @@ impl Device {
     /// # Errors
     ///
     /// [`DispatchError::Measure`] on the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
-    #[cfg(feature = "cuda")]
     pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, DispatchError> {
         let no_kernels = || DispatchError::Measure { found: self.to_string() };
         let context = self.context.as_ref().ok_or_else(no_kernels)?;

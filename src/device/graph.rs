@@ -1,6 +1,5 @@
 //! Graphs: dispatches that are recorded once and then launched together.
 
-#[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::device::binding::BindingTable;
 use crate::device::stream::Stream;
@@ -29,7 +28,6 @@ use crate::trace::span;
 pub struct Graph {
     device: Device,
     /// Declared first, so that it is destroyed before the tables whose memory it uses.
-    #[cfg(feature = "cuda")]
     recorded: Option<cuda::Graph>,
     tables: Vec<BindingTable>,
     launched: bool,
@@ -41,19 +39,16 @@ impl Graph {
         if let Some(other) = tables.iter().map(|table| table.operator().device()).find(|of| !of.same_as(device)) {
             return Err(DispatchError::Graph { found: device.to_string(), required: other.to_string() });
         }
-        #[cfg(feature = "cuda")]
         let record =
             |context| cuda::Graph::record(context, |stream| tables.iter().try_for_each(|table| table.queue(stream)));
         Ok(Self {
             device: device.clone(),
-            #[cfg(feature = "cuda")]
             recorded: device.context.as_ref().map(record).transpose()?,
             tables,
             launched: false,
         })
     }
 
-    #[cfg(feature = "cuda")]
     pub(crate) fn of_recorded(device: &Device, recorded: cuda::Graph) -> Self {
         Self { device: device.clone(), recorded: Some(recorded), tables: Vec::new(), launched: false }
     }
@@ -66,7 +61,6 @@ impl Graph {
             let (found, required) = (stream.device().to_string(), self.device.to_string());
             return Err(DispatchError::Device { found, required });
         }
-        #[cfg(feature = "cuda")]
         if let (Some(graph), Some(stream)) = (&mut self.recorded, &stream.queue) {
             graph.launch(stream.handle())?;
             self.launched = true;
@@ -87,7 +81,6 @@ impl Graph {
         if !self.launched {
             return Err(DeviceError::NotLaunched);
         }
-        #[cfg(feature = "cuda")]
         if let Some(graph) = &self.recorded {
             return Ok(graph.milliseconds()?);
         }

@@ -1,23 +1,16 @@
 //! Operators: validated descriptors, and their compiled form for a device.
 
-use std::sync::{Arc, OnceLock};
-#[cfg(feature = "cuda")]
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::Address;
-#[cfg(feature = "cuda")]
 use crate::cuda::select::Candidate;
-#[cfg(feature = "cuda")]
 use crate::cuda::{load, times, Context, Launch, Launcher, Lengths, Loaded, LoadedKernel, Mode, Tensors};
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, Signature, TensorRole};
+use crate::device::compile_options::CompileOptions;
 use crate::device::Device;
-use crate::environment::{variable, EnvironmentError};
-use crate::error::CompileError;
-#[cfg(feature = "cuda")]
-use crate::error::DispatchError;
+use crate::error::{CompileError, DispatchError};
 use crate::registry::OperatorPlan;
-use crate::specialize::Specialize;
 use crate::validate::{validate_float64_fill, ValidationErrors};
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
@@ -52,95 +45,6 @@ impl Operator {
     }
 }
 
-/// What all dispatches of a compiled operator have in common. A dispatch that differs fails.
-///
-/// ```
-/// use dml_cuda::lowering::{ForeignTensor, LoweredReversal, ReversalArrays};
-/// use dml_cuda::{Address, CompileOptions, Device, DispatchError, TensorDataType};
-/// let device = Device::cpu();
-/// let (input, lengths) = ([[1u8, 2, 3]], [[2u32]]);
-/// let [array, of_lengths] = [&[1, 3], &[1, 1]].map(|sizes| ForeignTensor::packed(Address(0), sizes));
-/// let length_type = TensorDataType::UInt32;
-/// let arrays = ReversalArrays { input: array, lengths: of_lengths, output: array, axis: 1, element_size: 1, length_type };
-/// let desc = LoweredReversal::new(&arrays)?.desc();
-/// let options = CompileOptions::default().with_in_place(true);
-/// let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
-/// let mut output = [[0u8; 3]];
-/// let copying = operator.dispatch_on_host(&[input.as_flattened(), bytemuck::cast_slice(&lengths)], output.as_flattened_mut());
-/// assert!(matches!(copying, Err(DispatchError::Binding(_)))); // it was compiled for in-place dispatches only
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct CompileOptions {
-    /// The guaranteed alignment, in bytes, of the first elements of the first input and of the output: a power of two,
-    /// or 0 if they are only known to be aligned to their elements. For bound buffers, 16 is always right.
-    pub pointer_alignment: u32,
-    /// Whether the output is the input: always, never, or either (`None`).
-    pub in_place: Option<bool>,
-    /// Whether kernels are compiled for this operator only.
-    pub specialize: Specialize,
-    /// Whether kernels are timed on the GPU, instead of chosen by an estimate: the four with the least estimates in each
-    /// mode, with scratch memory of the tensors' sizes. That takes milliseconds, and memory for both tensors or three
-    /// times the L2 cache, whichever is more. If they cannot be timed, the estimate chooses, without an error.
-    pub measure: bool,
-}
-
-impl CompileOptions {
-    /// The same with a [`pointer_alignment`](Self::pointer_alignment).
-    pub fn with_pointer_alignment(self, pointer_alignment: u32) -> Self {
-        Self { pointer_alignment, ..self }
-    }
-
-    /// The same for dispatches that are always (`true`), never or sometimes (`None`) [`in_place`](Self::in_place).
-    pub fn with_in_place(self, in_place: impl Into<Option<bool>>) -> Self {
-        Self { in_place: in_place.into(), ..self }
-    }
-
-    /// The same with [specialized](Specialize) kernels or generic ones.
-    pub fn with_specialize(self, specialize: Specialize) -> Self {
-        Self { specialize, ..self }
-    }
-
-    /// The same with kernels that are chosen by [measuring](Self::measure) them, or by an estimate.
-    pub fn with_measure(self, measure: bool) -> Self {
-        Self { measure, ..self }
-    }
-
-    /// The defaults, but kernels are specialized if the [environment](Specialize::of_environment) says so, and measured if
-    /// `DML_CUDA_SELECT` is `measure`.
-    ///
-    /// # Errors
-    ///
-    /// A variable has another value than the known ones.
-    pub fn of_environment() -> Result<Self, EnvironmentError> {
-        Ok(Self { specialize: Specialize::of_environment()?, measure: measures_by_environment()?, ..Self::default() })
-    }
-
-    /// The options of dispatches with the first input and the output at these addresses, or at others that are as aligned
-    /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths. The rest is of the
-    /// [environment](Self::of_environment).
-    ///
-    /// # Errors
-    ///
-    /// A variable has another value than the known ones.
-    pub fn of_addresses(input: Option<Address>, output: Address) -> Result<Self, EnvironmentError> {
-        let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
-        Ok(Self {
-            pointer_alignment: if is_aligned { 16 } else { 0 },
-            in_place: Some(input == Some(output)),
-            ..Self::of_environment()?
-        })
-    }
-}
-
-/// Whether the environment variable `DML_CUDA_SELECT` is `measure`, not `estimate`, when the process first asks.
-fn measures_by_environment() -> Result<bool, EnvironmentError> {
-    static SET: OnceLock<Result<bool, EnvironmentError>> = OnceLock::new();
-    let read = || Ok(variable("DML_CUDA_SELECT", &[("measure", true), ("estimate", false)])?.unwrap_or(false));
-    SET.get_or_init(read).clone()
-}
-
 /// `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. Both operators need nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -165,24 +69,18 @@ pub(crate) struct Inner {
     pub plan: OperatorPlan,
     pub options: CompileOptions,
     /// Queues its kernels; `None` on the CPU.
-    #[cfg(feature = "cuda")]
     pub launcher: Option<Launcher>,
     /// The kernels that were timed to choose them.
-    #[cfg(feature = "cuda")]
     pub measured: Vec<Measured>,
 }
 
 /// Kernels of each mode that are timed, and how often.
-#[cfg(feature = "cuda")]
 const MEASURED: usize = 4;
-#[cfg(feature = "cuda")]
 const ROUNDS: u32 = 2;
 /// How often a kernel is timed that is not chosen by it.
-#[cfg(feature = "cuda")]
 const MANY_ROUNDS: u32 = 5;
 
 /// A kernel that can run an operator, alone, and its time: [`Device::measure_kernels`].
-#[cfg(feature = "cuda")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MeasuredKernel {
@@ -201,7 +99,6 @@ pub struct MeasuredKernel {
 }
 
 /// What a kernel took that was timed.
-#[cfg(feature = "cuda")]
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub mode: Mode,
@@ -212,7 +109,6 @@ pub(crate) struct Measured {
 }
 
 /// An operator that is being compiled for a GPU.
-#[cfg(feature = "cuda")]
 struct Compiling<'a> {
     operator: &'a Operator,
     plan: &'a OperatorPlan,
@@ -221,7 +117,6 @@ struct Compiling<'a> {
     measured: Vec<Measured>,
 }
 
-#[cfg(feature = "cuda")]
 impl Compiling<'_> {
     fn launcher(&mut self) -> Result<Launcher, CompileError> {
         let [copying, in_place] = Mode::ALL.map(|mode| {
@@ -275,7 +170,6 @@ impl Compiling<'_> {
 }
 
 /// The memory of an operator's tensors in a mode.
-#[cfg(feature = "cuda")]
 pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
     let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
     match &*operator.desc {
@@ -296,7 +190,6 @@ pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
 impl CompiledOperator {
     pub(super) fn new(operator: &Operator, device: &Device, options: CompileOptions) -> Result<Self, CompileError> {
         let plan = operator.plan();
-        #[cfg(feature = "cuda")]
         let (launcher, measured) = match &device.context {
             Some(context) => {
                 let mut compiling = Compiling { operator, plan: &plan, context, options, measured: Vec::new() };
@@ -306,9 +199,7 @@ impl CompiledOperator {
         };
         Ok(Self {
             inner: Arc::new(Inner {
-                #[cfg(feature = "cuda")]
                 launcher,
-                #[cfg(feature = "cuda")]
                 measured,
                 operator: operator.clone(),
                 device: device.clone(),
@@ -319,7 +210,6 @@ impl CompiledOperator {
     }
 
     /// Every kernel that can run an operator in one mode, alone, with its time.
-    #[cfg(feature = "cuda")]
     pub(super) fn of_each_kernel(
         operator: &Operator,
         device: &Device,

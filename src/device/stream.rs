@@ -1,8 +1,6 @@
 //! Streams, which order work on a device, and events, which time it and order streams.
 
-#[cfg(feature = "cuda")]
 use crate::address::RawStream;
-#[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::device::Device;
 use crate::error::DeviceError;
@@ -12,17 +10,12 @@ use crate::error::DeviceError;
 pub struct Stream {
     device: Device,
     /// `None` on the CPU.
-    #[cfg(feature = "cuda")]
     pub(crate) queue: Option<cuda::Stream>,
 }
 
 impl Stream {
     pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Self {
-            #[cfg(feature = "cuda")]
-            queue: device.context.as_ref().map(cuda::Stream::new).transpose()?,
-            device: device.clone(),
-        })
+        Ok(Self { queue: device.context.as_ref().map(cuda::Stream::new).transpose()?, device: device.clone() })
     }
 
     /// The device of the stream.
@@ -32,7 +25,6 @@ impl Stream {
 
     /// Waits until all work queued so far is done.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        #[cfg(feature = "cuda")]
         if let Some(stream) = &self.queue {
             stream.synchronize()?;
         }
@@ -41,7 +33,6 @@ impl Stream {
 
     /// Records an event after all work queued so far.
     pub fn record_event(&self) -> Result<Event, DeviceError> {
-        #[cfg(feature = "cuda")]
         if let Some(stream) = &self.queue {
             return Ok(Event { mark: stream.record_event()?, device: self.device.clone() });
         }
@@ -58,7 +49,6 @@ impl Stream {
         if !self.device.same_as(&event.device) {
             return Err(DeviceError::DifferentDevices);
         }
-        #[cfg(feature = "cuda")]
         if let Some(stream) = &self.queue {
             event.mark.hold_back(stream.handle())?;
         }
@@ -73,7 +63,6 @@ impl Stream {
     /// and dropping these wait for all streams that this crate made on the GPU; the driver then returns an error and
     /// invalidates the capture. Streams that the caller made and passes to
     /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
-    #[cfg(feature = "cuda")]
     pub fn raw(&self) -> Option<RawStream> {
         self.queue.as_ref().map(|stream| RawStream(stream.handle().raw().cast()))
     }
@@ -94,11 +83,7 @@ impl Stream {
 #[derive(Debug)]
 pub struct Event {
     device: Device,
-    #[cfg(feature = "cuda")]
     mark: cuda::Event,
-    #[cfg(not(feature = "cuda"))]
-    #[allow(dead_code)]
-    mark: std::convert::Infallible,
 }
 
 impl Event {
@@ -107,9 +92,6 @@ impl Event {
         if !self.device.same_as(&earlier.device) {
             return Err(DeviceError::DifferentDevices);
         }
-        #[cfg(feature = "cuda")]
-        return Ok(self.mark.milliseconds_since(&earlier.mark)?);
-        #[cfg(not(feature = "cuda"))]
-        match self.mark {}
+        Ok(self.mark.milliseconds_since(&earlier.mark)?)
     }
 }

@@ -1,9 +1,7 @@
 //! Dispatch of bound operators: runs them on the CPU, or launches them on a GPU.
 
 use crate::cpu::Operands;
-#[cfg(feature = "cuda")]
 use crate::cuda::{Addresses, Mode, StreamHandle};
-#[cfg(feature = "cuda")]
 use crate::desc::MAX_INPUTS;
 use crate::device::binding::{BindingTable, BufferBinding};
 use crate::device::buffer::{lock_to_read, lock_to_write, Buffer};
@@ -27,7 +25,6 @@ impl BindingTable {
         if !stream.device().same_as(device) {
             return Err(DispatchError::Device { found: stream.device().to_string(), required: device.to_string() });
         }
-        #[cfg(feature = "cuda")]
         if let Some(stream) = &stream.queue {
             return self.queue(stream.handle());
         }
@@ -35,7 +32,6 @@ impl BindingTable {
     }
 
     /// Queues the launch on a stream of the operator's GPU.
-    #[cfg(feature = "cuda")]
     #[allow(unsafe_code)]
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), DispatchError> {
         let launcher = self.operator().inner.launcher.as_ref().ok_or(OTHER_DEVICE)?;

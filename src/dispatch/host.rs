@@ -2,8 +2,8 @@
 
 use crate::cpu::Operands;
 use crate::desc::TensorRole;
-use crate::device::operand::Operand;
-use crate::device::operator::{bytes_of_element, CompiledOperator};
+use crate::device::operand::{Alignment, Memory};
+use crate::device::operator::CompiledOperator;
 use crate::error::{BindingError, DispatchError};
 use crate::trace::span;
 
@@ -34,7 +34,7 @@ impl CompiledOperator {
     /// [`DispatchError`], with nothing written: the operator is of a GPU; the number of inputs is wrong; a slice is
     /// smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
     pub fn dispatch_on_host(&self, inputs: &[&[u8]], output: &mut [u8]) -> Result<(), DispatchError> {
-        self.run_on_host(inputs.iter().map(|input| operand(input)), inputs, output)
+        self.run_on_host(inputs.iter().map(|input| memory(input)), inputs, output)
     }
 
     /// The same in place, for an operator with two inputs. `data` is the first input and the output; `second` is the
@@ -44,14 +44,13 @@ impl CompiledOperator {
     ///
     /// The errors of [`dispatch_on_host`](Self::dispatch_on_host); the input and the output have different strides.
     pub fn dispatch_in_place_on_host(&self, second: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
-        let operands = [operand(data), operand(second)];
-        self.run_on_host(operands.into_iter(), &[second], data)
+        self.run_on_host([memory(data), memory(second)].into_iter(), &[second], data)
     }
 
-    /// Checks the operands, then runs. `inputs` are those that are not the output.
+    /// Checks the memory, then runs. `inputs` are those that are not the output.
     fn run_on_host(
         &self,
-        operands: impl ExactSizeIterator<Item = Operand<'static>> + Clone,
+        memory_of_inputs: impl ExactSizeIterator<Item = Memory<'static>> + Clone,
         inputs: &[&[u8]],
         output: &mut [u8],
     ) -> Result<(), DispatchError> {
@@ -60,12 +59,12 @@ impl CompiledOperator {
             return Err(BindingError::Device { tensor: TensorRole::Output, found, required }.into());
         }
         #[allow(unused_variables)] // only tracing needs it
-        let in_place = self.check_operands(operands, operand(output), bytes_of_element)?;
+        let in_place = self.check_operands(memory_of_inputs, memory(output), Alignment::Element)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
         self.inner.plan.run_on_cpu(Operands { inputs, output })
     }
 }
 
-fn operand(slice: &[u8]) -> Operand<'static> {
-    Operand { buffer: None, address: slice.as_ptr() as u64, bytes: slice.len() as u64 }
+fn memory(slice: &[u8]) -> Memory<'static> {
+    Memory::Slice { address: slice.as_ptr() as u64, bytes: slice.len() as u64 }
 }

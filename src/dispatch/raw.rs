@@ -3,19 +3,14 @@
 
 use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
-#[cfg(feature = "cuda")]
 use crate::cuda::{self, Addresses, Mode, StreamHandle};
-use crate::desc::BufferTensorDesc;
-#[cfg(feature = "cuda")]
 use crate::device::graph::Graph;
-use crate::device::operand::Operand;
-use crate::device::operator::{bytes_of_element, CompiledOperator};
-#[cfg(feature = "cuda")]
+use crate::device::operand::{Alignment, Memory};
+use crate::device::operator::CompiledOperator;
 use crate::device::Device;
 use crate::error::DispatchError;
 use crate::trace::span;
 
-#[cfg(feature = "cuda")]
 impl Device {
     /// Records what `queue` queues on a stream of the GPU, such as raw dispatches, and copies, fills and kernels of other
     /// libraries: as a graph, which is launched like one of [`record_graph`](Self::record_graph). `None` on the CPU.
@@ -98,26 +93,24 @@ impl CompiledOperator {
         stream: RawStream,
     ) -> Result<(), DispatchError> {
         // SAFETY: the caller's promises.
-        unsafe { self.dispatch_at(inputs, output, stream, bytes_of_element) }
+        unsafe { self.dispatch_at(inputs, output, stream, Alignment::Element) }
     }
 
-    /// The same at addresses with a least alignment, which on a GPU is that of the elements.
+    /// Runs the operator like `dispatch_raw`, at addresses of another least alignment. On a GPU that is the element's.
     ///
     /// # Safety
     ///
-    /// As of [`dispatch_raw`](Self::dispatch_raw).
+    /// The promises of [`dispatch_raw`](Self::dispatch_raw).
     pub(crate) unsafe fn dispatch_at(
         &self,
         inputs: &[Address],
         output: Address,
         stream: RawStream,
-        least_alignment: fn(&BufferTensorDesc) -> u32,
+        alignment: Alignment,
     ) -> Result<(), DispatchError> {
-        let operand = |Address(address)| Operand { buffer: None, address, bytes: u64::MAX };
-        let operands = inputs.iter().copied().map(operand);
-        let in_place = self.check_operands(operands, operand(output), least_alignment)?;
+        let memory = |Address(address)| Memory::Raw { address };
+        let in_place = self.check_operands(inputs.iter().copied().map(memory), memory(output), alignment)?;
         span!("dispatch", operator = self.operator_type().name(), device = self.device(), in_place = in_place);
-        #[cfg(feature = "cuda")]
         if let Some(launcher) = &self.inner.launcher {
             let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the functions were loaded

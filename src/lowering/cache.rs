@@ -7,7 +7,8 @@ use std::mem::take;
 use rustc_hash::FxHashMap;
 
 use crate::desc::{FeatureLevel, TensorDataType};
-use crate::device::operator::{CompileOptions, CompiledOperator, Operator};
+use crate::device::compile_options::CompileOptions;
+use crate::device::operator::{CompiledOperator, Operator};
 use crate::device::Device;
 use crate::error::Error;
 use crate::lowering::Lowered;

@@ -3,6 +3,7 @@
 use super::lowering_error::LoweringError;
 use crate::address::Address;
 use crate::desc::{TensorDataType, TensorRole};
+use crate::error::Error;
 
 /// A tensor as NumPy, DLPack or ONNX Runtime describe it.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,14 @@ impl<'a> ForeignTensor<'a> {
     /// A packed tensor at an address.
     pub fn packed(address: impl Into<Address>, sizes: &'a [i64]) -> Self {
         Self { address: address.into(), sizes, strides_in_bytes: None }
+    }
+
+    /// An error of an operator that writes this tensor, with the tensor's own sizes and strides where elements overlap.
+    pub fn with_own_strides(&self, error: Error) -> Error {
+        match error {
+            Error::Validation(errors) => errors.of_array(self.sizes, self.strides_in_bytes.unwrap_or_default()).into(),
+            error => error,
+        }
     }
 
     /// The number of elements of a packed tensor, if it is packed in row-major order with elements of `width` bytes and

@@ -1,18 +1,17 @@
 //! Reversals of tensors of other libraries.
 
-use super::foreign::{size_of, units_of, ForeignTensor, ReversalArrays};
+use super::foreign::{size_of, units_of, ReversalArrays};
 use super::lowering_error::LoweringError;
+use crate::desc::layout::{join, Steps};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType, TensorRole, MAX_DIMENSIONS};
 
 /// A reversal with as few dimensions as possible. Each element becomes one or more unsigned integers of 1 to 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoweredReversal {
-    /// The dimensions are the last ones of these arrays; zeros before them.
-    sizes: [u32; MAX_DIMENSIONS],
-    /// Of the input, the lengths and the output.
-    strides: [[u32; MAX_DIMENSIONS]; 3],
-    /// Indices of the outermost dimension and of the axis.
-    first: usize,
+    /// Innermost first, with the strides of the input, the lengths and the output. Zeros behind the last.
+    dimensions: [Steps<3>; MAX_DIMENSIONS],
+    rank: usize,
+    /// Index of the axis in `dimensions`.
     axis: usize,
     data_type: TensorDataType,
     length_type: TensorDataType,
@@ -42,129 +41,132 @@ impl LoweredReversal {
     /// [`LoweringError`]: the axis, sizes, strides or the element's size do not fit, the output has other sizes, the
     /// lengths have a type of less than a byte, or the tensor needs more than 8 dimensions.
     pub fn new(arrays: &ReversalArrays<'_>) -> Result<Self, LoweringError> {
-        use TensorRole::{Input, Output, SequenceLengths};
-        let ReversalArrays { input, lengths, output, axis, element_size, length_type } = *arrays;
-        let rank = input.sizes.len();
-        input.check(Input)?;
-        lengths.check(SequenceLengths)?;
-        output.check(Output)?;
-        for (d, &size) in input.sizes.iter().enumerate() {
-            size_of(Input, d, size)?;
-        }
-        if output.sizes != input.sizes {
-            return Err(LoweringError::Output { found: output.sizes.to_vec(), required: input.sizes.to_vec() });
-        }
-        let from_front = if axis < 0 { axis + rank as i64 } else { axis };
-        if !(0..rank as i64).contains(&from_front) {
-            return Err(LoweringError::Axis { found: axis, rank });
-        }
-        let axis = from_front as usize;
-        let missing = missing_dimensions(&input, &lengths, axis)?;
-        let length_width = i64::from(length_type.size_in_bits() / 8);
-        if length_width == 0 {
-            return Err(LoweringError::LengthType { found: length_type });
-        }
-
-        let mut bits = element_size as u64 | input.address.0 | output.address.0 | 8;
-        for strides in [input.strides_in_bytes, output.strides_in_bytes].into_iter().flatten() {
-            let moving = strides.iter().zip(input.sizes).filter(|(_, &size)| size > 1);
-            bits |= moving.fold(0, |bits, (&stride, _)| bits | stride as u64);
-        }
-        let unit = 1 << bits.trailing_zeros();
-        let (width, most) = (element_size as i64, u64::from(u32::MAX) << bits.trailing_zeros());
-        if !(1..=most).contains(&(element_size as u64)) {
-            return Err(LoweringError::ElementSize { found: element_size, most });
-        }
+        let (axis, missing) = check_shapes(arrays)?;
+        let unit = largest_unit(arrays)?;
         let data_type = match unit {
             1 => TensorDataType::UInt8,
             2 => TensorDataType::UInt16,
             4 => TensorDataType::UInt32,
             _ => TensorDataType::UInt64,
         };
-        let (sizes, strides) = ([0; MAX_DIMENSIONS], [[0; MAX_DIMENSIONS]; 3]);
-        let mut lowered = Self { sizes, strides, first: MAX_DIMENSIONS, axis: MAX_DIMENSIONS, data_type, length_type };
-        let fold = || LoweringError::Fold { shape: input.sizes.to_vec() };
-
-        // From the innermost dimension out: the units of an element, then the tensors' dimensions.
-        lowered.add((width / unit) as u32, [1, 0, 1], false).ok_or_else(fold)?;
-        for d in (0..rank).rev() {
-            let size = size_of(Input, d, input.sizes[d])?;
-            let of_lengths = match d.checked_sub(missing) {
-                Some(k) if lengths.sizes[k] != 1 => {
-                    units_of(SequenceLengths, k, lengths.stride(k, length_width), length_width)?
-                }
-                _ => 0,
-            };
-            let mut strides = [0, of_lengths, 0];
-            if size != 1 {
-                strides[0] = units_of(Input, d, input.stride(d, width), unit)?;
-                strides[2] = units_of(Output, d, output.stride(d, width), unit)?;
-            }
-            lowered.add(size, strides, d == axis).ok_or_else(fold)?;
+        let (dimensions, no_axis) = ([(0, [0; 3]); MAX_DIMENSIONS], MAX_DIMENSIONS);
+        let mut lowered = Self { dimensions, rank: 0, axis: no_axis, data_type, length_type: arrays.length_type };
+        let too_many = || LoweringError::Fold { shape: arrays.input.sizes.to_vec() };
+        let units_of_element = ((arrays.element_size as i64 / unit) as u32, [1, 0, 1]);
+        lowered.fold(units_of_element, false).ok_or_else(too_many)?;
+        for d in (0..arrays.input.sizes.len()).rev() {
+            lowered.fold(dimension(arrays, d, missing, unit)?, d == axis).ok_or_else(too_many)?;
         }
         Ok(lowered)
     }
 
-    /// Adds a dimension outside of the others, or merges it with the outermost, if it continues that one in every
-    /// tensor. Drops a size of 1, but for the axis. `None` if there are too many.
-    fn add(&mut self, size: u32, strides: [u32; 3], is_axis: bool) -> Option<()> {
-        if size == 1 && !is_axis {
+    /// Adds a dimension outside of the others, or joins it with the outermost one. Drops a size of 1. The axis is neither
+    /// joined nor dropped. `None` if there are too many dimensions.
+    fn fold(&mut self, dimension: Steps<3>, is_axis: bool) -> Option<()> {
+        if dimension.0 == 1 && !is_axis {
             return Some(());
         }
-        if self.first < MAX_DIMENSIONS && self.first != self.axis && !is_axis {
-            let inner = self.sizes[self.first];
-            let follows = |(of, stride): (&[u32; MAX_DIMENSIONS], u32)| {
-                u64::from(of[self.first]) * u64::from(inner) == u64::from(stride)
-            };
-            let continues = self.strides.iter().zip(strides).all(follows);
-            if let (true, Some(joined)) = (continues, inner.checked_mul(size)) {
-                self.sizes[self.first] = joined;
+        let outermost = self.rank.checked_sub(1).filter(|&outermost| !is_axis && outermost != self.axis);
+        if let Some(outermost) = outermost.map(|outermost| &mut self.dimensions[outermost]) {
+            if let Some(joined) = join(dimension, *outermost) {
+                *outermost = joined;
                 return Some(());
             }
         }
-        self.first = self.first.checked_sub(1)?;
-        self.sizes[self.first] = size;
-        self.strides.iter_mut().zip(strides).for_each(|(of, stride)| of[self.first] = stride);
+        *self.dimensions.get_mut(self.rank)? = dimension;
         if is_axis {
-            self.axis = self.first;
+            self.axis = self.rank;
         }
+        self.rank += 1;
         Some(())
     }
 
     /// The size of the axis.
     pub fn axis_size(&self) -> u32 {
-        self.sizes[self.axis]
+        self.dimensions[self.axis].0
     }
 
     /// The operator's descriptor.
     pub fn desc(&self) -> ReverseSubsequencesDesc {
-        let mut length_sizes = self.sizes;
-        length_sizes[self.axis] = 1;
-        let tensor = |data_type, sizes: &[u32; MAX_DIMENSIONS], strides: &[u32; MAX_DIMENSIONS]| {
-            BufferTensorDesc::strided(data_type, &sizes[self.first..], &strides[self.first..])
-        };
-        let [of_input, of_lengths, of_output] = &self.strides;
+        let outermost_first = || self.dimensions[..self.rank].iter().rev();
+        let sizes: Vec<u32> = outermost_first().map(|(size, _)| *size).collect();
+        let strides = |tensor: usize| -> Vec<u32> { outermost_first().map(|(_, strides)| strides[tensor]).collect() };
+        let axis = self.rank - 1 - self.axis;
+        let mut length_sizes = sizes.clone();
+        length_sizes[axis] = 1;
         ReverseSubsequencesDesc {
-            input_tensor: tensor(self.data_type, &self.sizes, of_input),
-            sequence_lengths_tensor: tensor(self.length_type, &length_sizes, of_lengths),
-            output_tensor: tensor(self.data_type, &self.sizes, of_output),
-            axis: (self.axis - self.first) as u32,
+            input_tensor: BufferTensorDesc::strided(self.data_type, &sizes, &strides(0)),
+            sequence_lengths_tensor: BufferTensorDesc::strided(self.length_type, &length_sizes, &strides(1)),
+            output_tensor: BufferTensorDesc::strided(self.data_type, &sizes, &strides(2)),
+            axis: axis as u32,
         }
     }
 }
 
-/// How many of the input's dimensions the lengths do not have, which broadcast to its lanes.
-fn missing_dimensions(
-    input: &ForeignTensor<'_>,
-    lengths: &ForeignTensor<'_>,
-    axis: usize,
-) -> Result<usize, LoweringError> {
-    let of_lanes = |d: usize| if d == axis { 1 } else { input.sizes[d] };
+/// Checks shapes and the type of the lengths. Returns the axis, counted from the front, and how many of the input's
+/// dimensions the lengths do not have.
+fn check_shapes(arrays: &ReversalArrays<'_>) -> Result<(usize, usize), LoweringError> {
+    let ReversalArrays { input, lengths, output, axis, length_type, .. } = *arrays;
     let rank = input.sizes.len();
+    input.check(TensorRole::Input)?;
+    lengths.check(TensorRole::SequenceLengths)?;
+    output.check(TensorRole::Output)?;
+    for (d, &size) in input.sizes.iter().enumerate() {
+        size_of(TensorRole::Input, d, size)?;
+    }
+    if output.sizes != input.sizes {
+        return Err(LoweringError::Output { found: output.sizes.to_vec(), required: input.sizes.to_vec() });
+    }
+    let from_front = if axis < 0 { axis + rank as i64 } else { axis };
+    if !(0..rank as i64).contains(&from_front) {
+        return Err(LoweringError::Axis { found: axis, rank });
+    }
+    let axis = from_front as usize;
+    let lanes = |d: usize| if d == axis { 1 } else { input.sizes[d] };
     let broadcasts =
-        |missing: &usize| lengths.sizes.iter().zip(*missing..).all(|(&found, d)| found == 1 || found == of_lanes(d));
-    rank.checked_sub(lengths.sizes.len()).filter(broadcasts).ok_or_else(|| {
-        let required = (0..rank).map(of_lanes).collect();
+        |missing: &usize| lengths.sizes.iter().zip(*missing..).all(|(&found, d)| found == 1 || found == lanes(d));
+    let missing = rank.checked_sub(lengths.sizes.len()).filter(broadcasts).ok_or_else(|| {
+        let required = (0..rank).map(lanes).collect();
         LoweringError::Lengths { found: lengths.sizes.to_vec(), required }
-    })
+    })?;
+    if length_type.size_in_bits() < 8 {
+        return Err(LoweringError::LengthType { found: length_type });
+    }
+    Ok((axis, missing))
+}
+
+/// The bytes of the largest integers, up to 8, as which elements can move: the power of two that divides the element's
+/// size, the addresses, and all strides that matter.
+fn largest_unit(arrays: &ReversalArrays<'_>) -> Result<i64, LoweringError> {
+    let ReversalArrays { input, output, element_size, .. } = *arrays;
+    let strides = [input.strides_in_bytes, output.strides_in_bytes].into_iter().flatten();
+    let strides = strides.flat_map(|strides| strides.iter().zip(input.sizes));
+    let strides = strides.filter(|(_, &size)| size > 1).map(|(&stride, _)| stride as u64);
+    let numbers = [element_size as u64, input.address.0, output.address.0].into_iter().chain(strides);
+    let unit = 1 << numbers.map(u64::trailing_zeros).fold(3, u32::min);
+    let most = u64::from(u32::MAX) * unit;
+    if !(1..=most).contains(&(element_size as u64)) {
+        return Err(LoweringError::ElementSize { found: element_size, most });
+    }
+    Ok(unit as i64)
+}
+
+/// Dimension `d` of the input, with the strides of the input and the output in units. Strides are 0 where they have no
+/// meaning.
+fn dimension(arrays: &ReversalArrays<'_>, d: usize, missing: usize, unit: i64) -> Result<Steps<3>, LoweringError> {
+    let ReversalArrays { input, lengths, output, element_size, length_type, .. } = *arrays;
+    let (width, length_width) = (element_size as i64, i64::from(length_type.size_in_bits() / 8));
+    let size = size_of(TensorRole::Input, d, input.sizes[d])?;
+    let lengths_stride = match d.checked_sub(missing) {
+        Some(k) if lengths.sizes[k] != 1 => {
+            units_of(TensorRole::SequenceLengths, k, lengths.stride(k, length_width), length_width)?
+        }
+        _ => 0,
+    };
+    if size == 1 {
+        return Ok((size, [0, lengths_stride, 0]));
+    }
+    let input_stride = units_of(TensorRole::Input, d, input.stride(d, width), unit)?;
+    let output_stride = units_of(TensorRole::Output, d, output.stride(d, width), unit)?;
+    Ok((size, [input_stride, lengths_stride, output_stride]))
 }

@@ -3,8 +3,7 @@
 
 use super::{Lowered, LoweredReversal, ReversalArrays};
 use crate::address::{Address, RawStream};
-use crate::device::operator::bytes_of_element;
-use crate::device::operator::CompileOptions;
+use crate::device::operand::Alignment;
 use crate::device::Device;
 use crate::error::Error;
 
@@ -26,7 +25,8 @@ impl Device {
         }
         let inputs = [arrays.input.address, arrays.lengths.address];
         // SAFETY: the caller's promise.
-        unsafe { self.run_lowered(&lowered, &inputs, arrays.output.address, stream) }
+        let done = unsafe { self.run_lowered(&lowered, &inputs, arrays.output.address, stream) };
+        done.map_err(|error| arrays.output.with_own_strides(error))
     }
 
     /// Compiles an operator or finds it, for the alignment of these addresses, and runs it. Tensors on the host need
@@ -47,11 +47,11 @@ impl Device {
         output: Address,
         stream: RawStream,
     ) -> Result<(), Error> {
-        let options = CompileOptions::of_addresses(inputs.first().copied(), output)?;
+        let options = self.compile_options().with_addresses(inputs.first().copied(), output);
         let operator = self.compile_lowered(lowered, options)?;
-        let least_alignment = if self.ordinal().is_none() { |_: &_| 1 } else { bytes_of_element };
+        let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };
         // SAFETY: the caller's promise.
-        Ok(unsafe { operator.dispatch_at(inputs, output, stream, least_alignment) }?)
+        Ok(unsafe { operator.dispatch_at(inputs, output, stream, alignment) }?)
     }
 }
 

@@ -78,7 +78,7 @@ impl Plan {
             strides: vec![("OutputTensor", d.stride), ("index", d.step)],
         };
         let elements: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
-        let modes = vec![("fill", elements * u64::from(self.width))];
-        Summary { dimensions: self.dimensions.iter().map(dimension).collect(), modes }
+        let copying = ("fill", elements * u64::from(self.width));
+        Summary { dimensions: self.dimensions.iter().map(dimension).collect(), copying, in_place: None }
     }
 }

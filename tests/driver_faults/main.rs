@@ -1,6 +1,6 @@
 //! Every driver failure, in any function at any call, gives a readable error. Nothing is used after it is destroyed,
 //! and nothing leaks. The driver here is a test double (`tests/driver_double`).
-#![cfg(all(unix, feature = "cuda"))]
+#![cfg(unix)]
 
 mod scenarios;
 

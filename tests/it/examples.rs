@@ -4,7 +4,6 @@
 mod broken_rules;
 #[path = "../../examples/fill_and_reverse.rs"]
 mod fill_and_reverse;
-#[cfg(feature = "cuda")]
 #[path = "../../examples/raw_pointers.rs"]
 mod raw_pointers;
 #[path = "../../examples/specialized.rs"]
@@ -18,7 +17,6 @@ fn every_example_runs() -> Result<(), Box<dyn std::error::Error>> {
     fill_and_reverse::main()?;
     streams_and_graph::main()?;
     specialized::main()?;
-    #[cfg(feature = "cuda")]
     raw_pointers::main()?;
     Ok(())
 }

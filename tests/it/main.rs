@@ -12,7 +12,6 @@ mod directml_verdicts;
 mod examples;
 mod feature_levels;
 mod float_fill;
-#[cfg(feature = "cuda")]
 mod foreign_streams;
 mod graph;
 mod messages;

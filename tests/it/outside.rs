@@ -4,38 +4,25 @@
 use crate::common::{GUARD, POISON};
 use dml_cuda::{Address, CompiledOperator, Device, DispatchError, RawStream};
 
-#[cfg(feature = "cuda")]
 pub use cudarc::driver::{result, sys, CudaContext};
 
 /// What dispatches on a device need from outside: for a GPU its context, current on this thread, and a stream.
 pub struct Outside {
-    #[cfg(feature = "cuda")]
     stream: Option<(std::sync::Arc<CudaContext>, sys::CUstream)>,
 }
 
 impl Outside {
     pub fn new(device: &Device) -> Self {
-        #[cfg(feature = "cuda")]
         let stream = device.ordinal().map(|ordinal| {
             let context = CudaContext::new(ordinal).expect("a GPU is there");
             context.bind_to_thread().expect("the context is live");
             (context, result::stream::create(result::stream::StreamKind::NonBlocking).expect("a stream"))
         });
-        let _ = device;
-        Self {
-            #[cfg(feature = "cuda")]
-            stream,
-        }
+        Self { stream }
     }
 
-    #[cfg(feature = "cuda")]
     pub fn stream(&self) -> sys::CUstream {
         self.stream.as_ref().map_or(std::ptr::null_mut(), |(_, stream)| *stream)
-    }
-
-    #[cfg(not(feature = "cuda"))]
-    pub fn stream(&self) -> *mut std::ffi::c_void {
-        std::ptr::null_mut()
     }
 
     /// Dispatches on the stream.
@@ -52,14 +39,11 @@ impl Outside {
     pub fn memory(&self, tensor: &[u8], lead: usize) -> Memory<'_> {
         let all = [&vec![POISON; lead], tensor, &[POISON; GUARD]].concat();
         let mut host = vec![0u128; all.len().div_ceil(16)];
-        #[cfg(feature = "cuda")]
         let address = match self.stream {
             // SAFETY: the context is current, and only `drop` frees the memory.
             Some(_) => unsafe { result::malloc_sync(all.len()) }.expect("the cases are small"),
             None => host.as_mut_ptr() as u64,
         };
-        #[cfg(not(feature = "cuda"))]
-        let address = host.as_mut_ptr() as u64;
         let mut memory = Memory { outside: self, host, address, lead, size: tensor.len() };
         memory.write(0, &all);
         memory
@@ -69,7 +53,6 @@ impl Outside {
     ///
     /// # Safety
     /// The bytes are allocated on the stream's GPU.
-    #[cfg(feature = "cuda")]
     pub unsafe fn read(&self, address: u64, size: usize) -> Vec<u8> {
         let mut bytes = vec![0; size];
         // SAFETY: the caller's; the slice outlives the copy.
@@ -82,7 +65,6 @@ impl Outside {
 }
 
 pub struct Memory<'a> {
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code))]
     outside: &'a Outside,
     host: Vec<u128>,
     address: u64,
@@ -99,7 +81,6 @@ impl Memory<'_> {
     /// Replaces bytes, counted from the first of the memory.
     pub fn write(&mut self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.lead + self.size + GUARD);
-        #[cfg(feature = "cuda")]
         if self.outside.stream.is_some() {
             // SAFETY: the bytes are inside the allocation, and the slice outlives the copy.
             unsafe {
@@ -115,7 +96,6 @@ impl Memory<'_> {
     /// The tensor's bytes, after all work on the stream. Panics if bytes around it were written.
     pub fn read(&self) -> Vec<u8> {
         let all = bytemuck::cast_slice(&self.host)[..self.lead + self.size + GUARD].to_vec();
-        #[cfg(feature = "cuda")]
         let all = match self.outside.stream {
             // SAFETY: they are the bytes of the allocation.
             Some(_) => unsafe { self.outside.read(self.address, all.len()) },
@@ -128,7 +108,6 @@ impl Memory<'_> {
     }
 }
 
-#[cfg(feature = "cuda")]
 impl Drop for Outside {
     fn drop(&mut self) {
         if self.stream.is_some() {
@@ -138,7 +117,6 @@ impl Drop for Outside {
     }
 }
 
-#[cfg(feature = "cuda")]
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
         if self.outside.stream.is_some() {

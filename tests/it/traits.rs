@@ -58,7 +58,6 @@ fn every_error_converts() {
         parse::<FeatureLevel>(),
         parse::<TensorDataType>(),
         parse::<DirectMlVersion>(),
-        #[cfg(feature = "cuda")]
         parse::<dml_cuda::GpuTarget>(),
     ];
     for result in parsed {

@@ -23,8 +23,8 @@ fn bytes_mut<'a>(storage: &'a mut CudaStorage, layout: &Layout) -> Result<Box<dy
 
 fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
     let device = dml::Device::cuda(stream.context().ordinal()).map_err(Error::wrap)?;
-    let options = dml::CompileOptions::of_environment().map_err(Error::wrap)?;
-    device.compile_lowered(lowered, options).map_err(Error::wrap)
+    let device = device.with_environment().map_err(Error::wrap)?;
+    device.compile_lowered(lowered, device.compile_options()).map_err(Error::wrap)
 }
 
 /// A new contiguous storage, which `lowered` fills from the inputs, queued on the device's stream.

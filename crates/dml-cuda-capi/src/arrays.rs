@@ -3,11 +3,10 @@
 
 use std::ffi::c_void;
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, Names, ReversalArrays};
-use dml::{CompileOptions, Error, RawStream, Requirement, TensorDataType};
+use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
+use dml::{RawStream, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
-use crate::frameworks::rule_of_output;
 use crate::input::{self, follow, list};
 use crate::operator::DML_CUDA_COMPILED_OPERATOR;
 use crate::output::{create, run};
@@ -55,9 +54,9 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
         let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
         let (from, to) = (arrays.input.address, arrays.output.address);
         let lowered = LoweredReversal::new(&arrays)?;
-        let options = CompileOptions::of_addresses(Some(from), to)?;
+        let options = device.device.compile_options().with_addresses(Some(from), to);
         let compiled = device.device.compile_lowered(&Lowered::Reversal(lowered), options);
-        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &arrays.output))
+        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| arrays.output.with_own_strides(error).into())
     };
     // SAFETY: the header's contract.
     unsafe { create(compiled, "compiled", error, make) }
@@ -83,8 +82,7 @@ pub unsafe extern "C" fn dml_cuda_reverse_arrays(
         // SAFETY: the header's contract.
         let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
         // SAFETY: the header's contract: these are arrays in memory of the device, and kernels stay loaded.
-        let done = unsafe { device.device.reverse_arrays(&arrays, RawStream(stream)) };
-        done.map_err(|error| failure(error, &arrays.output))
+        Ok(unsafe { device.device.reverse_arrays(&arrays, RawStream(stream)) }?)
     };
     // SAFETY: the header's contract.
     unsafe { run(error, body) }
@@ -137,9 +135,9 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
         // SAFETY: the header's contract.
         let (device, (lowered, output)) =
             unsafe { (follow(device, "device")?, sequence(output, data_type, start, delta)?) };
-        let options = CompileOptions::of_addresses(None, output.address)?;
+        let options = device.device.compile_options().with_addresses(None, output.address);
         let compiled = device.device.compile_lowered(&Lowered::Sequence(lowered), options);
-        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| failure(error, &output))
+        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| output.with_own_strides(error).into())
     };
     // SAFETY: the header's contract.
     unsafe { create(compiled, "compiled", error, make) }
@@ -167,7 +165,7 @@ pub unsafe extern "C" fn dml_cuda_fill_array(
         let (lowered, stream) = (Lowered::Sequence(lowered), RawStream(stream));
         // SAFETY: the header's contract: this is an array in memory of the device, and kernels stay loaded.
         let done = unsafe { device.device.run_lowered(&lowered, &[], output.address, stream) };
-        done.map_err(|error| failure(error, &output))
+        done.map_err(|error| output.with_own_strides(error).into())
     };
     // SAFETY: the header's contract.
     unsafe { run(error, body) }
@@ -201,17 +199,6 @@ unsafe fn sequence<'a>(
         error => error.into(),
     })?;
     Ok((lowered, tensor))
-}
-
-/// Rules of the output name the strides of merged dimensions: the caller's are shown instead.
-fn failure(error: Error, output: &ForeignTensor<'_>) -> Failure {
-    let Some(mut broken) = rule_of_output(&error).cloned() else { return error.into() };
-    broken.place.index = None;
-    broken.found = format!("{:?} bytes", output.strides_in_bytes.unwrap_or_default());
-    let required = format!("strides that place no two elements of Sizes {:?} in the same memory", output.sizes);
-    broken.requirement = Requirement::MustBe(required);
-    let violations = vec![Violation::new(&broken, &Names::DIRECTML)];
-    Failure { violations, ..Failure::new(DML_CUDA_STATUS_VALIDATION, broken) }
 }
 
 /// # Safety

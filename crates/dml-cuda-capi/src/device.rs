@@ -17,16 +17,21 @@ pub struct DML_CUDA_DEVICE {
     name: CString,
 }
 
+/// The CPU, with the environment's options.
+pub(crate) fn cpu_device() -> Result<Device, dml::EnvironmentError> {
+    Device::cpu().with_environment()
+}
+
 /// Opens a GPU once in a process, and never closes it: kernels stay loaded, so queued work outlives its operator and
 /// device.
-pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::DeviceError> {
+pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::Error> {
     /// A place for each GPU. A call that finds its device takes no lock.
     static OPENED: OnceLock<Box<[OnceLock<Device>]>> = OnceLock::new();
     let place = || OPENED.get()?.get(ordinal);
     if let Some(device) = place().and_then(OnceLock::get) {
         return Ok(device.clone());
     }
-    let (device, count) = (Device::cuda(ordinal)?, Device::cuda_status()?);
+    let (device, count) = (Device::cuda(ordinal)?.with_environment()?, Device::cuda_status()?);
     OPENED.get_or_init(|| vec![OnceLock::new(); count].into());
     Ok(place().map_or(device.clone(), |place| place.get_or_init(|| device).clone()))
 }
@@ -55,7 +60,7 @@ pub unsafe extern "C" fn dml_cuda_create_cpu_device(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     // SAFETY: the header's contract.
-    unsafe { create(device, "device", error, || at_level(Device::cpu(), feature_level)) }
+    unsafe { create(device, "device", error, || at_level(cpu_device()?, feature_level)) }
 }
 
 /// Creates a device for a GPU, in its primary context, with a feature level (0: the highest). Destroy it with

@@ -2,7 +2,6 @@
 
 use dml::lowering::ForeignTensor;
 use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
-use dml::{Error, ValidationError};
 
 /// As many zeros as a tensor has elements, for which there may be no memory.
 #[cfg(feature = "onnxruntime")]
@@ -19,12 +18,6 @@ pub fn element_count(shape: &[i64]) -> Result<u32, String> {
     let count = shape.iter().try_fold(1u64, |count, &size| count.checked_mul(u64::try_from(size).ok()?));
     let fits = count.and_then(|count| u32::try_from(count).ok());
     fits.ok_or_else(|| format!("the shape is {shape:?}, must have sizes of at least 0 and fewer than 2³² elements"))
-}
-
-/// The broken rule if output elements overlap. The error names the strides of merged dimensions, which no caller knows.
-pub fn rule_of_output(error: &Error) -> Option<&ValidationError> {
-    let Error::Validation(errors) = error else { return None };
-    errors.errors().iter().find(|error| error.rule.id().starts_with("output."))
 }
 
 /// The lengths of a reversal.

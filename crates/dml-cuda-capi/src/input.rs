@@ -41,9 +41,11 @@ pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Fai
     }
 }
 
-/// The options of a compilation. Without any: those of the environment.
-pub(crate) fn compile_options(options: Option<&DML_CUDA_COMPILE_OPTIONS>) -> Result<CompileOptions, Failure> {
-    let chosen = CompileOptions::of_environment()?;
+/// The options of a compilation, on top of the device's.
+pub(crate) fn compile_options(
+    chosen: CompileOptions,
+    options: Option<&DML_CUDA_COMPILE_OPTIONS>,
+) -> Result<CompileOptions, Failure> {
     let Some(&DML_CUDA_COMPILE_OPTIONS { PointerAlignment, InPlace, Flags }) = options else { return Ok(chosen) };
     let in_place = match InPlace {
         DML_CUDA_IN_PLACE_EITHER => None,

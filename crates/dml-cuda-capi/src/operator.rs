@@ -91,7 +91,7 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
         let (device, operator) = unsafe { (follow(device, "device")?, follow(operator, "operator")?) };
         // SAFETY: as above.
         let options = (!options.is_null()).then(|| unsafe { follow(options, "options") }).transpose()?;
-        let options = input::compile_options(options)?;
+        let options = input::compile_options(device.device.compile_options(), options)?;
         Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, options)?))
     };
     // SAFETY: the header's contract.

@@ -19,7 +19,7 @@ use dml_cuda::{Adapter, Device, DeviceError, DirectMlVersion, Properties};
 use serde_json::json;
 
 use bench::{baseline, kernel, report, suite, timing};
-use model::json;
+use model::{json, strict};
 use options::{Command, Format, Options};
 use out::{complain, shown_path};
 use run::{answers, events, execute};
@@ -112,7 +112,8 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         false => model::read_dispatchables(&document).map(|_| None),
     };
     let model = model.map_err(in_file)?;
-    if options.strict {
+    if let Some(model) = model.as_ref().filter(|_| options.strict) {
+        strict::check(model, &document).map_err(in_file)?;
         document.findings.borrow_mut().refused.extend(refused_around(path, without_mark.is_some(), options));
     }
     tell_findings(&document, options.strict, in_file)?;
@@ -157,9 +158,13 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
 }
 
 fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
+    open_device(adapter)?.with_environment().map_err(|error| error.to_string())
+}
+
+fn open_device(adapter: Option<&str>) -> Result<Device, String> {
     let ordinal = match adapter.unwrap_or_default() {
         "" => match Device::cuda_status() {
-            Ok(0) | Err(DeviceError::NoDriver | DeviceError::NotCompiled) => return Ok(Device::cpu()),
+            Ok(0) | Err(DeviceError::NoDriver) => return Ok(Device::cpu()),
             Ok(_) => 0,
             Err(error) => {
                 complain!("WARNING: {error}; running on the CPU");

@@ -58,9 +58,9 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
         Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiling, bindings })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
-    let command_nodes = root.require("commands")?;
+    let commands = root.require("commands")?;
     let commands =
-        command_nodes.each(|node| Ok((command::read(node, &resource_names, &dispatchable_names)?, node.compact())))?;
+        commands.each(|node| Ok((command::read(node, &resource_names, &dispatchable_names)?, node.compact())))?;
     // A deferred resource that nothing uses is never filled, and never missed.
     let bound = dispatchables.iter().flat_map(|dispatchable| dispatchable.bindings.values());
     let bound = bound.map(|source| source.resource.as_str());
@@ -71,9 +71,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
         resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
     let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
     let files = resources.iter().filter_map(|(_, resource)| resource.file.clone()).chain([path.to_owned()]).collect();
-    let model = Model { resources, dispatchables, commands, files };
-    strict::check(&model, &command_nodes)?;
-    Ok(model)
+    Ok(Model { resources, dispatchables, commands, files })
 }
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.

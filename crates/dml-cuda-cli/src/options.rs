@@ -147,6 +147,12 @@ impl Options {
             None => read,
         }
     }
+
+    /// Whether the dispatches of an iteration are a graph on a GPU. A single dispatch without timing options is not.
+    pub fn uses_graph(&self) -> bool {
+        let is_timed = self.milliseconds_to_run.is_some() || self.timing_verbosity > 0;
+        !self.no_graph && (is_timed || self.dispatch_iterations != 1 || self.dispatch_repeat != 1)
+    }
 }
 
 /// The message for a word that resembles a command, if no command is given.

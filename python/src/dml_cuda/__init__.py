@@ -4,7 +4,6 @@ Runtime.
 PyTorch's functions are in :mod:`dml_cuda.torch`, those of JAX in :mod:`dml_cuda.jax`.
 """
 
-from ._descriptors import explain, validate
 from ._library import ValidationError, Violation, library
 from ._ops import cuda_device_count, fill_value_sequence, onnxruntime_counters, onnxruntime_library_path, reverse_subsequences
 
@@ -13,10 +12,8 @@ __all__ = [
     "ValidationError",
     "Violation",
     "cuda_device_count",
-    "explain",
     "fill_value_sequence",
     "onnxruntime_counters",
     "onnxruntime_library_path",
     "reverse_subsequences",
-    "validate",
 ]

@@ -4,20 +4,17 @@ import copyreg
 import ctypes
 import functools
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 PATH = pathlib.Path(__file__).parent / "_native" / "lib_native.so"
 
-# DML_TENSOR_DATA_TYPE.
-DATA_TYPES = {
-    "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "FLOAT64": 9,
-    "UINT64": 10, "INT64": 11, "UINT4": 12, "INT4": 13,
+# The types of FILL_VALUE_SEQUENCE, with their DML_TENSOR_DATA_TYPE.
+FILL_TYPES = {
+    "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "UINT64": 10, "INT64": 11,
 }  # fmt: skip
-FILL_TYPES = tuple(name for name in DATA_TYPES if name not in ("FLOAT64", "UINT4", "INT4"))
-
 
 u32, pointer, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
 
@@ -46,18 +43,16 @@ OUT, RESULT = (Names(b"x", b"lengths", output, b"axis") for output in (b"out", b
 
 
 class Violation(NamedTuple):
-    """A rule that a descriptor breaks."""
+    """A rule that arguments break."""
 
     rule: str
-    """The rule's id, which never changes: ``reverse.axis.range``."""
+    """The rule's id, which never changes: ``output.overlap``."""
     place: str
-    """The field: ``ReverseSubsequencesDesc.Axis``."""
+    """The attribute of an argument: ``out.strides``."""
     found: str
-    """The field's value."""
-    required: str | None
-    """What the value must be. None if a higher feature level accepts the value."""
-    needed_feature_level: str | None
-    """That feature level, such as ``5_0``, else None."""
+    """The attribute's value."""
+    required: str
+    """What the value must be."""
 
 
 class ValidationError(ValueError):
@@ -85,17 +80,12 @@ def _load() -> ctypes.CDLL:
         ("cuda_device_count", status, [ctypes.POINTER(u32), error]),
         ("create_cpu_device", status, [u32, handle, error]),
         ("create_cuda_device", status, [u32, u32, handle, error]),
-        ("validate", status, [pointer, u32, error]),
-        ("validate_as", status, [pointer, text, error]),
-        ("create_operator", status, [pointer, pointer, handle, error]),
-        ("destroy_operator", None, [pointer]),
         ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
         ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, pointer, error]),
         ("fill_array", status, [pointer, pointer, u32, pointer, pointer, pointer, error]),
         ("onnxruntime_counters", status, [pointer, error]),
         ("register_torch", status, [error]),
-        ("explain", status, [pointer, text, handle, error]),
         ("free_string", None, [pointer]),
         ("error_message", text, [pointer]),
         ("error_violation_count", u32, [pointer]),
@@ -112,9 +102,9 @@ def _load() -> ctypes.CDLL:
 library = _load()
 
 
-def check(function: Any, *arguments: Any, names: Names | None = None, output: "Array | None" = None) -> None:
+def check(function: Any, *arguments: Any, names: Names | None = None) -> None:
     """Calls a function whose last argument is the error, and raises the error as an exception: in the words of a call
-    on arrays, if `names` has those of its arguments. Such a call has an output."""
+    on arrays, if `names` has those of its arguments."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if not status:
@@ -124,44 +114,26 @@ def check(function: Any, *arguments: Any, names: Names | None = None, output: "A
     if names is not None and not library.dml_cuda_error_words(error, names, ctypes.byref(words)):
         message = ctypes.string_at(words).decode()
         library.dml_cuda_free_string(words)
-    violations = []
-    found = CViolation()
-    for index in range(library.dml_cuda_error_violation_count(error)):
-        library.dml_cuda_error_violation(error, index, ctypes.byref(found))
-        level = found.NeededFeatureLevel
-        needed = f"{level >> 12}_{level >> 8 & 15}" if level else None
-        required = None if found.Required is None else found.Required.decode()
-        place = found.Place.decode() if names is None else _argument(error, index, names)
-        violations.append(Violation(found.Rule.decode(), place, found.Found.decode(), required, needed))
-    if violations and names is not None and output is not None:
-        message = "\n".join(_lines(violations, names, output))
+    count = library.dml_cuda_error_violation_count(error)
+    violations = [_violation(error, index, names or OUT) for index in range(count)]
     library.dml_cuda_destroy_error(error)
-    if status == 2:
-        raise ValidationError(message, violations)
+    if violations:
+        lines = (f"{found.place} is {found.found}, must be {found.required} ({found.rule})" for found in violations)
+        raise ValidationError("\n".join(lines), violations)
     raise (ValueError if status in (1, 5) else RuntimeError)(message)
 
 
-def _lines(violations: Sequence[Violation], names: Names, output: "Array") -> Iterator[str]:
-    """A line for each broken rule. Of elements that share memory the library knows the strides of merged and split
-    dimensions, not the caller's."""
-    shared = [found.rule for found in violations if found.rule.startswith("output.")]
-    if shared:
-        layout = f"{names.Output.decode()} has shape {output.shape} and strides of {output.strides} bytes"
-        yield f"{layout}, must place no two elements in the same memory ({', '.join(shared)})"
-    for found in violations:
-        if found.rule not in shared:
-            requirement = f"must be {found.required}" if found.needed_feature_level is None else f"needs {found.needed_feature_level}"
-            yield f"{found.place} is {found.found}, {requirement} ({found.rule})"
-
-
-def _argument(error: Any, index: int, names: Names) -> str:
-    """The field that breaks a rule, as an attribute of an argument: `x.shape[1]`."""
-    place = CPlace()
+def _violation(error: Any, index: int, names: Names) -> Violation:
+    """A broken rule, whose place is an attribute of an argument: `x.shape[1]`."""
+    found, place = CViolation(), CPlace()
+    library.dml_cuda_error_violation(error, index, ctypes.byref(found))
     library.dml_cuda_error_violation_place(error, index, ctypes.byref(place))
-    fields = [] if place.Field is None else [_ATTRIBUTES.get(place.Field.decode(), place.Field.decode())]
-    of = (names.Input, names.Lengths, names.Output)
-    words = ".".join([name.decode() for name in of[place.Tensor : place.Tensor + 1]] + fields)
-    return words if place.Index < 0 else f"{words}[{place.Index}]"
+    parts = [name.decode() for name in (names.Input, names.Lengths, names.Output)[place.Tensor : place.Tensor + 1]]
+    if place.Field is not None:
+        field = place.Field.decode()
+        parts.append(_ATTRIBUTES.get(field, field))
+    at = "" if place.Index < 0 else f"[{place.Index}]"
+    return Violation(found.Rule.decode(), ".".join(parts) + at, found.Found.decode(), found.Required.decode())
 
 
 @functools.lru_cache(maxsize=None)
@@ -211,19 +183,19 @@ _scalar = functools.lru_cache(maxsize=1024)(lambda bits: ctypes.byref(ctypes.c_u
 
 def reverse(x: Array, lengths: Array, output: Array, axis: int, stream: int) -> None:
     arrays = map(_pointer, (x, lengths, output))
-    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream, names=OUT, output=output)
+    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream, names=OUT)
 
 
 def validate_reversal(x: Array, lengths: Array, axis: int) -> None:
     """Compiles a reversal on the host, or finds it, and so tells what is wrong with it."""
     compiled = ctypes.c_void_p()
     arrays = map(_pointer, (x, lengths, x))
-    check(library.dml_cuda_compile_reversal, device(None), *arrays, axis, ctypes.byref(compiled), names=RESULT, output=x)
+    check(library.dml_cuda_compile_reversal, device(None), *arrays, axis, ctypes.byref(compiled), names=RESULT)
     library.dml_cuda_destroy_compiled_operator(compiled)
 
 
 def fill(output: Array, data_type: str, scalars: Sequence[int], names: Names, stream: int) -> None:
     """Fills an array. The scalars are the bits of start and delta."""
     start, delta = map(_scalar, scalars)
-    arguments = device(output.ordinal), _pointer(output), DATA_TYPES[data_type], start, delta, stream
-    check(library.dml_cuda_fill_array, *arguments, names=names, output=output)
+    arguments = device(output.ordinal), _pointer(output), FILL_TYPES[data_type], start, delta, stream
+    check(library.dml_cuda_fill_array, *arguments, names=names)

@@ -175,6 +175,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         if x.dim() != 3 or x.shape[1 if rnn.batch_first else 0] == 0:
             layout = "[B, T, F]" if rnn.batch_first else "[T, B, F]"
             raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T of at least 1")
+        check_tensor(lengths, "lengths")
         if lengths.dtype not in _LENGTHS:
             raise TypeError(f"lengths has dtype {lengths.dtype}, must be int64 or an integer type of at most 32 bits")
         check_batch([*lengths.shape], [x.shape[0 if rnn.batch_first else 1]])

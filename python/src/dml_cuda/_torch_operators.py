@@ -354,9 +354,8 @@ def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor
     try:
         return reverse_subsequences(x, of_lanes, dim)
     except ValueError:
-        for at, length in enumerate([] if _in_transform() else lengths.tolist()):
-            if length < 0:
-                raise ValueError(f"lengths[{at}] is {length}, must be at least 0") from None
+        if not _in_transform():
+            host_lengths(lengths.cpu().numpy())
         raise
 
 
@@ -376,8 +375,9 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch
     words = str(error)
     if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):
+        # The exception of a kernel has nothing but its text. An allocation that failed fails again, with PyTorch's own error.
         if "aoti_torch_empty_strided" in words:
-            torch.empty_like(x)  # PyTorch's own error
+            torch.empty_like(x)
         raise ValueError(words.partition(": ")[2]) from None
     raise error
 

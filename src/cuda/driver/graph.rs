@@ -69,7 +69,8 @@ impl Graph {
         self.last.milliseconds_since(&self.first)
     }
 
-    /// The same, without waiting for other work of the crate: the caller has launched the graph only once since.
+    /// Waits for the last launch alone and returns its duration in milliseconds. Other work of the crate goes on. Only for
+    /// a graph that has one launch in its queue.
     pub fn milliseconds_alone(&self, stream: StreamHandle) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
         wait(stream)?;

@@ -63,7 +63,7 @@ struct Trial {
     /// The addresses of the inputs and of the output of each set.
     sets: Vec<(Vec<u64>, u64)>,
     // Dropped in this order, after `drop` has waited for the stream.
-    _memory: Vec<Scratch>,
+    memory: Vec<Scratch>,
     stream: OwnStream,
 }
 
@@ -105,7 +105,7 @@ impl Trial {
         };
         let sets = (0..sets).map(set).collect();
         wait(stream.0)?;
-        Ok(Self { context: context.clone(), sets, _memory: memory, stream })
+        Ok(Self { context: context.clone(), sets, memory, stream })
     }
 
     fn time(&self, tried: &Launch, kernel: &LoadedKernel, rounds: u32) -> Result<Duration, DispatchError> {
@@ -135,7 +135,7 @@ impl Drop for Trial {
     fn drop(&mut self) {
         if wait(self.stream.0).is_err() {
             // A kernel may still use the memory, so it leaks.
-            self._memory.drain(..).for_each(std::mem::forget);
+            self.memory.drain(..).for_each(std::mem::forget);
         }
     }
 }
@@ -152,8 +152,9 @@ impl Scratch {
         let memory = Self(address);
         let values: Vec<T> = std::iter::repeat_with(&mut random).take(bytes.min(RANDOM) / size_of::<T>()).collect();
         let (mut written, failed) = (size_of_val(&values[..]), cuda_error("writing scratch memory"));
-        // SAFETY: the range is inside the allocation, which nothing else uses yet; `values` lives until the wait below.
-        unsafe { result::memcpy_htod_async(address, &values, stream.0.raw()) }.map_err(&failed)?;
+        // SAFETY: the range is inside the allocation, which nothing else uses yet. If the wait fails, `values` leaks.
+        let copied = unsafe { result::memcpy_htod_async(address, &values, stream.0.raw()) }.map_err(&failed);
+        copied.and_then(|()| wait(stream.0)).inspect_err(|_| std::mem::forget(values))?;
         while written < bytes {
             let more = written.min(bytes - written);
             // SAFETY: both ranges are inside the allocation, and apart.

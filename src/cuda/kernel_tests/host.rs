@@ -138,7 +138,7 @@ fn every_kernel_is_right_and_clean_on_the_host() {
     table.extend(cases::float64_sequences());
     let all = std::env::var_os("EMULATE").is_some_and(|value| value == "all");
     let mut work = work(table.iter(), TARGETS, if all { |is_small| is_small } else { |_| false });
-    // Of a kernel's variants, the two at the ends: a GPU runs all.
+    // The two at the ends of a kernel's variants: a GPU runs all.
     for (_, launches) in &mut work {
         let kinds: Vec<_> = launches.iter().map(|launch| (launch.entry.name, launch.alignment)).collect();
         let mut place = 0..;

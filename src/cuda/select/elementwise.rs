@@ -59,7 +59,7 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectR
     let once = layout.work();
     let work = Work {
         accesses: accesses + layout.accesses(Side::Output, layout.width, 1, false),
-        misses: once.misses + layout.misses(Side::Input, accesses, true) - layout.misses(Side::Input, 0.0, true),
+        misses: once.misses + layout.missed_again(Side::Input, accesses, true),
         steps: items as f64 / f64::from(elements) / WARP,
         details: items as f64 / WARP,
         ..once
@@ -95,27 +95,21 @@ fn work(layout: &Layout<'_>, unit: u32, grid: Grid, per_thread: u32, scatters: b
     let once = layout.work();
     let warps = f64::from(grid.blocks) * f64::from(grid.threads) / WARP;
     let steps = warps * f64::from(per_thread);
-    let [read, written] = match layout.in_place() {
+    let accesses = |side: Side, at_random: bool| layout.accesses(side, unit, 1, at_random);
+    let (accesses, missed) = if layout.in_place() {
         // One unit of a pair is at its own position, the other at a position that depends on the length.
-        true => [false, true].map(|at_random| layout.accesses(Side::Input, unit, 1, at_random) * layout.moving()),
-        false => [layout.accesses(Side::Input, unit, 1, !scatters), layout.accesses(Side::Output, unit, 1, scatters)],
-    };
-    let more = |side: Side, accesses: f64, at_random: bool| match layout.in_place() {
-        true => {
-            let all = accesses / layout.moving();
-            (layout.misses(side, all, at_random) - layout.misses(side, 0.0, at_random)) * layout.moving()
-        }
-        false => layout.misses(side, accesses, at_random) - layout.misses(side, 0.0, at_random),
-    };
-    let missed = match layout.in_place() {
-        true => more(Side::Input, read, false) + more(Side::Input, written, true),
+        let [own, other] = [false, true].map(|at_random| accesses(Side::Input, at_random));
+        (own + other, layout.missed_again(Side::Input, own, false) + layout.missed_again(Side::Input, other, true))
+    } else {
+        let (read, written) = (accesses(Side::Input, !scatters), accesses(Side::Output, scatters));
         // The L1 cache does not keep what is written.
-        false => more(Side::Input, read, !scatters) + (written - layout.misses(Side::Output, 0.0, false)).max(0.0),
+        let missed = layout.missed_again(Side::Input, read, !scatters) + layout.again(Side::Output, written);
+        (read + written, missed)
     };
     let dimensions = layout.dimensions.len() + usize::from(layout.axis.size > 1);
     Work {
-        accesses: read + written,
-        misses: once.misses + missed,
+        accesses: accesses * layout.moving(),
+        misses: once.misses + missed * layout.moving(),
         steps,
         details: if has_loop { steps * dimensions as f64 } else { 0.0 },
         rounds: if layout.in_place() { 1.0 } else { f64::from(per_thread).sqrt() },

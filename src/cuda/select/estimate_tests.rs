@@ -116,7 +116,7 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 assert!(candidates.is_sorted_by_key(|found| found.estimate), "{what}");
                 let mut least = u32::MAX;
                 for launch in &launches {
-                    // Of those that accept more pointers than the launches before, the least.
+                    // The least of those that accept more pointers than the launches before.
                     let first = candidates.iter().find(|found| found.launch.alignment < least).expect("itself");
                     assert_eq!(*launch, first.launch, "{what}");
                     least = launch.alignment;

@@ -78,7 +78,7 @@ fn possible(plan: &Plan) -> impl Iterator<Item = Launch> + '_ {
     CANDIDATES.iter().filter_map(|(_, launch)| launch(plan).ok())
 }
 
-/// The same as candidates.
+/// Every launch that can run the plan, as a candidate.
 pub(crate) fn candidates(plan: &Plan) -> Vec<Candidate> {
     possible(plan).map(|launch| Candidate { variant: String::new(), launch, estimate: None }).collect()
 }
@@ -102,13 +102,14 @@ pub(crate) fn select(plan: &Plan, pointers: u32) -> Vec<Launch> {
 /// The kernels before the first that can run the plan, with their reasons.
 pub(crate) fn consider(plan: &Plan) -> Vec<Considered> {
     let rejected = CANDIDATES.iter().map_while(|(name, launch)| Some((*name, launch(plan).err()?)));
+    let chosen = possible(plan).next();
     let mut considered: Vec<Considered> = Vec::new();
     for (kernel, reason) in rejected {
         considered.retain(|other| other.kernel != kernel);
-        considered.push(Considered { kernel: kernel.to_owned(), variant: String::new(), result: Err(reason) });
+        if chosen.as_ref().is_none_or(|chosen| !chosen.entry.name.starts_with(kernel)) {
+            considered.push(Considered { kernel: kernel.to_owned(), variant: String::new(), result: Err(reason) });
+        }
     }
-    considered
-        .retain(|rejected| possible(plan).next().is_none_or(|first| !first.entry.name.starts_with(&rejected.kernel)));
     considered
 }
 

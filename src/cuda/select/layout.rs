@@ -72,7 +72,7 @@ pub(super) enum Side {
 #[derive(Clone, Copy, Debug)]
 struct Walked {
     size: u32,
-    /// Of the input and the output.
+    /// The strides of the input and of the output.
     strides: [u32; 2],
     /// Whether lanes along it have lengths of their own.
     varies: bool,
@@ -234,11 +234,15 @@ impl<'a> Layout<'a> {
         warps * if step == 1 { f64::max(sectors, unit.into()) } else { sectors }
     }
 
-    /// The sectors of such accesses that the L1 cache does not serve: a sector that is accessed again after many others
-    /// has left the cache. Never fewer than the tensor has.
-    pub fn misses(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
-        let once = self.sectors[side as usize];
-        once + (accesses - once).max(0.0) * self.missed_parts[side as usize][usize::from(at_random)]
+    /// The sectors of such accesses that the L1 cache does not serve, without the first access to each: a sector that is
+    /// accessed again after many others has left the cache.
+    pub fn missed_again(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
+        self.again(side, accesses) * self.missed_parts[side as usize][usize::from(at_random)]
+    }
+
+    /// Accesses without the first to each sector.
+    pub fn again(&self, side: Side, accesses: f64) -> f64 {
+        (accesses - self.sectors[side as usize]).max(0.0)
     }
 
     fn missed_part(&self, side: Side, at_random: bool) -> f64 {

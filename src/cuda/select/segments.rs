@@ -69,7 +69,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// The same, for a layout whose segments are adjacent.
+    /// Segments of a layout that has adjacent ones.
     pub fn of(layout: &Layout<'_>) -> Self {
         let bytes = layout.bytes(layout.axis.size) * layout.block().map_or(1, |block| u64::from(block.size));
         let count: u64 = outside(layout).map(|d| u64::from(d.size)).product();

@@ -5,7 +5,6 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 
-use dml::Device;
 use ort_sys::{
     ONNXTensorElementDataType as Type, OrtApi, OrtCustomOp, OrtCustomOpInputOutputCharacteristic, OrtKernelContext,
     OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
@@ -14,7 +13,7 @@ use ort_sys::{
 use super::node::NodeDevice;
 use super::onnx_reversal::Reverse;
 use super::ort::{Ort, Result, VERSION};
-use crate::device::cuda_device;
+use crate::device::{cpu_device, cuda_device};
 use crate::library::{NODES, RUNS};
 use crate::status::caught;
 
@@ -104,7 +103,7 @@ impl Op {
 
     fn node(&self, info: *const OrtKernelInfo) -> Result<Node> {
         let ort = self.ort;
-        let device = if self.provider == CPU { Device::cpu() } else { cuda_device(ort.device_ordinal(info)?)? };
+        let device = if self.provider == CPU { cpu_device()? } else { cuda_device(ort.device_ordinal(info)?)? };
         let reverse = match self.kind {
             Kind::Range | Kind::FillValueSequence => None,
             Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis", None)? }),

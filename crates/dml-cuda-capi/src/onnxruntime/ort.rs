@@ -139,7 +139,8 @@ impl Ort {
         }
     }
 
-    /// Reads an attribute. One that the model does not have is the default, if there is one.
+    /// Reads an attribute. An absent one is the default, if there is one. ONNX Runtime has one status, ORT_FAIL, for an
+    /// absent attribute and for one of another type: only its text tells them apart.
     pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr, default: Option<i64>) -> Result<i64> {
         let found = read(0, |value| call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), value)));
         found.or_else(|Failure(message)| match default {

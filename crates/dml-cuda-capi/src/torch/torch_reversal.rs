@@ -3,16 +3,14 @@
 use std::mem::ManuallyDrop;
 
 use dml::lowering::{LoweringError, Names, ReversalArrays};
-use dml::{Device, Error, RawStream};
+use dml::{Error, RawStream};
 
 use super::layout::MAX_RANK;
 use super::libtorch::{current_stream, Handle, Torch, Value};
 use super::tensor::{Description, Tensor};
-use crate::device::cuda_device;
-use crate::frameworks::{rule_of_output, Lengths};
+use crate::device::{cpu_device, cuda_device};
+use crate::frameworks::Lengths;
 use crate::status::{wrong, Failure};
-
-const NAMES: Names<'_> = Names { input: "x", lengths: "lengths", output: "the result", axis: "dim" };
 
 /// Runs a kernel of `(Tensor x, Tensor lengths, int dim)`. A failure writes nothing, and leaves nothing on the stack.
 ///
@@ -87,7 +85,7 @@ impl<'a> Reversal<'a> {
         let (device, stream) = if x.device_type != self.torch.on_cpu && !x.sizes.contains(&0) {
             (cuda_device(x.device_index as usize)?, current_stream(x.device_index)?)
         } else {
-            (Device::cpu(), RawStream::NULL) // without elements, only the arguments are checked
+            (cpu_device()?, RawStream::NULL) // without elements, only the arguments are checked
         };
         if x.device_type == self.torch.on_cpu && !x.sizes.contains(&0) {
             // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them
@@ -99,7 +97,10 @@ impl<'a> Reversal<'a> {
         // `cuda_device` is never closed.
         match unsafe { device.reverse_arrays(&arrays, stream) } {
             Err(Error::Lowering(LoweringError::Fold { .. })) => self.run_on_copies(tensors),
-            done => done.map_err(|error| self.words(error)),
+            done => {
+                let output = if output.address == x.address { "x" } else { "the result" };
+                done.map_err(|error| Failure::of(error, &Names { input: "x", lengths: "lengths", output, axis: "dim" }))
+            }
         }
     }
 
@@ -114,17 +115,6 @@ impl<'a> Reversal<'a> {
         let packed = Reversal::new(self.torch, &of_x, &of_lengths, self.dim)?;
         packed.run([&x, &lengths, &x], &of_x)?;
         output.copy(&x)
-    }
-
-    /// Rules of the output name the strides of merged dimensions. Only x itself, reversed in place, can break them.
-    fn words(&self, error: Error) -> Failure {
-        let Description { sizes, strides, .. } = self.x;
-        if rule_of_output(&error).is_some() {
-            return Failure::argument(format!(
-                "x has sizes {sizes:?} and strides {strides:?}, must place no two elements in the same memory"
-            ));
-        }
-        Failure::argument(error.message(&NAMES))
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Call<'a> {
     /// done, and lets nobody else write them.
     pub fn device(&self) -> Result<(Device, RawStream), Failure> {
         let device = match self.place {
-            Place::Host => Device::cpu(),
+            Place::Host => crate::device::cpu_device()?,
             // XLA makes the context of the call's GPU current. With another one, the driver refuses the stream.
             Place::Gpu => crate::device::cuda_device(Device::current_cuda_ordinal()?)?,
         };

@@ -180,7 +180,7 @@ static void check_failures() {
         CHECK(thrown(IN_PLACE[0], wrong.x, wrong.lengths, wrong.dim) == "dml_cuda::reverse_subsequences_: " + wrong.words);
     }
     CHECK(thrown(IN_PLACE[0], expanded, lengths, 1) ==
-          "dml_cuda::reverse_subsequences_: x has sizes [2, 3] and strides [0, 1], must place no two elements in the same memory");
+          "dml_cuda::reverse_subsequences_: x.Strides is [0, 4] bytes, must be strides that place no two elements of Sizes [2, 3] in the same memory (output.strides.nonzero)");
     mark(x, 1, 0);
     CHECK(thrown(IN_PLACE[0], x, lengths, 1) ==
           "dml_cuda::reverse_subsequences_: x requires a gradient, so it cannot be reversed in place: use reverse_subsequences");

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use dml_cuda::{CompileOptions, Device};
+use dml_cuda::Device;
 
 use super::plain::{Buffers, Gpu, Kind, PlainWork, Way};
 use super::work::Mode;
@@ -19,8 +19,7 @@ const SHARE: u64 = 1 << 14;
 
 /// Times plain work, and prints what a run with `--format json` prints.
 pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> std::result::Result<ExitCode, String> {
-    let options = CompileOptions::of_environment().map_err(|error| error.to_string())?;
-    events::line(&events::device(device, true, options))?;
+    events::line(&events::device(device, true, device.compile_options()))?;
     let samples = sample_new(plain, bytes, times, device);
     let samples = samples.map_err(|error| format!("timing a plain {plain:?}: {error}"))?;
     events::line(&events::dispatched("baseline", &samples, times.repeat))?;

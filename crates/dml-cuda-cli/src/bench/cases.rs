@@ -3,7 +3,8 @@
 use std::{iter, ops::Range};
 
 use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+    BufferTensorDesc, Device, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, ScalarUnion,
+    TensorDataType, TensorRole,
 };
 
 use super::work::Mode;
@@ -46,6 +47,14 @@ impl Case {
         matches!(self.desc, OperatorDesc::FillValueSequence(_))
     }
 
+    /// Whether the innermost dimension has lengths of its own.
+    pub fn is_side_by_side(&self) -> bool {
+        let OperatorDesc::ReverseSubsequences(desc) = &self.desc else { return false };
+        let innermost = desc.input_tensor.sizes.iter().rposition(|&size| size > 1);
+        let strides = desc.sequence_lengths_tensor.strides.as_deref().unwrap_or_default();
+        innermost.is_some_and(|d| strides[d] > 0)
+    }
+
     pub fn data_type(&self) -> String {
         short_name(self.desc.output_tensor().data_type)
     }
@@ -75,10 +84,12 @@ pub fn short_name(data_type: TensorDataType) -> String {
     format!("{}{}", data_type.name()[..1].to_ascii_lowercase(), data_type.size_in_bits())
 }
 
-pub const FILL_TYPES: [TensorDataType; 10] = {
-    use TensorDataType::*;
-    [Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8]
-};
+/// The types of fills.
+pub fn fill_types() -> &'static [TensorDataType] {
+    let support = Device::cpu().check_tensor_support(OperatorType::FillValueSequence, TensorRole::Output);
+    support.map_or(&[], |support| support.data_types)
+}
+
 pub const WIDTHS: [TensorDataType; 4] =
     [TensorDataType::UInt8, TensorDataType::Float16, TensorDataType::Float32, TensorDataType::Int64];
 
@@ -189,7 +200,7 @@ pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
 
     for bytes in [1u64 << 28, 1 << 32] {
-        for data_type in FILL_TYPES {
+        for &data_type in fill_types() {
             // The largest one-byte tensor is 4 bytes short of 4 GiB.
             let count = (bytes / width(data_type)).min(u64::from(u32::MAX) - 3) as u32;
             let name = format!("fill packed {} MiB", bytes >> 20);
@@ -345,6 +356,14 @@ mod tests {
             }
         }
         lengths.len() as u64 * 4 + 2 * SECTOR * is_moved.iter().filter(|&&moved| moved).count() as u64
+    }
+
+    #[test]
+    fn lanes_with_lengths_of_their_own_are_side_by_side() {
+        let is_named = |case: &Case| case.name.contains("lanes") && !case.name.contains("lanes of");
+        for case in all() {
+            assert_eq!(case.is_side_by_side(), is_named(&case), "{}", case.name);
+        }
     }
 
     #[test]

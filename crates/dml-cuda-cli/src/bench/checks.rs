@@ -2,13 +2,13 @@
 
 use dml_cuda::{BufferTensorDesc, FillValueSequenceDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
 
-use super::cases::{FILL_TYPES, WIDTHS};
+use super::cases::{fill_types, WIDTHS};
 use super::job::{Job, Task};
 
 pub fn jobs() -> Vec<Job> {
     use TensorDataType as T;
     let mut jobs = Vec::new();
-    for data_type in FILL_TYPES {
+    for &data_type in fill_types() {
         let (value_start, value_delta) = match data_type {
             T::Float32 => (ScalarUnion::Float32(-3.7), ScalarUnion::Float32(0.1)),
             // −3.5 and 0.125: adapters differ in how they round FLOAT16, and these need no rounding.
@@ -18,7 +18,7 @@ pub fn jobs() -> Vec<Job> {
         let output_tensor = BufferTensorDesc::packed(data_type, &[4, 3, 5]);
         let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
         let name = format!("check.fill.{}", data_type.name().to_ascii_lowercase());
-        jobs.push(Job::of_output(name, String::new(), Task::Output { desc: desc.into(), over_long: false }));
+        jobs.push(Job::of_output(name, Task::Output { desc: desc.into(), over_long: false }));
     }
     for data_type in WIDTHS {
         for length_type in [T::UInt32, T::UInt64] {
@@ -45,5 +45,5 @@ fn reversal(data_type: TensorDataType, length_type: TensorDataType, shape: [u32;
     let types = [data_type, length_type].map(|data_type| data_type.name().to_ascii_lowercase()).join(".");
     let begin = if over_long { "over_long" } else { "check" };
     let name = format!("{begin}.reverse_{before}x{axis}x{behind}.{types}");
-    Job::of_output(name, String::new(), Task::Output { desc: desc.into(), over_long })
+    Job::of_output(name, Task::Output { desc: desc.into(), over_long })
 }

@@ -11,7 +11,8 @@ use crate::model::npy;
 /// Its model and its dispatchable have its name.
 pub struct Job {
     pub name: String,
-    pub work: Work,
+    /// None if its output is compared instead of its time.
+    pub work: Option<Work>,
     /// Dispatches in an iteration.
     pub dispatches: u32,
     pub task: Task,
@@ -20,8 +21,10 @@ pub struct Job {
 pub enum Task {
     /// Time a case.
     Time(Box<Case>),
-    /// Time a plain copy or fill of so many bytes.
-    Baseline(u64),
+    /// Time a plain copy of so many bytes.
+    Copy(u64),
+    /// Time a plain fill of so many bytes.
+    Fill(u64),
     /// Write the output of a small operator. DirectML is known to compute other bytes for over-long lengths.
     Output { desc: OperatorDesc, over_long: bool },
     /// A model of one node, as a question to the worker.
@@ -31,31 +34,25 @@ pub enum Task {
 impl Job {
     pub fn of_case(case: Case) -> Self {
         let bytes = case.floor_bytes(&if case.in_place { case.lengths() } else { Vec::new() });
-        let (data_type, mode) = (case.data_type(), case.mode());
-        let work = Work { case: case.name.clone(), data_type, mode, bytes };
+        let (data_type, mode, side_by_side) = (case.data_type(), case.mode(), case.is_side_by_side());
+        let work = Some(Work { case: case.name.clone(), data_type, mode, bytes, side_by_side });
         Self { name: case.file_name(), work, dispatches: dispatches(bytes), task: Task::Time(Box::new(case)) }
     }
 
     /// A copy and a fill of memory of that size.
     pub fn baselines(size: u64) -> [Self; 2] {
-        [(Mode::BaselineOfCopies, 2 * size), (Mode::BaselineOfFills, size)].map(|(mode, bytes)| {
+        let [copy, fill] = [Task::Copy(size), Task::Fill(size)];
+        [(Mode::BaselineOfCopies, 2 * size, copy), (Mode::BaselineOfFills, size, fill)].map(|(mode, bytes, task)| {
             let (case, data_type) = (format!("{} MiB", size >> 20), "u32".to_owned());
             let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
-            let work = Work { case, data_type, mode, bytes };
-            Self { name, work, dispatches: dispatches(bytes), task: Task::Baseline(size) }
+            let work = Some(Work { case, data_type, mode, bytes, side_by_side: false });
+            Self { name, work, dispatches: dispatches(bytes), task }
         })
     }
 
-    /// A small model whose output is compared. Nothing is known of its time.
-    pub fn of_output(name: String, data_type: String, task: Task) -> Self {
-        let work = Work { case: name.clone(), data_type, mode: Mode::Copy, bytes: 1 };
-        Self { name, work, dispatches: 1, task }
-    }
-
-    /// Whether its output is compared instead of its time.
-    pub fn is_output(&self) -> bool {
-        let is_check = matches!(&self.task, Task::Onnx(node) if node["check"] == true);
-        is_check || matches!(self.task, Task::Output { .. })
+    /// A small model whose output is compared.
+    pub fn of_output(name: String, task: Task) -> Self {
+        Self { name, work: None, dispatches: 1, task }
     }
 
     /// The model and the files that it reads: names and bytes.
@@ -73,7 +70,7 @@ impl Job {
                 let lengths = files.first().map(|(name, _)| name.as_str());
                 models::timed(&self.name, &case.desc, case.in_place, lengths)
             }
-            Task::Baseline(bytes) if self.work.mode.is_directmls() => models::copy(&self.name, *bytes),
+            Task::Copy(bytes) => models::copy(&self.name, *bytes),
             Task::Output { desc, over_long } => models::check(&self.name, desc, *over_long),
             _ => return Ok(files),
         };

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use dml_cuda::{BindingTable, Buffer, BufferBinding, CompileOptions, Device, Stream};
+use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
 use super::baseline;
 use super::cases::{random, Case};
@@ -36,8 +36,7 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Resul
         return Err(format!("the device is {device}, must be a GPU, whose L2 is kept cold"));
     }
     let case = case_named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
-    let options = CompileOptions::of_environment().map_err(|error| error.to_string())?;
-    events::line(&events::device(device, true, options))?;
+    events::line(&events::device(device, true, device.compile_options()))?;
     let (timed, baseline) = samples(&case, times, device).map_err(|error| error.to_string())?;
     events::line(&events::dispatched(name, &timed, times.repeat))?;
     events::line(&events::dispatched("baseline", &baseline, times.repeat))?;
@@ -78,8 +77,7 @@ struct Bound {
 
 impl Bound {
     fn new(case: &Case, device: &Device, lengths: &[u32]) -> Result<Self> {
-        let options = CompileOptions::of_environment()?;
-        let operator = device.compile_operator_with(&device.create_operator(case.desc.clone())?, options)?;
+        let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
         let random = || {
             // There is room for the misalignment.
             let buffer = device.create_buffer(case.desc.output_tensor().total_tensor_size_in_bytes + 256)?;

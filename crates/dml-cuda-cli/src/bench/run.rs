@@ -1,10 +1,11 @@
 //! A run: samples of cases, outputs of small models, and what ran. docs/benchmark.md describes the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::cases::{self, Case};
 use super::work::Work;
 use crate::out::{shown, shown_path};
 use crate::schema;
@@ -154,6 +155,12 @@ impl Run {
         schema::check(text, SCHEMA).map_err(failed)?;
         let mut run: Self = serde_json::from_str(text)
             .map_err(|error| failed(format!("this is no run: {}", shown(&schema::in_our_words(&error)))))?;
+        // Runs of older releases do not say which lanes are side by side.
+        let side_by_side: BTreeSet<String> =
+            cases::all().into_iter().filter(Case::is_side_by_side).map(|case| case.name).collect();
+        for timed in &mut run.cases {
+            timed.work.side_by_side |= side_by_side.contains(&timed.work.case);
+        }
         run.file = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         run.check().map_err(failed)?;
         Ok(run)
@@ -166,7 +173,7 @@ impl Run {
 
     /// Fails if the figures of a case cannot be right.
     fn check(&self) -> Result<(), String> {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for Timed { work, outcome, baseline, .. } in &self.cases {
             let wrong = outcome.samples().iter().chain(baseline).find(|value| !(1e-6..=1e12).contains(*value));
             let why = match (outcome, wrong) {

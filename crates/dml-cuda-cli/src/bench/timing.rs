@@ -36,7 +36,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
     let (machine, samples) = (machine::host(), options.samples);
     // Baselines are there twice.
-    let planned = jobs.iter().map(|job| job.work.name()).collect::<BTreeSet<_>>().len();
+    let planned = jobs.iter().map(|job| &job.name).collect::<BTreeSet<_>>().len();
     let mut run = Run { schema: SCHEMA, suite, machine, samples, planned, ..Run::default() };
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -115,15 +115,15 @@ fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
             run.notes.push(note);
         }
     }
-    match outcome {
-        None => run.planned -= 1,
-        Some(written) if job.is_output() => {
+    match (outcome, &job.work) {
+        (None, _) => run.planned -= 1,
+        (Some(written), None) => {
             let expected_to_differ = matches!(job.task, Task::Output { over_long: true, .. });
             run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
         }
-        Some(outcome) => match run.cases.iter_mut().find(|timed| timed.work.name() == job.work.name()) {
+        (Some(outcome), Some(work)) => match run.cases.iter_mut().find(|timed| timed.work.name() == work.name()) {
             Some(earlier) => earlier.outcome.add(outcome),
-            None => run.cases.push(Timed { work: job.work.clone(), dispatches, outcome, baseline }),
+            None => run.cases.push(Timed { work: work.clone(), dispatches, outcome, baseline }),
         },
     }
 }

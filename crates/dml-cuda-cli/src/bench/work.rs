@@ -13,6 +13,9 @@ pub struct Work {
     pub mode: Mode,
     /// Bytes that it must move at least.
     pub bytes: u64,
+    /// Whether neighbors in memory belong to lanes with lengths of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub side_by_side: bool,
 }
 
 /// What reports group, in their order.
@@ -25,14 +28,14 @@ pub const GROUPS: [&str; 5] = [
 ];
 
 impl Work {
-    /// One of `GROUPS`. Names tell lanes that are side by side from rows, such as "2^26 lanes of 4".
+    /// One of `GROUPS`.
     pub fn group(&self) -> &'static str {
         let [fills, rows, lanes, small, in_place] = GROUPS;
         match self.mode {
             _ if self.bytes < 1_000_000 => small,
             Mode::Fill | Mode::BaselineOfFills => fills,
             Mode::InPlace => in_place,
-            _ if self.case.contains("lanes") && !self.case.contains("lanes of") => lanes,
+            _ if self.side_by_side => lanes,
             _ => rows,
         }
     }

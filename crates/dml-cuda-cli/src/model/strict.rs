@@ -10,7 +10,7 @@ use dml_cuda::{
 use half::f16;
 
 use super::command::{Bindings, Command};
-use super::json::Result;
+use super::json::{Document, Result};
 use super::node::Node;
 use super::value::{from_bytes, truncated};
 use super::Model;
@@ -18,8 +18,8 @@ use super::Model;
 /// How many commands use each resource, and whether a dispatch writes it.
 type Uses<'a> = HashMap<&'a str, (usize, bool)>;
 
-/// Looks at each dispatch with what it is bound to. Records findings at the commands' nodes.
-pub fn check(model: &Model, commands: &Node) -> Result<()> {
+/// Looks at each dispatch of a model, and at what it is bound to. Records findings in the document.
+pub fn check(model: &Model, document: &Document) -> Result<()> {
     let mut uses = Uses::new();
     for (command, _) in &model.commands {
         for name in command.resources() {
@@ -29,6 +29,7 @@ pub fn check(model: &Model, commands: &Node) -> Result<()> {
         }
     }
     let mut left = model.commands.iter();
+    let commands = Node::root(document).require("commands")?;
     commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, &uses, command, node))).map(drop)
 }
 

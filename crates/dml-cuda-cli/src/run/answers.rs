@@ -126,8 +126,7 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
         match &options.target {
             Some(target) => Ok(operator.explain(target)),
             None => {
-                let chosen = compile_options(options).map_err(|error| error.to_string())?;
-                let compiled = device.compile_operator_with(&operator, chosen);
+                let compiled = device.compile_operator_with(&operator, compile_options(device, options));
                 Ok(compiled.map_err(|error| error.to_string())?.explain())
             }
         }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dml_cuda::{
-    Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, EnvironmentError, OperatorDesc, Specialize,
-    Stream, TensorDataType,
+    Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, OperatorDesc, Specialize, Stream, TensorDataType,
 };
 use serde_json::json;
 
@@ -44,19 +43,19 @@ pub struct Executor<'a> {
 }
 
 /// How kernels are chosen and compiled: as the options say, otherwise as the environment does.
-pub fn compile_options(options: &Options) -> std::result::Result<CompileOptions, EnvironmentError> {
-    let mut chosen = CompileOptions::of_environment()?;
+pub fn compile_options(device: &Device, options: &Options) -> CompileOptions {
+    let mut chosen = device.compile_options();
     if options.specialize {
         chosen.specialize = Specialize::Owned;
     }
     chosen.measure |= options.measure;
-    Ok(chosen)
+    chosen
 }
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let chosen = compile_options(options)?;
-        let event = events::device(device, !options.no_graph, chosen);
+        let chosen = compile_options(device, options);
+        let event = events::device(device, options.uses_graph(), chosen);
         tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
@@ -170,7 +169,7 @@ impl<'a> Executor<'a> {
         let table = operator.bind(inputs, output)?;
         // DxDispatch records the dispatches of an iteration into one command list. A graph has at least one.
         let mut graph = None;
-        if operator.device().ordinal().is_some() && !options.no_graph && options.dispatch_repeat > 0 {
+        if operator.device().ordinal().is_some() && options.uses_graph() && options.dispatch_repeat > 0 {
             if options.dispatch_repeat > MOST_IN_A_GRAPH {
                 let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
                 return Err(format!("dispatch_repeat is {}, must be {required}", options.dispatch_repeat).into());

@@ -4,7 +4,7 @@ use crate::bench::work::Work;
 
 fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
     let (case, data_type) = (case.to_owned(), "f32".to_owned());
-    let work = Work { case, data_type, mode, bytes };
+    let work = Work { case, data_type, mode, bytes, side_by_side: false };
     Timed { work, dispatches: 1, outcome: Outcome::Each(samples.to_vec()), baseline: None }
 }
 

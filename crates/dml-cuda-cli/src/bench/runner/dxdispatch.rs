@@ -82,13 +82,14 @@ impl<'a> DxDispatch<'a> {
 impl Runner for DxDispatch<'_> {
     /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
     fn jobs(&self, only: &str) -> Vec<Job> {
-        suite::jobs(self.asked.tier, only).into_iter().filter(|job| job.work.mode.is_directmls()).collect()
+        let is_directmls = |job: &Job| job.work.as_ref().is_none_or(|work| work.mode.is_directmls());
+        suite::jobs(self.asked.tier, only).into_iter().filter(is_directmls).collect()
     }
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
         let folder = super::folder(job.files()?)?;
         let (dispatches, mut printed) = (job.dispatches, Transcript::default());
-        if job.is_output() {
+        if job.work.is_none() {
             self.run(folder.path(), job, "", &mut printed)?;
         } else {
             // Samples have four decimals. The medians of five more runs have six.
@@ -98,7 +99,7 @@ impl Runner for DxDispatch<'_> {
             }
         }
         let device = printed.device.take().ok_or("it printed no line \"Running on '…'\"")?;
-        let outcome = if job.is_output() { super::output(folder.path(), job)? } else { printed.outcome()? };
+        let outcome = if job.work.is_none() { super::output(folder.path(), job)? } else { printed.outcome()? };
         Ok(Answer { device, outcome: Some(outcome), dispatches, ..Answer::default() })
     }
 

@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use dml_cuda::CompileOptions;
 use serde::Deserialize;
 
 use super::{Answer, Runner};
 use crate::bench::job::{Job, Task};
 use crate::bench::run::{Machine, Outcome};
 use crate::bench::statistics::median;
-use crate::bench::work::Mode;
 use crate::bench::{kernel, machine, process, suite};
 use crate::options::Bench;
 use crate::out::shown;
@@ -85,9 +83,9 @@ impl<'a> Own<'a> {
 
     fn words(&self, job: &Job) -> String {
         let fill = if self.asked.cold_l2 { "write" } else { "fill" };
-        match (&job.task, job.work.mode) {
-            (Task::Baseline(bytes), Mode::BaselineOfCopies) => format!("baseline copy {bytes}"),
-            (Task::Baseline(bytes), _) => format!("baseline {fill} {bytes}"),
+        match &job.task {
+            Task::Copy(bytes) => format!("baseline copy {bytes}"),
+            Task::Fill(bytes) => format!("baseline {fill} {bytes}"),
             _ if self.asked.cold_l2 => format!("kernel {}", job.name),
             _ => format!("{}.json --format json", job.name),
         }
@@ -108,7 +106,7 @@ impl Runner for Own<'_> {
         let once = |iterations: u32, dispatches: u32| {
             self.call(folder.path(), &format!("{words} -i {iterations} -r {dispatches}"))
         };
-        if job.is_output() {
+        if job.work.is_none() {
             let device = once(1, 1)?.0.name;
             let outcome = Some(super::output(folder.path(), job)?);
             return Ok(Answer { device, outcome, dispatches: 1, ..Answer::default() });
@@ -145,7 +143,10 @@ impl Runner for Own<'_> {
         }
         match self.asked.cold_l2 {
             // The programs that were timed have refused a wrong variable.
-            true => [kernel::TIMING, of_kernels(CompileOptions::of_environment().unwrap_or_default())].concat(),
+            true => {
+                let options = dml_cuda::Device::cpu().with_environment().map(|device| device.compile_options());
+                [kernel::TIMING, of_kernels(options.unwrap_or_default())].concat()
+            }
             false => timing.clone(),
         }
     }

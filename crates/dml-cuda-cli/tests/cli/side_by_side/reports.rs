@@ -302,7 +302,8 @@ fn all_that_is_shown() -> [Value; 3] {
     let made = |label: &str, factors: [f64; 7], of_baseline: f64| {
         let timed = |((name, mode, bytes), factor): ((&str, &str, u64), f64)| {
             let each = STEADY.map(|sample| sample * factor);
-            case(name, "u8", mode, bytes, json!({ "each": each, "baseline": 80.0 }))
+            let side_by_side = name.starts_with("lanes");
+            case(name, "u8", mode, bytes, json!({ "each": each, "baseline": 80.0, "side_by_side": side_by_side }))
         };
         let work = [
             ("x", "copy", 64 << 20),

@@ -28,6 +28,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;
+mod api;
 mod cpu;
 mod cuda;
 mod desc;
@@ -54,9 +55,10 @@ pub use desc::{
 };
 pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;
+pub use device::compile::MeasuredKernel;
 pub use device::compile_options::CompileOptions;
 pub use device::graph::Graph;
-pub use device::operator::{BindingProperties, CompiledOperator, MeasuredKernel, Operator};
+pub use device::operator::{BindingProperties, CompiledOperator, Operator};
 pub use device::stream::{Event, Stream};
 pub use device::{Adapter, Device};
 #[cfg(feature = "cudarc-0_19")]
@@ -83,4 +85,6 @@ extern crate self as dml_cuda;
 #[cfg(all(test, in_repository))]
 #[allow(dead_code)] // unit tests use only a part
 #[path = "../crates/dml-cuda-testing/src/lib.rs"]
-mod common;
+mod dml_cuda_testing;
+#[cfg(all(test, in_repository))]
+use dml_cuda_testing as common; // its name in cuda/select/estimate_tests.rs

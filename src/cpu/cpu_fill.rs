@@ -115,7 +115,7 @@ pub(super) fn typed<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
 #[cfg(all(test, in_repository))]
 mod tests {
     use super::fused;
-    use crate::common::exact;
+    use crate::dml_cuda_testing::exact;
 
     /// Tests whichever version the processor selects, up to the highest possible index: no test machine has the memory
     /// to reach it with a tensor.

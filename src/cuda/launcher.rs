@@ -111,10 +111,10 @@ impl Drop for Launcher {
 #[cfg(all(test, in_repository))]
 mod tests {
     use super::*;
-    use crate::common::descriptors::Bytes;
-    use crate::common::Random;
     use crate::cuda::GpuTarget;
     use crate::device::operator::bytes_of_element;
+    use crate::dml_cuda_testing::descriptors::Bytes;
+    use crate::dml_cuda_testing::Random;
     use crate::{Device, OperatorDesc};
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn pointers_that_no_launch_takes_are_an_error() {
-        let desc = crate::common::fill(crate::TensorDataType::UInt8, &[8], 0u8.into(), 1i8.into());
+        let desc = crate::dml_cuda_testing::fill(crate::TensorDataType::UInt8, &[8], 0u8.into(), 1i8.into());
         let plan = Device::cpu().create_operator(desc).expect("right").plan();
         let mut launches = plan.select(&GpuTarget::NAMED[0].1, Mode::Copying, 0);
         launches.iter_mut().for_each(|launch| launch.alignment = 16);

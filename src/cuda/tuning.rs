@@ -121,7 +121,8 @@ mod tests {
 
     /// Checks that a kernel file has `static constexpr u32 NAME = VALUE;` with that value.
     fn assert_shared(file: &str, name: &str, host: impl Into<u64>) {
-        let text = std::fs::read_to_string(crate::common::repository("kernels").join(file)).expect("a kernel file");
+        let text =
+            std::fs::read_to_string(crate::dml_cuda_testing::repository("kernels").join(file)).expect("a kernel file");
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("static constexpr u32 {name} = ")));
         let line = line.unwrap_or_else(|| panic!("{file} has no {name}"));
         let value: Option<u64> = line.split(';').next().and_then(|value| value.parse().ok());

@@ -13,9 +13,9 @@ use crate::specialize::Specialize;
 /// use dml_cuda::{Address, CompileOptions, Device, DispatchError, TensorDataType};
 /// let device = Device::cpu();
 /// let (input, lengths) = ([[1u8, 2, 3]], [[2u32]]);
-/// let [array, of_lengths] = [&[1, 3], &[1, 1]].map(|sizes| ForeignTensor::packed(Address(0), sizes));
+/// let [array, lengths_array] = [&[1, 3], &[1, 1]].map(|sizes| ForeignTensor::packed(Address(0), sizes));
 /// let length_type = TensorDataType::UInt32;
-/// let arrays = ReversalArrays { input: array, lengths: of_lengths, output: array, axis: 1, element_size: 1, length_type };
+/// let arrays = ReversalArrays { input: array, lengths: lengths_array, output: array, axis: 1, element_size: 1, length_type };
 /// let desc = LoweredReversal::new(&arrays)?.desc();
 /// let options = CompileOptions::default().with_in_place(true);
 /// let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
@@ -69,7 +69,7 @@ impl CompileOptions {
     }
 
     /// The defaults with what the environment sets when the process first asks.
-    pub(super) fn read_environment() -> Result<Self, EnvironmentError> {
+    pub(crate) fn read_environment() -> Result<Self, EnvironmentError> {
         static READ: OnceLock<Result<CompileOptions, EnvironmentError>> = OnceLock::new();
         let read = || {
             let specialize = variable("DML_CUDA_SPECIALIZE", &[("0", Specialize::Never), ("1", Specialize::Kept)])?;

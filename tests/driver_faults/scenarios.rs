@@ -172,9 +172,9 @@ pub fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     let options = CompileOptions::default().with_specialize(Specialize::Kept);
     let kept = |rows| {
         let sizes = [[rows, 8], [rows, 1]];
-        let [data, of_lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
+        let [data, lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
         let (axis, element_size, length_type) = (1, 4, TensorDataType::UInt32);
-        let arrays = ReversalArrays { input: data, lengths: of_lengths, output: data, axis, element_size, length_type };
+        let arrays = ReversalArrays { input: data, lengths, output: data, axis, element_size, length_type };
         let aligned = options.with_pointer_alignment(16).with_in_place(false);
         device.compile_lowered(&Lowered::Reversal(LoweredReversal::new(&arrays)?), aligned)
     };

@@ -1,12 +1,12 @@
 //! An operator that was compiled with options refuses dispatches that it was not compiled for, and runs the others.
 #![allow(unsafe_code)]
 
-use crate::common::{assert_same, cases, devices, lanes, run_compiled};
 use crate::outside::Outside;
 use dml_cuda::{
     Address, BindingError, BufferBinding, CompileError, CompileOptions, CompiledOperator, Device, DispatchError,
     OperatorDesc, TensorDataType, TensorRole,
 };
+use dml_cuda_testing::{assert_same, cases, devices, lanes, run_compiled};
 
 fn compile(
     device: &Device,

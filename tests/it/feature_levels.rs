@@ -1,11 +1,11 @@
 //! Level × operator × tensor × data type × dimension count: compares every cell of the support tables with a second
 //! transcription of Microsoft's pages.
 
-use crate::common::fill;
 use dml_cuda::{
     validate, BufferTensorDesc, Device, DirectMlVersion, FeatureLevel, OperatorDesc, OperatorType, Requirement,
     ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorRole,
 };
+use dml_cuda_testing::fill;
 use TensorDataType::*;
 
 /// The first level at which the pages list a data type, and a dimension count, for a tensor.

@@ -2,11 +2,11 @@
 //! memory for.
 #![allow(unsafe_code)]
 
-use crate::common::{compile, cuda, fill, lanes, POISON};
 use crate::outside::{result, sys, CudaContext, Outside};
 use dml_cuda::{
     reverse_subsequences, Address, BufferBinding, CompiledOperator, Device, RawStream, ScalarUnion, TensorDataType,
 };
+use dml_cuda_testing::{compile, cuda, fill, lanes, POISON};
 
 #[test]
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
@@ -139,8 +139,8 @@ fn the_largest_tensors_are_right() {
     // SAFETY: as above.
     let read = |address: u64, bytes| unsafe { outside.read(address, bytes) };
 
-    let of_words = fill(TensorDataType::UInt32, &[u32::MAX], ScalarUnion::UInt32(7), ScalarUnion::UInt32(3));
-    dispatch(&compile(&device, &of_words.into()), &[], big).expect("dispatched");
+    let word_fill = fill(TensorDataType::UInt32, &[u32::MAX], ScalarUnion::UInt32(7), ScalarUnion::UInt32(3));
+    dispatch(&compile(&device, &word_fill.into()), &[], big).expect("dispatched");
     for first in WINDOWS {
         let required: Vec<u32> =
             (0..64).map(|k| (first as u32).wrapping_add(k).wrapping_mul(3).wrapping_add(7)).collect();
@@ -149,8 +149,8 @@ fn the_largest_tensors_are_right() {
 
     // One lane of 2³² − 4 bytes, reversed; then in place.
     let count = u32::MAX - 3;
-    let of_bytes = fill(TensorDataType::UInt8, &[count], ScalarUnion::UInt8(1), ScalarUnion::UInt8(77));
-    dispatch(&compile(&device, &of_bytes.into()), &[], big).expect("dispatched");
+    let byte_fill = fill(TensorDataType::UInt8, &[count], ScalarUnion::UInt8(1), ScalarUnion::UInt8(77));
+    dispatch(&compile(&device, &byte_fill.into()), &[], big).expect("dispatched");
     let lane = compile(&device, &lanes(TensorDataType::UInt8, 1, count).into());
     let length = count - 12345;
     let lengths = outside.memory(&length.to_le_bytes(), 0);

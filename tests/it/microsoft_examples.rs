@@ -1,7 +1,7 @@
 //! The numbers printed on Microsoft's pages of the two operators, literally.
 
-use crate::common::devices;
 use dml_cuda::{fill_value_sequence, reverse_subsequences, reverse_subsequences_into, Error};
+use dml_cuda_testing::devices;
 
 #[test]
 fn fill_value_sequence_examples() {

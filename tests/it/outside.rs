@@ -1,8 +1,8 @@
 //! Memory and streams that the library did not make: the host's, or those of another CUDA library.
 #![allow(unsafe_code)]
 
-use crate::common::{GUARD, POISON};
 use dml_cuda::{Address, CompiledOperator, Device, DispatchError, RawStream};
+use dml_cuda_testing::{GUARD, POISON};
 
 pub use cudarc::driver::{result, sys, CudaContext};
 

@@ -2,9 +2,9 @@
 //! allocate and that ends where the tensor ends; and pointers that it must refuse.
 #![allow(unsafe_code)]
 
-use crate::common::{assert_same, cases, compile, devices, lanes, oracle, POISON};
 use crate::outside::{Memory, Outside};
 use dml_cuda::{Address, BindingError, BufferTensorDesc, Device, DispatchError, RawStream, TensorDataType, TensorRole};
+use dml_cuda_testing::{assert_same, cases, compile, devices, lanes, oracle, POISON};
 
 /// The bytes from the first element of a tensor to its last, which TotalTensorSizeInBytes rounds up.
 fn span(tensor: &BufferTensorDesc) -> usize {

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Debian's compiler, which has the standard library for aarch64 and its sources for Windows: $tools/bin/debian-rustc. Sourced,
-# with the repository in $root. Installs what is missing outside of the repository, because cargo walks through all that
-# is in it. rustup's compiler needs downloads of its own. Needs Debian 12's apt-get.
+# Debian's compiler, which has the standard library for aarch64 and its sources for Windows:
+# $tools/bin/debian-rustc. Sourced, with the repository in $root. Installs what is missing outside of the repository,
+# because cargo walks through all that is in it. rustup's compiler needs downloads of its own. Needs Debian 12's
+# apt-get.
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/dml-cuda-release
 debian=$tools/debian
 if [ ! -d "$debian/arm64" ]; then

@@ -101,16 +101,45 @@ pub(crate) fn of_compiled(operator: &CompiledOperator) -> Explanation {
             explained.launches = launches.map(explain_launch).collect();
         }
         for measured in inner.measured.iter().filter(|measured| measured.mode == mode) {
-            explained.add(measured);
+            explained.add_measured(measured);
         }
         explained.kernels.sort_by_key(|of| (of.estimate, of.kernel.clone(), of.variant.clone()));
     }
     explanation
 }
 
+/// What a plan does on a GPU; on the CPU if there is no target.
+pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
+    let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
+    let mode = |name, in_place, bytes| {
+        let (launches, kernels, rejected) = (Vec::new(), Vec::new(), Vec::new());
+        ExplainedMode { name, in_place, bytes, launches, kernels, rejected }
+    };
+    let mut modes = vec![mode(name, false, bytes)];
+    modes.extend(in_place.map(|bytes| mode("in place", true, bytes)));
+    if let Some(target) = target {
+        modes.iter_mut().for_each(|mode| mode.add_candidates(plan, target));
+    }
+    Explanation { dimensions, modes }
+}
+
 impl ExplainedMode {
+    fn add_candidates(&mut self, plan: &OperatorPlan, target: &GpuTarget) {
+        let mode = Mode::new(self.in_place);
+        self.launches = plan.select(target, mode, 0).iter().map(explain_launch).collect();
+        for Considered { kernel, variant, result } in plan.consider(target, mode) {
+            match result {
+                Ok(time) => {
+                    let estimate = Some(time);
+                    self.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
+                }
+                Err(reason) => self.rejected.push((kernel, reason.to_string())),
+            }
+        }
+    }
+
     /// Adds a measured time. A variant's first one stays.
-    fn add(&mut self, Measured { kernel, variant, estimate, time, .. }: &Measured) {
+    fn add_measured(&mut self, Measured { kernel, variant, estimate, time, .. }: &Measured) {
         let is_it = |known: &&mut ExplainedKernel| known.kernel == *kernel && known.variant == *variant;
         if let Some(known) = self.kernels.iter_mut().find(is_it) {
             known.measured.get_or_insert(*time);
@@ -119,38 +148,6 @@ impl ExplainedMode {
         let (kernel, variant, measured) = (kernel.to_string(), variant.clone(), Some(*time));
         self.kernels.push(ExplainedKernel { kernel, variant, estimate: *estimate, measured });
     }
-}
-
-/// What a plan does on a GPU; on the CPU if there is no target.
-pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
-    let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
-    let mut modes = vec![explain_mode(plan, target, Mode::Copying, name, bytes)];
-    modes.extend(in_place.map(|bytes| explain_mode(plan, target, Mode::InPlace, "in place", bytes)));
-    Explanation { dimensions, modes }
-}
-
-fn explain_mode(
-    plan: &OperatorPlan,
-    target: Option<&GpuTarget>,
-    mode: Mode,
-    name: &'static str,
-    bytes: u64,
-) -> ExplainedMode {
-    let in_place = mode == Mode::InPlace;
-    let mut explained =
-        ExplainedMode { name, in_place, bytes, launches: Vec::new(), kernels: Vec::new(), rejected: Vec::new() };
-    let Some(target) = target else { return explained };
-    explained.launches = plan.select(target, mode, 0).iter().map(explain_launch).collect();
-    for Considered { kernel, variant, result } in plan.consider(target, mode) {
-        match result {
-            Ok(time) => {
-                let estimate = Some(time);
-                explained.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
-            }
-            Err(reason) => explained.rejected.push((kernel, reason.to_string())),
-        }
-    }
-    explained
 }
 
 fn explain_launch(launch: &Launch) -> ExplainedLaunch {

@@ -1,5 +1,5 @@
-//! Errors. Each type can arise in one step only, and is defined there: a caller that has passed a step need not match its
-//! errors again. [`Error`] is for the short paths, which take all steps at once.
+//! Errors. Each type can arise in one step only, and is defined there: a caller that has passed a step need not match
+//! its errors again. [`Error`] is for the short paths, which take all steps at once.
 
 pub use crate::cuda::CudaError;
 use crate::cuda::ParseGpuTargetError;

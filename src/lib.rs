@@ -17,9 +17,9 @@
 //! | compile | [`Device::compile_operator`] → [`CompiledOperator`] | [`CompileError`] |
 //! | bind | [`CompiledOperator::bind`] with [`BufferBinding`]s → [`BindingTable`] | [`BindingError`] |
 //! | dispatch | [`BindingTable::dispatch`] on a [`Stream`]; many as a [`Graph`] | [`DispatchError`] |
-//! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
+//! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] | [`Error`] |
 //! | slices of host memory | [`CompiledOperator::dispatch_on_host`] | [`DispatchError`] |
-//! | tensors of other libraries | [`lowering`], [`Device::compile_lowered`] | [`LoweringError`](lowering::LoweringError) |
+//! | tensors of other libraries | [`lowering`], [`Device::compile_lowered`] | [`lowering::LoweringError`] |
 //! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
 #![cfg_attr(
     feature = "cudarc-0_19",
@@ -66,7 +66,7 @@ pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use environment::EnvironmentError;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
-pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
+pub use ops::{fill_value_sequence, reverse_subsequences};
 pub use specialize::Specialize;
 pub use validate::{
     validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError, Requirement, Rule,

@@ -104,7 +104,7 @@ class Jax(unittest.TestCase):
         self.assertEqual(found.tobytes(), required.tobytes())
 
     def test_every_transform_as_a_gather(self):
-        """As test_torch_transforms.py. All numbers are small integers, so that both are exact."""
+        """The programs of test_torch_transforms.py. All numbers are small integers, so that both are exact."""
         x, w = (jnp.asarray(np.random.default_rng(k).integers(-4, 5, (3, 5)), jnp.float32) for k in range(2))
         lengths = jnp.array([[2], [5], [0]])
         ways = {

@@ -18,7 +18,7 @@ DEVICE = "cuda" if CUDA else "cpu"
 
 
 def gather(x, lengths, dim):
-    """As `model`, where a negative length acts as the size."""
+    """The result of `model`, where a negative length acts as the size."""
     lengths = torch.as_tensor(lengths, device=x.device).to(torch.int64)
     return model(x, torch.where(lengths < 0, x.shape[dim], lengths), dim)
 

@@ -80,14 +80,14 @@ impl Device {
         }
     }
 
-    /// The same device with a lower feature level. The default is the highest.
+    /// This device with a lower feature level. The default is the highest.
     pub fn with_feature_level(mut self, level: FeatureLevel) -> Self {
         self.feature_level = level;
         self
     }
 
-    /// This device with the [options](Self::compile_options) that the environment sets when the process first asks: kernels
-    /// are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1, and
+    /// This device with the [options](Self::compile_options) that the environment sets when the process first asks:
+    /// kernels are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1, and
     /// [measured](CompileOptions::measure) if `DML_CUDA_SELECT` is `measure`.
     ///
     /// # Errors
@@ -106,11 +106,6 @@ impl Device {
     /// The feature level whose rules apply.
     pub fn feature_level(&self) -> FeatureLevel {
         self.feature_level
-    }
-
-    /// The highest feature level that a device can have: the answer to `DML_FEATURE_FEATURE_LEVELS`.
-    pub fn max_supported_feature_level(&self) -> FeatureLevel {
-        FeatureLevel::HIGHEST
     }
 
     /// Which dimension counts and data types this device accepts for a tensor of an operator at its feature level.
@@ -225,8 +220,9 @@ impl Device {
         Graph::new(self, tables.into_iter().cloned().collect())
     }
 
-    /// Records what `queue` queues on a stream of the GPU, such as raw dispatches, and copies, fills and kernels of other
-    /// libraries: as a graph, which is launched like one of [`record_graph`](Self::record_graph). `None` on the CPU.
+    /// Records what `queue` queues on a stream of the GPU, such as raw dispatches, and copies, fills and kernels of
+    /// other libraries: as a graph, which is launched like one of [`record_graph`](Self::record_graph). `None` on the
+    /// CPU.
     ///
     /// `queue` is called once, with the GPU's primary context current. Nothing runs yet.
     ///
@@ -236,8 +232,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The caller promises that `queue` leaves the stream's capture as it is, and that the work may run whenever the graph
-    /// is launched: memory and kernels are there as long as the graph, and until its last launch is done.
+    /// The caller promises that `queue` leaves the stream's capture as it is, and that the work may run whenever the
+    /// graph is launched: memory and kernels are there as long as the graph, and until its last launch is done.
     pub unsafe fn record_raw_graph(&self, queue: impl FnOnce(RawStream)) -> Result<Option<Graph>, DispatchError> {
         Graph::record_raw(self, queue)
     }
@@ -271,7 +267,7 @@ impl Device {
             return Ok(());
         }
         let inputs = [arrays.input.address, arrays.lengths.address];
-        // SAFETY: the promises of this function.
+        // SAFETY: `dispatch_raw`'s promises hold for the arrays, and these are their addresses.
         let done = unsafe { self.run_lowered(&lowered, &inputs, arrays.output.address, stream) };
         done.map_err(|error| arrays.output.with_own_strides(error))
     }
@@ -286,7 +282,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The promises of [`dispatch_raw`](CompiledOperator::dispatch_raw). The operator need not stay alive on a device that does.
+    /// The promises of [`dispatch_raw`](CompiledOperator::dispatch_raw). The operator need not stay alive on a device
+    /// that does.
     pub unsafe fn run_lowered(
         &self,
         lowered: &Lowered,
@@ -297,7 +294,7 @@ impl Device {
         let options = self.compile_options().with_addresses(inputs.first().copied(), output);
         let operator = self.compile_lowered(lowered, options)?;
         let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };
-        // SAFETY: the promises of this function. With a device that stays alive, the kernels stay loaded.
+        // SAFETY: `dispatch_raw`'s promises 1 to 3 hold. Promise 4: a device that stays alive keeps the kernels loaded.
         Ok(unsafe { raw::dispatch(&operator, inputs, output, stream, alignment) }?)
     }
 }

@@ -52,8 +52,8 @@ impl CompiledOperator {
         explain::of_compiled(self)
     }
 
-    /// Binds buffers: the inputs that the descriptor has, in the order of its fields (InputTensor, SequenceLengthsTensor;
-    /// none for a fill), and the output: a range, or a whole `&Buffer`.
+    /// Binds buffers: the inputs that the descriptor has, in the order of its fields (InputTensor,
+    /// SequenceLengthsTensor; none for a fill), and the output: a range, or a whole `&Buffer`.
     ///
     /// Binding the output to exactly the first input's range runs in place.
     ///
@@ -74,7 +74,8 @@ impl CompiledOperator {
         BindingTable::new(self, inputs, output.into(), Alignment::Binding)
     }
 
-    /// Binds buffers at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may be.
+    /// Binds buffers at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may
+    /// be.
     ///
     /// # Errors
     ///
@@ -102,8 +103,8 @@ impl CompiledOperator {
     ///     axis: 0,
     /// })?;
     /// let mut output = [0; 4];
-    /// let lengths = [3u32];
-    /// device.compile_operator(&operator)?.dispatch_on_host(&[&[1, 2, 3, 4], bytemuck::cast_slice(&lengths)], &mut output)?;
+    /// let inputs: [&[u8]; 2] = [&[1, 2, 3, 4], bytemuck::cast_slice(&[3u32])];
+    /// device.compile_operator(&operator)?.dispatch_on_host(&inputs, &mut output)?;
     /// assert_eq!(output, [3, 2, 1, 4]);
     /// # Ok::<(), dml_cuda::Error>(())
     /// ```
@@ -116,8 +117,8 @@ impl CompiledOperator {
         host::dispatch(self, inputs, output, false)
     }
 
-    /// Runs in place on slices of host memory, for an operator with two inputs. `data` is the first input and the output; `second` is the
-    /// other input, such as SequenceLengthsTensor.
+    /// Runs in place on slices of host memory, for an operator with two inputs. `data` is the first input and the
+    /// output; `second` is the other input, such as SequenceLengthsTensor.
     ///
     /// # Errors
     ///
@@ -171,7 +172,8 @@ impl CompiledOperator {
     /// let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::UInt8, 4, 9, 3));
     /// let operator = Device::cpu().compile_lowered(&sequence, CompileOptions::default())?;
     /// let mut output = [0u8; 4];
-    /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when the call returns.
+    /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when the
+    /// // call returns.
     /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr().into(), RawStream::NULL)? };
     /// assert_eq!(output, [9, 12, 15, 18]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -182,7 +184,7 @@ impl CompiledOperator {
         output: Address,
         stream: RawStream,
     ) -> Result<(), DispatchError> {
-        // SAFETY: the promises of this function.
+        // SAFETY: promises 1 to 4 above are those of `raw::dispatch`.
         unsafe { raw::dispatch(self, inputs, output, stream, Alignment::Element) }
     }
 }

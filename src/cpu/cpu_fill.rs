@@ -71,7 +71,7 @@ fn fused(first: u32, step: u32, start: f32, delta: f32, run: &mut [f32]) {
     }
 }
 
-/// The same in double, where every index is exact.
+/// Fills a run in double, where every index is exact, like `fused` in single.
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
 fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
     for (j, element) in run.iter_mut().enumerate() {

@@ -55,8 +55,8 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
 /// Launches of more threads take the emulator most of its time.
 const SMALL: u32 = 1 << 14;
 
-/// A share of the launches of cases. In it every kernel has every small size that selects it, and one large launch, both
-/// packed and with strides. `more` says which other launches are in it, by whether they are small.
+/// A share of the launches of cases. In it every kernel has every small size that selects it, and one large launch,
+/// both packed and with strides. `more` says which other launches are in it, by whether they are small.
 fn work<'a>(
     cases: impl Iterator<Item = &'a Case>,
     targets: &[Wanted],

@@ -1,5 +1,5 @@
-//! Folds the parameters of a launch into the PTX of its kernel. The driver compiles PTX when it loads it, and then knows
-//! every size: it folds divisions, branches on the rank, and loops over dimensions.
+//! Folds the parameters of a launch into the PTX of its kernel. The driver compiles PTX when it loads it, and then
+//! knows every size: it folds divisions, branches on the rank, and loops over dimensions.
 
 use std::collections::HashMap;
 

@@ -45,7 +45,7 @@ impl Place {
         Self { index: Some(index), ..self }
     }
 
-    /// The same with other names for the tensors. Without DirectML's names, the descriptor's is left out, too.
+    /// The place with other names for the tensors. Without DirectML's names, the descriptor's is left out, too.
     pub fn in_words(&self, names: &Names<'_>) -> String {
         let operator = (*names == Names::DIRECTML || self.field.is_none()).then(|| self.operator.desc_name());
         let parts = [operator, self.tensor.map(|tensor| names.of(tensor)), self.field];

@@ -11,6 +11,7 @@ use crate::device::operator::{bytes_of_element, CompiledOperator, Inner, Measure
 use crate::device::Device;
 use crate::error::{CompileError, DispatchError};
 use crate::registry::OperatorPlan;
+use crate::specialize::Specialize;
 use crate::trace::span;
 use crate::validate::validate;
 
@@ -142,8 +143,8 @@ impl Compiling<'_> {
         Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options.specialize)?)
     }
 
-    /// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that accepts
-    /// all. `None` if they cannot be timed, or if nothing moves.
+    /// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that
+    /// accepts all. `None` if they cannot be timed, or if nothing moves.
     fn fastest(&mut self, mode: Mode) -> Option<Loaded> {
         let candidates = self.plan.candidates(&self.context.target, mode);
         candidates.first()?;
@@ -164,14 +165,23 @@ impl Compiling<'_> {
         past: u32,
     ) -> Option<(Launch, Arc<LoadedKernel>)> {
         let launches = candidates.clone().take(MEASURED).map(|found| found.launch.clone());
-        let loaded = load(self.context, launches.collect(), self.options.specialize).ok()?;
+        let keeps = self.options.specialize == Specialize::Kept;
+        // Kernels that are not the fastest are unloaded again.
+        let specialize = if keeps { Specialize::Owned } else { self.options.specialize };
+        let loaded = load(self.context, launches.collect(), specialize).ok()?;
         let times = times(self.context, &tensors(self.operator, mode), past, loaded.iter(), ROUNDS).ok()?;
         let measured = candidates.zip(&times).map(|(found, &time)| {
             let (kernel, variant) = (found.launch.entry.name, found.variant.clone());
             Measured { mode, kernel, variant, estimate: found.estimate, time }
         });
         self.measured.extend(measured);
-        loaded.into_iter().zip(times).min_by_key(|(_, time)| *time).map(|(launch, _)| launch)
+        let ((launch, kernel), _) = loaded.into_iter().zip(times).min_by_key(|(_, time)| *time)?;
+        if !keeps || launch.entry.variable.is_none() {
+            return Some((launch, kernel));
+        }
+        let kept = self.context.keep_specialized(&launch, kernel);
+        let kernel = kept.map_or_else(|| self.context.kernel(launch.entry), Ok).ok()?;
+        Some((launch, kernel))
     }
 }
 

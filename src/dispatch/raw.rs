@@ -41,7 +41,8 @@ pub(crate) unsafe fn dispatch(
     });
     let inputs: Vec<&[u8]> = read.collect();
     let bytes = signature.output.span_in_bytes() as usize;
-    // SAFETY: as for the inputs. In place, no slice of the first input is made, so this is the only one.
+    // SAFETY: promises 1 and 2, and `check_operands`, hold for the output, too. In place, no slice of the first input
+    // is made, so this is the only one.
     let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
     operator.inner.plan.run_on_cpu(Operands { inputs: &inputs, output })
 }

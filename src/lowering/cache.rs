@@ -30,7 +30,8 @@ struct Generations {
 }
 
 thread_local! {
-    /// Each thread has its own, so there is no lock: not for another thread, and not one that a fork could leave locked.
+    /// Each thread has its own, so there is no lock: not for another thread, and not one that a fork could leave
+    /// locked.
     static CACHE: RefCell<Generations> = RefCell::default();
 }
 

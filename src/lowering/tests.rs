@@ -182,11 +182,15 @@ proptest::proptest! {
     fn a_reversal_is_refused_or_lowered_whole(
         dimensions in proptest::collection::vec((edge(), edge(), edge(), edge()), 0..11),
         (rank_of_lengths, strided, axis) in (0usize..12, 0u8..8, -12i64..12),
-        element_size in proptest::sample::select(vec![0, 1, 2, 3, 4, 8, 12, 1 << 31, 1 << 35, (1 << 35) + 8, 1 << 40, usize::MAX]),
-        (length_type, addresses) in (proptest::sample::select(TensorDataType::ALL.to_vec()), proptest::prelude::any::<u64>()),
+        element_size in proptest::sample::select(
+            vec![0, 1, 2, 3, 4, 8, 12, 1 << 31, 1 << 35, (1 << 35) + 8, 1 << 40, usize::MAX],
+        ),
+        length_type in proptest::sample::select(TensorDataType::ALL.to_vec()),
+        addresses in proptest::prelude::any::<u64>(),
     ) {
         let column = |of: fn(&(i64, i64, i64, i64)) -> i64| dimensions.iter().map(of).collect::<Vec<i64>>();
-        let (sizes, input_strides, lengths_strides, output_strides) = (column(|d| d.0), column(|d| d.1), column(|d| d.2), column(|d| d.3));
+        let (sizes, input_strides) = (column(|d| d.0), column(|d| d.1));
+        let (lengths_strides, output_strides) = (column(|d| d.2), column(|d| d.3));
         let rank = rank_of_lengths.min(sizes.len());
         let mut lanes = sizes.clone();
         if let Some(size) = usize::try_from(axis).ok().and_then(|axis| lanes.get_mut(axis)) {
@@ -209,7 +213,8 @@ proptest::proptest! {
             let found = bytes(unit, described.sizes.iter().map(|&size| size.into()).collect());
             proptest::prop_assert_eq!(found, required);
             if let (Some(strides), false) = (input.strides_in_bytes, sizes.contains(&0)) {
-                let last: u128 = sizes.iter().zip(strides).map(|(&size, &stride)| (size as u128 - 1) * stride.max(0) as u128).sum();
+                let last = |(&size, &stride): (&i64, &i64)| (size as u128 - 1) * stride.max(0) as u128;
+                let last: u128 = sizes.iter().zip(strides).map(last).sum();
                 let span = described.span().expect("as many strides as sizes") * unit;
                 proptest::prop_assert_eq!(span, last + size_of_element);
             }

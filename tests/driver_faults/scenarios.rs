@@ -288,6 +288,17 @@ pub fn measured() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Compiles a measured operator whose specialized kernel is kept, and keeps the device, too.
+pub fn measured_and_kept() -> Result<(), Box<dyn std::error::Error>> {
+    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+    let device = Device::cuda(0)?;
+    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
+    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Kept).with_in_place(true);
+    drop(device.compile_operator_with(&reversal, options)?);
+    std::mem::forget(device);
+    Ok(())
+}
+
 /// Threads that measure operators for all pointers and modes at once.
 pub fn measured_by_threads() -> Result<(), Box<dyn std::error::Error>> {
     use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};

@@ -1,5 +1,5 @@
-//! Streams, contexts and graphs of another CUDA library, streams that wait for each other, and the largest tensors, which only a GPU has
-//! memory for.
+//! Streams, contexts and graphs of another CUDA library, streams that wait for each other, and the largest tensors,
+//! which only a GPU has memory for.
 #![allow(unsafe_code)]
 
 use crate::outside::{result, sys, CudaContext, Outside};
@@ -111,7 +111,8 @@ fn default_streams_are_accepted_by_their_handles() {
     let lengths = outside.memory(bytemuck::cast_slice(&[3u32]), 0);
     for handle in 0..3usize {
         let output = outside.memory(&[POISON; 16], 0);
-        // SAFETY: the memory is as large as the tensors; the handles are those of the default streams, waited for below.
+        // SAFETY: the memory is as large as the tensors; the handles are those of the default streams, waited for
+        // below.
         unsafe {
             let [input, lengths, output] = [&input, &lengths, &output].map(|memory| Address(memory.tensor()));
             operator.dispatch_raw(&[input, lengths], output, RawStream(handle as *mut _)).expect("queued");
@@ -133,10 +134,10 @@ fn the_largest_tensors_are_right() {
     // SAFETY: nothing else uses these allocations, and both are freed at the end.
     let (big, other) = unsafe { (result::malloc_sync(1 << 34), result::malloc_sync(1 << 33)) };
     let (big, other) = (big.expect("16 GiB"), other.expect("8 GiB"));
-    // SAFETY: callers dispatch on tensors and read windows that are inside these allocations.
+    // SAFETY: callers dispatch on tensors that are inside these allocations.
     let dispatch =
         |operator: &CompiledOperator, inputs: &[u64], output| unsafe { outside.dispatch(operator, inputs, output) };
-    // SAFETY: as above.
+    // SAFETY: the windows are inside these allocations.
     let read = |address: u64, bytes| unsafe { outside.read(address, bytes) };
 
     let word_fill = fill(TensorDataType::UInt32, &[u32::MAX], ScalarUnion::UInt32(7), ScalarUnion::UInt32(3));

@@ -20,7 +20,7 @@ use crate::cuda;
 ///
 /// # Errors
 ///
-/// As of [`arange_step`].
+/// The errors of [`arange_step`].
 pub fn arange<D: WithDType>(start: D, end: D, device: &Device) -> Result<Tensor> {
     arange_step(start, end, D::one(), device)
 }

@@ -48,7 +48,8 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
     x.apply_op2(lengths, ReverseSubsequences { axis })
 }
 
-/// The same in place: x, and every tensor that shares its memory, changes. x must not be broadcast.
+/// Reverses in place as [`reverse_subsequences`] does. Every tensor that shares x's memory changes. x must not be
+/// broadcast.
 ///
 /// ```
 /// use candle_core::{Device, Tensor};
@@ -61,8 +62,8 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
 ///
 /// # Errors
 ///
-/// As of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths in x's
-/// memory.
+/// The errors of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths in
+/// x's memory.
 pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<()> {
     let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
     if x.track_op() {

@@ -85,7 +85,7 @@ typedef struct {
   uint32_t PointerAlignment;
   /* Whether the output is the input in every dispatch. */
   DML_CUDA_IN_PLACE InPlace;
-  /* Of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0. */
+  /* Any of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0. */
   DML_CUDA_COMPILE_FLAGS Flags;
 } DML_CUDA_COMPILE_OPTIONS;
 

@@ -1,5 +1,5 @@
 //! Operators on arrays of other libraries, such as NumPy and PyTorch.
-#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // as in `device`
+#![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ use dml::{RawStream, TensorDataType};
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, follow, list};
 use crate::operator::DML_CUDA_COMPILED_OPERATOR;
-use crate::output::{create, run};
+use crate::output::enter;
 use crate::status::*;
 use crate::types::*;
 
@@ -49,17 +49,14 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let make = || {
-        // SAFETY: the header's contract.
-        let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
-        let (from, to) = (arrays.input.address, arrays.output.address);
+    enter!(error, [device, array(input), array(output), array(lengths)], create(compiled), {
+        let arrays = reversal(input, lengths, output, axis)?;
         let lowered = LoweredReversal::new(&arrays)?;
+        let (from, to) = (arrays.input.address, arrays.output.address);
         let options = device.device.compile_options().with_addresses(Some(from), to);
         let compiled = device.device.compile_lowered(&Lowered::Reversal(lowered), options);
-        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| arrays.output.with_own_strides(error).into())
-    };
-    // SAFETY: the header's contract.
-    unsafe { create(compiled, "compiled", error, make) }
+        DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| arrays.output.with_own_strides(error))?)
+    })
 }
 
 /// Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or
@@ -78,42 +75,31 @@ pub unsafe extern "C" fn dml_cuda_reverse_arrays(
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let (device, arrays) = unsafe { (follow(device, "device")?, reversal(input, lengths, output, axis)?) };
-        // SAFETY: the header's contract: these are arrays in memory of the device, and kernels stay loaded.
-        Ok(unsafe { device.device.reverse_arrays(&arrays, RawStream(stream)) }?)
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+    enter!(error, [device, array(input), array(output), array(lengths)], {
+        let arrays = reversal(input, lengths, output, axis)?;
+        // SAFETY: the arrays are in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
+        unsafe { device.device.reverse_arrays(&arrays, RawStream(stream)) }?
+    })
 }
 
-/// # Safety
-///
-/// The pointers are null or those of arrays.
-unsafe fn reversal<'a>(
-    input: *const DML_CUDA_ARRAY,
-    lengths: *const DML_CUDA_ARRAY,
-    output: *const DML_CUDA_ARRAY,
+/// An array, and the bytes of its elements.
+type Array<'a> = (ForeignTensor<'a>, u32);
+
+fn reversal<'a>(
+    (input, size): Array<'a>,
+    (lengths, length_size): Array<'a>,
+    (output, found): Array<'a>,
     axis: i32,
 ) -> Result<ReversalArrays<'a>, Failure> {
-    // SAFETY: the caller's promise.
-    let (input, output) = unsafe { (follow(input, "input")?, follow(output, "output")?) };
-    // SAFETY: as above.
-    let lengths = unsafe { follow(lengths, "lengths") }?;
-    let length_type = match lengths.ElementSizeInBytes {
+    let length_type = match length_size {
         4 => TensorDataType::UInt32,
         8 => TensorDataType::UInt64,
         found => return wrong(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8")),
     };
-    let (found, size) = (output.ElementSizeInBytes, input.ElementSizeInBytes);
     // Lowering names an input without bytes.
     if found != size && size != 0 {
         return wrong(format!("output.ElementSizeInBytes is {found}, must be {size}, the input's"));
     }
-    // SAFETY: as above.
-    let (input, lengths, output) =
-        unsafe { (tensor(input, "input")?, tensor(lengths, "lengths")?, tensor(output, "output")?) };
     Ok(ReversalArrays { input, lengths, output, axis: axis.into(), element_size: size as usize, length_type })
 }
 
@@ -131,16 +117,12 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let make = || {
-        // SAFETY: the header's contract.
-        let (device, (lowered, output)) =
-            unsafe { (follow(device, "device")?, sequence(output, data_type, start, delta)?) };
-        let options = device.device.compile_options().with_addresses(None, output.address);
-        let compiled = device.device.compile_lowered(&Lowered::Sequence(lowered), options);
-        compiled.map(DML_CUDA_COMPILED_OPERATOR).map_err(|error| output.with_own_strides(error).into())
-    };
-    // SAFETY: the header's contract.
-    unsafe { create(compiled, "compiled", error, make) }
+    enter!(error, [device, array(output), start, delta], create(compiled), {
+        let lowered = sequence(output, data_type, start, delta)?;
+        let options = device.device.compile_options().with_addresses(None, output.0.address);
+        let compiled = device.device.compile_lowered(&lowered, options);
+        DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| output.0.with_own_strides(error))?)
+    })
 }
 
 /// Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A
@@ -155,42 +137,31 @@ pub unsafe extern "C" fn dml_cuda_fill_array(
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let (device, (lowered, output)) =
-            unsafe { (follow(device, "device")?, sequence(output, data_type, start, delta)?) };
-        if output.sizes.contains(&0) {
+    enter!(error, [device, array(output), start, delta], {
+        let lowered = sequence(output, data_type, start, delta)?;
+        if output.0.sizes.contains(&0) {
             return Ok(());
         }
-        let (lowered, stream) = (Lowered::Sequence(lowered), RawStream(stream));
-        // SAFETY: the header's contract: this is an array in memory of the device, and kernels stay loaded.
-        let done = unsafe { device.device.run_lowered(&lowered, &[], output.address, stream) };
-        done.map_err(|error| output.with_own_strides(error).into())
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+        // SAFETY: the array is in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
+        let done = unsafe { device.device.run_lowered(&lowered, &[], output.0.address, RawStream(stream)) };
+        done.map_err(|error| output.0.with_own_strides(error))?
+    })
 }
 
-/// # Safety
-///
-/// The pointers are null, or those of an array and of scalars.
-unsafe fn sequence<'a>(
-    output: *const DML_CUDA_ARRAY,
+fn sequence(
+    (tensor, found): Array<'_>,
     data_type: DML_CUDA_TENSOR_DATA_TYPE,
-    start: *const DML_CUDA_SCALAR_UNION,
-    delta: *const DML_CUDA_SCALAR_UNION,
-) -> Result<(LoweredSequence, ForeignTensor<'a>), Failure> {
-    // SAFETY: the caller's promise.
-    let output = unsafe { follow(output, "output") }?;
+    start: &DML_CUDA_SCALAR_UNION,
+    delta: &DML_CUDA_SCALAR_UNION,
+) -> Result<Lowered, Failure> {
     let data_type = input::data_type(data_type, "data_type")?;
-    let (found, required) = (output.ElementSizeInBytes, data_type.size_in_bits() / 8);
+    let required = data_type.size_in_bits() / 8;
     // No fill has elements of 4 bits, which validation says.
     if found != required && required > 0 {
         return wrong(format!("output.ElementSizeInBytes is {found}, must be {required}, that of {data_type}"));
     }
-    // SAFETY: as above; every bit pattern is a value of the union's integers.
-    let (tensor, start, delta) =
-        unsafe { (tensor(output, "output")?, follow(start, "start")?.UInt64, follow(delta, "delta")?.UInt64) };
+    // SAFETY: every bit pattern is a value of the union's integers.
+    let (start, delta) = unsafe { (start.UInt64, delta.UInt64) };
     let lowered = LoweredSequence::strided(data_type, tensor, start, delta).map_err(|error| match error {
         LoweringError::Fold { shape } => {
             let most = if data_type == TensorDataType::Float64 { "" } else { ", or have at most 8 dimensions" };
@@ -198,19 +169,22 @@ unsafe fn sequence<'a>(
         }
         error => error.into(),
     })?;
-    Ok((lowered, tensor))
+    Ok(Lowered::Sequence(lowered))
 }
 
 /// # Safety
 ///
-/// Each pointer is null, or points to `Rank` numbers.
-unsafe fn tensor<'a>(array: &'a DML_CUDA_ARRAY, name: &str) -> Result<ForeignTensor<'a>, Failure> {
+/// The promise of [`follow`], for the array and for its `Rank` sizes and strides.
+unsafe fn array<'a>(pointer: *const DML_CUDA_ARRAY, name: &str) -> Result<Array<'a>, Failure> {
+    // SAFETY: null, or an array of the program.
+    let array = unsafe { follow(pointer, name) }?;
     let rank = array.Rank as usize;
     if rank > 0 && array.Sizes.is_null() {
         return wrong(format!("{name}.Sizes is NULL, must have {rank} numbers"));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null, so there are `Rank` numbers.
     let numbers = |from: *const i64| unsafe { list(from, rank) };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
-    Ok(ForeignTensor { address: array.Data.into(), sizes: numbers(array.Sizes), strides_in_bytes })
+    let tensor = ForeignTensor { address: array.Data.into(), sizes: numbers(array.Sizes), strides_in_bytes };
+    Ok((tensor, array.ElementSizeInBytes))
 }

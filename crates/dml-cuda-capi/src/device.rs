@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use dml::{Device, TensorDataType};
 
 use crate::input::{self, follow};
-use crate::output::{create, destroy, run, write};
+use crate::output::{destroy, enter};
 use crate::status::*;
 use crate::types::*;
 
@@ -42,8 +42,7 @@ pub unsafe extern "C" fn dml_cuda_cuda_device_count(
     count: *mut u32,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    // SAFETY: the header's contract.
-    unsafe { run(error, || write(count, "count", Device::cuda_status()? as u32)) }
+    enter!(error, [], write(count), Device::cuda_status()? as u32)
 }
 
 fn at_level(device: Device, level: DML_CUDA_FEATURE_LEVEL) -> Result<DML_CUDA_DEVICE, Failure> {
@@ -59,8 +58,7 @@ pub unsafe extern "C" fn dml_cuda_create_cpu_device(
     device: *mut *mut DML_CUDA_DEVICE,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    // SAFETY: the header's contract.
-    unsafe { create(device, "device", error, || at_level(cpu_device()?, feature_level)) }
+    enter!(error, [], create(device), at_level(cpu_device()?, feature_level)?)
 }
 
 /// Creates a device for a GPU, in its primary context, with a feature level (0: the highest). Destroy it with
@@ -72,29 +70,26 @@ pub unsafe extern "C" fn dml_cuda_create_cuda_device(
     device: *mut *mut DML_CUDA_DEVICE,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    // SAFETY: the header's contract.
-    unsafe { create(device, "device", error, || at_level(cuda_device(ordinal as usize)?, feature_level)) }
+    enter!(error, [], create(device), at_level(cuda_device(ordinal as usize)?, feature_level)?)
 }
 
 /// Destroys a device. Ignores NULL. Operators that were compiled for it stay usable.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_device(device: *mut DML_CUDA_DEVICE) {
-    // SAFETY: the header's contract: this library made it, and the caller destroys it once.
+    // SAFETY: `enter` made it, and the program destroys it once.
     unsafe { destroy(device) }
 }
 
 /// Returns the GPU's name, or `CPU`. Returns NULL for NULL. The text belongs to the device.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_device_name(device: *const DML_CUDA_DEVICE) -> *const c_char {
-    // SAFETY: the header's contract.
-    unsafe { follow(device, "device") }.map_or(std::ptr::null(), |device| device.name.as_ptr())
+    enter!([device], std::ptr::null(), device.name.as_ptr())
 }
 
 /// Returns the feature level of a device, or 0 for NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_device_feature_level(device: *const DML_CUDA_DEVICE) -> DML_CUDA_FEATURE_LEVEL {
-    // SAFETY: the header's contract.
-    unsafe { follow(device, "device") }.map_or(0, |device| level_value(device.device.feature_level()))
+    enter!([device], 0, level_value(device.device.feature_level()))
 }
 
 /// Queries which data types and dimension counts a device accepts for one tensor of an operator:
@@ -107,9 +102,7 @@ pub unsafe extern "C" fn dml_cuda_check_tensor_support(
     support: *mut DML_CUDA_TENSOR_SUPPORT,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let device = unsafe { follow(device, "device") }?;
+    enter!(error, [device], write(support), {
         let (operator, role) = (input::operator_type(operator_type)?, input::tensor_role(tensor)?);
         let found = device.device.check_tensor_support(operator, role);
         // The numbers of the header begin at 1, for the first data type.
@@ -120,9 +113,6 @@ pub unsafe extern "C" fn dml_cuda_check_tensor_support(
             MaximumDimensionCount: *found.dimension_counts.end() as u32,
             DataTypeMask: found.data_types.iter().map(bit).sum(),
         });
-        // SAFETY: the header's contract.
-        unsafe { write(support, "support", found.unwrap_or_default()) }
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+        found.unwrap_or_default()
+    })
 }

@@ -1,35 +1,33 @@
 //! Errors as objects that the caller owns.
-#![allow(non_camel_case_types, clippy::missing_safety_doc)] // as in `device`
+#![allow(non_camel_case_types, clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::c_char;
+use std::ptr::null_mut;
 
 use dml::lowering::Names;
 
 use crate::input::{follow, string};
-use crate::output::{check, destroy, run, write};
+use crate::output::{destroy, enter};
 use crate::status::{text, Failure, Violation, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
 use crate::types::{DML_CUDA_NAMES, DML_CUDA_PLACE, DML_CUDA_VIOLATION};
 
 /// Returns the status of an error, or 0 for NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_status(error: *const DML_CUDA_ERROR) -> DML_CUDA_STATUS {
-    // SAFETY: the header's contract.
-    unsafe { follow(error, "error") }.map_or(DML_CUDA_STATUS_OK, |error| error.failure.status)
+    enter!([error], DML_CUDA_STATUS_OK, error.failure.status)
 }
 
 /// Returns the message: what went wrong, where, and what is required. It has one line per broken rule, else one line.
 /// The text belongs to the error. Returns NULL for NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_message(error: *const DML_CUDA_ERROR) -> *const c_char {
-    // SAFETY: the header's contract.
-    unsafe { follow(error, "error") }.map_or(std::ptr::null(), |error| error.message.as_ptr())
+    enter!([error], std::ptr::null(), error.message.as_ptr())
 }
 
 /// Returns how many rules the descriptor breaks, or 0 if the error is of another kind.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_violation_count(error: *const DML_CUDA_ERROR) -> u32 {
-    // SAFETY: the header's contract.
-    unsafe { follow(error, "error") }.map_or(0, |error| error.failure.violations.len() as u32)
+    enter!([error], 0, error.failure.violations.len() as u32)
 }
 
 /// Reads the broken rule with this index. The texts belong to the error.
@@ -39,21 +37,16 @@ pub unsafe extern "C" fn dml_cuda_error_violation(
     index: u32,
     violation: *mut DML_CUDA_VIOLATION,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let found = violation_at(unsafe { follow(error, "error") }?, index)?;
-        let found = DML_CUDA_VIOLATION {
+    enter!(null_mut(), [error], write(violation), {
+        let found = violation_at(error, index)?;
+        DML_CUDA_VIOLATION {
             Rule: found.rule.as_ptr(),
             Place: found.place.as_ptr(),
             Found: found.found.as_ptr(),
             Required: found.required.as_ref().map_or(std::ptr::null(), |required| required.as_ptr()),
             NeededFeatureLevel: found.level,
-        };
-        // SAFETY: the header's contract.
-        unsafe { write(violation, "violation", found) }
-    };
-    // SAFETY: null asks for no error object.
-    unsafe { run(std::ptr::null_mut(), body) }
+        }
+    })
 }
 
 /// Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the
@@ -64,15 +57,11 @@ pub unsafe extern "C" fn dml_cuda_error_violation_place(
     index: u32,
     place: *mut DML_CUDA_PLACE,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let found = violation_at(unsafe { follow(error, "error") }?, index)?;
+    enter!(null_mut(), [error], write(place), {
+        let found = violation_at(error, index)?;
         let field = found.field.as_ref().map_or(std::ptr::null(), |field| field.as_ptr());
-        // SAFETY: the header's contract.
-        unsafe { write(place, "place", DML_CUDA_PLACE { Tensor: found.tensor, Index: found.index, Field: field }) }
-    };
-    // SAFETY: null asks for no error object.
-    unsafe { run(std::ptr::null_mut(), body) }
+        DML_CUDA_PLACE { Tensor: found.tensor, Index: found.index, Field: field }
+    })
 }
 
 /// Words the message for a call on arrays with what the caller calls its arguments. Free the text with
@@ -83,10 +72,8 @@ pub unsafe extern "C" fn dml_cuda_error_words(
     names: *const DML_CUDA_NAMES,
     words: *mut *mut c_char,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let (failure, names) = unsafe { (&follow(error, "error")?.failure, follow(names, "names")?) };
-        // SAFETY: as above: texts that end in a NUL.
+    enter!(null_mut(), [error, names], write(words), {
+        // SAFETY: DML_CUDA_NAMES has texts that end in a NUL.
         let name = |pointer, member| unsafe { string(pointer, member) };
         let names = Names {
             input: name(names.Input, "names.Input")?,
@@ -94,13 +81,10 @@ pub unsafe extern "C" fn dml_cuda_error_words(
             output: name(names.Output, "names.Output")?,
             axis: name(names.Axis, "names.Axis")?,
         };
+        let failure = &error.failure;
         let message = failure.error.as_ref().map_or(failure.message.clone(), |error| error.message(&names));
-        check(words, "words")?;
-        // SAFETY: the header's contract.
-        unsafe { write(words, "words", text(&message).into_raw()) }
-    };
-    // SAFETY: null asks for no error object.
-    unsafe { run(std::ptr::null_mut(), body) }
+        text(&message).into_raw()
+    })
 }
 
 fn violation_at(error: &DML_CUDA_ERROR, index: u32) -> Result<&Violation, Failure> {
@@ -113,6 +97,6 @@ fn violation_at(error: &DML_CUDA_ERROR, index: u32) -> Result<&Violation, Failur
 /// Destroys an error. Ignores NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_error(error: *mut DML_CUDA_ERROR) {
-    // SAFETY: the header's contract.
+    // SAFETY: `run` made it, and the program that owns it destroys it once.
     unsafe { destroy(error) }
 }

@@ -3,7 +3,7 @@
 use dml::lowering::ForeignTensor;
 use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
 
-/// As many zeros as a tensor has elements, for which there may be no memory.
+/// A zero for each element of a tensor, or an error if there is no memory for them.
 #[cfg(feature = "onnxruntime")]
 pub fn zeros<T: Copy + Default>(count: usize) -> Result<Vec<T>, String> {
     let mut zeros = Vec::new();
@@ -59,9 +59,9 @@ impl<'a> Lengths<'a> {
         }
         let wrong = |at: u64| {
             let found = match self.passed_as {
-                // SAFETY: the caller's promise, here and below.
+                // SAFETY: the address of a length of 4 bytes, which `first` computes within the tensor.
                 UInt32 => i64::from(unsafe { (at as *const i32).read_unaligned() }),
-                // SAFETY: as above.
+                // SAFETY: the address of a length of 8 bytes, which `first` computes within the tensor.
                 _ => unsafe { (at as *const i64).read_unaligned() },
             };
             (found < 0 || most.is_some_and(|most| found > i64::from(most))).then_some(found)

@@ -75,8 +75,18 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
         let required = align_of::<T>();
         return wrong(format!("{place} is {pointer:p}, must be a multiple of {required}"));
     }
-    // SAFETY: the caller's promise, and aligned.
+    // SAFETY: neither null nor misaligned, as checked, so it points to a `T`.
     Ok(unsafe { &*pointer })
+}
+
+/// Follows a pointer that may be null.
+///
+/// # Safety
+///
+/// The promise of [`follow`].
+pub(crate) unsafe fn optional<'a, T>(pointer: *const T, place: &str) -> Result<Option<&'a T>, Failure> {
+    // SAFETY: not null, so it points to a `T`.
+    (!pointer.is_null()).then(|| unsafe { follow(pointer, place) }).transpose()
 }
 
 /// The values from a pointer on. It may be null if there are none.
@@ -87,22 +97,22 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
 pub(crate) unsafe fn list<'a, T>(first: *const T, count: usize) -> &'a [T] {
     match count {
         0 => &[],
-        // SAFETY: the caller's promise.
+        // SAFETY: `first` points to `count` values.
         _ => unsafe { std::slice::from_raw_parts(first, count) },
     }
 }
 
-/// The same, checked as by [`follow`] if there are any.
+/// The values from a pointer on, which is checked by [`follow`] if there are any.
 ///
 /// # Safety
 ///
 /// `first` is null, or points to `count` values, which do not change during `'a`.
 pub(crate) unsafe fn follow_all<'a, T>(first: *const T, count: u32, place: &str) -> Result<&'a [T], Failure> {
     if count > 0 {
-        // SAFETY: the caller's promise.
+        // SAFETY: null, or `count` values.
         unsafe { follow(first, place) }?;
     }
-    // SAFETY: as above, and not null.
+    // SAFETY: `follow` has checked it if there are values.
     Ok(unsafe { list(first, count as usize) })
 }
 
@@ -113,7 +123,7 @@ pub(crate) unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'
     if pointer.is_null() {
         return wrong(format!("{name} is NULL, must be a text"));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null, so it is a text that ends in a NUL.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|_| Failure::argument(format!("{name} is {text:?}, must be UTF-8")))
 }
@@ -125,19 +135,19 @@ pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result
 
 /// # Safety
 ///
-/// As for [`follow`], for everything the descriptor points to.
+/// The promise of [`follow`], for everything the descriptor points to.
 unsafe fn tensor(
     pointer: *const DML_CUDA_TENSOR_DESC,
     operator: &str,
     role: TensorRole,
 ) -> Result<BufferTensorDesc, Failure> {
     let place = &format!("{operator}.{}", role.name());
-    // SAFETY: the caller's promise.
+    // SAFETY: a pointer in a descriptor is null or points to what its field is declared as.
     let desc = unsafe { follow(pointer, place) }?;
     if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
         return wrong(format!("{place}.Type is {}, must be 1 (BUFFER)", desc.Type));
     }
-    // SAFETY: the caller's promise: with this type, `Desc` points to a buffer tensor's descriptor.
+    // SAFETY: with this type, `Desc` points to a buffer tensor's descriptor.
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
@@ -156,7 +166,7 @@ unsafe fn tensor(
         };
         return Err(Failure { violations: vec![violation], ..Failure::new(DML_CUDA_STATUS_VALIDATION, message) });
     }
-    // SAFETY: the caller's promise: if not null, a pointer points to `DimensionCount` numbers.
+    // SAFETY: `Sizes` and `Strides` are null or point to `DimensionCount` numbers.
     let numbers = |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };
     Ok(BufferTensorDesc {
         data_type: data_type(desc.DataType, &format!("{place}.DataType"))?,
@@ -174,21 +184,21 @@ unsafe fn tensor(
 
 /// # Safety
 ///
-/// As for [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of
+/// The promise of [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of
 /// ValueDataType.
-pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<OperatorDesc, Failure> {
-    // SAFETY: the caller's promise, here and below: `Desc` points to the descriptor of this operator type.
+pub(crate) unsafe fn operator_desc(pointer: *const DML_CUDA_OPERATOR_DESC, _: &str) -> Result<OperatorDesc, Failure> {
+    // SAFETY: null or a descriptor, which `operator_desc` is for.
     let desc = unsafe { follow(pointer, "OperatorDesc") }?;
     let operator = operator_type(desc.Type)?;
     Ok(match operator {
         OperatorType::FillValueSequence => {
             let place = "FillValueSequenceDesc";
-            // SAFETY: as above.
+            // SAFETY: with this type, `Desc` is null or points to a fill's descriptor.
             let desc: &DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
             // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
             let scalar = |union: DML_CUDA_SCALAR_UNION| ScalarUnion::Bytes(unsafe { union.Bytes });
             FillValueSequenceDesc {
-                // SAFETY: as above.
+                // SAFETY: a descriptor's tensor is null or points to a tensor's descriptor.
                 output_tensor: unsafe { tensor(desc.OutputTensor, place, TensorRole::Output) }?,
                 value_data_type: data_type(desc.ValueDataType, &format!("{place}.ValueDataType"))?,
                 value_start: scalar(desc.ValueStart),
@@ -198,9 +208,9 @@ pub(crate) unsafe fn operator(pointer: *const DML_CUDA_OPERATOR_DESC) -> Result<
         }
         OperatorType::ReverseSubsequences => {
             let place = "ReverseSubsequencesDesc";
-            // SAFETY: as above.
+            // SAFETY: with this type, `Desc` is null or points to a reversal's descriptor.
             let desc: &DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
-            // SAFETY: as above.
+            // SAFETY: a descriptor's tensor is null or points to a tensor's descriptor.
             let tensor = |pointer, role| unsafe { tensor(pointer, place, role) };
             ReverseSubsequencesDesc {
                 input_tensor: tensor(desc.InputTensor, TensorRole::Input)?,

@@ -1,10 +1,10 @@
 //! The version and the counters of the library.
-#![allow(clippy::missing_safety_doc)] // as in `device`
+#![allow(clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::output::{run, write};
+use crate::output::enter;
 use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 use crate::types::DML_CUDA_ONNXRUNTIME_COUNTERS;
 
@@ -27,6 +27,5 @@ pub unsafe extern "C" fn dml_cuda_onnxruntime_counters(
 ) -> DML_CUDA_STATUS {
     let [nodes, runs, in_place_runs] = [&NODES, &RUNS, &IN_PLACE_RUNS].map(|count| count.load(Ordering::Relaxed));
     let counts = DML_CUDA_ONNXRUNTIME_COUNTERS { Nodes: nodes, Runs: runs, InPlaceRuns: in_place_runs };
-    // SAFETY: the header's contract.
-    unsafe { run(error, || write(counters, "counters", counts)) }
+    enter!(error, [], write(counters), counts)
 }

@@ -1,13 +1,13 @@
 //! Operators: validate, create, compile, dispatch, explain.
-#![allow(non_camel_case_types, clippy::missing_safety_doc)] // as in `device`
+#![allow(non_camel_case_types, clippy::missing_safety_doc)] // `device` says why
 
 use std::ffi::{c_char, c_void, CString};
 
 use dml::{CompiledOperator, Operator};
 
 use crate::device::DML_CUDA_DEVICE;
-use crate::input::{self, follow, follow_all, string};
-use crate::output::{check, create, destroy, run, write};
+use crate::input::{self, follow, follow_all, operator_desc, optional, string};
+use crate::output::{destroy, enter};
 use crate::status::*;
 use crate::types::*;
 
@@ -24,13 +24,7 @@ pub unsafe extern "C" fn dml_cuda_validate(
     feature_level: DML_CUDA_FEATURE_LEVEL,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let desc = unsafe { input::operator(desc) }?;
-        Ok(dml::validate(&desc, input::feature_level(feature_level)?)?)
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+    enter!(error, [operator_desc(desc)], dml::validate(&desc, input::feature_level(feature_level)?)?)
 }
 
 /// Validates a descriptor as a version of DirectML does, such as `1.8.0`, including that version's mistakes.
@@ -40,15 +34,10 @@ pub unsafe extern "C" fn dml_cuda_validate_as(
     directml_version: *const c_char,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let (desc, version) = unsafe { (input::operator(desc)?, string(directml_version, "directml_version")?) };
-        let version: dml::DirectMlVersion = version.parse().map_err(Failure::argument)?;
-        dml::validate_as(&desc, &version)?;
-        Ok(())
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+    enter!(error, [operator_desc(desc), string(directml_version)], {
+        let version: dml::DirectMlVersion = directml_version.parse().map_err(Failure::argument)?;
+        dml::validate_as(&desc, &version)?
+    })
 }
 
 /// Validates and copies a descriptor, at the device's feature level: `IDMLDevice::CreateOperator`. Destroy the operator
@@ -60,19 +49,15 @@ pub unsafe extern "C" fn dml_cuda_create_operator(
     operator: *mut *mut DML_CUDA_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let make = || {
-        // SAFETY: the header's contract.
-        let (device, desc) = unsafe { (follow(device, "device")?, input::operator(desc)?) };
-        Ok(DML_CUDA_OPERATOR(device.device.create_operator(desc)?))
-    };
-    // SAFETY: the header's contract.
-    unsafe { create(operator, "operator", error, make) }
+    enter!(error, [device, operator_desc(desc)], create(operator), {
+        DML_CUDA_OPERATOR(device.device.create_operator(desc)?)
+    })
 }
 
 /// Destroys an operator. Ignores NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_operator(operator: *mut DML_CUDA_OPERATOR) {
-    // SAFETY: the header's contract.
+    // SAFETY: `enter` made it, and the program destroys it once.
     unsafe { destroy(operator) }
 }
 
@@ -86,22 +71,16 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let make = || {
-        // SAFETY: the header's contract.
-        let (device, operator) = unsafe { (follow(device, "device")?, follow(operator, "operator")?) };
-        // SAFETY: as above.
-        let options = (!options.is_null()).then(|| unsafe { follow(options, "options") }).transpose()?;
+    enter!(error, [device, operator, optional(options)], create(compiled), {
         let options = input::compile_options(device.device.compile_options(), options)?;
-        Ok(DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, options)?))
-    };
-    // SAFETY: the header's contract.
-    unsafe { create(compiled, "compiled", error, make) }
+        DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, options)?)
+    })
 }
 
 /// Destroys a compiled operator. Ignores NULL. Queued work still completes, because the kernels stay loaded.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_destroy_compiled_operator(compiled: *mut DML_CUDA_COMPILED_OPERATOR) {
-    // SAFETY: the header's contract.
+    // SAFETY: `enter` made it, and the program destroys it once.
     unsafe { destroy(compiled) }
 }
 
@@ -112,20 +91,14 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
     properties: *mut DML_CUDA_BINDING_PROPERTIES,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let compiled = unsafe { follow(compiled, "compiled") }?;
+    enter!(error, [compiled], write(properties), {
         let found = compiled.0.binding_properties();
-        let found = DML_CUDA_BINDING_PROPERTIES {
+        DML_CUDA_BINDING_PROPERTIES {
             RequiredDescriptorCount: compiled.0.operator().tensors().count() as u32,
             TemporaryResourceSize: found.temporary_resource_size,
             PersistentResourceSize: found.persistent_resource_size,
-        };
-        // SAFETY: the header's contract.
-        unsafe { write(properties, "properties", found) }
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+        }
+    })
 }
 
 /// Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2
@@ -147,21 +120,16 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let compiled = unsafe { follow(compiled, "compiled") }?;
+    enter!(error, [compiled], {
         let (found, required) = (input_count as usize, compiled.0.operator().tensors().count() - 1);
         if found != required {
             return Err(dml::DispatchError::from(dml::BindingError::Count { found, required }).into());
         }
-        // SAFETY: the header's contract: if not null, it points to `input_count` addresses, which are as wide as
-        // `Address`.
+        // SAFETY: NULL, or `input_count` addresses, which are as wide as `Address`.
         let inputs = unsafe { follow_all(inputs.cast::<dml::Address>(), input_count, "inputs") }?;
-        // SAFETY: the header's contract is that of `dispatch_raw`; the kernels stay loaded (`cuda_device`).
-        Ok(unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml::RawStream(stream)) }?)
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+        // SAFETY: dml_cuda.h has the promises of `dispatch_raw`. Kernels stay loaded (`cuda_device`).
+        unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml::RawStream(stream)) }?
+    })
 }
 
 /// Explains what a dispatch does on a GPU: merged dimensions, bytes, grids, kernels with their estimates, and why others cannot run.
@@ -174,25 +142,17 @@ pub unsafe extern "C" fn dml_cuda_explain(
     explanation: *mut *mut c_char,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let body = || {
-        // SAFETY: the header's contract.
-        let (operator, target) = unsafe { (follow(operator, "operator")?, string(target, "target")?) };
+    enter!(error, [operator, string(target)], write(explanation), {
         let target: dml::GpuTarget = target.parse().map_err(Failure::argument)?;
-        check(explanation, "explanation")?;
-        let explained = text(&operator.0.explain(&target).to_string());
-        // SAFETY: the header's contract.
-        unsafe { write(explanation, "explanation", explained.into_raw()) }
-    };
-    // SAFETY: the header's contract.
-    unsafe { run(error, body) }
+        text(&operator.0.explain(&target).to_string()).into_raw()
+    })
 }
 
 /// Frees a text of `dml_cuda_explain` or `dml_cuda_error_words`. Ignores NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_free_string(string: *mut c_char) {
     if !string.is_null() {
-        // SAFETY: the header's contract: it came from `CString::into_raw` in this library, and the caller frees it
-        // once.
+        // SAFETY: it came from `CString::into_raw` in this library, and the program frees it once.
         drop(unsafe { CString::from_raw(string) });
     }
 }

@@ -10,7 +10,7 @@
 //! | schemas | the operators' schemas, and their registration |
 //!
 //! Nothing of PyTorch is linked, so the library also loads where PyTorch is not installed.
-#![allow(clippy::missing_safety_doc)] // as in `device`
+#![allow(clippy::missing_safety_doc)] // `device` says why
 
 mod layout;
 mod libtorch;
@@ -19,7 +19,7 @@ mod tensor;
 mod torch_kernels;
 mod torch_reversal;
 
-use crate::output::run;
+use crate::output::enter;
 use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 
 /// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of
@@ -28,9 +28,8 @@ use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 ///
 /// Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy
 /// of this library has registered the operators.
-#[cfg(not(windows))] // as the module; here for the header
+#[cfg(not(windows))] // the module has it, too; here it is for the header
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {
-    // SAFETY: the header's contract.
-    unsafe { run(error, schemas::register) }
+    enter!(error, [], schemas::register()?)
 }

@@ -185,7 +185,7 @@ pub struct DML_CUDA_COMPILE_OPTIONS {
     pub PointerAlignment: u32,
     /// Whether the output is the input in every dispatch.
     pub InPlace: DML_CUDA_IN_PLACE,
-    /// Of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0.
+    /// Any of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0.
     pub Flags: DML_CUDA_COMPILE_FLAGS,
 }
 

@@ -24,7 +24,7 @@ pub fn shown(text: &str) -> String {
     text.chars().take(MOST).map(escaped).collect::<String>() + end
 }
 
-/// The same of lines, all of them.
+/// Every line of a text as [`shown`] shows it.
 pub fn shown_lines(text: &str) -> String {
     text.split('\n').map(|line| line.chars().map(escaped).collect()).collect::<Vec<String>>().join("\n")
 }

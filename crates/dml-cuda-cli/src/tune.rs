@@ -9,22 +9,27 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use dml_cuda::{
-    BindingTable, Buffer, BufferTensorDesc, CompiledOperator, Device, FillValueSequenceDesc, MeasuredKernel, Operator,
-    OperatorDesc, ReverseSubsequencesDesc, Stream, TensorDataType,
-};
+use dml_cuda::{Buffer, CompiledOperator, Device, MeasuredKernel};
 
 use crate::bench::plain::{Gpu, Kind, PlainWork, Way};
 use crate::bench::statistics::median;
 use crate::options::{Repeated, Tune};
 use crate::out::{complain, say, shown_path};
 use crate::run::samples::Result;
-use layouts::Layout;
+use layouts::{Layout, Random};
 
 const HEADER: &str = "kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,chosen,copy_us\n";
 
 /// Layouts between two lines of progress.
 const STEP: usize = 25;
+
+const MODES: [(&str, bool); 2] = [("copying", false), ("in place", true)];
+
+/// What outputs contain before they are written.
+const POISON: u8 = 0xa5;
+
+/// The times of the chosen kernels over those of the fastest: by mode, and by mode and kind.
+type Losses = BTreeMap<String, Vec<f64>>;
 
 /// Times the layouts of a file, or drawn ones.
 pub fn tune(options: &Tune, device: &Device) -> std::result::Result<ExitCode, String> {
@@ -42,22 +47,29 @@ pub fn tune(options: &Tune, device: &Device) -> std::result::Result<ExitCode, St
     let mut file = options.output.as_ref().map(create).transpose()?;
     write(&mut file, HEADER)?;
     let gpu = Gpu::new(device).map_err(|error| error.to_string())?;
-    let mut losses = Losses::default();
+    let (mut losses, mut wrong) = (Losses::new(), 0);
     for (n, layout) in layouts.iter().enumerate() {
-        match timed(layout, device, &gpu, &mut losses) {
+        match timed(layout, device, &gpu, &mut losses, &mut wrong) {
             Ok(rows) => write(&mut file, &rows)?,
             Err(error) => {
                 complain!("NOTE: layout {}, {}, is left out: {error}", n + 1, layout.columns().replace(',', " "))
             }
         }
         if (n + 1) % STEP == 0 {
-            complain!("{} of {} layouts, {}", n + 1, layouts.len(), losses.all());
+            let [copying, in_place] = MODES.map(|(mode, _)| losses.get(mode).map_or(0.0, |ratios| mean(ratios)));
+            let losses = format!("loss {copying:.4} copying, {in_place:.4} in place");
+            complain!("{} of {} layouts, {losses}", n + 1, layouts.len());
         }
     }
     say!("{device}: the time of the chosen kernel / the time of the fastest")?;
-    say!("{:24} {:>8} {:>8} {:>8} {:>9} {:>7}", "layouts", "count", "mean", "over 5 %", "over 25 %", "worst")?;
-    losses.rows().into_iter().try_for_each(|row| say!("{row}"))?;
-    match losses.wrong {
+    say!("{:28} {:>8} {:>8} {:>8} {:>9} {:>7}", "layouts", "count", "mean", "over 5 %", "over 25 %", "worst")?;
+    for (name, ratios) in losses {
+        let over = |limit: f64| mean(&ratios.iter().map(|ratio| f64::from(*ratio > limit)).collect::<Vec<_>>()) * 100.0;
+        let (count, over_5, over_25) = (ratios.len(), over(1.05), over(1.25));
+        let (mean, worst) = (mean(&ratios), ratios.iter().copied().fold(1.0, f64::max));
+        say!("{name:28} {count:>8} {mean:>8.4} {over_5:>6.1} % {over_25:>7.1} % {worst:>7.2}")?;
+    }
+    match wrong {
         0 => Ok(ExitCode::SUCCESS),
         wrong => Err(format!("{wrong} results differ from the CPU's")),
     }
@@ -69,66 +81,47 @@ fn write(file: &mut Option<File>, text: &str) -> std::result::Result<(), String>
     file.write_all(text.as_bytes()).map_err(|error| format!("the times cannot be written: {error}"))
 }
 
-/// How much slower than the fastest kernel the chosen ones are, by mode and kind.
-#[derive(Default)]
-struct Losses {
-    ratios: BTreeMap<(&'static str, String), Vec<f64>>,
-    wrong: usize,
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
-
-impl Losses {
-    fn row(name: &str, ratios: &[f64]) -> String {
-        let count = ratios.len().max(1) as f64;
-        let over = |limit: f64| ratios.iter().filter(|ratio| **ratio > limit).count() as f64 / count * 100.0;
-        let mean = ratios.iter().sum::<f64>() / count;
-        let (over_5, over_25, worst) = (over(1.05), over(1.25), ratios.iter().copied().fold(1.0, f64::max));
-        format!("{name:24} {:>8} {mean:>8.4} {over_5:>6.1} % {over_25:>7.1} % {worst:>7.2}", ratios.len())
-    }
-
-    fn of_mode(&self, mode: &str) -> Vec<f64> {
-        self.ratios.iter().filter(|((of, _), _)| *of == mode).flat_map(|(_, ratios)| ratios).copied().collect()
-    }
-
-    fn rows(&self) -> Vec<String> {
-        let modes = MODES.iter().map(|(mode, _)| Self::row(mode, &self.of_mode(mode)));
-        let kinds = self.ratios.iter().map(|((mode, kind), ratios)| Self::row(&format!("{kind}, {mode}"), ratios));
-        modes.chain(kinds).collect()
-    }
-
-    fn all(&self) -> String {
-        let mean = |mode| {
-            let ratios = self.of_mode(mode);
-            ratios.iter().sum::<f64>() / ratios.len().max(1) as f64
-        };
-        format!("loss {:.4} copying, {:.4} in place", mean("copying"), mean("in place"))
-    }
-}
-
-const MODES: [(&str, bool); 2] = [("copying", false), ("in place", true)];
 
 /// The rows of a layout.
-fn timed(layout: &Layout, device: &Device, gpu: &Gpu, losses: &mut Losses) -> Result<String> {
+fn timed(layout: &Layout, device: &Device, gpu: &Gpu, losses: &mut Losses, wrong: &mut usize) -> Result<String> {
     let operator = device.create_operator(layout.desc())?;
     let copy = copied(layout, device, gpu)?;
-    let data = Data::new(layout, &operator, device)?;
+    let (cpu, mut random) = (Device::cpu(), Random(7));
+    let sizes: Vec<usize> = operator.tensors().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize).collect();
+    let most = u64::from(layout.sizes[layout.axis]) + 1;
+    let lengths: Vec<u32> = (0..sizes[1] / 4).map(|_| (random.next() % most) as u32).collect();
+    let input: Vec<u8> = (0..sizes[0].div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).take(sizes[0]).collect();
+    let output = vec![POISON; sizes[2]];
+    let buffers = |device: &Device| -> Result<[Buffer; 3]> {
+        let [input, output] = [&input, &output].map(|bytes| device.create_buffer_from(bytes));
+        Ok([input?, device.create_buffer_from(&lengths)?, output?])
+    };
+    let (on_cpu, on_gpu) = (buffers(&cpu)?, buffers(device)?);
+    let operator_of_cpu = cpu.compile_operator(&cpu.create_operator(layout.desc())?)?;
     let mut rows = String::new();
     for (mode, in_place) in MODES {
         let kernels = device.measure_kernels(&operator, in_place)?;
         let Some(fastest) = kernels.iter().map(|kernel| kernel.time).min() else { continue };
+        let before = if in_place { &input } else { &output };
+        let expected = result(&operator_of_cpu, &on_cpu, before, in_place)?;
         for (n, measured) in kernels.iter().enumerate() {
-            if !data.is_right(&measured.operator, &gpu.stream, in_place)? {
-                losses.wrong += 1;
-                complain!("WRONG: {}, {} {}", layout.columns(), measured.kernel, measured.variant);
+            let MeasuredKernel { kernel, variant, alignment, estimate, time, operator, .. } = measured;
+            if result(operator, &on_gpu, before, in_place)? != expected {
+                *wrong += 1;
+                complain!("WRONG: {}, {kernel} {variant}", layout.columns());
             }
-            let MeasuredKernel { kernel, variant, alignment, estimate, time, .. } = measured;
             let microseconds = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e6);
             let (estimate, time) = (microseconds(estimate.unwrap_or_default()), microseconds(*time));
-            let chosen = if n == 0 { "yes" } else { "no" };
-            let row = [layout.columns(), mode.to_owned(), kernel.clone(), variant.clone(), alignment.to_string()];
-            rows += &format!("{},{estimate},{time},{chosen},{copy:.3}\n", row.join(","));
+            let (columns, chosen) = (layout.columns(), if n == 0 { "yes" } else { "no" });
+            rows += &format!("{columns},{mode},{kernel},{variant},{alignment},{estimate},{time},{chosen},{copy:.3}\n");
         }
         let ratio = kernels[0].time.as_secs_f64() / fastest.as_secs_f64();
-        losses.ratios.entry((mode, layout.kind.clone())).or_default().push(ratio);
+        for name in [mode.to_owned(), format!("{mode}, {}", layout.kind)] {
+            losses.entry(name).or_default().push(ratio);
+        }
     }
     Ok(rows)
 }
@@ -146,71 +139,15 @@ fn copied(layout: &Layout, device: &Device, gpu: &Gpu) -> Result<f64> {
     Ok(median(&samples.gpu) * 1e3)
 }
 
-/// Random data on a GPU, and what the CPU makes of them: copying, and in place.
-struct Data {
-    input: Buffer,
-    lengths: Buffer,
-    output: Buffer,
-    /// Fills the output with what no kernel wrote.
-    poison: BindingTable,
-    /// Copies the input to the output: all lengths are 0.
-    restore: BindingTable,
-    expected: [Vec<u8>; 2],
+/// What an operator makes of an input, lengths, and an output with these bytes before.
+fn result(
+    operator: &CompiledOperator,
+    [input, lengths, output]: &[Buffer; 3],
+    before: &[u8],
+    in_place: bool,
+) -> Result<Vec<u8>> {
+    output.write(0, before)?;
+    let input = if in_place { output } else { input };
+    operator.bind(&[input.into(), lengths.into()], output)?.dispatch(&output.device().create_stream()?)?;
+    Ok(output.read_elements(before.len())?)
 }
-
-impl Data {
-    fn new(layout: &Layout, operator: &Operator, device: &Device) -> Result<Self> {
-        let sizes = operator.tensors().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
-        let sizes: Vec<usize> = sizes.collect();
-        let mut random = layouts::Random(7);
-        let input: Vec<u8> =
-            (0..sizes[0].div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).take(sizes[0]).collect();
-        let most = u64::from(layout.sizes[layout.axis]) + 1;
-        let lengths: Vec<u32> = (0..sizes[1] / 4).map(|_| (random.next() % most) as u32).collect();
-        let cpu = Device::cpu();
-        let on_cpu = cpu.compile_operator(&cpu.create_operator(operator.desc().clone())?)?;
-        let stream = cpu.create_stream()?;
-        let [input_here, lengths_here] = [cpu.create_buffer_from(&input)?, cpu.create_buffer_from(&lengths)?];
-        let expected = |output: &Buffer| -> Result<Vec<u8>> {
-            on_cpu.bind(&[(&input_here).into(), (&lengths_here).into()], output)?.dispatch(&stream)?;
-            Ok(output.to_vec()?)
-        };
-        let output = cpu.create_buffer_from(&vec![POISON; sizes[2]])?;
-        let expected = [expected(&output)?, if layout.runs_in_place() { expected(&input_here)? } else { Vec::new() }];
-        // Not the layout's operator: a copy of bytes is right whatever it computes.
-        let bytes = |count: usize| BufferTensorDesc::packed(TensorDataType::UInt8, &[1, count as u32]);
-        let one_length = BufferTensorDesc::packed(TensorDataType::UInt32, &[1, 1]);
-        let copy = ReverseSubsequencesDesc {
-            input_tensor: bytes(sizes[0]),
-            sequence_lengths_tensor: one_length,
-            output_tensor: bytes(sizes[0]),
-            axis: 1,
-        };
-        let fill = FillValueSequenceDesc {
-            output_tensor: bytes(sizes[2]),
-            value_data_type: TensorDataType::UInt8,
-            value_start: POISON.into(),
-            value_delta: 0u8.into(),
-        };
-        let compile = |desc: OperatorDesc| {
-            Ok::<_, Box<dyn std::error::Error>>(device.compile_operator(&device.create_operator(desc)?)?)
-        };
-        let output = device.create_buffer(sizes[0].max(sizes[2]) as u64 + 4)?;
-        let (input, zero) = (device.create_buffer_from(&input)?, device.create_buffer(4)?);
-        let restore = compile(copy.into())?.bind(&[(&input).into(), (&zero).into()], &output)?;
-        let poison = compile(fill.into())?.bind(&[], &output)?;
-        Ok(Self { input, lengths: device.create_buffer_from(&lengths)?, output, poison, restore, expected })
-    }
-
-    /// Whether an operator computes the same as the CPU, and writes nothing else.
-    fn is_right(&self, operator: &CompiledOperator, stream: &Stream, in_place: bool) -> Result<bool> {
-        let (before, input) = if in_place { (&self.restore, &self.output) } else { (&self.poison, &self.input) };
-        before.dispatch(stream)?;
-        operator.bind(&[input.into(), (&self.lengths).into()], &self.output)?.dispatch(stream)?;
-        let expected = &self.expected[usize::from(in_place)];
-        Ok(self.output.read_elements::<u8>(expected.len())? == *expected)
-    }
-}
-
-/// What outputs contain before they are written.
-const POISON: u8 = 0xa5;

@@ -203,7 +203,7 @@ pub fn reversals() -> Vec<Case> {
             let mut one = sizes.to_vec();
             one[axis as usize] = 1;
             let strided = |strides: &[u32]| BufferTensorDesc::strided(data_type, sizes, strides);
-            // The same tensor packed, column-major, padded after every dimension, and with all lanes in one memory.
+            // One tensor: packed, column-major, padded after every dimension, and with all lanes in one memory.
             let packed = &BufferTensorDesc::packed(data_type, sizes);
             let columns = &strided(&column_strides(sizes));
             let padded = |pad: u32| strided(&padded_strides(sizes, pad));

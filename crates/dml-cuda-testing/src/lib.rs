@@ -111,7 +111,7 @@ pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: boo
     run_compiled(&compile(device, desc), inputs, in_place)
 }
 
-/// The same for a compiled operator.
+/// Runs a compiled operator as [`run`] does.
 pub fn run_compiled(operator: &CompiledOperator, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
     let (device, desc) = (operator.device(), operator.operator().desc());
     let output_desc = desc.output_tensor();

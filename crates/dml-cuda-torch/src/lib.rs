@@ -26,7 +26,7 @@ extern "C" fn register() {
         // SAFETY: the object is the one of the call above. Its message is valid until it is destroyed.
         let message = unsafe { CStr::from_ptr(dml_cuda_error_message(error)) };
         eprintln!("libdml_cuda_torch.so: {}", message.to_string_lossy());
-        // SAFETY: as above; it is not used again.
+        // SAFETY: it came from the call above, and is not used again.
         unsafe { dml_cuda_destroy_error(error) };
     }
 }

@@ -134,7 +134,8 @@ def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
 
 
 def axis_of_lanes(axis: Any, shape: Any, lengths: Any, name: str = "axis") -> int:
-    """As `axis_from_front`. Checks the shape of the lengths, too. Callers show shapes as lists or as tuples."""
+    """Checks an axis of x and the shape of the lengths, and counts the axis from the front. Callers show shapes as lists
+    or as tuples."""
     front = axis_from_front(axis, shape, name)
     of_lanes = type(shape)((*shape[:front], 1, *shape[front + 1 :]))
     missing = len(shape) - len(lengths)

@@ -61,7 +61,7 @@ _SMALL = 1 << 21  # elements
 
 
 def _fusing(nodes: Iterable[Any], beyond: Callable[[Any], Iterable[Any]]) -> list[Any]:
-    """Those of the nodes, or beyond those that are views, that Inductor can put into a kernel with a neighbour."""
+    """The nodes that Inductor can put into a kernel with a neighbour. Views are replaced by what is beyond them."""
     found = [_fusing(beyond(node), beyond) if getattr(node.target, "is_view", False) else [node] for node in nodes]
     calls = [node for part in found for node in part if isinstance(node.target, torch._ops.OpOverload)]
     return [node for node in calls if torch.Tag.pointwise in node.target.tags or node.target._schema.name in _FUSED_OPERATORS]
@@ -113,7 +113,8 @@ def _lower_reversal(create: Any, ops: Any, node: Any, x: Any, lengths: Any, dim:
 
 
 def _lower_fill(create: Any, ops: Any, node: Any, size: Any, start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> Any:
-    """Of integers. A float must be rounded once, and not every version of Inductor can multiply and add so."""
+    """Lowers a fill of integers. A float must be rounded once, and not every version of Inductor can multiply and add
+    so."""
     if dtype.is_floating_point or not _fusing_users(node):
         return size, start, delta, dtype, device
 

@@ -24,7 +24,7 @@ if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
 if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):  # libdml_cuda_torch.so may have registered the operators
     _lib.check(_lib.library.dml_cuda_register_torch)
 
-# Of a module that is imported again, what it registers replaces what it had registered.
+# A module that is imported again replaces what it had registered.
 if "_library" in vars(torch.ops.dml_cuda):
     torch.ops.dml_cuda._library._destroy()
 _library = torch.ops.dml_cuda._library = Library("dml_cuda", "FRAGMENT")
@@ -192,7 +192,7 @@ torch.library.register_fake("dml_cuda::fill_value_sequence", _fill_fake, lib=_li
 # A fill has no tensor argument that could select the device.
 _library.impl("fill_value_sequence", _fill, "BackendSelect")
 
-# The same kernels where nothing watches a call, without the rule above, which takes more time than a launch.
+# Where nothing watches a call, the kernels run without the rule above, which takes more time than a launch.
 for _name in ("_reverse_subsequences", "_reverse_subsequences_"):
     _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")
 _unwatched: Callable[..., Any] = _ops._reverse_subsequences.default._op

@@ -35,8 +35,7 @@ impl NodeDevice {
         context: *mut OrtKernelContext,
     ) -> Result<()> {
         let stream = if self.is_on_host() { RawStream::NULL } else { self.ort.stream(context)? };
-        // SAFETY: the caller's promise; the stream is the run's. Kernels stay loaded, because `op` opens GPUs with
-        // `device::cuda_device`.
+        // SAFETY: the tensors are as `lowered` says, and the stream is the run's. Kernels stay loaded (`cuda_device`).
         unsafe { self.device.run_lowered(lowered, inputs, output, stream) }?;
         IN_PLACE_RUNS.fetch_add(u64::from(inputs.first() == Some(&output)), Ordering::Relaxed);
         Ok(())

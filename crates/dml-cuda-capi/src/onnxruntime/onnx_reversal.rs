@@ -70,7 +70,7 @@ impl Reverse {
     }
 
     fn lower(&self, shape: &[i64], lengths: &Lengths<'_>, width: usize) -> Result<LoweredReversal> {
-        // As many dimensions as the input, all 1 except the batch's.
+        // The sizes of the lengths in the input's rank: all are 1 except the batch's.
         let mut broadcast = [1; 32];
         let (of_lanes, axis) = match *self {
             Self::Subsequences { axis } => (lengths.tensor.sizes, axis),

@@ -97,7 +97,7 @@ impl Op {
     ///
     /// `op` is the address of an operator that is never freed.
     unsafe fn of<'a>(op: *const OrtCustomOp) -> &'a Op {
-        // SAFETY: the caller's promise; `callbacks` is the first field of a `repr(C)` structure that is never freed.
+        // SAFETY: `callbacks` is the first field of a `repr(C)` structure that is never freed.
         unsafe { &*op.cast::<Op>() }
     }
 
@@ -139,24 +139,81 @@ fn operator(kind: Kind) -> String {
     format!("dml_cuda {}", kind.text())
 }
 
-unsafe extern "system" fn create(
-    op: *const OrtCustomOp,
-    _: *const OrtApi,
-    info: *const OrtKernelInfo,
-    kernel: *mut *mut c_void,
-) -> OrtStatusPtr {
-    // SAFETY: ONNX Runtime passes the operator's address to its callbacks.
-    let op = unsafe { Op::of(op) };
-    let name = || match op.ort.node_name(info) {
-        Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.kind)),
-        _ => operator(op.kind),
-    };
-    guarded(op.ort, name, || {
-        let made = Box::new(op.node(info)?);
-        // SAFETY: ONNX Runtime passes the address of a live pointer.
-        unsafe { kernel.write(Box::into_raw(made).cast()) };
-        Ok(())
-    })
+/// Defines callbacks whose first argument is the address of an [`Op`].
+macro_rules! callbacks {
+    ($(
+        $(#[doc = $text:literal])*
+        fn $name:ident($op:ident $(, $argument:ident: $type:ty)*) -> $result:ty $body:block
+    )*) => {$(
+        $(#[doc = $text])*
+        unsafe extern "system" fn $name($op: *const OrtCustomOp $(, $argument: $type)*) -> $result {
+            // SAFETY: ONNX Runtime passes the operator's address to its callbacks.
+            let $op = unsafe { Op::of($op) };
+            $body
+        }
+    )*};
+}
+
+callbacks! {
+    fn create(op, _api: *const OrtApi, info: *const OrtKernelInfo, kernel: *mut *mut c_void) -> OrtStatusPtr {
+        let name = || match op.ort.node_name(info) {
+            Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.kind)),
+            _ => operator(op.kind),
+        };
+        guarded(op.ort, name, || {
+            let made = Box::new(op.node(info)?);
+            // SAFETY: ONNX Runtime passes the address of a live pointer.
+            unsafe { kernel.write(Box::into_raw(made).cast()) };
+            Ok(())
+        })
+    }
+
+    fn name_of(op) -> *const c_char {
+        op.kind.name().as_ptr()
+    }
+
+    fn provider_of(op) -> *const c_char {
+        op.provider.as_ptr()
+    }
+
+    fn input_type(op, index: usize) -> Type {
+        op.inputs.get(index).copied().unwrap_or(Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
+    }
+
+    fn input_count(op) -> usize {
+        op.inputs.len()
+    }
+
+    fn output_type(op, _index: usize) -> Type {
+        op.output
+    }
+
+    /// Shapes and scalars are on the host. Tensors and lengths are in the provider's memory.
+    fn memory_type(op, _index: usize) -> OrtMemType {
+        match op.kind.reverses() {
+            true => OrtMemType::OrtMemTypeDefault,
+            false => OrtMemType::OrtMemTypeCPUInput,
+        }
+    }
+
+    /// The opset before the one in which ONNX has the operator. With the operator's own opset, ONNX Runtime up to 1.31
+    /// would fold constants with its own kernel, whose type names a custom operator cannot have, and would fail to load
+    /// the model. ONNX Runtime still refuses older opsets.
+    fn start_version(op) -> c_int {
+        match op.kind {
+            Kind::ReverseSequence => 9,
+            Kind::Range => 10,
+            Kind::ReverseSubsequences | Kind::FillValueSequence => 1,
+        }
+    }
+
+    fn infer(op, context: *mut OrtShapeInferContext) -> OrtStatusPtr {
+        let body = || match op.kind {
+            Kind::Range => op.ort.one_unknown_dimension(context),
+            _ => op.ort.same_shape(context),
+        };
+        guarded(op.ort, || operator(op.kind), body)
+    }
 }
 
 /// A node, as ONNX Runtime keeps it. ONNX Runtime runs it from several threads at once.
@@ -189,68 +246,12 @@ unsafe extern "system" fn destroy(node: *mut c_void) {
     unsafe { crate::output::destroy(node.cast::<Node>()) }
 }
 
-unsafe extern "system" fn name_of(op: *const OrtCustomOp) -> *const c_char {
-    // SAFETY: as in `create`, here and below.
-    unsafe { Op::of(op) }.kind.name().as_ptr()
-}
-
-unsafe extern "system" fn provider_of(op: *const OrtCustomOp) -> *const c_char {
-    // SAFETY: as in `create`.
-    unsafe { Op::of(op) }.provider.as_ptr()
-}
-
-unsafe extern "system" fn input_type(op: *const OrtCustomOp, index: usize) -> Type {
-    // SAFETY: as in `create`.
-    unsafe { Op::of(op) }.inputs.get(index).copied().unwrap_or(Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED)
-}
-
-unsafe extern "system" fn input_count(op: *const OrtCustomOp) -> usize {
-    // SAFETY: as in `create`.
-    unsafe { Op::of(op) }.inputs.len()
-}
-
-unsafe extern "system" fn output_type(op: *const OrtCustomOp, _: usize) -> Type {
-    // SAFETY: as in `create`.
-    unsafe { Op::of(op) }.output
-}
-
 unsafe extern "system" fn output_count(_: *const OrtCustomOp) -> usize {
     1
 }
 
 unsafe extern "system" fn required(_: *const OrtCustomOp, _: usize) -> OrtCustomOpInputOutputCharacteristic {
     OrtCustomOpInputOutputCharacteristic::INPUT_OUTPUT_REQUIRED
-}
-
-/// Shapes and scalars are on the host. Tensors and lengths are in the provider's memory.
-unsafe extern "system" fn memory_type(op: *const OrtCustomOp, _: usize) -> OrtMemType {
-    // SAFETY: as in `create`.
-    match unsafe { Op::of(op) }.kind.reverses() {
-        true => OrtMemType::OrtMemTypeDefault,
-        false => OrtMemType::OrtMemTypeCPUInput,
-    }
-}
-
-/// The opset before the one in which ONNX has the operator. With the operator's own opset, ONNX Runtime up to 1.31
-/// would fold constants with its own kernel, whose type names a custom operator cannot have, and would fail to load the
-/// model. ONNX Runtime still refuses older opsets.
-unsafe extern "system" fn start_version(op: *const OrtCustomOp) -> c_int {
-    // SAFETY: as in `create`.
-    match unsafe { Op::of(op) }.kind {
-        Kind::ReverseSequence => 9,
-        Kind::Range => 10,
-        Kind::ReverseSubsequences | Kind::FillValueSequence => 1,
-    }
-}
-
-unsafe extern "system" fn infer(op: *const OrtCustomOp, context: *mut OrtShapeInferContext) -> OrtStatusPtr {
-    // SAFETY: as in `create`.
-    let op = unsafe { Op::of(op) };
-    let body = || match op.kind {
-        Kind::Range => op.ort.one_unknown_dimension(context),
-        _ => op.ort.same_shape(context),
-    };
-    guarded(op.ort, || operator(op.kind), body)
 }
 
 /// The output may be the first input.

@@ -48,7 +48,7 @@ pub struct Ort {
 
 // SAFETY: the table is constant, and its functions may be called from any thread.
 unsafe impl Send for Ort {}
-// SAFETY: as for Send.
+// SAFETY: the table is constant, and its functions may be called from several threads at once.
 unsafe impl Sync for Ort {}
 
 /// Calls a function of the table and turns a status into a failure. The wrappers take objects of ONNX Runtime only,
@@ -69,14 +69,14 @@ impl Ort {
     ///
     /// `base` is ONNX Runtime's argument of `RegisterCustomOps`. ONNX Runtime is never unloaded.
     pub unsafe fn new(base: *const OrtApiBase) -> Option<Self> {
-        // SAFETY: the caller's promise. `GetApi` returns null for a version that it does not have, but prints an error
-        // too. So read the version first.
+        // SAFETY: `base` is ONNX Runtime's table. `GetApi` returns null for a version that it does not have, but prints
+        // an error too. So read the version first.
         let (get_api, version) = unsafe { ((*base).GetApi, CStr::from_ptr(((*base).GetVersionString)())) };
         let mut numbers = version.to_str().ok()?.split('.').map(|number| number.parse::<u32>().ok());
         let (major, minor) = (numbers.next()??, numbers.next()??);
         let newest = if major > 1 { u32::MAX } else { minor };
         let version = [SHAPES_BY_REFERENCE, CONFIG_ENTRIES, VERSION].into_iter().find(|version| newest >= *version)?;
-        // SAFETY: as above.
+        // SAFETY: `base` is ONNX Runtime's table, and has this version.
         let api = unsafe { get_api(version) };
         (!api.is_null()).then_some(Self { api, version })
     }
@@ -84,7 +84,7 @@ impl Ort {
     /// A failure as a status for ONNX Runtime. Its message begins with the name of what failed.
     pub fn status(self, name: &str, Failure(message): Failure) -> OrtStatusPtr {
         let message = text(&format!("{name}: {message}"));
-        // SAFETY: as in `call`; the text is copied.
+        // SAFETY: the table is live (`Ort::new`), and the text is copied.
         unsafe { ((*self.api).CreateStatus)(OrtErrorCode::ORT_INVALID_ARGUMENT, message.as_ptr()) }
     }
 

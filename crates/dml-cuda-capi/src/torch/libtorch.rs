@@ -37,7 +37,7 @@ macro_rules! functions {
             unsafe fn find(library: &Library) -> Result<Self, &'static str> {
                 $(
                     let symbol = stringify!($symbol);
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the library stays loaded, and declares the function with this type.
                     let $name = *unsafe { library.get(symbol) }.map_err(|_| symbol)?;
                 )*
                 Ok(Self { $($name),* })
@@ -124,7 +124,7 @@ impl Torch {
         let too_old = |symbol| failure(format!("this PyTorch must be 2.8 or newer: {symbol} is missing"));
         // SAFETY: libtorch's header declares these functions. The handle is never closed, so they stay.
         let cpu = unsafe { Cpu::find(&library) }.map_err(too_old)?;
-        // SAFETY: as above; C++ headers declare them so since PyTorch 2.8 (python/tests/test_torch.py uses each).
+        // SAFETY: C++ headers declare them so since PyTorch 2.8 (python/tests/test_torch.py uses each). They stay, too.
         let cpp = unsafe { Cpp::find(&library) };
         let cpp = cpp.map_err(|symbol| failure(format!("libtorch_cpu.so must have {symbol}, which is missing")))?;
         use TensorDataType::{Int32, Int64, UInt32, UInt64};
@@ -144,7 +144,7 @@ pub fn current_stream(device_index: i32) -> Result<RawStream, Failure> {
     static CUDA: LazyLock<Result<Cuda, String>> = LazyLock::new(|| {
         let library =
             loaded("libtorch_cuda.so").ok_or("libtorch_cuda.so must be in the process for tensors on a GPU")?;
-        // SAFETY: as in `find`.
+        // SAFETY: libtorch's header declares the function. The handle is never closed, so it stays.
         unsafe { Cuda::find(&library) }.map_err(|symbol| format!("libtorch_cuda.so has no {symbol}"))
     });
     let (cuda, mut stream) = (CUDA.as_ref().map_err(failure)?, null_mut());

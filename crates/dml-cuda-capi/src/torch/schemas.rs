@@ -31,19 +31,19 @@ pub fn register() -> Result<(), Failure> {
 
 fn register_with(cpu: &Cpu) -> Result<(), Failure> {
     let (name, mut library) = (c"dml_cuda".as_ptr(), null_mut());
-    // SAFETY: the texts end in a NUL, and PyTorch copies them; here and below.
+    // SAFETY: the text ends in a NUL, and PyTorch copies it.
     check(unsafe { (cpu.library_fragment)(name, name, 0, &mut library) }, "aoti_torch_library_init_fragment")?;
     for (schema, ..) in OPERATORS {
-        // SAFETY: as above; `library` is live, because it is never deleted.
+        // SAFETY: the schema ends in a NUL and is copied; `library` is live, because it is never deleted.
         check(unsafe { (cpu.define)(library, schema.as_ptr()) }, "aoti_torch_library_def")?;
     }
     // PyTorch's dispatch keys.
     for device in [c"CPU", c"CUDA"] {
-        // SAFETY: as above.
+        // SAFETY: the texts end in a NUL, and PyTorch copies them.
         let made = unsafe { (cpu.library_impl)(name, device.as_ptr(), name, 0, &mut library) };
         check(made, "aoti_torch_library_init_impl")?;
         for (_, name, kernel) in OPERATORS {
-            // SAFETY: as above; the kernels have the schemas' arguments and results.
+            // SAFETY: `library` is live, and the kernels have the schemas' arguments and results.
             check(unsafe { (cpu.implement)(library, name.as_ptr(), kernel) }, "aoti_torch_library_impl")?;
         }
     }

@@ -26,12 +26,12 @@ thread_local! {
 ///
 /// # Safety
 ///
-/// As for every kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the kernel,
+/// PyTorch calls it as a kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the kernel,
 /// and place for its results.
 pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, _: u64, _: u64) {
     // Without it, no PyTorch could call this function, or catch an exception.
     let Some(torch) = TORCH.get() else { std::process::abort() };
-    // SAFETY: the caller's promise.
+    // SAFETY: PyTorch passes a stack with the schema's arguments.
     let message = unsafe { run(torch, stack, IN_PLACE) };
     if !message.is_null() {
         // SAFETY: a text that ends in a NUL. The function copies it.
@@ -43,9 +43,9 @@ pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, 
 ///
 /// # Safety
 ///
-/// As for [`kernel`].
+/// The stack is that of [`kernel`].
 unsafe fn run(torch: &Torch, stack: *mut Value, in_place: bool) -> *const c_char {
-    // SAFETY: the caller's promise.
+    // SAFETY: the stack is the kernel's.
     let Err(failure) = caught(|| unsafe { attempt(torch, stack, in_place) }) else { return null() };
     let name = if in_place { "reverse_subsequences_" } else { "reverse_subsequences" };
     let message = text(&format!("dml_cuda::{name}: {failure}"));

@@ -16,9 +16,9 @@ use crate::status::{wrong, Failure};
 ///
 /// # Safety
 ///
-/// As for the kernels.
+/// The stack is one that PyTorch passes to a [kernel](super::torch_kernels::kernel).
 pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Result<(), Failure> {
-    // SAFETY: the caller's promise, and the schema: two tensors, and an int64.
+    // SAFETY: the stack has what the schema names: two tensors, and an int64.
     let (x, lengths, dim) = unsafe {
         let tensor = |at: usize| Tensor { torch, handle: *stack.add(at) as Handle };
         (tensor(0), tensor(1), *stack.add(2) as i64)
@@ -35,7 +35,7 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Resul
     }
     let output = Tensor::empty_like(torch, &x_desc)?;
     reversal.run([&x, &lengths, &output], &output.describe()?)?;
-    // SAFETY: the caller's promise: there is place for a value, and PyTorch owns it.
+    // SAFETY: the stack has place for the schema's result, which PyTorch then owns.
     unsafe { stack.write(ManuallyDrop::new(output).handle as Value) };
     Ok(())
 }

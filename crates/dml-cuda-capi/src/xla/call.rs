@@ -105,7 +105,7 @@ pub unsafe fn handle(
     place: Place,
     work: impl FnOnce(&Call<'_>) -> Result<(), Failure>,
 ) -> *mut XLA_FFI_Error {
-    // SAFETY: the caller's promise: XLA's frame lives during the call, and its fields have the places that `ffi` lists.
+    // SAFETY: XLA's frame lives during the call, and its fields have the places that `ffi` lists.
     let frame = unsafe { &*frame };
     // SAFETY: XLA's table of functions lives as long as the process.
     let api = unsafe { frame.api.as_ref() };
@@ -156,7 +156,7 @@ unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, p
         Some(found) if found.major_version == XLA_FFI_API_MAJOR => found.minor_version,
         _ => XLA_FFI_API_MINOR,
     };
-    // SAFETY: the caller's promise; every field is a plain number or pointer.
+    // SAFETY: XLA gives `metadata` to be written, and every field is a plain number or pointer.
     unsafe {
         (*metadata).api_version = XLA_FFI_Api_Version {
             struct_size: size_of::<XLA_FFI_Api_Version>(),

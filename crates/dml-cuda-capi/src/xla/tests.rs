@@ -105,7 +105,7 @@ fn panics_and_errors_of_xla_are_errors_of_the_call() {
     let words = "a fault of dml-cuda: on purpose; please report it".to_owned();
     assert_eq!(ERROR.take(), Some((XLA_FFI_ERROR_CODE_INTERNAL, words)));
     frame.ctx = std::ptr::dangling_mut();
-    // SAFETY: as above.
+    // SAFETY: the frame lives on this stack, and `handle` reads what it has.
     let error = unsafe { call::handle(&mut frame, Place::Gpu, |_| Ok(())) };
     assert!(!error.is_null() && ERROR.take().is_none());
 }
@@ -138,7 +138,7 @@ fn a_call_on_a_gpu_needs_its_context() {
     let (code, words) = ERROR.take().expect("an error");
     assert!(code == XLA_FFI_ERROR_CODE_INTERNAL && words.starts_with("cuda: "), "{code} {words}");
     assert_eq!(memory, [7; 4]);
-    // SAFETY: as above, on the host.
+    // SAFETY: the frame lives on this stack, with a buffer on the host.
     assert!(unsafe { dml_cuda_xla_fill_value_sequence_cpu(&mut frame) }.is_null());
     assert_eq!(memory, [3, 6, 9, 12]);
 }

@@ -275,7 +275,7 @@ pub fn all() -> Vec<Case> {
         both("lanes of 31 [1024, 31]", data_type, &lanes(1024, 31, 1, true), 0);
         both("lanes of 100 [1024, 100]", data_type, &lanes(1024, 100, 1, true), 0);
         both("lanes of 100 [8192, 100]", data_type, &lanes(8192, 100, 1, true), 0);
-        // Of a size that models hand over: batch, sequence, features.
+        // Sizes of real models: batch, sequence, features.
         both("model block [8, 512, 768]", data_type, &lanes(8, 512, 768, false), 0);
         both("model lanes [8, 512, 768]", data_type, &lanes(8, 512, 768, true), 0);
         both("blocks of 5 [64, 512, 5]", data_type, &lanes(64, 512, 5, false), 0);

@@ -80,7 +80,7 @@ impl Job {
     }
 }
 
-/// As many dispatches in an iteration as take 2 ms on a GPU whose memory moves 2 TB/s.
+/// The dispatches of an iteration: they take 2 ms on a GPU whose memory moves 2 TB/s.
 fn dispatches(bytes: u64) -> u32 {
     let microseconds = 2.0 + bytes as f64 / 2e6;
     (2000.0 / microseconds).ceil().clamp(1.0, 1000.0) as u32

@@ -59,7 +59,7 @@ pub fn has_features(node: &Value) -> bool {
     node["shape"].as_array().is_some_and(|shape| shape.iter().skip(2).any(|size| *size != 1))
 }
 
-/// The same of start, limit and delta.
+/// A Range of start, limit and delta, in the first opset that has it.
 fn range(scalars: Value, count: u32) -> Value {
     json!({ "op": "Range", "opset": 11, "scalars": scalars, "shape": [count] })
 }

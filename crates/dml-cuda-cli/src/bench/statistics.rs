@@ -11,7 +11,7 @@ pub fn noise(samples: &[f64]) -> f64 {
     (quartile(samples, 3.0) - quartile(samples, 1.0)) / median(samples)
 }
 
-/// Of one sample or more.
+/// A quantile of one sample or more, in quarters.
 fn quartile(samples: &[f64], quarters: f64) -> f64 {
     let sorted = sorted(samples);
     let place = quarters / 4.0 * (sorted.len() - 1) as f64;

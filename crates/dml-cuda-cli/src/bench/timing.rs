@@ -63,7 +63,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             let on = if run.machine.device.is_empty() { "" } else { " on " };
             run.label = format!("{}{on}{}", run.machine.tool, run.machine.device);
         }
-        // The same error of several cases is printed once.
+        // An error that several cases have is printed once.
         if let Some(error) = answer.as_ref().err().filter(|error| failures.insert((*error).clone())) {
             progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
         }

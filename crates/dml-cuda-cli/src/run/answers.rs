@@ -22,7 +22,7 @@ struct Answer {
     /// What follows the dispatchable's name, such as `: accepted`.
     verdict: String,
     lines: Vec<String>,
-    /// The same as data.
+    /// The whole answer as data.
     event: Value,
 }
 

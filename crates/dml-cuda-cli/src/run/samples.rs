@@ -19,7 +19,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Of work that a bench queues, or launches as a graph.
+    /// Times work that a bench queues, or launches as a graph.
     pub fn take(
         times: &Repeated,
         stream: &Stream,

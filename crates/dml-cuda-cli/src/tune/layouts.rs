@@ -32,7 +32,7 @@ impl Layout {
             4 => TensorDataType::UInt32,
             _ => TensorDataType::UInt64,
         };
-        let packed = packed(&self.length_sizes, &(0..self.length_sizes.len()).collect::<Vec<_>>());
+        let packed = packed(&self.length_sizes, 0..self.length_sizes.len());
         let strides: Vec<u32> =
             self.length_sizes.iter().zip(packed).map(|(&size, stride)| if size > 1 { stride } else { 0 }).collect();
         let mut sizes = self.sizes.clone();
@@ -50,11 +50,6 @@ impl Layout {
 
     pub fn elements(&self) -> u64 {
         self.sizes.iter().map(|&size| u64::from(size)).product()
-    }
-
-    pub fn runs_in_place(&self) -> bool {
-        let strides = self.in_strides.iter().zip(&self.out_strides);
-        strides.zip(&self.sizes).all(|((input, output), size)| *size == 1 || input == output)
     }
 
     /// The columns of a table of times.
@@ -129,29 +124,31 @@ impl Random {
 }
 
 /// The strides of a tensor whose memory has the dimensions in that order, outermost first.
-fn packed(sizes: &[u32], order: &[usize]) -> Vec<u32> {
+fn packed(sizes: &[u32], order: impl DoubleEndedIterator<Item = usize>) -> Vec<u32> {
     let (mut strides, mut next) = (vec![0; sizes.len()], 1u32);
-    for &d in order.iter().rev() {
+    for d in order.rev() {
         strides[d] = next;
         next = next.saturating_mul(sizes[d]);
     }
     strides
 }
 
-const KINDS: &[(&str, u32)] = &[
-    ("block", 5),
-    ("block time first", 2),
-    ("lanes", 4),
-    ("side", 3),
-    ("side alone", 2),
-    ("between", 2),
-    ("transposed in", 2),
-    ("transposed out", 1),
-    ("padded block", 2),
-    ("padded lanes", 1),
-    ("padded side", 1),
-    ("sliced", 1),
-    ("any", 2),
+/// The kinds of layouts: name, weight, dimensions from the outermost on, and those with lengths of their own. Dimensions
+/// are batch, time, heads, groups and features. One in upper case has such lengths in half of the layouts.
+const KINDS: [(&str, u32, &str, &str); 13] = [
+    ("block", 5, "btf", "b"),
+    ("block time first", 2, "tbf", "b"),
+    ("lanes", 4, "bt", "b"),
+    ("side", 3, "btf", "bf"),
+    ("side alone", 2, "tf", "f"),
+    ("between", 2, "bthf", "bH"),
+    ("transposed in", 2, "btf", "bF"),
+    ("transposed out", 1, "btf", "bF"),
+    ("padded block", 2, "btf", "b"),
+    ("padded lanes", 1, "bt", "b"),
+    ("padded side", 1, "btf", "bf"),
+    ("sliced", 1, "btf", "b"),
+    ("any", 2, "bthgf", "BHGF"),
 ];
 
 /// Bytes of the least and of the largest tensor, as powers of two.
@@ -166,104 +163,67 @@ pub fn draw(seed: u64, count: usize) -> Vec<Layout> {
 
 /// A layout, unless it is too large.
 fn one(r: &mut Random) -> Option<Layout> {
-    let all: u32 = KINDS.iter().map(|(_, weight)| weight).sum();
+    let all: u32 = KINDS.iter().map(|(_, weight, ..)| weight).sum();
     let mut place = (r.next() % u64::from(all)) as u32;
-    let (kind, _) = KINDS.iter().find(|(_, weight)| place.checked_sub(*weight).map(|left| place = left).is_none())?;
+    let chosen = KINDS.iter().find(|(_, weight, ..)| place.checked_sub(*weight).map(|left| place = left).is_none());
+    let &(kind, _, letters, own) = chosen?;
+    let mut dimensions: Vec<char> = letters.chars().collect();
+    if kind == "any" {
+        dimensions = r.shuffled(dimensions.len()).into_iter().map(|d| dimensions[d]).collect();
+    }
     let width = r.one_of(&[1, 2, 2, 4, 4, 8]);
-    let count = (((BYTES.0 + (BYTES.1 - BYTES.0) * r.part()).exp2() as u32) / width).max(64);
-    let longest = if r.part() < 0.2 { 40 } else { 65_536 };
-    let widest = if r.part() < 0.25 { 16 } else { 4096 };
-    let axis_of = |r: &mut Random, most: u32| r.size(2, most.clamp(2, longest));
-    let (mut axis, mut order, mut strides) = (1, None, None);
-    let (sizes, lengths) = match *kind {
-        "block" | "padded block" | "sliced" | "side" | "padded side" => {
-            let inner = r.size(1, (count / 2).clamp(1, widest));
-            let steps = axis_of(r, count / inner);
-            let outer = (count / (steps * inner)).max(1);
-            (vec![outer, steps, inner], vec![outer, 1, if kind.ends_with("side") { inner } else { 1 }])
+    let mut left = (((BYTES.0 + (BYTES.1 - BYTES.0) * r.part()).exp2() as u32) / width).max(64);
+    let features = if r.part() < 0.25 { 16 } else { 4096 };
+    let steps = if r.part() < 0.2 { 40 } else { 1 << if letters == "bt" { 22 } else { 16 } };
+    let mut sizes = vec![1; dimensions.len()];
+    let place_of = |letter: char| dimensions.iter().position(|found| *found == letter);
+    // The batch, or else the features, have what is left.
+    let last = if letters.contains('b') { 'b' } else { 'f' };
+    for (letter, least, most) in [('f', 1, features), ('h', 2, 64), ('g', 1, 8), ('t', 2, steps)] {
+        if let Some(d) = place_of(letter).filter(|_| letter != last) {
+            sizes[d] = r.size(least, most.min(left));
+            left = (left / sizes[d]).max(1);
         }
-        "block time first" => {
-            axis = 0;
-            let inner = r.size(1, (count / 4).clamp(1, widest));
-            let steps = axis_of(r, count / inner / 2);
-            let outer = (count / (steps * inner)).max(1);
-            (vec![steps, outer, inner], vec![1, outer, 1])
-        }
-        "lanes" | "padded lanes" => {
-            let steps = r.size(2, count.min(if longest == 40 { 40 } else { 1 << 22 }));
-            let outer = (count / steps).max(1);
-            (vec![outer, steps], vec![outer, 1])
-        }
-        "side alone" => {
-            axis = 0;
-            let steps = axis_of(r, count / 2);
-            let inner = (count / steps).max(1);
-            (vec![steps, inner], vec![1, inner])
-        }
-        "between" => {
-            let inner = r.size(1, (count / 8).clamp(1, widest));
-            let heads = r.size(2, 64);
-            let steps = axis_of(r, count / inner / heads);
-            let outer = (count / (steps * heads * inner)).max(1);
-            (vec![outer, steps, heads, inner], vec![outer, 1, r.one_of(&[1, heads]), 1])
-        }
-        "transposed in" | "transposed out" => {
-            let inner = r.size(8, (count / 8).clamp(8, 4096));
-            let steps = axis_of(r, count / inner);
-            let outer = (count / (steps * inner)).max(1);
-            order = Some(r.one_of(&[[0, 2, 1], [2, 0, 1], [1, 2, 0], [2, 1, 0]]));
-            (vec![outer, steps, inner], vec![outer, 1, r.one_of(&[1, inner])])
-        }
-        _ => {
-            let rank = 2 + (r.next() % 4) as usize;
-            let (mut sizes, mut left) = (vec![1; rank], count);
-            for (n, size) in sizes.iter_mut().enumerate() {
-                *size = r.size(1, (f64::from(left).powf(1.0 / (rank - n) as f64) * 3.0).max(1.0) as u32);
-                left = (left / *size).max(1);
-            }
-            axis = (r.next() % rank as u64) as usize;
-            sizes[axis] = sizes[axis].max(2);
-            let shared = |n: usize, size: u32, r: &mut Random| if n == axis || r.part() < 0.4 { 1 } else { size };
-            let lengths = sizes.iter().enumerate().map(|(n, &size)| shared(n, size, r)).collect();
-            let mut orders =
-                [0.5, 0.3].map(|part| if r.part() < part { r.shuffled(rank) } else { (0..rank).collect() });
-            strides = Some([packed(&sizes, &orders[0]), packed(&sizes, &std::mem::take(&mut orders[1]))]);
-            (sizes, lengths)
-        }
+    }
+    sizes[place_of(last)?] = left;
+    let axis = place_of('t')?;
+    let mut of_lengths = |(letter, size): (&char, &u32)| match own {
+        _ if own.contains(*letter) => *size,
+        _ if own.contains(letter.to_ascii_uppercase()) => r.one_of(&[1, *size]),
+        _ => 1,
+    };
+    let length_sizes = dimensions.iter().zip(&sizes).map(&mut of_lengths).collect();
+    let (moved_in, moved_out) = match kind {
+        "transposed in" => (1.0, 0.0),
+        "transposed out" => (0.0, 1.0),
+        "any" => (0.5, 0.3),
+        _ => (0.0, 0.0),
     };
     let rank = sizes.len();
-    let plain = packed(&sizes, &(0..rank).collect::<Vec<_>>());
-    let [mut input, mut output] = strides.unwrap_or([plain.clone(), plain]);
-    match *kind {
-        "transposed in" => input = packed(&sizes, &order?),
-        "transposed out" => output = packed(&sizes, &order?),
-        "sliced" if r.part() < 0.5 => input.iter_mut().for_each(|stride| *stride *= 2),
-        _ if *kind == "sliced" || kind.starts_with("padded") => {
-            let pad = r.one_of(&[1, 3, 8, 16, 64]);
-            let multiple = r.one_of(&[1, 1, 8, 32]);
-            let mut pitched = sizes.clone();
-            let row = pitched.last_mut()?;
-            *row = if *kind == "sliced" { *row * r.one_of(&[2, 3]) } else { (*row + pad).next_multiple_of(multiple) };
-            let pitched = packed(&pitched, &(0..rank).collect::<Vec<_>>());
-            let which = if *kind == "sliced" { 0 } else { r.next() % 3 };
-            if which != 1 {
-                input = pitched.clone();
-            }
-            if which != 0 {
-                output = pitched;
-            }
-        }
-        _ => {}
-    }
-    let layout = Layout {
-        kind: (*kind).to_owned(),
-        width,
-        sizes,
-        axis,
-        in_strides: input,
-        out_strides: output,
-        length_sizes: lengths,
+    let mut strides = |moved: f64| match r.part() < moved {
+        true => packed(&sizes, r.shuffled(rank).into_iter()),
+        false => packed(&sizes, 0..rank),
     };
+    let (mut in_strides, mut out_strides) = (strides(moved_in), strides(moved_out));
+    if kind == "sliced" {
+        let step = r.one_of(&[2, 3]);
+        in_strides.iter_mut().for_each(|stride| *stride *= step);
+    }
+    if kind.starts_with("padded") {
+        let (pad, multiple) = (r.one_of(&[1, 3, 8, 16, 64]), r.one_of(&[1, 1, 8, 32]));
+        let mut pitched = sizes.clone();
+        let row = pitched.last_mut()?;
+        *row = (*row + pad).next_multiple_of(multiple);
+        let pitched = packed(&pitched, 0..rank);
+        let (pads_in, pads_out) = r.one_of(&[(true, false), (false, true), (true, true)]);
+        if pads_in {
+            in_strides = pitched.clone();
+        }
+        if pads_out {
+            out_strides = pitched;
+        }
+    }
+    let layout = Layout { kind: kind.to_owned(), width, sizes, axis, in_strides, out_strides, length_sizes };
     ((layout.elements() * u64::from(width)) as f64 <= 1.3 * BYTES.1.exp2()).then_some(layout)
 }
 
@@ -280,8 +240,8 @@ mod tests {
         for layout in &drawn {
             dml_cuda::Device::cpu().create_operator(layout.desc()).expect("a valid layout");
         }
-        for (kind, _) in KINDS {
-            assert!(drawn.iter().any(|layout| layout.kind == *kind), "{kind}");
+        for (kind, ..) in KINDS {
+            assert!(drawn.iter().any(|layout| layout.kind == kind), "{kind}");
         }
     }
 }

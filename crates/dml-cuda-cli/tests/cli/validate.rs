@@ -19,7 +19,7 @@ fn dispatchable(record: &recorded::Record) -> Value {
 #[test]
 fn every_recorded_verdict_is_reproduced_in_the_files_order() {
     let mut records = recorded::verdicts();
-    // As in the file, because serde_json's maps are in this order.
+    // The names are in the file's order, because serde_json's maps are.
     records.sort_by(|a, b| a.id.cmp(&b.id));
     let dispatchables: serde_json::Map<String, Value> =
         records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
@@ -206,7 +206,7 @@ fn strict_refuses_what_rapidjson_refuses() {
     }
 }
 
-/// As DxDispatch: bools are bytes, and nothing in Fortran order is read, also of one dimension.
+/// DxDispatch reads bools as bytes, and refuses Fortran order even with one dimension.
 #[test]
 fn strict_reads_the_npy_files_that_dxdispatch_reads() {
     let scratch = tempfile::tempdir().expect("a folder");

@@ -123,7 +123,7 @@ fn a_signal_leaves_no_partial_file() {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{before}exec \"$0\" -a cpu \"$1\"")]).arg(runner().get_program()).arg(&model);
         let mut child = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the runner starts");
-        // As soon as any file exists.
+        // The signal comes as soon as any file exists.
         let started = Instant::now();
         while names(&out).is_empty() {
             assert!(started.elapsed() < Duration::from_secs(60), "nothing was written");

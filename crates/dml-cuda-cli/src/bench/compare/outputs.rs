@@ -10,13 +10,13 @@ use crate::bench::run::{Outcome, Run};
 #[derive(Default, Serialize)]
 pub struct Outputs {
     pub equal: usize,
-    /// Those that must be equal and are not.
+    /// Names of outputs that must be equal and are not.
     pub different: Vec<String>,
-    /// Those that differ as docs/directml.md describes.
+    /// Names of outputs that differ as docs/directml.md describes.
     pub expected: Vec<String>,
-    /// Those that a run is known to get wrong: name and why.
+    /// Outputs that a run is known to get wrong: name and why.
     pub not_compared: BTreeMap<String, String>,
-    /// Those that the other run failed to write: name and error.
+    /// Outputs that the other run failed to write: name and error.
     pub failed: BTreeMap<String, String>,
     /// How many only one of the two runs has.
     pub missing: usize,

@@ -51,7 +51,7 @@ fn wrapped(text: &str, width: u16) -> String {
     table.trim_fmt()
 }
 
-/// As wide as its content in Markdown.
+/// A table for a terminal of that width. In Markdown it is as wide as its content.
 fn drawn(rows: &Table, width: Option<u16>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(if width.is_none() { ASCII_MARKDOWN } else { NOTHING });

@@ -139,6 +139,8 @@ impl Compiling<'_> {
         if let Some(fastest) = self.options.measure.then(|| self.fastest(mode)).flatten() {
             return Ok(fastest);
         }
+        // Times that choose nothing are not shown.
+        self.measured.retain(|measured| measured.mode != mode);
         let Self { plan, context, options, .. } = self;
         Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options.specialize)?)
     }

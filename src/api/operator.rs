@@ -172,8 +172,8 @@ impl CompiledOperator {
     /// let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::UInt8, 4, 9, 3));
     /// let operator = Device::cpu().compile_lowered(&sequence, CompileOptions::default())?;
     /// let mut output = [0u8; 4];
-    /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when the
-    /// // call returns.
+    /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when
+    /// // the call returns.
     /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr().into(), RawStream::NULL)? };
     /// assert_eq!(output, [9, 12, 15, 18]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -165,22 +165,15 @@ class BidirectionalRNN(unittest.TestCase):
                 required = rnn(x)
                 self.assertEqual((output.shape, h_n.shape), (required[0].shape, next(leaves(required[1])).shape))
 
-    def test_every_type_of_lengths(self):
-        rnn = torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)
-        for device in DEVICES:
-            module, x = Plain(rnn.to(device)), torch.randn(STEPS, BATCH, FEATURES, device=device)
-            required = module(x, torch.tensor(LENGTHS, device=device))
-            for dtype in (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32):
-                found = module(x, torch.tensor(LENGTHS, device=device).to(dtype))
-                self.assertTrue(all(map(torch.equal, found, required)), dtype)
-
-    def test_lengths_on_the_host_as_packing_takes_them(self):
+    def test_every_type_of_lengths_and_lengths_on_the_host_as_packing_takes_them(self):
+        dtypes = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32)
         for device in DEVICES:
             module = Plain(torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True).to(device))
             x, lengths = torch.randn(STEPS, BATCH, FEATURES, device=device), torch.tensor(LENGTHS)
-            required = module(x, lengths.to(device))
-            for given in (lengths, LENGTHS, tuple(LENGTHS), lengths.numpy()):
-                self.assertTrue(all(map(torch.equal, module(x, given), required)), type(given))
+            on_device = lengths.to(device)
+            required = module(x, on_device)
+            for given in (lengths, LENGTHS, tuple(LENGTHS), lengths.numpy(), *map(on_device.to, dtypes)):
+                self.assertTrue(all(map(torch.equal, module(x, given), required)), given)
 
     def test_the_states_of_an_lstm_are_no_pair(self):
         x, lengths, nn = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.nn

@@ -13,7 +13,8 @@ if [ ! -d "$debian/arm64" ]; then
 fi
 # Not for sh, which loses variables such as CARGO_BIN_EXE_dml-cuda.
 wrapper() {
-  printf '#!/bin/bash\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$debian/amd64/usr/lib/x86_64-linux-gnu" "$debian/amd64/usr/bin/$1" > "$tools/bin/$2"
+  local usr=$debian/amd64/usr
+  printf '#!/bin/bash\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$usr/lib/x86_64-linux-gnu" "$usr/bin/$1" > "$tools/bin/$2"
   chmod +x "$tools/bin/$2"
 }
 mkdir -p "$tools/bin"
@@ -21,7 +22,8 @@ for program in rustc aarch64-linux-gnu-strip; do wrapper "$program" "debian-$pro
 # The standard library for Windows is compiled with MinGW's dlltool.
 dlltool=x86_64-w64-mingw32-dlltool
 if ! command -v $dlltool > /dev/null; then
-  [ -e "$debian/amd64/usr/bin/$dlltool" ] || "$root/scripts/release/debian-packages.sh" "$debian/amd64" amd64 binutils-mingw-w64-x86-64
+  [ -e "$debian/amd64/usr/bin/$dlltool" ] ||
+    "$root/scripts/release/debian-packages.sh" "$debian/amd64" amd64 binutils-mingw-w64-x86-64
   wrapper $dlltool $dlltool
   PATH=$PATH:$tools/bin
 fi

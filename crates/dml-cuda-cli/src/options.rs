@@ -105,7 +105,8 @@ pub struct Options {
     #[arg(long, conflicts_with = "explain")]
     pub strict: bool,
 
-    /// Only explain how each dispatchable would run: merged shape, kernels with estimates of their times, grids, bytes, and why other kernels cannot
+    /// Only explain how each dispatchable would run: merged shape, kernels with estimates of their times, grids, bytes,
+    /// and why other kernels cannot
     #[arg(long, conflicts_with = "validate")]
     pub explain: bool,
 

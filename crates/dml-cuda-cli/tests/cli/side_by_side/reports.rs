@@ -6,7 +6,9 @@ use std::path::Path;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use super::{refused, run, text, well};
+#[cfg(unix)]
+use super::text;
+use super::{refused, run, well};
 use crate::Ended;
 
 const STEADY: [f64; 7] = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];

@@ -26,8 +26,9 @@ pub struct ReverseSubsequences {
 /// tensor on x's device. The gradient with respect to x is that of the result, reversed by the same lengths.
 ///
 /// - `x`: any shape with a dimension or more, any strides, of U8, I16, I32, I64, U32, F8E4M3, F16, BF16, F32 or F64.
-/// - `lengths`: U32 or I64, of x's shape with 1 at the axis or broadcastable to it, on x's device. A length above the axis size
-///   counts as it. A negative one is an error on the CPU; on a GPU, where no call may read it, it counts as the axis size.
+/// - `lengths`: U32 or I64, of x's shape with 1 at the axis or broadcastable to it, on x's device. A length above the
+///   axis size counts as it. A negative one is an error on the CPU; on a GPU, where no call may read it, it counts as
+///   the axis size.
 ///
 /// ```
 /// use candle_core::{Device, Tensor};
@@ -62,8 +63,8 @@ pub fn reverse_subsequences(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Res
 ///
 /// # Errors
 ///
-/// The errors of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths in
-/// x's memory.
+/// The errors of [`reverse_subsequences`]; an x whose elements overlap, an x that backpropagation tracks, and lengths
+/// in x's memory.
 pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim) -> Result<()> {
     let axis = axis.to_index(x.shape(), "reverse_subsequences")?;
     if x.track_op() {

@@ -53,8 +53,8 @@ pub fn open(path: &Path) -> io::Result<fs::File> {
     }
 }
 
-/// Whether to try again, after a short wait: for two seconds if another program, on Windows a virus scanner or a viewer,
-/// has the file open.
+/// Whether to try again, after a short wait: for two seconds if another program, on Windows a virus scanner or a
+/// viewer, has the file open.
 fn may_pass(error: &io::Error, begun: Instant) -> bool {
     is_held(error) && {
         std::thread::sleep(Duration::from_millis(20));

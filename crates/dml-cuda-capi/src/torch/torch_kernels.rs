@@ -26,8 +26,8 @@ thread_local! {
 ///
 /// # Safety
 ///
-/// PyTorch calls it as a kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the kernel,
-/// and place for its results.
+/// PyTorch calls it as a kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the
+/// kernel, and place for its results.
 pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, _: u64, _: u64) {
     // Without it, no PyTorch could call this function, or catch an exception.
     let Some(torch) = TORCH.get() else { std::process::abort() };

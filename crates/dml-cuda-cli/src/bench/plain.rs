@@ -125,8 +125,9 @@ impl PlainWork<'_> {
         for n in 0..self.times.repeat as usize {
             let address = |buffers: &[Buffer]| buffers[n % buffers.len()].raw().unwrap_or_default().0;
             let mut words = [address(to), if kind == Kind::Swap { length / 2 } else { 1 }];
-            // SAFETY: the context is current, and the stream is the device's. The buffers are large enough. They wait for the work before they
-            // are freed, and the kernels stay as long. A kernel takes one structure of two words.
+            // SAFETY: the context is current, and the stream is the device's. The buffers are large enough. They wait
+            // for the work before they are freed, and the kernels stay as long. A kernel takes one structure of two
+            // words.
             let queued = unsafe {
                 match kernel {
                     None if kind == Kind::Copy => result::memcpy_dtod_async(words[0], address(from), bytes, stream),

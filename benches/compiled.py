@@ -59,7 +59,8 @@ def times_of_torch(name, width, shape, dim, of):
     from dml_cuda import _inductor
     from torch_times import gather, timed
 
-    torch._inductor.config.fx_graph_cache = torch._inductor.config.autotune_local_cache = torch._functorch.config.enable_autograd_cache = False
+    torch._inductor.config.fx_graph_cache = torch._inductor.config.autotune_local_cache = False
+    torch._functorch.config.enable_autograd_cache = False
     dtype = {1: torch.uint8, 2: torch.float16, 4: torch.float32}[width]
     make = lambda: torch.randint(0, 9, shape, device="cuda").to(dtype).requires_grad_(name == "training")
     count = max(3, min(60, (1 << 27) // (width * torch.Size(shape).numel())))
@@ -90,9 +91,11 @@ def times_of_jax(name, width, shape, axis, of):
         return (time.perf_counter() - start) / len(sets) * 1e6
 
     random = lambda k, shape, most: jax.random.randint(jax.random.key(k), shape, 0, most)
-    sets = [(random(k, shape, 9).astype({1: "uint8", 2: "float16", 4: "float32"}[width]), random(k, of, shape[axis] + 1)) for k in range(8)]
+    sets = [(random(k, shape, 9).astype({1: "uint8", 2: "float16", 4: "float32"}[width]),
+        random(k, of, shape[axis] + 1)) for k in range(8)]
     call = lambda x, n, axis: reverse_subsequences(x, n, axis, implementation="kernel")
-    programs = [jax.jit(lambda x, n, r=r: PROGRAMS[name](lambda x: r(x, n, axis), x, jnp)) for r in (reverse_subsequences, gather, call)]
+    programs = [jax.jit(lambda x, n, r=r: PROGRAMS[name](lambda x: r(x, n, axis), x, jnp))
+        for r in (reverse_subsequences, gather, call)]
     assert all((program(*sets[0]) == programs[0](*sets[0])).all() for program in programs), name
     return map(statistics.median, zip(*([time_of(program) for program in programs] for _ in range(15))))
 
@@ -102,7 +105,8 @@ def main(times_of, table):
     for layout, programs in (line.split(": ") for line in table.splitlines()):
         group, *numbers = layout.split()
         shape, (dim,), of = ([int(n) for n in part.split(",")] for part in numbers)
-        for name, width in ((name, int(width)) for name, *widths in map(str.split, programs.split(", ")) for width in widths):
+        pairs = [name.split() for name in programs.split(", ")]
+        for name, width in ((name, int(width)) for name, *widths in pairs for width in widths):
             row = f"{name}, {group} {shape} {'u' if width == 1 else 'f'}{8 * width}"
             if not sys.argv[2:] or any(word in row for word in sys.argv[2:]):
                 ours, *others = times_of(name, width, shape, dim, of)

@@ -65,7 +65,8 @@ def lstm(steps, batch, features, dtype):
     rnn = torch.nn.LSTM(features, features, bidirectional=True).to("cuda", dtype)
     plain, module = copy.deepcopy(rnn), dt.BidirectionalRNN(rnn)
     plain.flatten_parameters()
-    x, lengths = torch.randn(steps, batch, features, device="cuda", dtype=dtype), torch.randint(1, steps + 1, (batch,), device="cuda")
+    x = torch.randn(steps, batch, features, device="cuda", dtype=dtype)
+    lengths = torch.randint(1, steps + 1, (batch,), device="cuda")
 
     def packed():
         of_rnn = torch.nn.utils.rnn

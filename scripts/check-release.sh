@@ -60,7 +60,8 @@ wheels() {
   mkdir "$site"
   # NumPy for the Python of the aarch64 packages.
   "$tools/bin/pip" install --quiet --disable-pip-version-check --target "$site" --only-binary=:all: --python-version 3.11 \
-    --platform manylinux_2_17_aarch64 --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 "$out"/*aarch64.whl || return 1
+    --platform manylinux_2_17_aarch64 --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 \
+    "$out"/*aarch64.whl || return 1
   PYTHONPATH=$site python-aarch64 -m unittest discover python/tests
 }
 
@@ -68,7 +69,8 @@ wheels() {
 # host, the faults of a driver, the runner.
 aarch64() {
   RUSTC=$tools/bin/debian-rustc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 timeout 3600 \
-    cargo-zigbuild test --locked --target aarch64-unknown-linux-gnu --no-fail-fast -p dml-cuda --lib --test it --test dispatch_cost -- \
+    cargo-zigbuild test --locked --target aarch64-unknown-linux-gnu --no-fail-fast -p dml-cuda --lib --test it \
+      --test dispatch_cost -- \
     --skip on_the_host
 }
 

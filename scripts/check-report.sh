@@ -5,7 +5,8 @@ set -euo pipefail
 page=$(readlink -f "$1")
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -z "$browser" ] && [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
-  apt-get update -qq > /dev/null && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null || true
+  apt-get update -qq > /dev/null &&
+    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null || true
   browser=$(command -v chromium || true)
 fi
 if [ -z "$browser" ]; then

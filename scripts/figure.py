@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of the bench,
-and the layouts of 2026-11-24-sweep.md."""
+"""Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of
+the bench, and the layouts of 2026-11-24-sweep.md."""
 
 import json
 import math

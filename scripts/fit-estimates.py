@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fits the costs of src/cuda/estimate.rs to measured times: fit-estimates.py [TARGET-NAME.csv[.gz]...]
 
-`dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. Without arguments it takes
-benches/record/times. Prints how well the estimates choose on layouts that the fit has not seen, and writes src/cuda/costs.rs. Needs numpy,
-pandas and scipy.
+`dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen.
+Without arguments it takes benches/record/times. Prints how well the estimates choose on layouts that the fit has not
+seen, and writes src/cuda/costs.rs. Needs numpy, pandas and scipy.
 """
 
 import os
@@ -62,7 +62,8 @@ def fit(terms, times, weights):
     def errors(logarithms):
         return weights * (np.log(estimate(logarithms, terms)) - np.log(times))
 
-    fits = (least_squares(errors, np.array(start, float), loss="soft_l1", f_scale=0.1, bounds=(-14, 9), max_nfev=200) for start in STARTS)
+    options = {"loss": "soft_l1", "f_scale": 0.1, "bounds": (-14, 9), "max_nfev": 200}
+    fits = (least_squares(errors, np.array(start, float), **options) for start in STARTS)
     return min(fits, key=lambda result: result.cost).x
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Collects the test binaries, the benches, the runner and the C library in gpu-bundle/, stripped, for a machine that has
-# a GPU and its driver but no Rust. There run gpu-bundle/run-tests.sh from the repository's root.
-# scripts/gpu-bundle.sh candle adds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels, which
-# takes minutes. It needs neither a GPU nor CUDA's libraries: it links against empty libraries of the same names.
+# a GPU and its driver but no Rust. There run gpu-bundle/run-tests.sh from the repository's root. scripts/gpu-bundle.sh
+# candle adds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels, which takes minutes. It
+# needs neither a GPU nor CUDA's libraries: it links against empty libraries of the same names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=gpu-bundle
@@ -39,11 +39,13 @@ if [ "${1:-}" = candle ]; then
     case "$library" in cuda) soname=libcuda.so.1 ;; curand) soname=libcurand.so.10 ;; *) soname=lib$library.so.$major ;; esac
     echo | cc -shared -x c - -Wl,-soname,"$soname" -o "$stubs/lib$library.so"
   done
-  # The libraries are linked last, and although they define no symbols: the program resolves every symbol when it starts.
+  # The libraries are linked last, and although they define no symbols: the program resolves every symbol when it
+  # starts.
   link=(-L "native=$stubs" -C "link-arg=-Wl,--unresolved-symbols=ignore-all,--no-as-needed,-lcuda,-lcublas,-lcublasLt,-lcurand,-lnvrtc,-lcudart")
   for program in "--test operators" "--example bidirectional_gru"; do
     # shellcheck disable=SC2086
-    collect tests "" cargo rustc --locked --manifest-path crates/dml-cuda-candle/Cargo.toml --features cuda --message-format=json $program -- "${link[@]}"
+    collect tests "" cargo rustc --locked --manifest-path crates/dml-cuda-candle/Cargo.toml --features cuda \
+      --message-format=json $program -- "${link[@]}"
   done
 fi
 strip "$out"/tests/* "$out"/benches/* "$out/dml-cuda" "$out"/*.so*

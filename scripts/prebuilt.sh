@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc, and kernels/prebuilt/SOURCES, the checksum by which build.rs knows
-# whether the PTX is of these kernels. With --check only compares them.
+# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc, and kernels/prebuilt/SOURCES, the checksum by
+# which build.rs knows whether the PTX is of these kernels. With --check only compares them.
 #
-# nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far older. So each file declares the
-# lowest ISA version that two assemblers accept: the ptxas of CUDA 12.0 for the file's targets among sm_75, sm_80 and sm_90, so that drivers
-# from CUDA 12.0 on can load it, and the pinned ptxas, because newer assemblers check more. The pragma used_bytes_mask is removed: it is only a
-# hint, and needs ISA 8.3.
+# nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far older. So each
+# file declares the lowest ISA version that two assemblers accept: the ptxas of CUDA 12.0 for the file's targets among
+# sm_75, sm_80 and sm_90, so that drivers from CUDA 12.0 on can load it, and the pinned ptxas, because newer assemblers
+# check more. The pragma used_bytes_mask is removed: it is only a hint, and needs ISA 8.3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 nvcc=$(scripts/install-nvcc.sh)

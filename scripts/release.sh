@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes everything that is published in the folder OUT, from a clone of HEAD, and tries each file once:
-# scripts/release.sh [--without-address] OUT. scripts/check-release.sh OUT has the longer checks. Needs Debian's packages
-# for amd64, and Rust. Uploads nothing.
+# scripts/release.sh [--without-address] OUT. scripts/check-release.sh OUT has the longer checks. Needs Debian's
+# packages for amd64, and Rust. Uploads nothing.
 set -euo pipefail
 unset CDPATH
 umask 022 # archives keep the modes of files

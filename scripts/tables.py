@@ -41,7 +41,7 @@ SMALL = (
 
 
 def read(*files):
-    """Of each case, type and mode: microseconds, the floor's and the baseline's, each None where it is not known. A
+    """Microseconds of each case, type and mode, its floor's and its baseline's, each None where it is not known. A
     newer run replaces cases."""
     cases, rates = {}, {}
     run = [case for file in files for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]

@@ -11,7 +11,8 @@ mod tile;
 
 use crate::plan::Steps;
 
-/// The memory of an operator's tensors. Every slice begins at its tensor's first element, and need not be aligned to it.
+/// The memory of an operator's tensors. Every slice begins at its tensor's first element, and need not be aligned to
+/// it.
 pub(crate) struct Operands<'a> {
     /// The bytes of the inputs, in the order of the descriptor's fields, without the first one if the output is the
     /// same memory.

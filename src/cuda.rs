@@ -1,5 +1,6 @@
 //! The CUDA backend. `select` chooses kernels (`kernels`) for a plan as launches (`launch`), by an `estimate` of their
-//! time, and a `launcher` queues them. `driver` wraps the CUDA driver. It is the only module here that imports cudarc or contains `unsafe` code.
+//! time, and a `launcher` queues them. `driver` wraps the CUDA driver. It is the only module here that imports cudarc
+//! or contains `unsafe` code.
 
 #[rustfmt::skip]
 #[allow(clippy::approx_constant)] // fitted numbers may be near a constant
@@ -17,11 +18,11 @@ mod tuning;
 #[cfg(all(test, in_repository))]
 mod kernel_tests;
 
-pub use driver::Properties;
 pub(crate) use driver::{
     current_ordinal, describe, device_count, times, Context, Event, Graph, Lengths, LoadedKernel, Memory, Stream,
     StreamHandle, Tensors,
 };
+pub use driver::{CudaError, Properties};
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::{load, Launcher, Loaded};
 pub use target::{GpuTarget, ParseGpuTargetError};

@@ -3,5 +3,6 @@
 mod bound;
 #[cfg(feature = "cudarc-0_19")]
 pub(crate) mod cudarc_slices;
-mod host;
-mod raw;
+pub(crate) mod dispatch_error;
+pub(crate) mod host;
+pub(crate) mod raw;

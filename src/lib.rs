@@ -17,9 +17,9 @@
 //! | compile | [`Device::compile_operator`] → [`CompiledOperator`] | [`CompileError`] |
 //! | bind | [`CompiledOperator::bind`] with [`BufferBinding`]s → [`BindingTable`] | [`BindingError`] |
 //! | dispatch | [`BindingTable::dispatch`] on a [`Stream`]; many as a [`Graph`] | [`DispatchError`] |
-//! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] and their `_into` forms | [`Error`] |
+//! | all at once | [`fill_value_sequence()`], [`reverse_subsequences()`] | [`Error`] |
 //! | slices of host memory | [`CompiledOperator::dispatch_on_host`] | [`DispatchError`] |
-//! | tensors of other libraries | [`lowering`], [`Device::compile_lowered`] | [`LoweringError`](lowering::LoweringError) |
+//! | tensors of other libraries | [`lowering`], [`Device::compile_lowered`] | [`lowering::LoweringError`] |
 //! | raw pointers, foreign streams | [`CompiledOperator::dispatch_raw`] | [`DispatchError`] |
 #![cfg_attr(
     feature = "cudarc-0_19",
@@ -28,6 +28,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;
+mod api;
 mod cpu;
 mod cuda;
 mod desc;
@@ -54,9 +55,10 @@ pub use desc::{
 };
 pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;
+pub use device::compile::MeasuredKernel;
 pub use device::compile_options::CompileOptions;
 pub use device::graph::Graph;
-pub use device::operator::{BindingProperties, CompiledOperator, MeasuredKernel, Operator};
+pub use device::operator::{BindingProperties, CompiledOperator, Operator};
 pub use device::stream::{Event, Stream};
 pub use device::{Adapter, Device};
 #[cfg(feature = "cudarc-0_19")]
@@ -64,7 +66,7 @@ pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use environment::EnvironmentError;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
-pub use ops::{fill_value_sequence, fill_value_sequence_into, reverse_subsequences, reverse_subsequences_into};
+pub use ops::{fill_value_sequence, reverse_subsequences};
 pub use specialize::Specialize;
 pub use validate::{
     validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError, Requirement, Rule,
@@ -83,4 +85,6 @@ extern crate self as dml_cuda;
 #[cfg(all(test, in_repository))]
 #[allow(dead_code)] // unit tests use only a part
 #[path = "../crates/dml-cuda-testing/src/lib.rs"]
-mod common;
+mod dml_cuda_testing;
+#[cfg(all(test, in_repository))]
+use dml_cuda_testing as common; // its name in cuda/select/estimate_tests.rs

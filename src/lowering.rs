@@ -4,13 +4,12 @@
 //! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`](crate::Device::compile_lowered) can look
 //! up the compiled one without allocating.
 
-mod cache;
+pub(crate) mod cache;
 mod foreign;
 mod lowered_reversal;
 mod lowered_sequence;
 pub(crate) mod lowering_error;
 mod range;
-mod run;
 
 pub use crate::desc::Names;
 use crate::desc::OperatorDesc;

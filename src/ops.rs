@@ -30,21 +30,15 @@ pub fn fill_value_sequence<T: SequenceElement>(
     start: T,
     delta: impl Delta<T>,
 ) -> Result<Vec<T>, Error> {
-    let operator = device.create_operator(fill_desc(sizes, start, delta))?;
+    let operator = device.create_operator(FillValueSequenceDesc {
+        output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
+        value_data_type: T::DATA_TYPE,
+        value_start: start.into(),
+        value_delta: delta.into(),
+    })?;
     let output = device.create_buffer(operator.desc().output_tensor().total_tensor_size_in_bytes)?;
     run(device, &operator, &[], &output)?;
     Ok(output.read_elements(sizes.iter().map(|&size| size as usize).product())?)
-}
-
-/// Fills a packed tensor with those sizes in a buffer of the device.
-pub fn fill_value_sequence_into<T: SequenceElement>(
-    device: &Device,
-    sizes: &[u32],
-    start: T,
-    delta: impl Delta<T>,
-    output: &Buffer,
-) -> Result<(), Error> {
-    run(device, &device.create_operator(fill_desc(sizes, start, delta))?, &[], output)
 }
 
 /// Reverses the first `length` elements of every lane of a packed tensor along `axis`.
@@ -65,7 +59,16 @@ pub fn reverse_subsequences<T: Element, L: Length>(
     axis: u32,
     lengths: &[L],
 ) -> Result<Vec<T>, Error> {
-    let operator = device.create_operator(reverse_desc::<T, L>(sizes, axis))?;
+    let mut length_sizes = sizes.to_vec();
+    if let Some(size) = length_sizes.get_mut(axis as usize) {
+        *size = 1;
+    }
+    let operator = device.create_operator(ReverseSubsequencesDesc {
+        input_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
+        sequence_lengths_tensor: BufferTensorDesc::packed(L::DATA_TYPE, &length_sizes),
+        output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
+        axis,
+    })?;
     for ((tensor, desc), found) in operator.tensors().zip([input.len(), lengths.len()]) {
         let required = desc.sizes.iter().map(|&size| u64::from(size)).product();
         if found as u64 != required {
@@ -76,40 +79,6 @@ pub fn reverse_subsequences<T: Element, L: Length>(
     let lengths = device.create_buffer_from(lengths)?;
     run(device, &operator, &[&buffer, &lengths], &buffer)?;
     Ok(buffer.read_elements(input.len())?)
-}
-
-/// Reverses a packed tensor in buffers of the device; in place if `output` is `input`.
-pub fn reverse_subsequences_into<T: Element, L: Length>(
-    device: &Device,
-    input: &Buffer,
-    sizes: &[u32],
-    axis: u32,
-    lengths: &Buffer,
-    output: &Buffer,
-) -> Result<(), Error> {
-    run(device, &device.create_operator(reverse_desc::<T, L>(sizes, axis))?, &[input, lengths], output)
-}
-
-fn fill_desc<T: SequenceElement>(sizes: &[u32], start: T, delta: impl Delta<T>) -> FillValueSequenceDesc {
-    FillValueSequenceDesc {
-        output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
-        value_data_type: T::DATA_TYPE,
-        value_start: start.into(),
-        value_delta: delta.into(),
-    }
-}
-
-fn reverse_desc<T: Element, L: Length>(sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
-    let mut length_sizes = sizes.to_vec();
-    if let Some(size) = length_sizes.get_mut(axis as usize) {
-        *size = 1;
-    }
-    ReverseSubsequencesDesc {
-        input_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
-        sequence_lengths_tensor: BufferTensorDesc::packed(L::DATA_TYPE, &length_sizes),
-        output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
-        axis,
-    }
 }
 
 fn run(device: &Device, operator: &Operator, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {

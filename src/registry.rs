@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_reversal_without_lengths_is_an_error() {
-        let desc = crate::common::lanes(crate::TensorDataType::UInt8, 1, 4);
+        let desc = crate::dml_cuda_testing::lanes(crate::TensorDataType::UInt8, 1, 4);
         let plan = crate::Device::cpu().create_operator(desc).expect("right").plan();
         let found = plan.run_on_cpu(cpu::Operands { inputs: &[], output: &mut [0; 4] }).expect_err("no lengths");
         assert_eq!(found, DispatchError::Bug("no tensor of lengths"));

@@ -3,9 +3,9 @@
 /// Whether the driver compiles kernels with the sizes and strides of one operator as constants. A generic kernel reads
 /// them, and serves every operator.
 ///
-/// A specialized kernel is up to 1.2 times as fast where little work is done, and rarely slower. The driver compiles it in
-/// some 13 ms, or takes it from its cache on disk in less than 1 ms: this is for fixed shapes. If the driver cannot compile
-/// it, the generic kernel runs, without an error. Nothing changes on the CPU.
+/// A specialized kernel is up to 1.2 times as fast where little work is done, and rarely slower. The driver compiles it
+/// in some 13 ms, or takes it from its cache on disk in less than 1 ms: this is for fixed shapes. If the driver cannot
+/// compile it, the generic kernel runs, without an error. Nothing changes on the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Specialize {

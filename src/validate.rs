@@ -19,7 +19,8 @@ pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 /// Every rule that a descriptor breaks, in the order of its fields; never empty.
 ///
 /// ```
-/// use dml_cuda::{validate, BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, Requirement, Rule, ScalarUnion, TensorDataType};
+/// use dml_cuda::{validate, BufferTensorDesc, FeatureLevel, FillValueSequenceDesc};
+/// use dml_cuda::{Requirement, Rule, ScalarUnion, TensorDataType};
 /// let desc = FillValueSequenceDesc {
 ///     output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[2, 3]),
 ///     value_data_type: TensorDataType::Int32,

@@ -20,12 +20,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
         BYTES.with(|bytes| bytes.set(bytes.get() + layout.size()));
-        // SAFETY: the caller's promises are the system allocator's.
+        // SAFETY: GlobalAlloc's promises are those of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as in `alloc`.
+        // SAFETY: GlobalAlloc's promises are those of the system's allocator, which allocated it.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -63,7 +63,7 @@ fn a_dispatch_allocates_nothing() {
     stream.synchronize().expect("no kernel failed");
 }
 
-/// The same without a GPU, with a test double of the driver.
+/// Counts without a GPU, with a test double of the driver.
 #[test]
 #[cfg(unix)]
 fn a_dispatch_allocates_nothing_with_the_double() {

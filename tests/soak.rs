@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use dml_cuda::{
     Buffer, BufferBinding, CompiledOperator, Device, Graph, OperatorDesc, ScalarUnion, Stream, TensorDataType,
 };
-use dml_cuda_testing as common;
 use dml_cuda_testing::{cases, Random};
 
 #[path = "it/outside.rs"]
@@ -36,7 +35,7 @@ impl Work {
         let variants = (0..4).map(|_| {
             let inputs = cases::inputs(random, &desc);
             let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-            let mut output = common::run(&Device::cpu(), &desc, &slices, false);
+            let mut output = dml_cuda_testing::run(&Device::cpu(), &desc, &slices, false);
             output.truncate(elements);
             Variant { inputs, output }
         });
@@ -57,11 +56,11 @@ impl Work {
         ];
         for (sizes, axis, data_types) in shapes {
             for data_type in data_types {
-                all.push(Self::new(common::reversal(data_type, sizes, axis).into(), &mut random));
+                all.push(Self::new(dml_cuda_testing::reversal(data_type, sizes, axis).into(), &mut random));
             }
         }
         let [start, delta] = [-7.25, 0.3].map(ScalarUnion::Float32);
-        all.push(Self::new(common::fill(Float32, &[3, 10_007], start, delta).into(), &mut random));
+        all.push(Self::new(dml_cuda_testing::fill(Float32, &[3, 10_007], start, delta).into(), &mut random));
         all
     }
 }
@@ -90,7 +89,7 @@ struct Place {
 
 impl Place {
     fn new(device: Device, work: &[Work]) -> Self {
-        let operators = work.iter().map(|work| common::compile(&device, &work.desc)).collect();
+        let operators = work.iter().map(|work| dml_cuda_testing::compile(&device, &work.desc)).collect();
         Self { stream: device.create_stream().expect("a stream"), operators, device }
     }
 }
@@ -210,7 +209,7 @@ fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
     let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
     let test = "threads_and_devices_get_their_own_bytes_and_lose_no_memory";
     let work = Work::all();
-    let mut devices: Vec<Device> = common::cuda(test).into_iter().collect();
+    let mut devices: Vec<Device> = dml_cuda_testing::cuda(test).into_iter().collect();
     devices.extend((1..Device::cuda_count()).map(|ordinal| Device::cuda(ordinal).expect("a GPU")));
     let threads = if devices.is_empty() { 4 } else { 16 };
     if devices.is_empty() {

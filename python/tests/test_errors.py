@@ -34,8 +34,9 @@ class Exceptions(unittest.TestCase):
     def test_they_are_pickled_and_copied_with_all_they_hold(self):
         error = self.raised()
         self.assertTrue(error.violations)
-        plain = [error, dml_cuda.ValidationError("words", []), dml_cuda.ValidationError(message="words", violations=iter(error.violations)),
-                 dml_cuda.ValidationError("words"), dml_cuda.ValidationError("", error.violations), OfAnotherCall(7, text="code")]  # fmt: skip
+        made = dml_cuda.ValidationError
+        plain = [error, made("words", []), made(message="words", violations=iter(error.violations)), made("words"),
+                 made("", error.violations), OfAnotherCall(7, text="code")]  # fmt: skip
         error.__notes__ = ["a note"]
         error.more = {"x": 1}
         for error in plain:

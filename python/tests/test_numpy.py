@@ -49,13 +49,16 @@ class Reverse(unittest.TestCase):
 
     def test_every_dtype_shape_and_length_type(self):
         random = np.random.default_rng(0)
-        dtypes = [np.bool_, np.int8, np.uint8, np.int16, np.float16, np.int32, np.float32, np.int64, np.float64, np.complex64, np.complex128,
+        dtypes = [np.bool_, np.int8, np.uint8, np.int16, np.float16, np.int32, np.float32, np.int64, np.float64,
+            np.complex64, np.complex128,
                   "datetime64[s]", "S5", "U3", [("a", "i4"), ("b", "u1")]]  # fmt: skip
-        length_types = itertools.cycle([np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+        length_types = itertools.cycle([np.int8, np.uint8, np.int16, np.uint16, np.int32,
+            np.uint32, np.int64, np.uint64])
         for dtype in map(np.dtype, dtypes):
             for shape in [(7,), (5, 3), (3, 4, 5), (2, 3, 4, 5), (1, 1), (2,) * 10]:
                 for axis in range(-1, len(shape)):
-                    x = np.frombuffer(random.bytes(int(np.prod(shape)) * dtype.itemsize), np.uint8).view(dtype).reshape(shape).copy()
+                    x = np.frombuffer(random.bytes(int(np.prod(shape)) * dtype.itemsize),
+                        np.uint8).view(dtype).reshape(shape).copy()
                     of_lanes = list(shape)
                     of_lanes[axis] = 1
                     self.check(x, random.integers(0, shape[axis] + 2, of_lanes).astype(next(length_types)), axis)
@@ -70,7 +73,8 @@ class Reverse(unittest.TestCase):
         base = np.arange(2000, dtype=np.int32).reshape(20, 100)
         fields = np.zeros(30, dtype=[("a", "i4"), ("b", "f8")])
         fields["b"] = np.arange(30)
-        for x in (base[::2], base[:, 3:50], base.T, base[1::3, ::7].T, base[:, 40:20:-1], np.broadcast_to(base[0], (4, 100)),
+        for x in (base[::2], base[:, 3:50], base.T, base[1::3, ::7].T, base[:, 40:20:-1],
+                  np.broadcast_to(base[0], (4, 100)),
                   np.lib.stride_tricks.sliding_window_view(base[0], 10), fields["b"], base.astype(">i4")):  # fmt: skip
             for axis in range(x.ndim):
                 self.check(x, 3, axis)
@@ -119,7 +123,8 @@ class Reverse(unittest.TestCase):
 
         x = np.arange(12.0).reshape(3, 4).view(Metres)
         x.unit = "m"
-        for given in (x, x[:, ::-1], np.matrix(np.arange(12.0).reshape(3, 4)), np.rec.array([[(1, 2.5)], [(3, 4.5)]], dtype=[("a", "i4"), ("b", "f8")])):
+        for given in (x, x[:, ::-1], np.matrix(np.arange(12.0).reshape(3, 4)),
+                np.rec.array([[(1, 2.5)], [(3, 4.5)]], dtype=[("a", "i4"), ("b", "f8")])):
             found = dml_cuda.reverse_subsequences(given, 2, 0)
             self.assertIs(type(found), type(given))
             self.assertEqual(getattr(found, "unit", None), getattr(given, "unit", None))
@@ -130,7 +135,8 @@ class Reverse(unittest.TestCase):
         for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "int4", "float4_e2m1fn"):
             x = np.arange(12).astype(getattr(ml_dtypes, name)).reshape(3, 4)
             self.check(x, [[3], [0], [9]], 1)
-            self.assertEqual(dml_cuda.reverse_subsequences(x, 3, 1, out=x).tobytes(), model(np.arange(12).astype(x.dtype).reshape(3, 4), 3, 1).tobytes())
+            self.assertEqual(dml_cuda.reverse_subsequences(x, 3, 1, out=x).tobytes(),
+                model(np.arange(12).astype(x.dtype).reshape(3, 4), 3, 1).tobytes())
             with self.assertRaisesRegex(TypeError, f"lengths has dtype {name}, must have an integer dtype"):
                 dml_cuda.reverse_subsequences(np.zeros(4), np.zeros(1, x.dtype), 0)
             with self.assertRaisesRegex(TypeError, f"dtype is {name}, must be float32, float16"):
@@ -162,7 +168,8 @@ class Reverse(unittest.TestCase):
         self.assertEqual((masked.data.tolist(), masked.mask.tolist()), (x.tolist(), (x % 2 == 0).tolist()))
 
     def test_empty_arrays_and_elements_of_no_bytes(self):
-        for shape, axis, dtype in [((0,), 0, "f4"), ((0, 3), 1, "f4"), ((3, 0), 1, "f4"), ((2, 0, 3), 0, "f4"), ((2**33, 0), 0, "f4"), ((3,), 0, []), ((2**33,), 0, [])]:
+        for shape, axis, dtype in [((0,), 0, "f4"), ((0, 3), 1, "f4"), ((3, 0), 1, "f4"), ((2, 0, 3), 0, "f4"),
+                ((2**33, 0), 0, "f4"), ((3,), 0, []), ((2**33,), 0, [])]:
             found = dml_cuda.reverse_subsequences(np.zeros(shape, dtype), 1, axis)
             self.assertEqual((found.shape, found.dtype), (shape, np.dtype(dtype)))
 
@@ -176,31 +183,42 @@ class Reverse(unittest.TestCase):
             (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2)),
             (ValueError, "axis is 2147483648, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2**31)),
             (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: dml_cuda.reverse_subsequences(back, 1, 0, out=back)),
-            *((TypeError, f"axis is {value}, must be an integer", lambda value=value: dml_cuda.reverse_subsequences(x, 1, value)) for value in (1.0, None, True)),
+            *((TypeError, f"axis is {value}, must be an integer",
+                lambda value=value: dml_cuda.reverse_subsequences(x, 1, value)) for value in (1.0, None, True)),
             *((TypeError, f"lengths has dtype {kind}, must have an integer dtype", lambda value=value: dml_cuda.reverse_subsequences(x, value, 1))
-              for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")), ("bool", True), ("bool", [[True], [1], [2]]), ("bool", np.True_))),
+              for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")),
+                  ("bool", True), ("bool", [[True], [1], [2]]), ("bool", np.True_))),
             (ValueError, "lengths is -1180591620717411303424, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, -(2**70), 1)),
             (ValueError, r"lengths\[0, 1\] is a int, must be at least 0", lambda: dml_cuda.reverse_subsequences(x.T, [[1, -(10**5000), 3]], 0)),
             (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: dml_cuda.reverse_subsequences(x, [1] * 4, 1)),
             (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, [[1], [-2], [3]], 1)),
-            *((ValueError, "out is read-only, must be writable", lambda value=value: dml_cuda.reverse_subsequences(value, 1, 1, out=read_only)) for value in (x, read_only)),
+            *((ValueError, "out is read-only, must be writable",
+                lambda value=value: dml_cuda.reverse_subsequences(value, 1, 1, out=read_only))
+              for value in (x, read_only)),
             (ValueError, r"out has shape \(4, 3\), must have x's, \(3, 4\)", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x.T)),
             (TypeError, "out has dtype float64, must have x's, int64", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x.astype(float))),
             (ValueError, "must be the same range, to run in place, or lie apart", lambda: dml_cuda.reverse_subsequences(wide[:10], 1, 0, out=wide[5:15])),
             (ValueError, "x has 0 dimensions, must have at least 1", lambda: dml_cuda.reverse_subsequences(np.array(1), 1, 0)),
             (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: dml_cuda.reverse_subsequences([1], 1, 0)),
             (TypeError, "x has dtype object, must have one whose elements are bytes", lambda: dml_cuda.reverse_subsequences(np.array([None]), 1, 0)),
-            *((ValueError, "lengths is -1, must be at least 0", lambda value=value: dml_cuda.reverse_subsequences(x, value, 1)) for value in (-1, np.int8(-1))),
+            *((ValueError, "lengths is -1, must be at least 0",
+                lambda value=value: dml_cuda.reverse_subsequences(x, value, 1)) for value in (-1, np.int8(-1))),
             (ValueError, r"lengths\[2\] is -1, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, [1, 1, -1, 1], 0)),
             (TypeError, "lengths is None, must be integers", lambda: dml_cuda.reverse_subsequences(x, None, 1)),
             (TypeError, "lengths is a list, must be integers", lambda: dml_cuda.reverse_subsequences(x, [[1], [1, 2]], 1)),
-            *((TypeError, f"stream is {value!r}, must be an integer, or have ptr or cuda_stream", lambda value=value: dml_cuda.reverse_subsequences(x, 1, 1, stream=value)) for value in ("foo", 1.0)),
+            *((TypeError, f"stream is {value!r}, must be an integer, or have ptr or cuda_stream",
+                lambda value=value: dml_cuda.reverse_subsequences(x, 1, 1, stream=value)) for value in ("foo", 1.0)),
             (ValueError, "stream is -1, must be from 0 to", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=-1)),
             (ValueError, "stream is 5, must be None or 0, as x is on the host", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=5)),
             (ValueError, r"stride 1 of out is -8 bytes, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x[:, ::-1])),
-            (ValueError, r"^out.strides is \[16, 16\] bytes, must be strides that place no two elements of Sizes \[2, 2\] in the same memory \(output", lambda: dml_cuda.reverse_subsequences(np.zeros((2, 2), complex), 1, 0, out=np.lib.stride_tricks.as_strided(wide.view(complex), (2, 2), (16, 16)))),
+            (ValueError,
+                r"^out.strides is \[16, 16\] bytes, must be strides that place no two elements of Sizes \[2, 2\] in the same memory \(output",
+                lambda: dml_cuda.reverse_subsequences(np.zeros((2, 2), complex), 1, 0,
+                    out=np.lib.stride_tricks.as_strided(wide.view(complex), (2, 2), (16, 16)))),
             (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, must lie apart \(binding.overlap\)$", lambda: dml_cuda.reverse_subsequences(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
-            (ValueError, r"^the layout of out differs from that of x, must have the same strides to run in place \(binding.in_place\)$", lambda: dml_cuda.reverse_subsequences(wide[:16].reshape(4, 4), 1, 0, out=wide[:16].reshape(4, 4).T)),
+            (ValueError,
+                r"^the layout of out differs from that of x, must have the same strides to run in place \(binding.in_place\)$",
+                lambda: dml_cuda.reverse_subsequences(wide[:16].reshape(4, 4), 1, 0, out=wide[:16].reshape(4, 4).T)),
         ])  # fmt: skip
         self.assertTrue((x == np.arange(12).reshape(3, 4)).all())
         self.assertTrue((wide == 0).all() and (ones == 1).all())
@@ -230,7 +248,8 @@ class Forks(unittest.TestCase):
             child = os.fork()
             if child == 0:
                 signal.alarm(20)
-                right = all(dml_cuda.reverse_subsequences(np.arange(size), size, 0)[0] == size - 1 for size in range(1, 4000, 40))
+                right = all(dml_cuda.reverse_subsequences(np.arange(size), size, 0)[0] == size - 1
+                    for size in range(1, 4000, 40))
                 os._exit(0 if right else 1)
             statuses.append(os.waitpid(child, 0)[1])
         done.set()
@@ -288,7 +307,8 @@ class Dlpack(unittest.TestCase):
         class Masked:
             __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3, "mask": Exported(np.ones(4, bool))}
 
-        for call in (lambda: dml_cuda.reverse_subsequences(Masked(), 1, 0), lambda: dml_cuda.fill_value_sequence(4, 0, 1, "f4", out=Masked())):
+        for call in (lambda: dml_cuda.reverse_subsequences(Masked(), 1, 0),
+                lambda: dml_cuda.fill_value_sequence(4, 0, 1, "f4", out=Masked())):
             with self.assertRaisesRegex(TypeError, "(x|out) has a mask, must have none"):
                 call()
         Masked.__cuda_array_interface__ = {"shape": (4,)}
@@ -362,7 +382,8 @@ class Fill(unittest.TestCase):
             def __index__(self):
                 return 3
 
-        for shape in (3, np.int64(3), np.uint8(3), np.array(3), Three(), [3], np.array([3]), (np.int16(3), Three()), range(2, 4), np.zeros((2, 3)).shape, ()):
+        for shape in (3, np.int64(3), np.uint8(3), np.array(3), Three(), [3], np.array([3]), (np.int16(3), Three()),
+                range(2, 4), np.zeros((2, 3)).shape, ()):
             self.assertEqual(dml_cuda.fill_value_sequence(shape, 0, 1, np.int8).shape, np.zeros(shape).shape)
 
     def test_out(self):
@@ -402,7 +423,9 @@ class Fill(unittest.TestCase):
             (ValueError, "stream is 5, must be None or 0, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
             *((ValueError, rf"must have at most 2\*\*32 - {spare} elements of {dtype} ", lambda dtype=dtype, spare=spare: fill((1 << 32) - spare + 1, 0, 1, dtype))
               for dtype, spare in (("uint8", 4), ("float16", 2), ("int32", 1), ("int64", 1))),
-            (ValueError, r"^out.strides is \[0\] bytes, must be strides that place no two elements of Sizes \[4\] in the same memory \(output", lambda: fill(4, 0, 1, "int8", out=np.lib.stride_tricks.as_strided(np.zeros(4, np.int8), (4,), (0,)))),
+            (ValueError,
+                r"^out.strides is \[0\] bytes, must be strides that place no two elements of Sizes \[4\] in the same memory \(output",
+                lambda: fill(4, 0, 1, "int8", out=np.lib.stride_tricks.as_strided(np.zeros(4, np.int8), (4,), (0,)))),
         ])  # fmt: skip
 
 
@@ -411,7 +434,8 @@ class Fill(unittest.TestCase):
         dml_cuda.fill_value_sequence((2, 3), 1, 2, "int32", out=memory[1:25].view(np.int32).reshape(2, 3))
         self.assertEqual(memory[1:25].view(np.int32).tolist(), [1, 3, 5, 7, 9, 11])
         x, lengths = memory[3:].view(np.int16), memory[1:9].view(np.uint32)  # lengths 1 and 3
-        self.assertEqual(dml_cuda.reverse_subsequences(x[:6].reshape(2, 3), lengths[:, None], 1).tolist(), model(x[:6].reshape(2, 3), [[1], [3]], 1).tolist())
+        self.assertEqual(dml_cuda.reverse_subsequences(x[:6].reshape(2, 3), lengths[:, None], 1).tolist(),
+            model(x[:6].reshape(2, 3), [[1], [3]], 1).tolist())
         self.assertEqual(set(memory[[0, *range(25, 41)]]), {7})
 
 
@@ -431,12 +455,14 @@ class Docs(unittest.TestCase):
     def test_the_page_for_an_issue_has_nothing_secret(self):
         home = str(pathlib.Path.home())
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "LD_LIBRARY_PATH": f"{home}/lib", "A_TOKEN": "secret"}
-        page = subprocess.run([sys.executable, "-m", "dml_cuda"], env=environment, capture_output=True, text=True, check=True).stdout
+        page = subprocess.run([sys.executable, "-m", "dml_cuda"], env=environment, capture_output=True,
+            text=True, check=True).stdout
         for line in (rf"dml-cuda: {dml_cuda.__version__}, ", r"library: .*, libdml_cuda\.so\.0\.3$", "system: .*NumPy", "GPUs that", "torch: ", "LD_LIBRARY_PATH: ~/lib"):
             self.assertRegex(page, f"(?m)^{line}")
         self.assertNotIn("secret", page)
         self.assertNotIn("FileNotFoundError", page)
-        call = lambda *given: subprocess.run([sys.executable, "-m", "dml_cuda", *given], env=environment, capture_output=True, text=True)
+        call = lambda *given: subprocess.run([sys.executable, "-m", "dml_cuda", *given], env=environment,
+            capture_output=True, text=True)
         self.assertRegex(call("--help").stdout, "(?s)usage: python -m dml_cuda .*page to paste into an issue.*onnx")
         self.assertEqual(call("onxn").returncode, 2)
         if importlib.util.find_spec("onnx") is None:

@@ -35,15 +35,18 @@ def reverse(x, y, name, domain=""):
 
 def model(nodes, functions=()):
     shape = ["b", "t", 3]
-    graph = helper.make_graph(nodes, "g", [info("x", TensorProto.FLOAT, shape), info("l", TensorProto.INT64, ["b"])], [info("y", TensorProto.FLOAT, None)],
+    graph = helper.make_graph(nodes, "g", [info("x", TensorProto.FLOAT, shape), info("l", TensorProto.INT64, ["b"])],
+        [info("y", TensorProto.FLOAT, None)],
                               [numpy_helper.from_array(np.array(True), "yes"), numpy_helper.from_array(np.array(3), "three")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("f", 1)], ir_version=8, functions=list(functions))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("f", 1)],
+        ir_version=8, functions=list(functions))
 
 
 def everywhere():
     """A node in each place that can have one."""
     body = helper.make_graph([reverse("c", "d", "looped"), helper.make_node("Identity", ["k"], ["k2"])], "body",
-                             [info("i", TensorProto.INT64, []), info("k", TensorProto.BOOL, []), info("c", TensorProto.FLOAT, None)],
+                             [info("i", TensorProto.INT64, []), info("k", TensorProto.BOOL, []),
+                                 info("c", TensorProto.FLOAT, None)],
                              [info("k2", TensorProto.BOOL, []), info("d", TensorProto.FLOAT, None)])
     branch = lambda name: helper.make_graph([reverse("p", f"{name}_y", f"of_{name}")], name, [], [info(f"{name}_y", TensorProto.FLOAT, None)])
     function = helper.make_function("f", "Reverse", ["x", "l"], ["y"], [reverse("x", "y", "called")], [helper.make_opsetid("", 17)])
@@ -96,7 +99,8 @@ class Gain(unittest.TestCase):
         options = onnxruntime.SessionOptions()
         options.add_session_config_entry("dml_cuda.replace_onnx", "1")
         options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())
-        session = onnxruntime.InferenceSession(model([reverse("x", "y", "node")]).SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model([reverse("x", "y", "node")]).SerializeToString(), options,
+            providers=["CPUExecutionProvider"])
         loaded = dml_cuda.onnxruntime_counters()
         self.assertEqual((loaded.nodes - before.nodes, loaded.runs - before.runs), (1, 0))
         session.run(None, {"x": np.zeros((2, 4, 3), np.float32), "l": np.array([1, 4])})

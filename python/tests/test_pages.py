@@ -1,5 +1,5 @@
-"""The blocks of Python in README.md and docs/ run as they stand. A block needs what it imports: those without it wait for
-a run of the tests that has it."""
+"""The blocks of Python in README.md and docs/ run as they stand. A block needs what it imports: those without it wait
+for a run of the tests that has it."""
 
 import importlib.util
 import os
@@ -35,7 +35,8 @@ class Pages(unittest.TestCase):
                     onnx.save(runpy.run_path(str(example))["make_model"](), f"{folder}/model.onnx")
                 pathlib.Path(folder, "models", "reverse", "1").mkdir(parents=True)  # docs/onnxruntime.md
                 pathlib.Path(folder, "block.py").write_text(block, encoding="utf-8")  # TorchScript reads sources
-                run = subprocess.run([sys.executable, "-W", "ignore", "block.py"], cwd=folder, env=environment, capture_output=True, text=True)
+                run = subprocess.run([sys.executable, "-W", "ignore", "block.py"], cwd=folder, env=environment,
+                    capture_output=True, text=True)
                 self.assertEqual(run.returncode, 0, run.stderr)
 
 

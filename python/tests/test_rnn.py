@@ -1,5 +1,5 @@
 """dml_cuda.torch.BidirectionalRNN, compared with pack_padded_sequence, on the CPU and on the GPU. Skipped, and counted,
-without PyTorch, and the GPU part without a GPU."""
+without PyTorch. test_rnn_gpu.py has what only a GPU has."""
 
 import copy
 import importlib.util
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 import warnings
 
-from with_torch import CUDA, DEVICES, Module, Seen, dt, torch  # first: without PyTorch it skips this module
+from with_torch import DEVICES, Module, Seen, dt, torch  # first: without PyTorch it skips this module
 
 import dml_cuda
 from test_numpy import check_errors
@@ -68,7 +68,7 @@ def leaves(*values):
 
 
 def gradients(found, parameters, weights):
-    """The gradients of a sum of both outputs with random weights: every element has a gradient of its own."""
+    """The gradients of a sum of both outputs with random weights, so that every element has its own."""
     total = sum((value * weight).sum() for value, weight in zip(found, weights))
     return torch.autograd.grad(total, parameters)
 
@@ -89,11 +89,14 @@ class BidirectionalRNN(unittest.TestCase):
         for device, (name, kind, options), layers, batch_first, (bias, with_states), half in itertools.product(
             DEVICES, kinds(), (1, 2, 3), (False, True), ((True, False), (True, True), (False, True)), (False, True)
         ):
-            with self.subTest(name, device=device, layers=layers, batch_first=batch_first, bias=bias, hx=with_states, half=half):
+            with self.subTest(name, device=device, layers=layers, batch_first=batch_first, bias=bias,
+                    hx=with_states, half=half):
                 like = {"device": device, "dtype": torch.float16 if half else torch.float32}
-                rnn = kind(FEATURES, HIDDEN, layers, bias=bias, batch_first=batch_first, bidirectional=True, **like, **options)
+                rnn = kind(FEATURES, HIDDEN, layers, bias=bias, batch_first=batch_first,
+                    bidirectional=True, **like, **options)
                 module = Plain(rnn)
-                x = torch.randn((BATCH, STEPS, FEATURES) if batch_first else (STEPS, BATCH, FEATURES), requires_grad=not half, **like)
+                x = torch.randn((BATCH, STEPS, FEATURES) if batch_first else (STEPS, BATCH, FEATURES),
+                    requires_grad=not half, **like)
                 hx = states(rnn, BATCH, requires_grad=not half, **like) if with_states else None
                 lengths = torch.tensor(LENGTHS, device=device)
                 with torch.no_grad():
@@ -130,11 +133,13 @@ class BidirectionalRNN(unittest.TestCase):
             with self.subTest(name, device=device):
                 rnn = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device)
                 module, lengths = Plain(rnn), torch.tensor([0, STEPS, 3, 0, STEPS + 4], device=device)
-                x, hx = torch.randn(STEPS, BATCH, FEATURES, device=device, requires_grad=True), states(rnn, BATCH, device=device, requires_grad=True)
+                x = torch.randn(STEPS, BATCH, FEATURES, device=device, requires_grad=True)
+                hx = states(rnn, BATCH, device=device, requires_grad=True)
                 output, h_n = module(x, lengths, hx)
                 some = torch.tensor([1, 2, 4], device=device)
                 of_some = [state[:, some].detach().requires_grad_() for state in leaves(hx)]
-                required = packed(rnn, x[:, some], lengths[some].clamp(max=STEPS), tuple(of_some) if rnn.mode == "LSTM" else of_some[0])
+                of_rnn = tuple(of_some) if rnn.mode == "LSTM" else of_some[0]
+                required = packed(rnn, x[:, some], lengths[some].clamp(max=STEPS), of_rnn)
                 self.close((output[:, some], h_n[:, some]), required, 1e-5)
                 for row in (0, 3):
                     self.assertFalse(output[:, row].any())
@@ -160,39 +165,36 @@ class BidirectionalRNN(unittest.TestCase):
                 required = rnn(x)
                 self.assertEqual((output.shape, h_n.shape), (required[0].shape, next(leaves(required[1])).shape))
 
-    def test_every_type_of_lengths(self):
-        rnn = torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)
-        for device in DEVICES:
-            module, x = Plain(rnn.to(device)), torch.randn(STEPS, BATCH, FEATURES, device=device)
-            required = module(x, torch.tensor(LENGTHS, device=device))
-            for dtype in (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32):
-                found = module(x, torch.tensor(LENGTHS, device=device).to(dtype))
-                self.assertTrue(all(map(torch.equal, found, required)), dtype)
-
-    def test_lengths_on_the_host_as_packing_takes_them(self):
+    def test_every_type_of_lengths_and_lengths_on_the_host_as_packing_takes_them(self):
+        dtypes = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32)
         for device in DEVICES:
             module = Plain(torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True).to(device))
             x, lengths = torch.randn(STEPS, BATCH, FEATURES, device=device), torch.tensor(LENGTHS)
-            required = module(x, lengths.to(device))
-            for given in (lengths, LENGTHS, tuple(LENGTHS), lengths.numpy()):
-                self.assertTrue(all(map(torch.equal, module(x, given), required)), type(given))
+            on_device = lengths.to(device)
+            required = module(x, on_device)
+            for given in (lengths, LENGTHS, tuple(LENGTHS), lengths.numpy(), *map(on_device.to, dtypes)):
+                self.assertTrue(all(map(torch.equal, module(x, given), required)), given)
 
     def test_the_states_of_an_lstm_are_no_pair(self):
         x, lengths, nn = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.nn
         for layers in (1, 2):
-            gru, lstm = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, layers, bidirectional=True)) for kind in (nn.GRU, nn.LSTM))
+            gru, lstm = (dt.BidirectionalRNN(kind(FEATURES, HIDDEN, layers, bidirectional=True))
+                for kind in (nn.GRU, nn.LSTM))
             self.assertEqual(gru(x, lengths)[1].shape, (2 * layers, BATCH, HIDDEN))  # of a GRU it is a tensor
             states = lstm(x, lengths)[1]
             self.close(states.h_n, packed(lstm.rnn, x, lengths)[1], 1e-5)
             words = "object without c_n, must be used by name: states.h_n.* use pack_padded_sequence"
-            for wrong in (lambda: [h_n for _, (h_n, c_n) in [lstm(x, lengths)]], lambda: states[0], lambda: states[-2:], lambda: list(states)):
+            for wrong in (lambda: [h_n for _, (h_n, c_n) in [lstm(x, lengths)]], lambda: states[0],
+                    lambda: states[-2:], lambda: list(states)):
                 with self.assertRaisesRegex(TypeError, words):
                     wrong()
             # What looks into the results of a module finds h_n.
             self.close(torch.utils._pytree.tree_leaves(states), [states.h_n], 0)
             self.close(torch.func.vjp(lambda x: lstm(x, lengths), x)[0][1].h_n, states.h_n, 1e-6)
-            self.close(copy.deepcopy(states.h_n.detach()), pickle.loads(pickle.dumps(type(states)(states.h_n.detach()))).h_n, 0)
-            self.close(torch.export.export(lstm, (x, lengths), strict=False).module()(x, lengths)[1].h_n, states.h_n, 1e-6)
+            self.close(copy.deepcopy(states.h_n.detach()),
+                pickle.loads(pickle.dumps(type(states)(states.h_n.detach()))).h_n, 0)
+            exported = torch.export.export(lstm, (x, lengths), strict=False).module()
+            self.close(exported(x, lengths)[1].h_n, states.h_n, 1e-6)
             wrapped = Module(lambda lstm, x, lengths: lstm(x, lengths)[1].h_n * 2, lstm)
             self.close(torch.compile(wrapped, backend="aot_eager")(x, lengths), 2 * states.h_n, 1e-6)
             torch._dynamo.reset()
@@ -241,9 +243,11 @@ class BidirectionalRNN(unittest.TestCase):
         for device in DEVICES:
             rnn = torch.nn.LSTM(FEATURES, HIDDEN, 3, dropout=0.5, bidirectional=True).to(device)
             module, lengths = Plain(rnn), torch.tensor(LENGTHS, device=device)
-            layers = [torch.nn.LSTM(FEATURES if k == 0 else 2 * HIDDEN, HIDDEN, bidirectional=True).to(device) for k in range(3)]
+            layers = [torch.nn.LSTM(FEATURES if k == 0 else 2 * HIDDEN, HIDDEN, bidirectional=True).to(device)
+                for k in range(3)]
             for k, layer in enumerate(layers):
-                layer.load_state_dict({name.replace(f"_l{k}", "_l0"): value for name, value in rnn.state_dict().items() if f"_l{k}" in name})
+                layer.load_state_dict({name.replace(f"_l{k}", "_l0"): value
+                    for name, value in rnn.state_dict().items() if f"_l{k}" in name})
             x = torch.randn(STEPS, BATCH, FEATURES, device=device)
             with torch.no_grad():
                 torch.manual_seed(1)
@@ -275,7 +279,8 @@ class BidirectionalRNN(unittest.TestCase):
             optimizer.step()
             self.assertFalse(torch.equal(module(x, lengths)[0], first[0]))
             for same in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
-                self.assertFalse({weight.data_ptr() for weight in same.parameters()} & {weight.data_ptr() for weight in module.parameters()})
+                addresses = [{weight.data_ptr() for weight in one.parameters()} for one in (same, module)]
+                self.assertTrue(addresses[0].isdisjoint(addresses[1]))
                 self.close(same(x, lengths), module(x, lengths), 1e-6)
             rnn.load_state_dict(kept)
             self.close(module(x, lengths), first, 1e-6)
@@ -314,7 +319,8 @@ class BidirectionalRNN(unittest.TestCase):
                 with torch.no_grad():
                     traced.append(torch.jit.trace(model, (x, lengths)))
             for steps, batch in ((STEPS, BATCH), (7, 3), (20, 8)):
-                other = torch.randn(steps, batch, FEATURES, device=device), torch.randint(0, steps + 3, (batch,), device=device)
+                counts = torch.randint(0, steps + 3, (batch,), device=device)
+                other = torch.randn(steps, batch, FEATURES, device=device), counts
                 for program in traced:
                     self.close(program(*other), model(*other), 1e-6)
 
@@ -416,124 +422,3 @@ class BidirectionalRNN(unittest.TestCase):
             (RuntimeError, r"Expected hidden size \(2, 5, 8\), got \[2, 5, 7\]", lambda: gru(x, lengths, h_0[:, :, :7])),
             (RuntimeError, r"Expected hidden\[1\] size \(2, 5, 8\), got \[1, 5, 8\]", lambda: lstm(x, lengths, (h_0, h_0[:1]))),
         ])  # fmt: skip
-
-
-@unittest.skipIf(not CUDA, "no PyTorch with a GPU")
-class OnAGpu(unittest.TestCase):
-    def setUp(self):
-        torch.manual_seed(0)
-
-    def module(self, kind=None, dtype=None, layers=2, **options):
-        rnn = (kind or torch.nn.LSTM)(FEATURES, HIDDEN, layers, bidirectional=True, **options)
-        return Plain(rnn.to("cuda", dtype or torch.float32))
-
-    def arguments(self, dtype=None):
-        return torch.randn(STEPS, BATCH, FEATURES, device="cuda", dtype=dtype), torch.tensor(LENGTHS, device="cuda")
-
-    def complaints(self, call):
-        """PyTorch's warnings that the weights are not one block for cuDNN."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            call()
-        return [str(warning.message) for warning in caught if "contiguous chunk" in str(warning.message)]
-
-    def test_the_weights_are_one_block_for_cudnn(self):
-        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
-            for bias in (True, False):
-                with self.subTest(name, dtype=dtype, bias=bias):
-                    module, (x, lengths) = self.module(kind, dtype, bias=bias, **options), self.arguments(dtype)
-
-                    def train(module=module, x=x, lengths=lengths):
-                        module(x, lengths)[0].float().square().sum().backward()
-
-                    self.assertEqual(self.complaints(train), [])
-                    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
-                    optimizer.step()
-                    module.load_state_dict(copy.deepcopy(module.state_dict()))
-                    self.assertEqual(self.complaints(train), [])
-                    for other in (module.cpu().cuda(), copy.deepcopy(module), pickle.loads(pickle.dumps(module)), module.bfloat16().to(dtype)):
-                        self.assertEqual(self.complaints(lambda other=other: other(x, lengths)), [])
-                    # The other layout: of the wrapped module itself. It shows that the check finds it.
-                    self.assertNotEqual(self.complaints(lambda: module.rnn(x)), [])
-                    module.rnn.flatten_parameters()
-                    self.assertEqual(self.complaints(lambda: module.rnn(x)), [])
-                    self.assertNotEqual(self.complaints(train), [])
-                    module.flatten_parameters()
-                    self.assertEqual(self.complaints(train), [])
-
-    def test_nothing_waits(self):
-        for (name, kind, options), with_states in itertools.product(kinds(), (False, True)):
-            with self.subTest(name, hx=with_states):
-                module, (x, lengths) = self.module(kind, dropout=0.5, **options), self.arguments()
-                hx = states(module.rnn, BATCH, device="cuda") if with_states else None
-                module(x, lengths, hx)[0].sum().backward()
-                torch.cuda.synchronize()
-                torch.cuda.set_sync_debug_mode("error")
-                try:
-                    module(x, lengths, hx)[0].sum().backward()
-                finally:
-                    torch.cuda.set_sync_debug_mode("default")
-
-    def test_gradients_need_training_mode_as_pytorchs_own_do(self):
-        module, (x, lengths) = self.module().eval(), self.arguments()
-        for output in (module(x, lengths)[0], module.rnn(x)[0]):
-            with self.assertRaisesRegex(RuntimeError, "training mode"):
-                output.sum().backward()
-
-    def test_a_negative_length_acts_as_0(self):
-        module, (x, lengths) = self.module(), self.arguments()
-        lengths[2] = 0
-        required = module(x, lengths)
-        lengths[2] = -3
-        self.assertTrue(all(map(torch.equal, module(x, lengths), required)))
-
-    def test_cuda_graphs(self):
-        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
-            with self.subTest(name, dtype=dtype), torch.no_grad():
-                module, (x, lengths) = self.module(kind, dtype, **options).eval(), self.arguments(dtype)
-                module(x, lengths)
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
-                    found = module(x, lengths)
-                for _ in range(3):
-                    x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
-                    graph.replay()
-                    torch.testing.assert_close(found, module(x, lengths), rtol=0, atol=0)
-
-    def test_a_captured_training_step(self):
-        module, (x, lengths) = self.module(), self.arguments()
-        x.requires_grad_()
-
-        def step():
-            module.zero_grad(set_to_none=False)
-            x.grad = None
-            output, h_n = module(x, lengths)
-            (output.square().sum() + h_n.sum()).backward()
-            return [x.grad, *(weight.grad for weight in module.parameters())]
-
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            found = step()
-        for _ in range(3):
-            with torch.no_grad():
-                x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
-            graph.replay()
-            replayed = [value.clone() for value in found]
-            torch.testing.assert_close(replayed, [value.clone() for value in step()], rtol=1e-5, atol=1e-5)
-
-    def test_autocast(self):
-        module, (x, lengths) = self.module(), self.arguments()
-        for dtype in (torch.float16, torch.bfloat16):
-            with torch.autocast("cuda", dtype):
-                # PyTorch runs RNNs in float16 under both.
-                required = torch.nn.LSTM(FEATURES, HIDDEN).cuda()(x)[0].dtype
-                output, h_n = module(x, lengths, states(module.rnn, BATCH, device="cuda"))
-                output.float().sum().backward()
-            self.assertEqual((output.dtype, h_n.dtype), (required, required))
-            self.assertTrue(all(weight.grad.isfinite().all() for weight in module.parameters()))

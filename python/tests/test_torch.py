@@ -1,4 +1,5 @@
-"""dml_cuda.torch, on the CPU and on the GPU. Skipped, and counted, without PyTorch, and the GPU part without a GPU."""
+"""dml_cuda.torch, on the CPU and on the GPU. Skipped, and counted, without PyTorch. test_torch_gpu.py has what only a
+GPU has."""
 
 import doctest
 import itertools
@@ -7,7 +8,8 @@ import subprocess
 import sys
 import unittest
 
-from with_torch import CUDA, DEVICES, Module, Seen, dt, model, same, torch  # first: without PyTorch it skips this module
+# First: without PyTorch it skips this module.
+from with_torch import CUDA, DEVICES, Module, Seen, dt, model, same, torch
 
 import dml_cuda
 import numpy as np
@@ -35,7 +37,8 @@ class Torch(unittest.TestCase):
     def test_strides_and_memory_formats(self):
         for device in DEVICES:
             base = torch.randn(30, 40, device=device)
-            for x in (base.view(5, 6, 5, 8).to(memory_format=torch.channels_last), base.t(), base[::2, 3:], base[:, ::3], base[0].expand(7, 40), base.unfold(1, 8, 2)):
+            for x in (base.view(5, 6, 5, 8).to(memory_format=torch.channels_last), base.t(), base[::2, 3:],
+                    base[:, ::3], base[0].expand(7, 40), base.unfold(1, 8, 2)):
                 for dim in range(x.dim()):
                     lengths = torch.tensor(5, device=device)
                     same(dt.reverse_subsequences(x, lengths, dim), model(x, lengths, dim))
@@ -51,13 +54,16 @@ class Torch(unittest.TestCase):
         for device in DEVICES:
             for _ in range(300):
                 rank = random.randint(1, 6)
-                x = torch.zeros([random.choice([1, 1, 2, 3, 4, 0]) if random.random() < 0.95 else 0 for _ in range(rank)], device=device)
+                size = lambda: random.choice([1, 1, 2, 3, 4, 0]) if random.random() < 0.95 else 0
+                x = torch.zeros([size() for _ in range(rank)], device=device)
                 x = x.permute(random.sample(range(rank), rank))
                 if random.random() < 0.3:
-                    x = x.as_strided(x.shape, [step * random.choice([0, 1, 1, 2]) for step in x.stride()]) if x.numel() < 2 else x[..., ::2]
+                    steps = [step * random.choice([0, 1, 1, 2]) for step in x.stride()]
+                    x = x.as_strided(x.shape, steps) if x.numel() < 2 else x[..., ::2]
                 if random.random() < 0.3:
                     x = x.expand([size if size != 1 else random.choice([1, 3]) for size in x.shape])
-                found = torch.ops.dml_cuda.reverse_subsequences(x, torch.tensor(1, device=device), random.randrange(rank))
+                found = torch.ops.dml_cuda.reverse_subsequences(x,
+                    torch.tensor(1, device=device), random.randrange(rank))
                 self.assertEqual((found.shape, found.stride()), (x.shape, torch.empty_like(x).stride()), x.stride())
 
     def test_a_mode_sees_every_operator_and_its_errors_pass(self):
@@ -75,11 +81,13 @@ class Torch(unittest.TestCase):
             x = torch.randn(6, 4, 8, device=device)
             lengths = torch.tensor([6, 1, 0, 3], device=device)
             same(dt.reverse_padded_sequence(x, lengths), model(x, lengths[None, :, None], 0))
-            same(dt.reverse_padded_sequence(x.transpose(0, 1), lengths, batch_first=True), model(x, lengths[None, :, None], 0).transpose(0, 1))
+            same(dt.reverse_padded_sequence(x.transpose(0, 1), lengths, batch_first=True),
+                model(x, lengths[None, :, None], 0).transpose(0, 1))
 
     def test_fills(self):
         for device in DEVICES:
-            for dtype in (torch.float32, torch.float16, torch.int8, torch.uint8, torch.int64, torch.uint32, torch.uint64):
+            for dtype in (torch.float32, torch.float16, torch.int8, torch.uint8, torch.int64,
+                    torch.uint32, torch.uint64):
                 found = dt.fill_value_sequence((3, 50), 100, -2, dtype, device)
                 kind = str(dtype).partition(".")[2]
                 required = dml_cuda.fill_value_sequence((3, 50), 100, -2, kind)
@@ -93,7 +101,8 @@ class Torch(unittest.TestCase):
             torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences.default, (x.requires_grad_(), lengths, 1))
             torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences.default, (x.detach().t(), lengths.t(), 0))
             torch.library.opcheck(torch.ops.dml_cuda.reverse_subsequences_.default, (x.detach().clone(), lengths, 1))
-            torch.library.opcheck(torch.ops.dml_cuda.fill_value_sequence.default, ([3, 4], 1, 2, torch.int32, torch.device(device)))
+            torch.library.opcheck(torch.ops.dml_cuda.fill_value_sequence.default,
+                ([3, 4], 1, 2, torch.int32, torch.device(device)))
 
     def test_vmap_of_either_argument_or_both(self):
         """Gradients and other transforms are in test_torch_transforms.py."""
@@ -102,7 +111,8 @@ class Torch(unittest.TestCase):
             batch, of_batch = torch.randn(5, 3, 4, device=device), torch.randint(0, 5, (5, 3, 1), device=device)
             same(torch.vmap(lambda x, l: dt.reverse_subsequences(x, l, 1))(batch, of_batch), model(batch, of_batch, 2))
             same(torch.vmap(lambda x: dt.reverse_subsequences(x, lengths, 1))(batch), model(batch, lengths[None], 2))
-            same(torch.vmap(lambda l: dt.reverse_subsequences(batch[0], l, -1))(of_batch), model(batch[0].expand(5, 3, 4), of_batch, 2))
+            same(torch.vmap(lambda l: dt.reverse_subsequences(batch[0], l, -1))(of_batch),
+                model(batch[0].expand(5, 3, 4), of_batch, 2))
 
     def test_autograd_sees_a_reversal_in_place(self):
         for reverse in (dt.reverse_subsequences_, torch.ops.dml_cuda.reverse_subsequences_):
@@ -205,25 +215,29 @@ class Torch(unittest.TestCase):
     def test_lengths_and_fills_as_pytorchs_own_functions_take_them(self):
         for device in DEVICES:
             x = torch.randn(2, 3, device=device)
-            for lengths in (2, 2**64, [[2], [1]], np.array([[3], [0]]), torch.tensor([[1], [3]], dtype=torch.uint8, device=device)):
+            for lengths in (2, 2**64, [[2], [1]], np.array([[3], [0]]),
+                    torch.tensor([[1], [3]], dtype=torch.uint8, device=device)):
                 of_gather = min(lengths, 3) if isinstance(lengths, int) else lengths
                 required = model(x, torch.as_tensor(of_gather, device=device), 1)
                 same(dt.reverse_subsequences(x, lengths, 1), required)
                 same(torch.compile(lambda x: dt.reverse_subsequences(x, lengths, 1), backend="aot_eager")(x), required)
                 same(dt.reverse_subsequences_(x.clone(), lengths, 1), required)
-            for lengths in (np.array([0, 3])[::-1, None], np.array([[3], [0]], ">i8"), [[2**63], [0]]):  # PyTorch reads none of them
+            # PyTorch reads none of them.
+            for lengths in (np.array([0, 3])[::-1, None], np.array([[3], [0]], ">i8"), [[2**63], [0]]):
                 same(dt.reverse_subsequences(x, lengths, 1), model(x, torch.tensor([[3], [0]], device=device), 1))
             changed, tracked = np.array([[3], [2]]), x.clone().requires_grad_()
             found = dt.reverse_subsequences(tracked, changed, 1)
             changed[:] = 0
             found.backward(x)
             same(tracked.grad, model(x, torch.tensor([[3], [2]], device=device), 1))
-            same(dt.reverse_padded_sequence(x, [2, 1], batch_first=True), model(x, torch.tensor([[2], [1]], device=device), 1))
+            same(dt.reverse_padded_sequence(x, [2, 1], batch_first=True),
+                model(x, torch.tensor([[2], [1]], device=device), 1))
             meta = dt.reverse_subsequences(x.to("meta"), torch.tensor(2, device="meta"), 1)
             self.assertEqual((meta.device.type, meta.shape), ("meta", x.shape))
             with torch.device(device):
                 same(dt.fill_value_sequence(3, 1, 2), torch.tensor([1.0, 3, 5], device=device))
-        fill = lambda x: dt.fill_value_sequence((x.shape[0], 2), 0, 1) + dt.fill_value_sequence(x.shape[0], 5, 1, torch.int32)[:, None]
+        column = lambda x: dt.fill_value_sequence(x.shape[0], 5, 1, torch.int32)[:, None]
+        fill = lambda x: dt.fill_value_sequence((x.shape[0], 2), 0, 1) + column(x)
         for rows in (3, 5):
             x = torch.zeros(rows, 2)
             required = torch.arange(2.0 * rows).reshape(rows, 2) + torch.arange(5, 5 + rows)[:, None]
@@ -242,7 +256,8 @@ class Torch(unittest.TestCase):
         """With lengths that are arguments. test_torch_transforms.py compiles and exports every transform."""
 
         def function(x, lengths):
-            y = dt.reverse_subsequences(x * 2, lengths, 1) + dt.fill_value_sequence((x.shape[0], 1), 0, 1, torch.float32, x.device)
+            y = dt.reverse_subsequences(x * 2, lengths, 1)
+            y = y + dt.fill_value_sequence((x.shape[0], 1), 0, 1, torch.float32, x.device)
             dt.reverse_subsequences_(y, lengths, 1)
             return dt.reverse_padded_sequence(y, lengths[:, 0], batch_first=True)
 
@@ -260,8 +275,11 @@ class Torch(unittest.TestCase):
             check_errors(self, [
                 (ValueError, "dim is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dt.reverse_subsequences(x, length, 2)),
                 (ValueError, "dim is 9223372036854775808, must be from -2 to 1", lambda: dt.reverse_subsequences(x, length, 2**63)),
-                *((ValueError, f"dim is {dim}, must be from -1 to 0, of an x of 1 dimensions", lambda dim=dim: torch.func.vmap(lambda a: dt.reverse_subsequences(a, length, dim))(x)) for dim in (-2, 1)),
-                (ValueError, r"lengths has shape \[3, 1\], must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: dt.reverse_subsequences_(a, length.expand(3, 1), 0))(x)),
+                *((ValueError, f"dim is {dim}, must be from -1 to 0, of an x of 1 dimensions",
+                    lambda dim=dim: torch.func.vmap(lambda a: dt.reverse_subsequences(a, length, dim))(x))
+                  for dim in (-2, 1)),
+                (ValueError, r"lengths has shape \[3, 1\], must broadcast to \[1\]",
+                    lambda: torch.func.vmap(lambda a: dt.reverse_subsequences_(a, length.expand(3, 1), 0))(x)),
                 (TypeError, "lengths is a MaskedArray, must be a tensor, or integers", lambda: dt.reverse_subsequences(x, np.ma.array([2], mask=[1]), 1)),
                 (TypeError, "lengths has dtype torch.float32, must be int32, int64, uint32 or uint64", lambda: dt.reverse_subsequences(x, length.float(), 1)),
                 (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: dt.reverse_subsequences(x, length.expand(4), 1)),
@@ -269,12 +287,14 @@ class Torch(unittest.TestCase):
                 (TypeError, "x is a list, must be a tensor", lambda: dt.reverse_subsequences([1], length, 0)),
                 *((TypeError, f"dim is {dim!r}, must be an integer", lambda dim=dim, reverse=reverse: reverse(x, length, dim))
                   for dim in (None, "1", 1.0, True) for reverse in (dt.reverse_subsequences, dt.reverse_subsequences_)),
-                *((TypeError, "lengths ", lambda lengths=lengths: dt.reverse_subsequences(x, lengths, 1)) for lengths in (True, [[True], [1], [2]])),
+                *((TypeError, "lengths ", lambda lengths=lengths: dt.reverse_subsequences(x, lengths, 1))
+                    for lengths in (True, [[True], [1], [2]])),
                 (TypeError, "lengths has dtype torch.float32, must be", lambda: dt.reverse_subsequences(x, [1.5], 1)),
                 (TypeError, "lengths is 'a', must be a tensor, or integers", lambda: dt.reverse_subsequences(x, "a", 1)),
                 (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: dt.reverse_subsequences(x.to_sparse(), length, 1)),
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: dt.reverse_subsequences(x, length.expand(3, 1).to_sparse(), 1)),
-                (TypeError, "x is quantized: reverse", lambda: dt.reverse_subsequences(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
+                (TypeError, "x is quantized: reverse", lambda: dt.reverse_subsequences(
+                    torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
                 (ValueError, "lengths is on meta, must be on", lambda: dt.reverse_subsequences(x, length.to("meta"), 1)),
                 (ValueError, r"lengths has shape \[3\], must have \[4\], the batch size", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
                 (TypeError, "dtype is torch.float64, must be float32, float16", lambda: fill(3, 0, 1, torch.float64)),
@@ -288,7 +308,8 @@ class Torch(unittest.TestCase):
                 (ValueError, "start is 18446744073709551616", lambda: fill(2, 2**64, 1, torch.int64)),
                 (ValueError, r"lengths\[1, 0\] is -3, must be at least 0", lambda: dt.reverse_subsequences(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
                 (ValueError, "lengths is -3, must be at least 0", lambda: dt.reverse_subsequences(x.cpu(), torch.tensor(-3), 1)),
-                (ValueError, "is -1, must be at least 0", lambda: dt.reverse_subsequences(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
+                (ValueError, "is -1, must be at least 0",
+                    lambda: dt.reverse_subsequences(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
                 (ValueError, r"x.Strides is \[0, 4\] bytes, must be strides that place no two elements of Sizes \[3, 4\] in the same memory", lambda: dt.reverse_subsequences_(x[0].expand(3, 4), length, 1)),
             ])  # fmt: skip
             memory = torch.arange(20, device=device)
@@ -305,7 +326,8 @@ class Torch(unittest.TestCase):
             x = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(3, 4)], layout=layout)
             lengths = torch.nested.nested_tensor([torch.tensor([1]), torch.tensor([2])], layout=layout)
             refused = [
-                *(("x", lambda of=of: reverse(x, of, 1)) for reverse in (dt.reverse_subsequences, dt.reverse_subsequences_) for of in (length, [1, 2], 1)),
+                *(("x", lambda of=of: reverse(x, of, 1))
+                    for reverse in (dt.reverse_subsequences, dt.reverse_subsequences_) for of in (length, [1, 2], 1)),
                 *(("x", lambda of=of: dt.reverse_padded_sequence(x, of, True)) for of in (length, [1, 2])),
                 ("x", lambda: rnn(x, length)),
                 ("x", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=dense)),
@@ -315,7 +337,8 @@ class Torch(unittest.TestCase):
                 ("lengths", lambda: rnn(dense, lengths)),
             ]  # fmt: skip
             check_errors(self, [(TypeError, f"^{name} is a nested tensor, must be dense: pad it", call) for name, call in refused])
-            padded, of_rows = torch.nested.to_padded_tensor(x, 0.0), [len(row) for row in x.unbind()]  # as the message says
+            # As the message says.
+            padded, of_rows = torch.nested.to_padded_tensor(x, 0.0), [len(row) for row in x.unbind()]
             self.assertEqual(dt.reverse_padded_sequence(padded, of_rows, True).shape, (2, 3, 4))
 
     def test_pytorch_refuses_inference_tensors_in_place(self):
@@ -329,7 +352,8 @@ class Torch(unittest.TestCase):
         rnn = dt.BidirectionalRNN(torch.nn.GRU(4, 5, bidirectional=True, batch_first=True))
         x = torch.zeros(2, 3, 4)
         for lengths in ([3, -1], torch.tensor([3, -1]), torch.tensor([3, -1], dtype=torch.int8)):
-            calls = [lambda: dt.reverse_padded_sequence(x, lengths, True), lambda: dt.reverse_padded_sequence(x.transpose(0, 1), lengths)]
+            calls = [lambda: dt.reverse_padded_sequence(x, lengths, True),
+                lambda: dt.reverse_padded_sequence(x.transpose(0, 1), lengths)]
             calls += [lambda: rnn(x, lengths)] if isinstance(lengths, torch.Tensor) else []
             check_errors(self, [(ValueError, r"^lengths\[1\] is -1, must be at least 0$", call) for call in calls])
 
@@ -352,7 +376,8 @@ class Torch(unittest.TestCase):
                 x = torch.arange(4.0, requires_grad=True)
                 assert module.reverse_subsequences(x, 3, 0).tolist() == [2, 1, 0, 3]
                 assert module.fill_value_sequence(3, 1, 2).tolist() == [1, 3, 5]
-                assert torch.func.vmap(lambda x: module.reverse_subsequences(x, torch.tensor(2), 0))(torch.zeros(2, 3)).shape == (2, 3)
+                mapped = torch.func.vmap(lambda x: module.reverse_subsequences(x, torch.tensor(2), 0))
+                assert mapped(torch.zeros(2, 3)).shape == (2, 3)
         """
         subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
 
@@ -360,138 +385,3 @@ class Torch(unittest.TestCase):
         for module, examples in ((dt, 9), (_rnn, 4)):
             result = doctest.testmod(module)
             self.assertEqual((result.failed, result.attempted), (0, examples))
-
-
-@unittest.skipIf(not CUDA, "no PyTorch with a GPU")
-class Gpu(unittest.TestCase):
-    def test_pytorchs_current_stream_is_used(self):
-        stream = torch.cuda.Stream()
-        x, lengths = torch.zeros(64, 1 << 16, device="cuda"), torch.full((64, 1), 1 << 16, device="cuda")
-        ramp = torch.arange(1 << 16, dtype=torch.float32, device="cuda")
-        torch.cuda.synchronize()
-        for n in range(1, 4):
-            with torch.cuda.stream(stream):
-                torch.cuda._sleep(20_000_000)
-                x.copy_(ramp + n)
-                found = dt.reverse_subsequences(x, lengths, 1)
-                right = (found == (1 << 16) - 1 - ramp + n).all()
-            stream.synchronize()
-            self.assertTrue(right.item())
-
-    def test_memory_that_the_allocator_reuses_on_a_side_stream(self):
-        side, lengths = torch.cuda.Stream(), torch.randint(0, 1 << 12, (1 << 12, 1), device="cuda")
-        base = torch.arange(1 << 24, device="cuda", dtype=torch.float32).reshape(1 << 12, 1 << 12)
-        wrong = []
-        torch.cuda.synchronize()
-        before, total = torch.cuda.memory_reserved(), torch.cuda.get_device_properties(0).total_memory
-        # Space for about ten tensors of 64 MiB, so that the allocator must give freed memory out again.
-        torch.cuda.set_per_process_memory_fraction((before + (640 << 20)) / total)
-        try:
-            for n in range(200):
-                with torch.cuda.stream(side):
-                    x = base + n
-                    reversed_twice = dt.reverse_subsequences(dt.reverse_subsequences(x, lengths, 1), lengths, 1)
-                    wrong.append((reversed_twice != x).any())
-                    dt.reverse_subsequences_(x, lengths, 1)
-                    wrong.append((dt.reverse_subsequences(x, lengths, 1) != base + n).any())
-                    del x, reversed_twice
-                torch.full((1 << 12, 1 << 12), float("nan"), device="cuda")
-        finally:
-            torch.cuda.set_per_process_memory_fraction(1.0)
-        torch.cuda.synchronize()
-        self.assertFalse(torch.stack(wrong).any().item())
-
-    def test_a_call_that_fails_keeps_no_memory(self):
-        x, lengths = torch.zeros(64, 1 << 16, device="cuda"), torch.ones(64, 1, dtype=torch.int64, device="cuda")
-        torch.cuda.synchronize()
-        before, total = torch.cuda.memory_allocated(), torch.cuda.get_device_properties(0).total_memory
-        for error, call in [
-            (ValueError, lambda: dt.reverse_subsequences(x, lengths, 2)),
-            (TypeError, lambda: dt.reverse_subsequences(x, lengths.float(), 1)),
-            (ValueError, lambda: dt.reverse_subsequences(x, lengths.cpu(), 1)),
-            (ValueError, lambda: dt.reverse_subsequences_(x[0].expand(64, 1 << 16), lengths, 1)),
-            # In Rust a RuntimeError, in Python a ValueError.
-            ((RuntimeError, ValueError), lambda: torch.ops.dml_cuda.reverse_subsequences(x, lengths, 2)),
-        ]:
-            with self.assertRaises(error):
-                call()
-        self.assertEqual(torch.cuda.memory_allocated(), before)
-        torch.cuda.empty_cache()
-        torch.cuda.set_per_process_memory_fraction(torch.cuda.memory_reserved() / total)
-        try:
-            with self.assertRaises(torch.cuda.OutOfMemoryError):
-                dt.reverse_subsequences(x, lengths, 1)
-        finally:
-            torch.cuda.set_per_process_memory_fraction(1.0)
-        self.assertEqual(torch.cuda.memory_allocated(), before)
-
-    def test_nothing_waits_and_nothing_is_allocated_but_the_result(self):
-        x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
-        dt.reverse_subsequences(x, lengths, 1)
-        torch.cuda.synchronize()
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            before = torch.cuda.memory_stats()["allocation.all.allocated"]
-            kept = [dt.reverse_subsequences(x, lengths, 1) for _ in range(10)]
-            self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"] - before, 10)
-            dt.reverse_subsequences_(x, lengths, 1)
-            self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"] - before, 10)
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
-        self.assertEqual(len(kept), 10)
-
-    def test_cuda_graphs(self):
-        x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
-        dt.reverse_subsequences(x, lengths, 1)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            found = dt.reverse_subsequences(x, lengths, 1)
-        for _ in range(5):
-            x.copy_(torch.randn(8, 64)), lengths.copy_(torch.randint(0, 65, (8, 1)))
-            graph.replay()
-            same(found, model(x, lengths, 1))
-        compiled = torch.compile(lambda x, l: dt.reverse_subsequences(x + 1, l, 1) * 2, fullgraph=True, mode="reduce-overhead")
-        for _ in range(5):
-            x, lengths = torch.randn(8, 64, device="cuda"), torch.randint(0, 65, (8, 1), device="cuda")
-            same(compiled(x, lengths).clone(), model(x + 1, lengths, 1) * 2)
-
-    def test_lengths_outside_the_dimension_act_as_it(self):
-        x = torch.arange(8, device="cuda").reshape(2, 4)
-        for lengths in ([6, 1], [-1, 2], [1 << 40, 0]):
-            clamped = torch.tensor([[length if 0 <= length <= 4 else 4] for length in lengths], device="cuda")
-            same(dt.reverse_subsequences(x, torch.tensor(lengths, device="cuda")[:, None], 1), model(x, clamped, 1))
-
-    def test_the_current_device_stays_what_it_was(self):
-        count = torch.cuda.device_count()
-        if count < 2:
-            self.skipTest("one GPU")
-        for current in range(count):
-            torch.cuda.set_device(current)
-            for ordinal in range(count):
-                x, lengths = torch.randn(30, 40, device=f"cuda:{ordinal}"), torch.full((30, 1), 7, device=f"cuda:{ordinal}")
-                found = dt.reverse_subsequences(x, lengths, 1)
-                self.assertEqual(torch.cuda.current_device(), current)
-                same(found, model(x, lengths, 1))
-        torch.cuda.set_device(0)
-
-    def test_cupy_arrays(self):
-        try:
-            import cupy
-        except ImportError:
-            self.skipTest("no CuPy")
-        for dtype in ("uint8", "float16", "float32", "complex128"):
-            x = cupy.arange(3 * 4 * 50).reshape(3, 4, 50).astype(dtype)
-            lengths = cupy.asarray([[[7]], [[50]], [[0]]], dtype="int64")
-            found = dml_cuda.reverse_subsequences(x, lengths, 2)
-            self.assertIsInstance(found, cupy.ndarray)
-            self.assertEqual(found.get().tobytes(), dml_cuda.reverse_subsequences(x.get(), lengths.get(), 2).tobytes())
-            view = x[:, ::2, 5:40].transpose(2, 0, 1)
-            found = dml_cuda.reverse_subsequences(view, cupy.asarray(9, dtype="uint32"), 0)
-            self.assertEqual(found.get().tobytes(), dml_cuda.reverse_subsequences(view.get(), 9, 0).tobytes())
-        x = cupy.arange(100.0)
-        with cupy.cuda.Stream(non_blocking=True):
-            self.assertIs(dml_cuda.reverse_subsequences(x, cupy.asarray([100]), 0, out=x), x)
-            self.assertEqual(x.get().tolist(), list(range(99, -1, -1)))
-        self.assertEqual(dml_cuda.fill_value_sequence((2, 3), 1, 2, "int32", device="cuda").get().tolist(), [[1, 3, 5], [7, 9, 11]])
-        with self.assertRaisesRegex(ValueError, "lengths is on the host, must be on GPU 0, as x is"):
-            dml_cuda.reverse_subsequences(x, np.array([1]), 0)

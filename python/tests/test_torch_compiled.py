@@ -113,7 +113,8 @@ class Compiled(unittest.TestCase):
         # PyTorch adds no such tensors.
         only_moved = lambda r, x, n: (r(x[:, 1:], n, 1).to(torch.int64) + 1, r(x, n, 1).to(torch.float32), r(x, n, 1))
         for k, name in enumerate(dtypes):
-            x, n = tensor(3, 7, 5).to(getattr(torch, name)), lengths(3, 1, 1).to(getattr(torch, of_lengths[k % len(of_lengths)]))
+            x = tensor(3, 7, 5).to(getattr(torch, name))
+            n = lengths(3, 1, 1).to(getattr(torch, of_lengths[k % len(of_lengths)]))
             f = only_moved if name in ("bool", "uint16", "uint32") else many
             with self.subTest(name):
                 self.check(f, x, n, ours=3 if name.startswith("complex") else 1, exact=f is many)
@@ -155,9 +156,13 @@ class Compiled(unittest.TestCase):
         n = lengths(6)
         for name in ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float16"):
             dtype, integers = getattr(torch, name), "int" in name
-            numbers = ((0, 1), (7, -3), (100, 1 << 20 if name.endswith("64") else 90), (-1, 1)) if integers else ((0, 1), (0.1, -0.7))
-            fills = lambda n: [dt.fill_value_sequence((3, 50), start, delta, dtype, n.device) for start, delta in numbers]
-            uses = lambda n: [use for fill in fills(n) for use in (fill.to(torch.float64) + n[:1], fill[1:].view(-1).to(torch.int64) + 1)]
+            numbers = (0, 1), (0.1, -0.7)
+            if integers:
+                numbers = (0, 1), (7, -3), (100, 1 << 20 if name.endswith("64") else 90), (-1, 1)
+            fills = lambda n: [dt.fill_value_sequence((3, 50), start, delta, dtype, n.device)
+                for start, delta in numbers]
+            uses = lambda n: [use for fill in fills(n)
+                for use in (fill.to(torch.float64) + n[:1], fill[1:].view(-1).to(torch.int64) + 1)]
             for f, kernels in (uses, 0 if integers else len(numbers)), (fills, len(numbers)):
                 found, _, ours = compiled(f, n)
                 with self.subTest(name):
@@ -192,7 +197,8 @@ class Compiled(unittest.TestCase):
             torch.save((x, n), f"{folder}/inputs.pt")
             done = subprocess.run([sys.executable, "-W", "ignore", "-c", run, package, f"{folder}/inputs.pt"], capture_output=True, text=True)
             if done.returncode < 0 or "Error" in done.stderr:  # a version that loads no package of its own, either
-                plain = torch._inductor.aoti_compile_and_package(torch.export.export(Module(lambda x, n: x.flip(1)), (x, n)), package_path=f"{folder}/plain.pt2")
+                plain = torch._inductor.aoti_compile_and_package(torch.export.export(
+                    Module(lambda x, n: x.flip(1)), (x, n)), package_path=f"{folder}/plain.pt2")
                 of_flip = subprocess.run([sys.executable, "-c", run, plain, f"{folder}/inputs.pt"], capture_output=True)
                 self.assertNotEqual(of_flip.returncode, 0, done.stderr)
                 self.skipTest("a PyTorch that loads no package")
@@ -216,12 +222,15 @@ class Compiled(unittest.TestCase):
             ]:  # fmt: skip
                 compiled(f, x, n)
         self.assertEqual(seen, [
-            (4, False, False, False, 0), (4, False, False, False, 1), (4, True, False, False, 1), (2, True, True, False, 2),
+            (4, False, False, False, 0), (4, False, False, False, 1), (4, True, False, False, 1),
+                (2, True, True, False, 2),
             (4, True, False, True, 2), (4, True, False, False, 1), (4, False, False, False, 2),
         ])  # fmt: skip
         self.assertFalse(rule(4, False, None, False, 2))
-        self.assertEqual([width * sides for width in (1, 2, 4, 8) for sides in (1, 2) if not rule(width, True, True, False, sides)], [1, 2, 2, 4, 4])
-        self.assertEqual([width * sides for width in (1, 2, 4, 8) for sides in (1, 2) if not rule(width, True, False, False, sides)], [1, 2, 2])
+        self.assertEqual([width * sides for width in (1, 2, 4, 8)
+            for sides in (1, 2) if not rule(width, True, True, False, sides)], [1, 2, 2, 4, 4])
+        self.assertEqual([width * sides for width in (1, 2, 4, 8)
+            for sides in (1, 2) if not rule(width, True, False, False, sides)], [1, 2, 2])
 
     def test_a_version_whose_interfaces_differ(self):
         for module, name in (("lowering", "register_lowering"), ("ir", "Pointwise"), ("virtualized", "ops")):
@@ -239,7 +248,8 @@ x = torch.arange(12.0).reshape(2, 6)
 print(torch.equal(torch.compile(f)(x), f(x)))
 """
             without_cache = {**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
-            done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env=without_cache)
+            done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True,
+                text=True, env=without_cache)
             self.assertEqual(done.stdout, "True\n", done.stderr)
             self.assertRegex(done.stderr, r"dml_cuda._inductor (O|An o)perators? stays? (operators|one) in PyTorch")
 

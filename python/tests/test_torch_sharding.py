@@ -20,7 +20,8 @@ def process(rank, folder):
         required = model(x, lengths, 1)
         for of_x in (Shard(0), Shard(2), Replicate(), Shard(1)):
             for of_lengths in (Replicate(), *(Shard(d) for d, size in enumerate(of_lanes) if size > 1)):
-                a, n = distribute_tensor(x, mesh, [of_x]).requires_grad_(), distribute_tensor(lengths, mesh, [of_lengths])
+                a = distribute_tensor(x, mesh, [of_x]).requires_grad_()
+                n = distribute_tensor(lengths, mesh, [of_lengths])
                 found = dt.reverse_subsequences(a, n, 1)
                 assert torch.equal(found.full_tensor(), required), (of_x, of_lengths, of_lanes)
                 if of_x in (Shard(0), Shard(2)):

@@ -34,7 +34,8 @@ WAYS = {
     "operator": lambda x, lengths: torch.ops.dml_cuda.reverse_subsequences(x * 2, lengths, -1),
     "operator in place": in_place(lambda y, lengths: torch.ops.dml_cuda.reverse_subsequences_(y, lengths, -1)),
 }
-PLAIN = {"copying": lambda x, lengths: model(x * 2, lengths, -1), "in place": in_place(lambda y, lengths: y.copy_(model(y, lengths, -1)))}
+PLAIN = {"copying": lambda x, lengths: model(x * 2, lengths, -1),
+    "in place": in_place(lambda y, lengths: y.copy_(model(y, lengths, -1)))}
 FLIP = {"copying": lambda x, lengths: (x * 2).flip(-1), "in place": in_place(lambda y, lengths: y.copy_(y.flip(-1)))}
 
 

@@ -42,7 +42,8 @@ def reversals(x: npt.NDArray[np.float32], steps: npt.NDArray[np.int64], device: 
 
 def fills(out: npt.NDArray[np.int16], device: DeviceArray, name: str) -> None:
     assert_type(dml_cuda.fill_value_sequence((2, 3), 10, -2, np.uint8), npt.NDArray[np.uint8])
-    assert_type(dml_cuda.fill_value_sequence(np.int64(3), 0.5, np.float32(2), np.dtype(np.float32)), npt.NDArray[np.float32])
+    assert_type(dml_cuda.fill_value_sequence(np.int64(3), 0.5, np.float32(2), np.dtype(np.float32)),
+        npt.NDArray[np.float32])
     assert_type(dml_cuda.fill_value_sequence(np.zeros(3).shape, 0, 1, "int8"), npt.NDArray[Any])
     assert_type(dml_cuda.fill_value_sequence(3, 0, 1, np.int8, device="cpu"), npt.NDArray[np.int8])
     assert_type(dml_cuda.fill_value_sequence(3, 0, 1, np.int8, device="cuda:1"), Any)

@@ -36,7 +36,7 @@ class Module(torch.nn.Module):
 
 
 def model(x, lengths, dim):
-    """A reversal as a gather, without this library."""
+    """The reversal as a gather, without this library."""
     size = x.shape[dim]
     t = torch.arange(size, device=x.device).reshape([-1 if d == dim % x.dim() else 1 for d in range(x.dim())])
     clamped = lengths.to(torch.int64).clamp(max=size)
@@ -45,6 +45,7 @@ def model(x, lengths, dim):
 
 
 def same(found, required):
-    assert (found.shape, found.dtype, found.device) == (required.shape, required.dtype, required.device), (found, required)
+    described = [(x.shape, x.dtype, x.device) for x in (found, required)]
+    assert described[0] == described[1], described
     bits = lambda x: x.contiguous().view(torch.uint8) if x.dim() else x
     assert torch.equal(bits(found), bits(required)), (found, required)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Unpacks Debian packages and what they depend on, without installing them: debian-packages.sh FOLDER ARCHITECTURE
-# PACKAGE... Takes the machine's own sources. For the machine's architecture it leaves out what is installed, but not Rust,
-# whose compiler looks for its parts next to itself.
+# PACKAGE... Takes the machine's own sources. For the machine's architecture it leaves out what is installed, but not
+# Rust, whose compiler looks for its parts next to itself.
 set -euo pipefail
 mkdir -p "$1"
 folder=$(cd "$1" && pwd) architecture=$2

@@ -26,13 +26,15 @@ def shipped(metadata):
 
 
 def main(metadata, *notices):
-    packages = sorted(shipped(json.loads(pathlib.Path(metadata).read_text(encoding="utf-8"))), key=lambda package: (package["name"], package["version"]))
+    packages = sorted(shipped(json.loads(pathlib.Path(metadata).read_text(encoding="utf-8"))),
+        key=lambda package: (package["name"], package["version"]))
     texts, bare, known = {}, [], set()
     parts = lambda package: set(re.split(r" OR | AND |/", package["license"]))
     for package in packages:
         name = f"{package['name']} {package['version']} ({package['license']})"
         folder = pathlib.Path(package["manifest_path"]).parent
-        files = sorted(path for path in folder.iterdir() if path.is_file() and TEXTS.match(path.name) and path.suffix not in (".rs", ".html"))
+        files = sorted(path for path in folder.iterdir() if path.is_file() and TEXTS.match(path.name)
+            and path.suffix not in (".rs", ".html"))
         for path in files:
             texts.setdefault(path.read_text(encoding="utf-8", errors="replace").strip(), []).append(name)
         if files:

@@ -12,7 +12,8 @@ if [ ! -x "$tools/bin/cargo-zigbuild" ]; then
     auditwheel==6.8.2 cmake==3.31.* "cyclonedx-python-lib[json-validation]==11.12.0"
 fi
 if [ ! -x "$tools/bin/cargo-cyclonedx" ]; then
-  CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" cargo-cyclonedx@0.5.9
+  CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_DEBUG=0 \
+    cargo install --quiet --locked --debug --root "$tools" cargo-cyclonedx@0.5.9
   rm -rf "$tools/target"
 fi
 # A Python for aarch64, which starts its workers in qemu too.

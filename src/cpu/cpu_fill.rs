@@ -71,7 +71,7 @@ fn fused(first: u32, step: u32, start: f32, delta: f32, run: &mut [f32]) {
     }
 }
 
-/// The same in double, where every index is exact.
+/// Fills a run in double, where every index is exact, like `fused` in single.
 #[multiversion(targets("x86_64+avx+avx2+fma"))]
 fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
     for (j, element) in run.iter_mut().enumerate() {
@@ -115,7 +115,7 @@ pub(super) fn typed<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
 #[cfg(all(test, in_repository))]
 mod tests {
     use super::fused;
-    use crate::common::exact;
+    use crate::dml_cuda_testing::exact;
 
     /// Tests whichever version the processor selects, up to the highest possible index: no test machine has the memory
     /// to reach it with a tensor.

@@ -23,8 +23,8 @@ const MAX_SELECTED: usize = 8;
 pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) -> Option<()> {
     let (&lengths, input) = inputs.split_last()?;
     let input = input.first().copied(); // in place, the output is the input
-    let of_blocks = of_blocks(plan);
-    let plan = of_blocks.as_ref().unwrap_or(plan);
+    let coarser = with_blocks_as_elements(plan);
+    let plan = coarser.as_ref().unwrap_or(plan);
     let is_aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
     match (plan.width, input.is_none_or(is_aligned) && is_aligned(output)) {
         (1, _) => run_typed::<u8, 64>(plan, input, lengths, output),
@@ -43,17 +43,17 @@ pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) -> Opt
 }
 
 /// If blocks with one length are small enough, the plan that treats each of them as one element.
-fn of_blocks(plan: &Plan) -> Option<Plan> {
+fn with_blocks_as_elements(plan: &Plan) -> Option<Plan> {
     let (block, dimensions) = plan.dimensions.split_last()?;
     let (size, axis) = (block.size, &plan.axis);
     let moved_whole = (block.in_stride, block.out_stride, block.length_stride) == (1, 1, 0);
     let strides = dimensions.iter().flat_map(|d| [d.in_stride, d.out_stride]);
     let apart = strides.chain([axis.in_stride, axis.out_stride]).all(|stride| stride % size == 0);
-    let of_block = |d: &Dimension| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d };
+    let in_blocks = |d: &Dimension| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d };
     (moved_whole && apart && size.saturating_mul(plan.width) <= MAX_WIDTH).then(|| Plan {
         width: plan.width * size,
-        axis: of_block(axis),
-        dimensions: dimensions.iter().map(of_block).collect(),
+        axis: in_blocks(axis),
+        dimensions: dimensions.iter().map(in_blocks).collect(),
         ..*plan
     })
 }
@@ -216,7 +216,7 @@ fn inner(plan: &Plan) -> Inner {
 
 #[cfg(all(test, in_repository))]
 mod tests {
-    use crate::common::reversal;
+    use crate::dml_cuda_testing::reversal;
     use crate::plan::reverse_plan::Plan;
     use crate::TensorDataType::*;
 
@@ -234,7 +234,7 @@ mod tests {
             let mut desc = reversal(data_type, &sizes, 1);
             desc.sequence_lengths_tensor.strides = Some(vec![1, 1, 0]);
             let plan = Plan::new(&desc).expect("right");
-            let found = super::of_blocks(&plan);
+            let found = super::with_blocks_as_elements(&plan);
             assert_eq!(found.as_ref().map(|plan| plan.width), width, "{data_type} {sizes:?}");
             assert!(found.is_none_or(|plan| plan.axis.in_stride == 1 && plan.dimensions.len() == 1));
         }

@@ -22,6 +22,7 @@ pub(crate) use context::{launch, Context};
 pub use device::Properties;
 pub(crate) use device::{current_ordinal, describe, device_count};
 pub(crate) use event::Event;
+pub use failure::CudaError;
 pub(crate) use graph::Graph;
 pub(crate) use handle::StreamHandle;
 pub(crate) use loaded_kernel::LoadedKernel;

@@ -1,4 +1,5 @@
-//! How long a kernel takes: a formula of counted work, in terms of what the GPU can do. docs/design/selection.md explains it.
+//! How long a kernel takes: a formula of counted work, in terms of what the GPU can do. docs/design/selection.md
+//! explains it.
 
 use super::target::GpuTarget;
 
@@ -33,8 +34,8 @@ pub(crate) struct Grid {
 /// The number of terms.
 pub(crate) const TERMS: usize = 8;
 
-/// What the terms of one kernel cost, fitted to measured times: launch, memory, accesses, misses, steps, details, thread
-/// blocks, rounds.
+/// What the terms of one kernel cost, fitted to measured times: launch, memory, accesses, misses, steps, details,
+/// thread blocks, rounds.
 pub(crate) type Costs = [f32; TERMS];
 
 /// The costs of the kernels of a family, by the width of their unit, from one byte up.

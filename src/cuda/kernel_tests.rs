@@ -12,8 +12,8 @@ use std::io::Write;
 
 use super::kernels::FAMILIES;
 use super::{GpuTarget, Launch, Mode};
-use crate::common::cases::Case;
-use crate::common::difference;
+use crate::dml_cuda_testing::cases::Case;
+use crate::dml_cuda_testing::difference;
 use crate::registry::OperatorPlan;
 
 /// Something that can run a launch.
@@ -29,7 +29,7 @@ fn report(run: &[&'static str], machine: &str, everything: bool) {
     // Not println!: the harness hides what a passing test prints.
     let (launches, count) = (run.len(), kernels.len());
     let _ = writeln!(std::io::stderr(), "{launches} launches of {count} kernels are right on {machine}");
-    let all = FAMILIES.iter().flat_map(|family| family.entries.concat());
+    let all = FAMILIES.iter().flat_map(|family| family.all()).map(|entry| entry.name);
     let missing: Vec<&str> = all.filter(|name| !kernels.contains(name)).collect();
     assert!(!everything || missing.is_empty(), "kernels that no case launches: {missing:?}");
 }
@@ -55,15 +55,15 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
 /// Launches of more threads take the emulator most of its time.
 const SMALL: u32 = 1 << 14;
 
-/// A share of the launches of cases. In it every kernel has every small size that selects it, and one large launch, both
-/// packed and with strides. `more` says which other launches are in it, by whether they are small.
+/// A share of the launches of cases. In it every kernel has every small size that selects it, and one large launch,
+/// both packed and with strides. `more` says which other launches are in it, by whether they are small.
 fn work<'a>(
     cases: impl Iterator<Item = &'a Case>,
     targets: &[Wanted],
     more: fn(bool) -> bool,
 ) -> Vec<(&'a Case, Vec<Launch>)> {
     let mut seen = BTreeSet::new();
-    let of_case = |case: &'a Case| {
+    let chosen = |case: &'a Case| {
         let mut launches = launches(case, targets);
         let output = case.desc.output_tensor();
         launches.retain(|launch| {
@@ -73,7 +73,7 @@ fn work<'a>(
         });
         (case, launches)
     };
-    cases.map(of_case).filter(|(_, launches)| !launches.is_empty()).collect()
+    cases.map(chosen).filter(|(_, launches)| !launches.is_empty()).collect()
 }
 
 /// Runs launches and compares their outputs with what the cases expect. Returns the kernel of each run.

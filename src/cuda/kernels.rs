@@ -16,22 +16,31 @@ pub(crate) struct Family {
     file: &'static str,
     /// The bytes of its parameters from which a specialized kernel loads. `None` if it is always generic.
     variable: Option<Variable>,
-    /// In the order of `Mode::ALL`.
-    pub entries: [&'static [&'static str]; 2],
+    /// The variants of each mode with their names, in the order of `Mode::ALL`.
+    entries: [&'static [(&'static str, &'static str)]; 2],
 }
 
 impl Family {
     /// The entry point of a mode for units of that many bytes. A family may have only one, for all units.
     pub fn of_unit(&self, mode: Mode, unit: u32) -> Entry {
-        let is_alone = mode.of(&self.entries).len() == 1 && !mode.of(&self.entries)[0].ends_with(char::is_numeric);
-        self.entry(mode, if is_alone { "" } else { ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize] })
+        let width = ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize];
+        self.entry(mode, if matches!(mode.of(&self.entries), [("", _)]) { "" } else { width })
     }
 
-    /// The entry point of a mode whose name ends so.
-    pub fn entry(&self, mode: Mode, suffix: &str) -> Entry {
-        let name = mode.of(&self.entries).iter().find(|name| name.ends_with(suffix));
-        let name = *name.expect("a suffix of the table below");
+    /// The entry point of a mode for a variant.
+    pub fn entry(&self, mode: Mode, variant: &str) -> Entry {
+        let found = mode.of(&self.entries).iter().find(|(known, _)| *known == variant);
+        self.named(found.expect("a variant of the table below").1)
+    }
+
+    fn named(&self, name: &'static str) -> Entry {
         Entry { file: self.file, variable: self.variable.filter(|_| !GENERIC.contains(&name)), name }
+    }
+
+    /// The entry points of all modes.
+    #[cfg(test)]
+    pub fn all(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.entries.iter().copied().flatten().map(|(_, name)| self.named(name))
     }
 }
 
@@ -39,7 +48,7 @@ impl Family {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub file: &'static str,
-    /// As of its family; `None` if it is always generic.
+    /// The bytes of its parameters from which it loads when it is specialized. `None` if it is always generic.
     pub variable: Option<Variable>,
     pub name: &'static str,
 }
@@ -65,18 +74,22 @@ pub(crate) fn only(ptx: &str, entry: &str) -> String {
     [head, BEGIN, body].concat()
 }
 
-/// The bytes from which specialized kernels load: the addresses; of strips also `strip_bytes` where it is loaded alone,
-/// without which the compiler keeps fewer loads in flight. Specialized, fills are as fast.
-const POINTERS: Option<Variable> = Some(&[(0, 24)]);
-const POINTERS_AND_WIDTH: Option<Variable> = Some(&[(0, 24), (340, 344)]);
-const EVERYTHING: Option<Variable> = None;
+/// The addresses.
+const POINTERS: Variable = &[(0, 24)];
+/// The addresses, and `strip_bytes` of strips, without whose load the compiler keeps fewer loads in flight.
+const POINTERS_AND_STRIP_BYTES: Variable = &[(0, 24), (340, 344)];
 
 macro_rules! kernels {
-    ($($file:literal loads $variable:ident { $($family:ident: $prefix:literal $($suffix:literal)* $(, in place $($in_place:literal)*)?;)* })*) => {
+    ($($file:literal, variable: $variable:ident, specializable: $specializable:literal {
+        $($family:ident: $prefix:literal $($variant:literal)* $(, in place $($in_place:literal)*)?;)*
+    })*) => {
         $($(pub(crate) static $family: Family = Family {
             file: $file,
-            variable: $variable,
-            entries: [&[$(concat!($prefix, $suffix)),*], &[$($(concat!($prefix, "_in_place", $in_place)),*)?]],
+            variable: if $specializable { Some($variable) } else { None },
+            entries: [
+                &[$(($variant, concat!($prefix, $variant))),*],
+                &[$($(($in_place, concat!($prefix, "_in_place", $in_place))),*)?],
+            ],
         };)*)*
 
         /// Every family.
@@ -86,40 +99,40 @@ macro_rules! kernels {
 }
 
 kernels! {
-    "fill_value_sequence" loads EVERYTHING {
+    "fill_value_sequence", variable: POINTERS, specializable: false {
         FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16" "_f64";
         FILL_ROWS: "fill_rows" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_DENSE: "fill_dense" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
         FILL_ELEMENTS: "fill_elements" "";
     }
-    "reverse_elementwise" loads POINTERS {
+    "reverse_elementwise", variable: POINTERS, specializable: true {
         ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
-    "reverse_packed_lanes" loads POINTERS {
+    "reverse_packed_lanes", variable: POINTERS, specializable: true {
         PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2" "_4";
         PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_rows" loads POINTERS {
+    "reverse_rows", variable: POINTERS, specializable: true {
         ROWS: "reverse_rows" "";
         PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
-    "reverse_lanes" loads POINTERS {
+    "reverse_lanes", variable: POINTERS, specializable: true {
         LANES: "reverse_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_strips" loads POINTERS_AND_WIDTH {
+    "reverse_strips", variable: POINTERS_AND_STRIP_BYTES, specializable: true {
         STRIPS: "reverse_strips" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         UNALIGNED_STRIPS: "reverse_unaligned_strips" "_4", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_clusters" loads POINTERS {
+    "reverse_clusters", variable: POINTERS, specializable: true {
         CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_columns" loads POINTERS {
+    "reverse_columns", variable: POINTERS, specializable: true {
         COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_transposed" loads POINTERS {
+    "reverse_transposed", variable: POINTERS, specializable: true {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
         TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4" "_8";
     }
@@ -145,8 +158,8 @@ mod tests {
             .flat_map(|(file, ptx)| ptx.split(".visible .entry ").skip(1).map(move |entry| (*file, entry)))
             .map(|(file, entry)| (file, entry.split('(').next().expect("a name")))
             .collect();
-        let names = |family: &'static Family| family.entries.concat().into_iter().map(|name| (family.file, name));
-        let in_table: BTreeSet<(&str, &str)> = FAMILIES.iter().copied().flat_map(names).collect();
+        let in_table: BTreeSet<(&str, &str)> =
+            FAMILIES.iter().flat_map(|family| family.all()).map(|entry| (entry.file, entry.name)).collect();
         assert_eq!(in_table, in_ptx);
     }
 }

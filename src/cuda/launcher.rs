@@ -68,7 +68,7 @@ impl Launcher {
     ///
     /// # Safety
     ///
-    /// As of [`driver::launch`], for the tensors of the operator that this was made for.
+    /// The promises of [`driver::launch`], for the tensors of the operator that this was made for.
     #[allow(unsafe_code)]
     pub unsafe fn launch(
         &self,
@@ -78,15 +78,15 @@ impl Launcher {
     ) -> Result<(), DispatchError> {
         let launches = mode.of(&self.modes).as_deref().ok_or(NO_MODE)?;
         let Some((launch, kernel)) = choose(launches, addresses)? else { return Ok(()) };
-        // SAFETY: the caller's promise.
+        // SAFETY: `driver::launch` needs these promises. `load` loaded the kernel into this context.
         Ok(unsafe { driver::launch(&self.context, kernel, launch, addresses, stream) }?)
     }
 }
 
 const NO_MODE: DispatchError = DispatchError::Bug("a mode that the operator was not compiled for");
 
-/// The first launch whose alignment the pointers satisfy. `None` if nothing moves. The last launch accepts all pointers that
-/// the operator was compiled for, and binding and raw dispatch check these.
+/// The first launch whose alignment the pointers satisfy. `None` if nothing moves. The last launch accepts all pointers
+/// that the operator was compiled for, and binding and raw dispatch check these.
 fn choose<'a, K>(
     launches: &'a [(Launch, K)],
     addresses: &Addresses<'_>,
@@ -100,8 +100,8 @@ fn choose<'a, K>(
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        // Work of bound operators may still be queued. If waiting for it fails (for example because this thread captures a
-        // stream), the kernels leak.
+        // Work of bound operators may still be queued. If waiting for it fails (for example because this thread
+        // captures a stream), the kernels leak.
         if self.owns_kernels && driver::wait_for_streams(&self.context).is_err() {
             self.let_kernels_stay();
         }
@@ -111,11 +111,42 @@ impl Drop for Launcher {
 #[cfg(all(test, in_repository))]
 mod tests {
     use super::*;
-    use crate::common::descriptors::Bytes;
-    use crate::common::Random;
     use crate::cuda::GpuTarget;
     use crate::device::operator::bytes_of_element;
-    use crate::{Device, OperatorDesc};
+    use crate::dml_cuda_testing::descriptors::Bytes;
+    use crate::dml_cuda_testing::Random;
+    use crate::{BufferTensorDesc, Device, OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
+
+    #[test]
+    fn the_largest_tensors_have_a_launch() {
+        let sizes =
+            [[1, u32::MAX - 3], [u32::MAX - 3, 1], [65535, 65536], [2, u32::MAX / 2 - 1], [u32::MAX / 3 - 1, 3]];
+        let types = [TensorDataType::UInt8, TensorDataType::UInt16, TensorDataType::UInt32, TensorDataType::UInt64];
+        for (sizes, data_type) in sizes.iter().flat_map(|sizes| types.map(|data_type| (sizes, data_type))) {
+            for (axis, lengths) in [[sizes[0], 1], [1, sizes[1]]].iter().enumerate() {
+                let tensor = |sizes: &[u32]| BufferTensorDesc::packed(data_type, sizes);
+                let desc = ReverseSubsequencesDesc {
+                    input_tensor: tensor(sizes),
+                    sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, lengths),
+                    output_tensor: tensor(sizes),
+                    axis: 1 - axis as u32,
+                };
+                let plan = Device::cpu().create_operator(desc.clone()).expect("a valid operator").plan();
+                for (mode, (name, target)) in
+                    Mode::ALL.into_iter().flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
+                {
+                    let what = format!("{sizes:?} {data_type:?} along {} {mode:?} {name}", desc.axis);
+                    let least = plan.select(target, mode, 0).last().map(|launch| launch.alignment);
+                    let moves = mode == Mode::Copying || sizes[1 - axis] > 1;
+                    assert_eq!(
+                        least.is_some_and(|least| data_type.size_in_bits().is_multiple_of(8 * least)),
+                        moves,
+                        "{what}"
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_plan_in_every_mode_ends_with_a_launch_for_any_pointers() {
@@ -158,7 +189,7 @@ mod tests {
 
     #[test]
     fn pointers_that_no_launch_takes_are_an_error() {
-        let desc = crate::common::fill(crate::TensorDataType::UInt8, &[8], 0u8.into(), 1i8.into());
+        let desc = crate::dml_cuda_testing::fill(crate::TensorDataType::UInt8, &[8], 0u8.into(), 1i8.into());
         let plan = Device::cpu().create_operator(desc).expect("right").plan();
         let mut launches = plan.select(&GpuTarget::NAMED[0].1, Mode::Copying, 0);
         launches.iter_mut().for_each(|launch| launch.alignment = 16);

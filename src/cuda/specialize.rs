@@ -1,5 +1,5 @@
-//! Folds the parameters of a launch into the PTX of its kernel. The driver compiles PTX when it loads it, and then knows
-//! every size: it folds divisions, branches on the rank, and loops over dimensions.
+//! Folds the parameters of a launch into the PTX of its kernel. The driver compiles PTX when it loads it, and then
+//! knows every size: it folds divisions, branches on the rank, and loops over dimensions.
 
 use std::collections::HashMap;
 
@@ -105,9 +105,8 @@ mod tests {
     use std::fmt::Write;
 
     use super::*;
-    use crate::common::repository;
-    use crate::cuda::kernels::{only, Family, FAMILIES};
-    use crate::cuda::Mode;
+    use crate::cuda::kernels::{only, FAMILIES};
+    use crate::dml_cuda_testing::repository;
 
     /// Loads of parameters: the offset, which is `None` if the address is computed, the bytes and the registers.
     fn loads(ptx: &str) -> Vec<(Option<usize>, usize, usize)> {
@@ -123,12 +122,7 @@ mod tests {
 
     /// The entry points that may be specialized: the name, what varies, and the PTX in kernels/prebuilt.
     fn entries() -> impl Iterator<Item = (&'static str, Variable, String)> {
-        let of_mode = |family: &'static Family, mode: Mode| {
-            mode.of(&family.entries).iter().map(move |name| family.entry(mode, name))
-        };
-        let entries =
-            FAMILIES.iter().flat_map(move |family| Mode::ALL.into_iter().flat_map(move |mode| of_mode(family, mode)));
-        entries.filter_map(|entry| {
+        FAMILIES.iter().flat_map(|family| family.all()).filter_map(|entry| {
             let file = repository(&format!("kernels/prebuilt/{}.ptx", entry.file));
             let ptx = only(&std::fs::read_to_string(file).expect("the prebuilt PTX"), entry.name);
             Some((entry.name, entry.variable?, ptx))

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What the choice of a kernel depends on: the limits of a GPU, and its speed. [`Operator::explain`](crate::Operator::explain)
-/// takes one, to show the choice without the GPU.
+/// What the choice of a kernel depends on: the limits of a GPU, and its speed.
+/// [`Operator::explain`](crate::Operator::explain) takes one, to show the choice without the GPU.
 ///
 /// Parsed from a name of [`GpuTarget::NAMED`], or from a list such as `shared=227,sm=132,clusters,bandwidth=3352`. What
 /// the list leaves out is as on an H100, the bandwidth and the L2 cache for as many multiprocessors.

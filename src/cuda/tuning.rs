@@ -1,5 +1,5 @@
-//! What kernels are built with: constants that selection shares with them, and how their launches are cut. A number that
-//! only one kernel uses is in that kernel's file; the CPU's numbers are in `cpu/`. benches/TUNING.md has the
+//! What kernels are built with: constants that selection shares with them, and how their launches are cut. A number
+//! that only one kernel uses is in that kernel's file; the CPU's numbers are in `cpu/`. benches/TUNING.md has the
 //! measurements, under the names of the constants.
 
 // ---- Shared with the kernels (a test compares them) ----
@@ -84,8 +84,8 @@ pub mod strips {
 
     /// Widths of a strip. Strips narrower than a vector are for narrow elements in place.
     pub const STRIP_BYTES: [u32; 6] = [4, 8, 16, 32, 64, 128];
-    /// Copying, the most threads of a thread block (same in the kernel), the threads per multiprocessor that are wanted for
-    /// aligned and for unaligned strips, and the fewest vectors per thread.
+    /// Copying, the most threads of a thread block (same in the kernel), the threads per multiprocessor that are wanted
+    /// for aligned and for unaligned strips, and the fewest vectors per thread.
     pub const MOST_THREADS: u32 = 1024;
     pub const THREADS_WANTED: u32 = 1024;
     pub const THREADS_WANTED_UNALIGNED: u32 = 2048;
@@ -121,7 +121,8 @@ mod tests {
 
     /// Checks that a kernel file has `static constexpr u32 NAME = VALUE;` with that value.
     fn assert_shared(file: &str, name: &str, host: impl Into<u64>) {
-        let text = std::fs::read_to_string(crate::common::repository("kernels").join(file)).expect("a kernel file");
+        let text =
+            std::fs::read_to_string(crate::dml_cuda_testing::repository("kernels").join(file)).expect("a kernel file");
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("static constexpr u32 {name} = ")));
         let line = line.unwrap_or_else(|| panic!("{file} has no {name}"));
         let value: Option<u64> = line.split(';').next().and_then(|value| value.parse().ok());

@@ -94,7 +94,7 @@ impl FromStr for TensorDataType {
 
 /// `DML_SCALAR_UNION`: eight bytes, written through one of their typed views.
 ///
-/// As in DirectML, the operator's `value_data_type` says how the bytes are read, and only the low bytes of that type
+/// The operator's `value_data_type` says how the bytes are read, and only the low bytes of that type
 /// count: `ScalarUnion::Int8(-2)`, `ScalarUnion::Int64(-2)` and `ScalarUnion::UInt8(254)` are the same delta for a
 /// UINT8 sequence. A FLOAT16 is a [`ScalarUnion::Float16`], or its bits as a [`ScalarUnion::UInt16`]. Two are equal if
 /// they are of one view and have the same bits.
@@ -167,7 +167,8 @@ pub trait SequenceElement: Element {}
 /// width with the other signedness, so that a `u8` sequence can count down by `-2i8`.
 pub trait Delta<T>: Into<ScalarUnion> + sealed::Sealed {}
 
-/// Each type, its data type, the types of the elements that it can be the delta of, and whether DirectML has sequences of it.
+/// Each type, its data type, the types of the elements that it can be the delta of, and whether DirectML has sequences
+/// of it.
 macro_rules! elements {
     ($($rust:ty => $data_type:ident, delta of $($element:ty)+ $(, $sequence:ident)?;)*) => {$(
         impl sealed::Sealed for $rust {}

@@ -18,7 +18,8 @@ use super::operator_type::{OperatorType, TensorRole};
 /// };
 /// let broken = validate(&desc.into(), FeatureLevel::HIGHEST).unwrap_err();
 /// let error = &broken.errors()[0];
-/// assert_eq!((error.place.tensor, error.place.field, error.place.index), (Some(TensorRole::Input), Some("Sizes"), Some(1)));
+/// let place = error.place;
+/// assert_eq!((place.tensor, place.field, place.index), (Some(TensorRole::Input), Some("Sizes"), Some(1)));
 /// assert_eq!(error.place.to_string(), "ReverseSubsequencesDesc.InputTensor.Sizes[1]");
 /// let names = Names { input: "x", ..Names::DIRECTML };
 /// assert_eq!(error.message(&names), "x.Sizes[1] is 0, must be at least 1 (tensor.sizes.nonzero)");
@@ -45,7 +46,7 @@ impl Place {
         Self { index: Some(index), ..self }
     }
 
-    /// The same with other names for the tensors. Without DirectML's names, the descriptor's is left out, too.
+    /// The place with other names for the tensors. Without DirectML's names, the descriptor's is left out, too.
     pub fn in_words(&self, names: &Names<'_>) -> String {
         let operator = (*names == Names::DIRECTML || self.field.is_none()).then(|| self.operator.desc_name());
         let parts = [operator, self.tensor.map(|tensor| names.of(tensor)), self.field];

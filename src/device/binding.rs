@@ -1,10 +1,9 @@
 //! Binding: which bytes of which buffer each tensor of an operator uses.
 
 use crate::device::buffer::Buffer;
-use crate::device::operand::{Alignment, Memory};
+use crate::device::operand::{check_operands, Alignment, Memory};
 use crate::device::operator::CompiledOperator;
 use crate::error::BindingError;
-use crate::trace::span;
 
 /// `DML_BUFFER_BINDING`: a range of a buffer.
 #[derive(Clone, Debug)]
@@ -69,45 +68,8 @@ pub struct BindingTable {
     pub(crate) in_place: bool,
 }
 
-impl CompiledOperator {
-    /// Binds buffers: the inputs that the descriptor has, in the order of its fields (InputTensor, SequenceLengthsTensor;
-    /// none for a fill), and the output: a range, or a whole `&Buffer`.
-    ///
-    /// Binding the output to exactly the first input's range runs in place.
-    ///
-    /// # Errors
-    ///
-    /// [`BindingError`], before anything is queued:
-    /// - the number of inputs is wrong;
-    /// - a buffer belongs to another device;
-    /// - a range leaves its buffer, or is smaller than its tensor's TotalTensorSizeInBytes;
-    /// - an offset is not a multiple of max(16, GuaranteedBaseOffsetAlignment);
-    /// - the output overlaps the lengths, overlaps a part of the input, or equals the input with other strides.
-    pub fn bind(
-        &self,
-        inputs: &[BufferBinding],
-        output: impl Into<BufferBinding>,
-    ) -> Result<BindingTable, BindingError> {
-        span!("bind", operator = self.operator_type().name());
-        BindingTable::new(self, inputs, output.into(), Alignment::Binding)
-    }
-
-    /// The same at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may be.
-    ///
-    /// # Errors
-    ///
-    /// As of [`bind`](Self::bind), but for that alignment.
-    pub fn bind_at_elements(
-        &self,
-        inputs: &[BufferBinding],
-        output: impl Into<BufferBinding>,
-    ) -> Result<BindingTable, BindingError> {
-        BindingTable::new(self, inputs, output.into(), Alignment::Element)
-    }
-}
-
 impl BindingTable {
-    fn new(
+    pub(crate) fn new(
         operator: &CompiledOperator,
         inputs: &[BufferBinding],
         output: BufferBinding,
@@ -117,7 +79,7 @@ impl BindingTable {
             let BufferBinding { ref buffer, offset, size_in_bytes: bytes } = *binding;
             Memory::Bound { buffer, offset, bytes }
         }
-        let in_place = operator.check_operands(inputs.iter().map(memory), memory(&output), alignment)?;
+        let in_place = check_operands(operator, inputs.iter().map(memory), memory(&output), alignment)?;
         Ok(Self { operator: operator.clone(), inputs: inputs.to_vec(), output, in_place })
     }
 

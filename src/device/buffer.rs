@@ -54,7 +54,7 @@ enum Storage {
 }
 
 impl Buffer {
-    pub(super) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
+    pub(crate) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
         let of = |storage| Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) };
         if let Some(context) = &device.context {
             return Ok(of(Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?)));

@@ -13,14 +13,15 @@ use crate::specialize::Specialize;
 /// use dml_cuda::{Address, CompileOptions, Device, DispatchError, TensorDataType};
 /// let device = Device::cpu();
 /// let (input, lengths) = ([[1u8, 2, 3]], [[2u32]]);
-/// let [array, of_lengths] = [&[1, 3], &[1, 1]].map(|sizes| ForeignTensor::packed(Address(0), sizes));
-/// let length_type = TensorDataType::UInt32;
-/// let arrays = ReversalArrays { input: array, lengths: of_lengths, output: array, axis: 1, element_size: 1, length_type };
+/// let [data, lengths_array] = [&[1, 3], &[1, 1]].map(|sizes| ForeignTensor::packed(Address(0), sizes));
+/// let (axis, element_size, length_type) = (1, 1, TensorDataType::UInt32);
+/// let arrays = ReversalArrays { input: data, lengths: lengths_array, output: data, axis, element_size, length_type };
 /// let desc = LoweredReversal::new(&arrays)?.desc();
 /// let options = CompileOptions::default().with_in_place(true);
 /// let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
 /// let mut output = [[0u8; 3]];
-/// let copying = operator.dispatch_on_host(&[input.as_flattened(), bytemuck::cast_slice(&lengths)], output.as_flattened_mut());
+/// let inputs = [input.as_flattened(), bytemuck::cast_slice(&lengths)];
+/// let copying = operator.dispatch_on_host(&inputs, output.as_flattened_mut());
 /// assert!(matches!(copying, Err(DispatchError::Binding(_)))); // it was compiled for in-place dispatches only
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -34,9 +35,9 @@ pub struct CompileOptions {
     pub in_place: Option<bool>,
     /// Whether kernels are compiled for this operator only.
     pub specialize: Specialize,
-    /// Whether kernels are timed on the GPU, instead of chosen by an estimate: the four with the least estimates in each
-    /// mode, with scratch memory of the tensors' sizes. That takes milliseconds, and memory for both tensors or three
-    /// times the L2 cache, whichever is more. If they cannot be timed, the estimate chooses, without an error.
+    /// Whether kernels are timed on the GPU, instead of chosen by an estimate: the four with the least estimates in
+    /// each mode, with scratch memory of the tensors' sizes. That takes milliseconds, and memory for both tensors or
+    /// three times the L2 cache, whichever is more. If they cannot be timed, the estimate chooses, without an error.
     pub measure: bool,
 }
 
@@ -61,15 +62,15 @@ impl CompileOptions {
         Self { measure, ..self }
     }
 
-    /// The options for dispatches with the first input and the output at these addresses, or at others that are as aligned
-    /// to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths.
+    /// The options for dispatches with the first input and the output at these addresses, or at others that are as
+    /// aligned to 16 bytes, and in place or not, as these are. No kernel depends on the alignment of the lengths.
     pub fn with_addresses(self, input: Option<Address>, output: Address) -> Self {
         let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
         self.with_pointer_alignment(if is_aligned { 16 } else { 0 }).with_in_place(input == Some(output))
     }
 
     /// The defaults with what the environment sets when the process first asks.
-    pub(super) fn read_environment() -> Result<Self, EnvironmentError> {
+    pub(crate) fn read_environment() -> Result<Self, EnvironmentError> {
         static READ: OnceLock<Result<CompileOptions, EnvironmentError>> = OnceLock::new();
         let read = || {
             let specialize = variable("DML_CUDA_SPECIALIZE", &[("0", Specialize::Never), ("1", Specialize::Kept)])?;

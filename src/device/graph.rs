@@ -1,5 +1,6 @@
 //! Graphs: dispatches that are recorded once and then launched together.
 
+use crate::address::RawStream;
 use crate::cuda;
 use crate::device::binding::BindingTable;
 use crate::device::stream::Stream;
@@ -34,7 +35,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new(device: &Device, tables: Vec<BindingTable>) -> Result<Self, DispatchError> {
+    pub(crate) fn new(device: &Device, tables: Vec<BindingTable>) -> Result<Self, DispatchError> {
         span!("record", device = device, dispatches = tables.len());
         if let Some(other) = tables.iter().map(|table| table.operator().device()).find(|of| !of.same_as(device)) {
             return Err(DispatchError::Graph { found: device.to_string(), required: other.to_string() });
@@ -49,8 +50,14 @@ impl Graph {
         })
     }
 
-    pub(crate) fn of_recorded(device: &Device, recorded: cuda::Graph) -> Self {
-        Self { device: device.clone(), recorded: Some(recorded), tables: Vec::new(), launched: false }
+    /// Records what `queue` queues. `None` on the CPU.
+    pub(crate) fn record_raw(device: &Device, queue: impl FnOnce(RawStream)) -> Result<Option<Self>, DispatchError> {
+        let Some(context) = &device.context else { return Ok(None) };
+        let recorded = Some(cuda::Graph::record(context, |stream| {
+            queue(RawStream(stream.raw().cast()));
+            Ok(())
+        })?);
+        Ok(Some(Self { device: device.clone(), recorded, tables: Vec::new(), launched: false }))
     }
 
     /// Queues the dispatches on a stream of the graph's device. They run after the graph's previous launch, even if

@@ -3,6 +3,7 @@
 use crate::desc::{BufferTensorDesc, TensorRole};
 use crate::device::buffer::Buffer;
 use crate::device::operator::{bytes_of_element, CompiledOperator};
+use crate::device::Device;
 use crate::error::BindingError;
 
 type Tensor<'a> = (TensorRole, &'a BufferTensorDesc);
@@ -50,78 +51,76 @@ impl Alignment {
     }
 }
 
-impl CompiledOperator {
-    /// Checks that memory fits the tensors, that it overlaps only where the operator allows it, and that the operator was
-    /// compiled for it. Returns whether the output is the first input.
-    pub(crate) fn check_operands<'a>(
-        &self,
-        inputs: impl ExactSizeIterator<Item = Memory<'a>> + Clone,
-        output: Memory<'a>,
-        alignment: Alignment,
-    ) -> Result<bool, BindingError> {
-        let signature = self.signature();
-        let (found, required) = (inputs.len(), signature.inputs().len());
-        if found != required {
-            return Err(BindingError::Count { found, required });
-        }
-        for (n, (tensor, memory)) in signature.tensors().zip(inputs.clone().chain([output])).enumerate() {
-            // Only the first input and the output have a promised alignment.
-            let is_promised = n == 0 || tensor.0 == TensorRole::Output;
-            let promised = if is_promised { self.inner.options.pointer_alignment } else { 1 };
-            self.check(tensor, memory, promised.max(alignment.bytes(tensor.1)))?;
-        }
-
-        let mut in_place = false;
-        let (written, to, end_of_output) = output.range(signature.output);
-        for (n, (&(tensor, desc), input)) in signature.inputs().iter().zip(inputs).enumerate() {
-            let (read, from, end) = input.range(desc);
-            let other_buffer = read.zip(written).is_some_and(|(read, written)| !read.same_as(written));
-            if other_buffer || from >= end_of_output || to >= end {
-                continue;
-            }
-            if n > 0 || from != to {
-                let required = if n == 0 { "be the same range, to run in place, or lie apart" } else { "lie apart" };
-                let pointers = read.is_none().then_some((to, from));
-                return Err(BindingError::Overlap { tensor, found: from.max(to), pointers, required });
-            }
-            if !self.inner.plan.runs_in_place() {
-                return Err(BindingError::InPlace);
-            }
-            in_place = true;
-        }
-        match self.inner.options.in_place {
-            Some(promised) if promised != in_place => Err(BindingError::Promise { promised }),
-            _ => Ok(in_place),
-        }
+/// Checks that memory fits the tensors, that it overlaps only where the operator allows it, and that the operator was
+/// compiled for it. Returns whether the output is the first input.
+pub(crate) fn check_operands<'a>(
+    operator: &CompiledOperator,
+    inputs: impl ExactSizeIterator<Item = Memory<'a>> + Clone,
+    output: Memory<'a>,
+    alignment: Alignment,
+) -> Result<bool, BindingError> {
+    let signature = operator.signature();
+    let (found, required) = (inputs.len(), signature.inputs().len());
+    if found != required {
+        return Err(BindingError::Count { found, required });
+    }
+    for (n, (tensor, memory)) in signature.tensors().zip(inputs.clone().chain([output])).enumerate() {
+        // Only the first input and the output have a promised alignment.
+        let is_promised = n == 0 || tensor.0 == TensorRole::Output;
+        let promised = if is_promised { operator.inner.options.pointer_alignment } else { 1 };
+        check(operator.device(), tensor, memory, promised.max(alignment.bytes(tensor.1)))?;
     }
 
-    /// Checks the memory of one tensor.
-    fn check(&self, (tensor, desc): Tensor<'_>, memory: Memory<'_>, alignment: u32) -> Result<(), BindingError> {
-        let aligned = |what, found: u64, alignment: u32| match u64::from(alignment) {
-            required if found.is_multiple_of(required) => Ok(()),
-            required => Err(BindingError::Alignment { tensor, what, found, required }),
-        };
-        match memory {
-            Memory::Bound { buffer, offset, bytes } => {
-                if !buffer.device().same_as(self.device()) {
-                    let (found, required) = (buffer.device().to_string(), self.device().to_string());
-                    return Err(BindingError::Device { tensor, found, required });
-                }
-                let (size_in_bytes, required) = (buffer.size_in_bytes(), desc.total_tensor_size_in_bytes);
-                if offset.checked_add(bytes).is_none_or(|end| end > size_in_bytes) {
-                    return Err(BindingError::Range { tensor, offset, length: bytes, size_in_bytes });
-                }
-                aligned("offset", offset, alignment.max(desc.guaranteed_base_offset_alignment))?;
-                if bytes < required {
-                    return Err(BindingError::Size { tensor, found: bytes, required });
-                }
-                Ok(())
-            }
-            Memory::Slice { bytes, .. } if bytes < desc.span_in_bytes() => {
-                Err(BindingError::Slice { tensor, found: bytes, required: desc.span_in_bytes() })
-            }
-            Memory::Slice { address: 0, .. } | Memory::Raw { address: 0 } => Err(BindingError::Null { tensor }),
-            Memory::Slice { address, .. } | Memory::Raw { address } => aligned("pointer", address, alignment),
+    let mut in_place = false;
+    let (written, to, end_of_output) = output.range(signature.output);
+    for (n, (&(tensor, desc), input)) in signature.inputs().iter().zip(inputs).enumerate() {
+        let (read, from, end) = input.range(desc);
+        let other_buffer = read.zip(written).is_some_and(|(read, written)| !read.same_as(written));
+        if other_buffer || from >= end_of_output || to >= end {
+            continue;
         }
+        if n > 0 || from != to {
+            let required = if n == 0 { "be the same range, to run in place, or lie apart" } else { "lie apart" };
+            let pointers = read.is_none().then_some((to, from));
+            return Err(BindingError::Overlap { tensor, found: from.max(to), pointers, required });
+        }
+        if !operator.inner.plan.runs_in_place() {
+            return Err(BindingError::InPlace);
+        }
+        in_place = true;
+    }
+    match operator.inner.options.in_place {
+        Some(promised) if promised != in_place => Err(BindingError::Promise { promised }),
+        _ => Ok(in_place),
+    }
+}
+
+/// Checks the memory of one tensor.
+fn check(device: &Device, (tensor, desc): Tensor<'_>, memory: Memory<'_>, alignment: u32) -> Result<(), BindingError> {
+    let aligned = |what, found: u64, alignment: u32| match u64::from(alignment) {
+        required if found.is_multiple_of(required) => Ok(()),
+        required => Err(BindingError::Alignment { tensor, what, found, required }),
+    };
+    match memory {
+        Memory::Bound { buffer, offset, bytes } => {
+            if !buffer.device().same_as(device) {
+                let (found, required) = (buffer.device().to_string(), device.to_string());
+                return Err(BindingError::Device { tensor, found, required });
+            }
+            let (size_in_bytes, required) = (buffer.size_in_bytes(), desc.total_tensor_size_in_bytes);
+            if offset.checked_add(bytes).is_none_or(|end| end > size_in_bytes) {
+                return Err(BindingError::Range { tensor, offset, length: bytes, size_in_bytes });
+            }
+            aligned("offset", offset, alignment.max(desc.guaranteed_base_offset_alignment))?;
+            if bytes < required {
+                return Err(BindingError::Size { tensor, found: bytes, required });
+            }
+            Ok(())
+        }
+        Memory::Slice { bytes, .. } if bytes < desc.span_in_bytes() => {
+            Err(BindingError::Slice { tensor, found: bytes, required: desc.span_in_bytes() })
+        }
+        Memory::Slice { address: 0, .. } | Memory::Raw { address: 0 } => Err(BindingError::Null { tensor }),
+        Memory::Slice { address, .. } | Memory::Raw { address } => aligned("pointer", address, alignment),
     }
 }

@@ -14,7 +14,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(device: &Device) -> Result<Self, DeviceError> {
+    pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self { queue: device.context.as_ref().map(cuda::Stream::new).transpose()?, device: device.clone() })
     }
 

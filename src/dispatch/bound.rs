@@ -43,8 +43,8 @@ impl BindingTable {
         }
         let output = address(&self.output).ok_or(OTHER_DEVICE)?;
         let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output };
-        // SAFETY: the ranges are as large as their tensors (binding.range, binding.size) and overlap only as the operator
-        // allows (binding.overlap). They live until the work is done, because dropping a buffer waits for it.
+        // SAFETY: the ranges are as large as their tensors (binding.range, binding.size) and overlap only as the
+        // operator allows (binding.overlap). They live until the work is done, because dropping a buffer waits for it.
         unsafe { launcher.launch(&addresses, Mode::new(self.in_place), stream) }
     }
 }

@@ -83,7 +83,7 @@ impl CompiledOperator {
         self.dispatch_guarded(stream, &addresses, output)
     }
 
-    /// The same in place, for an operator with two inputs. `data` is the first input and the output; `second` is the
+    /// Queues the operator in place, for one with two inputs. `data` is the first input and the output; `second` is the
     /// other input, such as SequenceLengthsTensor.
     ///
     /// # Errors

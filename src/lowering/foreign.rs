@@ -8,9 +8,9 @@ use crate::error::Error;
 /// A tensor as NumPy, DLPack or ONNX Runtime describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignTensor<'a> {
-    /// Of the first element. Lowering only reads how it is aligned: 0 is aligned to any element.
+    /// The address of the first element. Lowering only reads how it is aligned: 0 is aligned to any element.
     pub address: Address,
-    /// Of any rank. None may be negative.
+    /// The sizes, at any rank. None may be negative.
     pub sizes: &'a [i64],
     /// One for each size. `None` if the tensor is packed in row-major order.
     pub strides_in_bytes: Option<&'a [i64]>,

@@ -60,8 +60,8 @@ impl LoweredReversal {
         Ok(lowered)
     }
 
-    /// Adds a dimension outside of the others, or joins it with the outermost one. Drops a size of 1. The axis is neither
-    /// joined nor dropped. `None` if there are too many dimensions.
+    /// Adds a dimension outside of the others, or joins it with the outermost one. Drops a size of 1. The axis is
+    /// neither joined nor dropped. `None` if there are too many dimensions.
     fn fold(&mut self, dimension: Steps<3>, is_axis: bool) -> Option<()> {
         if dimension.0 == 1 && !is_axis {
             return Some(());

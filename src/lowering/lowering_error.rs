@@ -64,7 +64,7 @@ pub enum LoweringError {
     Stride {
         /// The tensor with the wrong stride.
         tensor: TensorRole,
-        /// Of which dimension.
+        /// The stride's dimension.
         dimension: usize,
         /// The stride.
         found: i64,

@@ -17,7 +17,7 @@ pub fn range_count([start, limit, delta]: [f64; 3]) -> Result<u32, RangeError> {
     fewer(count.max(0.0) as u128)
 }
 
-/// The same for integers, exactly.
+/// The number of elements of ONNX's Range of integers, exactly.
 ///
 /// # Errors
 ///

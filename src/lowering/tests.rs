@@ -1,5 +1,7 @@
+#![allow(unsafe_code)]
+
 use super::*;
-use crate::{Address, Device, TensorDataType};
+use crate::{Address, Device, RawStream, TensorDataType};
 
 fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
     ForeignTensor::packed(Address(0), sizes)
@@ -100,8 +102,8 @@ fn errors_name_what_does_not_fit() {
     let words = "an element of InputTensor is 34359738376 bytes, must be from 1 to 34359738360";
     assert_eq!(lower((1 << 35) + 8, TensorDataType::UInt32), words);
 
-    let strides = |of_input: &[i64], of_lengths: &[i64]| {
-        let (input, lengths) = (strided(&[2, 3], of_input), strided(&[2, 1], of_lengths));
+    let strides = |input_strides: &[i64], lengths_strides: &[i64]| {
+        let (input, lengths) = (strided(&[2, 3], input_strides), strided(&[2, 1], lengths_strides));
         let lowered = reversal(input, lengths, None, 1, 4, TensorDataType::UInt32, 0);
         lowered.expect_err("refused").to_string()
     };
@@ -131,7 +133,7 @@ fn no_way_to_a_compiled_operator_accepts_a_size_of_0() {
     let described = |desc: OperatorDesc| Ok(device.compile_operator(&device.create_operator(desc)?)?);
     let lowered = |lowered: Lowered| device.compile_lowered(&lowered, crate::CompileOptions::default());
     for sizes in [&[0][..], &[0, 3], &[3, 0], &[0, 0], &[2, 0, 3]] {
-        let of_bytes: Vec<i64> = sizes.iter().map(|&size| size.into()).collect();
+        let signed_sizes: Vec<i64> = sizes.iter().map(|&size| size.into()).collect();
         for data_type in TensorDataType::ALL {
             let what = format!("{data_type} {sizes:?}");
             let output_tensor = crate::BufferTensorDesc::packed(data_type, sizes);
@@ -147,26 +149,26 @@ fn no_way_to_a_compiled_operator_accepts_a_size_of_0() {
                 format!("sequence of {what}"),
                 lowered(Lowered::Sequence(LoweredSequence::packed(data_type, 0, 1, 1))),
             );
-            if let Ok(sequence) = LoweredSequence::strided(data_type, packed(&of_bytes), 1, 1) {
+            if let Ok(sequence) = LoweredSequence::strided(data_type, packed(&signed_sizes), 1, 1) {
                 broken(format!("strided sequence of {what}"), lowered(Lowered::Sequence(sequence)));
             }
         }
         for axis in 0..sizes.len() {
             let what = format!("reversal of {sizes:?} along {axis}");
-            let mut of_lengths = sizes.to_vec();
-            of_lengths[axis] = 1;
+            let mut lengths_sizes = sizes.to_vec();
+            lengths_sizes[axis] = 1;
             let tensor = |data_type, sizes| crate::BufferTensorDesc::packed(data_type, sizes);
             broken(
                 what.clone(),
                 described(OperatorDesc::from(crate::ReverseSubsequencesDesc {
                     input_tensor: tensor(TensorDataType::Float32, sizes),
-                    sequence_lengths_tensor: tensor(TensorDataType::UInt32, &of_lengths),
+                    sequence_lengths_tensor: tensor(TensorDataType::UInt32, &lengths_sizes),
                     output_tensor: tensor(TensorDataType::Float32, sizes),
                     axis: axis as u32,
                 })),
             );
             let length_type = TensorDataType::UInt32;
-            let lowering = reversal(packed(&of_bytes), packed(&[]), None, axis as i64, 4, length_type, 0);
+            let lowering = reversal(packed(&signed_sizes), packed(&[]), None, axis as i64, 4, length_type, 0);
             broken(format!("lowered {what}"), lowered(Lowered::Reversal(lowering.expect("sizes of 0 can be lowered"))));
         }
         assert!(crate::fill_value_sequence(&device, sizes, 1f32, 1f32).is_err(), "{sizes:?}");
@@ -180,35 +182,40 @@ proptest::proptest! {
     fn a_reversal_is_refused_or_lowered_whole(
         dimensions in proptest::collection::vec((edge(), edge(), edge(), edge()), 0..11),
         (rank_of_lengths, strided, axis) in (0usize..12, 0u8..8, -12i64..12),
-        element_size in proptest::sample::select(vec![0, 1, 2, 3, 4, 8, 12, 1 << 31, 1 << 35, (1 << 35) + 8, 1 << 40, usize::MAX]),
-        (length_type, addresses) in (proptest::sample::select(TensorDataType::ALL.to_vec()), proptest::prelude::any::<u64>()),
+        element_size in proptest::sample::select(
+            vec![0, 1, 2, 3, 4, 8, 12, 1 << 31, 1 << 35, (1 << 35) + 8, 1 << 40, usize::MAX],
+        ),
+        length_type in proptest::sample::select(TensorDataType::ALL.to_vec()),
+        addresses in proptest::prelude::any::<u64>(),
     ) {
         let column = |of: fn(&(i64, i64, i64, i64)) -> i64| dimensions.iter().map(of).collect::<Vec<i64>>();
-        let (sizes, of_input, of_lengths, of_output) = (column(|d| d.0), column(|d| d.1), column(|d| d.2), column(|d| d.3));
+        let (sizes, input_strides) = (column(|d| d.0), column(|d| d.1));
+        let (lengths_strides, output_strides) = (column(|d| d.2), column(|d| d.3));
         let rank = rank_of_lengths.min(sizes.len());
         let mut lanes = sizes.clone();
         if let Some(size) = usize::try_from(axis).ok().and_then(|axis| lanes.get_mut(axis)) {
             *size = 1;
         }
         let given = |bit: u8, strides| if strided & bit > 0 { Some(strides) } else { None };
-        let input = ForeignTensor { strides_in_bytes: given(1, &of_input[..]), ..packed(&sizes) };
-        let (lanes, of_lanes) = (&lanes[sizes.len() - rank..], &of_lengths[sizes.len() - rank..]);
-        let lengths = ForeignTensor { strides_in_bytes: given(2, of_lanes), ..packed(lanes) };
-        let output = given(4, &of_output[..]);
+        let input = ForeignTensor { strides_in_bytes: given(1, &input_strides[..]), ..packed(&sizes) };
+        let (lanes, lanes_strides) = (&lanes[sizes.len() - rank..], &lengths_strides[sizes.len() - rank..]);
+        let lengths = ForeignTensor { strides_in_bytes: given(2, lanes_strides), ..packed(lanes) };
+        let output = given(4, &output_strides[..]);
         if let Ok(lowered) = reversal(input, lengths, output, axis, element_size, length_type, addresses) {
             let desc = lowered.desc();
-            let (of_desc, size_of_element) = (&desc.input_tensor, element_size as u128);
-            let unit = u128::from(of_desc.data_type.size_in_bits() / 8);
+            let (described, size_of_element) = (&desc.input_tensor, element_size as u128);
+            let unit = u128::from(described.data_type.size_in_bits() / 8);
             let bytes = |unit: u128, sizes: Vec<u128>| match sizes.contains(&0) {
                 true => 0,
                 false => sizes.into_iter().fold(unit, u128::saturating_mul),
             };
             let required = bytes(size_of_element, sizes.iter().map(|&size| size as u128).collect());
-            let found = bytes(unit, of_desc.sizes.iter().map(|&size| size.into()).collect());
+            let found = bytes(unit, described.sizes.iter().map(|&size| size.into()).collect());
             proptest::prop_assert_eq!(found, required);
             if let (Some(strides), false) = (input.strides_in_bytes, sizes.contains(&0)) {
-                let last: u128 = sizes.iter().zip(strides).map(|(&size, &stride)| (size as u128 - 1) * stride.max(0) as u128).sum();
-                let span = of_desc.span().expect("as many strides as sizes") * unit;
+                let last = |(&size, &stride): (&i64, &i64)| (size as u128 - 1) * stride.max(0) as u128;
+                let last: u128 = sizes.iter().zip(strides).map(last).sum();
+                let span = described.span().expect("as many strides as sizes") * unit;
                 proptest::prop_assert_eq!(span, last + size_of_element);
             }
         }
@@ -233,5 +240,65 @@ fn a_sequence_keeps_the_strides_that_are_not_packed() {
         let sequence = LoweredSequence::strided(TensorDataType::Int32, strided(sizes, strides), 5, 1).expect("right");
         let tensor = sequence.desc().output_tensor;
         assert_eq!((tensor.sizes, tensor.strides), expected, "{sizes:?} {strides:?}");
+    }
+}
+
+/// What an operator writes to memory that begins so many bytes past an aligned address; so do its inputs.
+fn written(lowered: &Lowered, inputs: &[&[u8]], in_place: bool, past: usize) -> Vec<u8> {
+    let moved = |bytes: &[u8]| -> Vec<u64> {
+        let mut memory = vec![0; bytes.len() / 8 + 2];
+        bytemuck::cast_slice_mut::<u64, u8>(&mut memory)[past..][..bytes.len()].copy_from_slice(bytes);
+        memory
+    };
+    let mut memory: Vec<Vec<u64>> = inputs.iter().copied().chain([&[7; 512][..]]).map(moved).collect();
+    let at = |memory: &mut Vec<u64>| Address(memory.as_mut_ptr() as u64 + past as u64);
+    let mut addresses: Vec<Address> = memory.iter_mut().map(at).collect();
+    let output = addresses.pop().expect("an output");
+    let output = if in_place { addresses[0] } else { output };
+    // SAFETY: memory of this function, as large as the tensors.
+    unsafe { Device::cpu().run_lowered(lowered, &addresses, output, RawStream::NULL) }.expect("it runs");
+    let output_at = if in_place { 0 } else { inputs.len() };
+    bytemuck::cast_slice::<u64, u8>(&memory[output_at])[past..][..512].to_vec()
+}
+
+#[test]
+fn tensors_on_the_host_need_not_be_aligned() {
+    let values: Vec<u8> = (0..512).map(|n| (n * 7 % 251) as u8).collect();
+    for element_size in [1, 2, 4, 8, 16] {
+        // Lanes, lanes side by side, small and large blocks.
+        for (sizes, lengths_sizes) in
+            [([4, 8, 1], [4, 1, 1]), ([1, 8, 4], [1, 1, 4]), ([4, 4, 2], [4, 1, 1]), ([1, 2, 16], [1, 1, 1])]
+        {
+            for (length_type, width) in [(TensorDataType::UInt32, 4), (TensorDataType::UInt64, 8)] {
+                let lengths: Vec<u8> = (0..64).map(|n| if n % width == 0 { 2 + n / width % 3 } else { 0 }).collect();
+                let [x, lengths_tensor] =
+                    [&sizes, &lengths_sizes].map(|sizes| ForeignTensor::packed(Address(0), sizes));
+                let arrays =
+                    ReversalArrays { input: x, lengths: lengths_tensor, output: x, axis: 1, element_size, length_type };
+                let reversal = Lowered::Reversal(LoweredReversal::new(&arrays).expect("right"));
+                for in_place in [false, true] {
+                    let at = |past| written(&reversal, &[&values, &lengths], in_place, past);
+                    assert!(at(0) == at(3), "{element_size} {sizes:?} {length_type} {in_place}");
+                }
+            }
+        }
+    }
+    for data_type in [
+        TensorDataType::UInt8,
+        TensorDataType::Float16,
+        TensorDataType::Float32,
+        TensorDataType::Int64,
+        TensorDataType::Float64,
+    ] {
+        let packed = LoweredSequence::packed(data_type, 60, 0x3c01, 0x3401);
+        let width = i64::from(data_type.size_in_bits() / 8);
+        let strides = [16 * width, 2 * width];
+        let gaps = ForeignTensor { address: Address(0), sizes: &[3, 5], strides_in_bytes: Some(&strides) };
+        let strided = LoweredSequence::strided(data_type, gaps, 0x3c01, 0x3401)
+            .ok()
+            .filter(|_| data_type != TensorDataType::Float64);
+        for sequence in [packed].into_iter().chain(strided).map(Lowered::Sequence) {
+            assert!(written(&sequence, &[], false, 0) == written(&sequence, &[], false, 3), "{sequence:?}");
+        }
     }
 }

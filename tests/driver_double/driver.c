@@ -1,8 +1,9 @@
-/* A test double of the CUDA driver: a library with the entry points that this crate calls. Its memory is the host's, and its kernels do
-   nothing. It tracks what is live, and writes a line to the file DOUBLE_REPORT for every mistake: unknown or destroyed handles, a call
-   without a current context, memory that is freed, read or written or kernels that are unloaded while queued work uses them, and, at the
-   end, everything that was not released. DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of that function return 2. DOUBLE_SLOW names
-   a function that takes long. Two events are a millisecond apart, but half of one if a graph's last work before the later one is the
+/* A test double of the CUDA driver: a library with the entry points that this crate calls. Its memory is the host's,
+   and its kernels do nothing. It tracks what is live, and writes a line to the file DOUBLE_REPORT for every mistake:
+   unknown or destroyed handles, a call without a current context, memory that is freed, read or written or kernels that
+   are unloaded while queued work uses them, and, at the end, everything that was not released.
+   DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of that function return 2. DOUBLE_SLOW names a function that
+   takes long. Two events are a millisecond apart, but half of one if a graph's last work before the later one is the
    kernel that DOUBLE_FAST names. */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include <unistd.h>
 
 enum { CONTEXT, STREAM, EVENT, MEMORY, MODULE, GRAPH, EXECUTABLE, KINDS };
-/* Words of the buffer in which the crate passes a launch's parameters (MAX_WORDS of src/cuda/launch.rs). Unused words are zeros. */
+/* Words of the buffer in which the crate passes a launch's parameters (MAX_WORDS of src/cuda/launch.rs). Unused words
+   are zeros. */
 enum { WORDS = 80 };
 static const char *const NAMES[KINDS] = {"context", "stream", "event", "memory", "module", "graph", "executable graph"};
 
@@ -69,7 +71,8 @@ static void *add(int kind, size_t size) {
 /* The list entry of the live object that contains the address. */
 static struct object **find(int kind, const void *at) {
     struct object **o = &live;
-    while (*o && !((*o)->kind == kind && (const char *)at >= (*o)->at && (const char *)at <= (*o)->at + (*o)->size)) o = &(*o)->next;
+    const char *to = at;
+    while (*o && !((*o)->kind == kind && to >= (*o)->at && to <= (*o)->at + (*o)->size)) o = &(*o)->next;
     return o;
 }
 
@@ -245,7 +248,9 @@ int cuThreadExchangeStreamCaptureMode(int *mode) {
     *mode = before;
     return 0;
 }
-int cuStreamCreate(void **stream, unsigned flags) { WITH_CONTEXT; allowed_in_capture(); *stream = add(STREAM, 1); return 0; }
+int cuStreamCreate(void **stream, unsigned flags) {
+    WITH_CONTEXT; allowed_in_capture(); *stream = add(STREAM, 1); return 0;
+}
 int cuStreamSynchronize(void *stream) {
     WITH_CONTEXT;
     check_stream(stream);
@@ -287,7 +292,9 @@ int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long lo
     return 0;
 }
 int cuGraphDestroy(void *graph) { CALL; remove_launches(RECORDED, graph); drop(GRAPH, graph); return 0; }
-int cuGraphExecDestroy(void *executable) { CALL; remove_launches(RECORDED, executable); drop(EXECUTABLE, executable); return 0; }
+int cuGraphExecDestroy(void *executable) {
+    CALL; remove_launches(RECORDED, executable); drop(EXECUTABLE, executable); return 0;
+}
 int cuGraphLaunch(void *executable, void *stream) {
     WITH_CONTEXT;
     check(EXECUTABLE, executable, 0);
@@ -338,7 +345,9 @@ int cuEventSynchronize(void *event) {
 }
 int cuEventDestroy_v2(void *event) { WITH_CONTEXT; drop(EVENT, event); return 0; }
 int cuMemGetInfo_v2(size_t *available, size_t *total) { WITH_CONTEXT; *available = *total = 1 << 30; return 0; }
-int cuMemAlloc_v2(void **address, size_t bytes) { WITH_CONTEXT; allowed_in_capture(); *address = add(MEMORY, bytes); return 0; }
+int cuMemAlloc_v2(void **address, size_t bytes) {
+    WITH_CONTEXT; allowed_in_capture(); *address = add(MEMORY, bytes); return 0;
+}
 int cuMemFree_v2(void *address) {
     WITH_CONTEXT;
     not_in_use(address, "frees memory that queued work uses");
@@ -397,7 +406,8 @@ int cuModuleUnload(void *module) {
     return 0;
 }
 int cuFuncSetAttribute(void *function, int which, int value) { WITH_CONTEXT; check(MODULE, function, 0); return 0; }
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream,
                    void **parameters, void **extra) {
     WITH_CONTEXT;
     check(MODULE, function, 0);

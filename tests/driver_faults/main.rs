@@ -20,6 +20,7 @@ fn the_scenario() {
         Some("threads") => scenarios::threads,
         Some("specialized") => scenarios::specialized,
         Some("measured") => scenarios::measured,
+        Some("measured and kept") => scenarios::measured_and_kept,
         Some("measured by threads") => scenarios::measured_by_threads,
         _ => scenarios::scenario,
     };
@@ -98,6 +99,15 @@ fn the_fastest_measured_kernel_runs() {
     let Some(measured) = kernels(&[]) else { return };
     assert!(measured.len() > 1, "{measured:?}");
     measured.iter().for_each(|fast| assert_eq!(kernels(&[("DOUBLE_FAST", fast)]).as_ref(), Some(&measured)));
+}
+
+/// Several kernels are specialized and timed, and only the fastest stays loaded.
+#[test]
+fn measured_kernels_that_are_slower_are_not_kept() {
+    let Some(folder) = driver(None) else { return };
+    let unloads = |nth| with_failure(folder.path(), "cuModuleUnload", nth, 719, this_program("measured and kept")).1;
+    let is_told = |report: Vec<String>| report.contains(&"cuModuleUnload: failed as told".to_owned());
+    assert!(is_told(unloads(1)), "{:?}", unloads(1));
 }
 
 /// Compiling goes on with the estimate, wherever the driver fails; `measure_kernels` fails in words.

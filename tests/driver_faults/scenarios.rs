@@ -160,8 +160,8 @@ pub fn owned() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Specialized kernels of an operator that has its own, and in graphs that other libraries captured and replay after the
-/// cache has dropped the operator.
+/// Specialized kernels of an operator that has its own, and in graphs that other libraries captured and replay after
+/// the cache has dropped the operator.
 #[allow(unsafe_code)]
 pub fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     use cudarc::driver::{result, sys};
@@ -172,9 +172,9 @@ pub fn specialized() -> Result<(), Box<dyn std::error::Error>> {
     let options = CompileOptions::default().with_specialize(Specialize::Kept);
     let kept = |rows| {
         let sizes = [[rows, 8], [rows, 1]];
-        let [data, of_lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
+        let [data, lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
         let (axis, element_size, length_type) = (1, 4, TensorDataType::UInt32);
-        let arrays = ReversalArrays { input: data, lengths: of_lengths, output: data, axis, element_size, length_type };
+        let arrays = ReversalArrays { input: data, lengths, output: data, axis, element_size, length_type };
         let aligned = options.with_pointer_alignment(16).with_in_place(false);
         device.compile_lowered(&Lowered::Reversal(LoweredReversal::new(&arrays)?), aligned)
     };
@@ -285,6 +285,17 @@ pub fn measured() -> Result<(), Box<dyn std::error::Error>> {
         assert!(kernel.time.as_secs_f64() > 0.0);
         kernel.operator.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?;
     }
+    Ok(())
+}
+
+/// Compiles a measured operator whose specialized kernel is kept, and keeps the device, too.
+pub fn measured_and_kept() -> Result<(), Box<dyn std::error::Error>> {
+    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+    let device = Device::cuda(0)?;
+    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
+    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Kept).with_in_place(true);
+    drop(device.compile_operator_with(&reversal, options)?);
+    std::mem::forget(device);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::common::{repository, rust_files};
+use dml_cuda_testing::{repository, rust_files};
 
 /// The layers of src/, lowest first, each with the other layers that it may use. A file belongs to the layer with the
 /// longest matching name. Files of one layer may use each other.
@@ -21,7 +21,15 @@ const LAYERS: &[(&str, &str)] = &[
     ("cpu", "plan desc::layout"),
     ("lowering::lowering_error", "desc desc::layout"),
     ("lowering::range", ""),
-    ("error", "environment desc validate lowering::lowering_error lowering::range cuda::target"),
+    ("cuda::driver::failure", ""),
+    ("device::errors", "desc validate cuda::driver::failure"),
+    ("device::binding_error", "desc"),
+    ("dispatch::dispatch_error", "device::binding_error cuda::driver::failure"),
+    (
+        "error",
+        "environment desc validate lowering::lowering_error lowering::range cuda::target cuda::driver::failure \
+         device::errors device::binding_error dispatch::dispatch_error",
+    ),
     ("cuda::target", ""),
     ("cuda::kernels", "mode"),
     ("cuda::launch", "cuda::kernels cuda::tuning"),
@@ -33,18 +41,30 @@ const LAYERS: &[(&str, &str)] = &[
         "cuda::select",
         "mode desc desc::layout plan cuda::costs cuda::estimate cuda::kernels cuda::launch cuda::target cuda::tuning",
     ),
-    ("cuda::driver", "address error specialize cuda::kernels cuda::launch cuda::specialize cuda::target"),
-    ("cuda::launcher", "mode error specialize cuda::driver cuda::launch"),
-    ("cuda", "mode cuda::driver cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
-    ("registry", "mode desc plan cpu error cuda::launch cuda::select cuda::target"),
+    (
+        "cuda::driver",
+        "address specialize cuda::kernels cuda::launch cuda::specialize cuda::target cuda::driver::failure \
+         device::errors dispatch::dispatch_error",
+    ),
+    ("cuda::launcher", "mode specialize cuda::driver cuda::driver::failure cuda::launch dispatch::dispatch_error"),
+    ("cuda", "mode cuda::driver cuda::driver::failure cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
+    ("registry", "mode desc plan cpu dispatch::dispatch_error cuda::launch cuda::select cuda::target"),
     (
         "device",
-        "environment mode specialize address trace desc validate error registry cuda cuda::driver cuda::launch \
-         cuda::launcher cuda::select",
+        "environment mode specialize address trace desc validate registry cuda cuda::driver cuda::launch \
+         cuda::launcher cuda::select device::errors device::binding_error dispatch::dispatch_error",
     ),
-    ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
+    (
+        "dispatch",
+        "mode address trace desc cpu device cuda cuda::driver cuda::launch device::binding_error dispatch::dispatch_error",
+    ),
     ("lowering", "address desc desc::layout device error lowering::lowering_error lowering::range"),
     ("ops", "desc device error"),
+    (
+        "api",
+        "environment address trace desc validate error cuda cuda::driver cuda::target device device::errors \
+         device::binding_error dispatch dispatch::dispatch_error lowering explain",
+    ),
     ("explain", "mode device plan registry cuda::launch cuda::select cuda::target"),
 ];
 

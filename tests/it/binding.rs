@@ -1,10 +1,10 @@
 //! The binding rules: bindings that do not fit are rejected with the reason before anything is queued; the others run.
 
-use crate::common::{compile, devices, lanes, POISON};
 use dml_cuda::{
     BindingError, Buffer, BufferBinding, BufferError, Device, DispatchError, ReverseSubsequencesDesc, TensorDataType,
     TensorRole,
 };
+use dml_cuda_testing::{compile, devices, lanes, POISON};
 
 const TOTAL: u64 = 32;
 
@@ -132,7 +132,7 @@ fn threads_may_use_the_same_buffers_in_any_role() {
 
 #[test]
 fn buffers_and_streams_of_another_device_are_rejected() {
-    let Some(gpu) = crate::common::cuda("buffers_and_streams_of_another_device_are_rejected") else { return };
+    let Some(gpu) = dml_cuda_testing::cuda("buffers_and_streams_of_another_device_are_rejected") else { return };
     let cpu = Device::cpu();
     let (here, there) = (poisoned(&cpu, 256), poisoned(&gpu, 256));
     let inputs = |buffer: &Buffer| [BufferBinding::range(buffer, 0, TOTAL), BufferBinding::range(buffer, 64, 8)];

@@ -1,7 +1,7 @@
 //! Runs the case table on every device through the safe API: the bytes equal the oracle's, and guards and gaps are
 //! untouched.
 
-use crate::common::{assert_same, cases, devices, run};
+use dml_cuda_testing::{assert_same, cases, devices, run};
 
 #[test]
 fn the_case_table_is_right_on_every_device() {

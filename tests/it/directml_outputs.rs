@@ -1,8 +1,8 @@
 //! Every recorded execution of DirectML leaves the same bytes here, gaps and guards included, on every device. If the
 //! contract differs from DirectML, the oracle decides.
 
-use crate::common::{assert_same, devices, recorded, GUARD, POISON};
 use dml_cuda::{BufferBinding, Device};
+use dml_cuda_testing::{assert_same, devices, recorded, GUARD, POISON};
 
 /// Runs a record exactly as DirectML was run: inputs from offset 0, the output at `out_offset`.
 fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
@@ -17,7 +17,7 @@ fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
         .map(|bytes| BufferBinding::whole(&device.create_buffer_from(bytes).expect("the records are small")))
         .collect();
     let stream = device.create_stream().expect("a stream");
-    let operator = crate::common::compile(device, &record.desc);
+    let operator = dml_cuda_testing::compile(device, &record.desc);
     let table = operator.bind(&inputs, BufferBinding::range(&out, offset, total)).expect("the record was executed");
     table.dispatch(&stream).expect("the record was executed");
     stream.synchronize().expect("the record was executed");

@@ -3,11 +3,11 @@
 
 use std::num::NonZeroU32;
 
-use crate::common::{self, assert_same, compile, devices, exact, oracle, Random};
 use dml_cuda::{BufferBinding, Device, OperatorDesc, ScalarUnion, TensorDataType};
+use dml_cuda_testing::{self, assert_same, compile, devices, exact, oracle, Random};
 
 fn desc(data_type: TensorDataType, count: u32, start: u32, delta: u32) -> OperatorDesc {
-    common::fill(data_type, &[count], ScalarUnion::UInt32(start), ScalarUnion::UInt32(delta)).into()
+    dml_cuda_testing::fill(data_type, &[count], ScalarUnion::UInt32(start), ScalarUnion::UInt32(delta)).into()
 }
 
 /// Queues fills of one size into one buffer, reads it once, and compares each fill with the model.

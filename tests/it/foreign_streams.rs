@@ -1,12 +1,12 @@
-//! Streams, contexts and graphs of another CUDA library, streams that wait for each other, and the largest tensors, which only a GPU has
-//! memory for.
+//! Streams, contexts and graphs of another CUDA library, streams that wait for each other, and the largest tensors,
+//! which only a GPU has memory for.
 #![allow(unsafe_code)]
 
-use crate::common::{compile, cuda, fill, lanes, POISON};
 use crate::outside::{result, sys, CudaContext, Outside};
 use dml_cuda::{
     reverse_subsequences, Address, BufferBinding, CompiledOperator, Device, RawStream, ScalarUnion, TensorDataType,
 };
+use dml_cuda_testing::{compile, cuda, fill, lanes, POISON};
 
 #[test]
 fn a_dispatch_is_captured_and_replayed_with_new_lengths() {
@@ -111,7 +111,8 @@ fn default_streams_are_accepted_by_their_handles() {
     let lengths = outside.memory(bytemuck::cast_slice(&[3u32]), 0);
     for handle in 0..3usize {
         let output = outside.memory(&[POISON; 16], 0);
-        // SAFETY: the memory is as large as the tensors; the handles are those of the default streams, waited for below.
+        // SAFETY: the memory is as large as the tensors; the handles are those of the default streams, waited for
+        // below.
         unsafe {
             let [input, lengths, output] = [&input, &lengths, &output].map(|memory| Address(memory.tensor()));
             operator.dispatch_raw(&[input, lengths], output, RawStream(handle as *mut _)).expect("queued");
@@ -133,14 +134,14 @@ fn the_largest_tensors_are_right() {
     // SAFETY: nothing else uses these allocations, and both are freed at the end.
     let (big, other) = unsafe { (result::malloc_sync(1 << 34), result::malloc_sync(1 << 33)) };
     let (big, other) = (big.expect("16 GiB"), other.expect("8 GiB"));
-    // SAFETY: callers dispatch on tensors and read windows that are inside these allocations.
+    // SAFETY: callers dispatch on tensors that are inside these allocations.
     let dispatch =
         |operator: &CompiledOperator, inputs: &[u64], output| unsafe { outside.dispatch(operator, inputs, output) };
-    // SAFETY: as above.
+    // SAFETY: the windows are inside these allocations.
     let read = |address: u64, bytes| unsafe { outside.read(address, bytes) };
 
-    let of_words = fill(TensorDataType::UInt32, &[u32::MAX], ScalarUnion::UInt32(7), ScalarUnion::UInt32(3));
-    dispatch(&compile(&device, &of_words.into()), &[], big).expect("dispatched");
+    let word_fill = fill(TensorDataType::UInt32, &[u32::MAX], ScalarUnion::UInt32(7), ScalarUnion::UInt32(3));
+    dispatch(&compile(&device, &word_fill.into()), &[], big).expect("dispatched");
     for first in WINDOWS {
         let required: Vec<u32> =
             (0..64).map(|k| (first as u32).wrapping_add(k).wrapping_mul(3).wrapping_add(7)).collect();
@@ -149,8 +150,8 @@ fn the_largest_tensors_are_right() {
 
     // One lane of 2³² − 4 bytes, reversed; then in place.
     let count = u32::MAX - 3;
-    let of_bytes = fill(TensorDataType::UInt8, &[count], ScalarUnion::UInt8(1), ScalarUnion::UInt8(77));
-    dispatch(&compile(&device, &of_bytes.into()), &[], big).expect("dispatched");
+    let byte_fill = fill(TensorDataType::UInt8, &[count], ScalarUnion::UInt8(1), ScalarUnion::UInt8(77));
+    dispatch(&compile(&device, &byte_fill.into()), &[], big).expect("dispatched");
     let lane = compile(&device, &lanes(TensorDataType::UInt8, 1, count).into());
     let length = count - 12345;
     let lengths = outside.memory(&length.to_le_bytes(), 0);

@@ -1,8 +1,8 @@
 //! Graphs: recorded dispatches are launched in order, read what the buffers contain at the launch, and keep alive what
 //! they use.
 
-use crate::common::{compile, devices, lanes};
 use dml_cuda::{Buffer, Device, DeviceError, DispatchError, Graph, TensorDataType};
+use dml_cuda_testing::{compile, devices, lanes};
 
 const LANES: u32 = 3;
 const SIZE: u32 = 8;

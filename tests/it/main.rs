@@ -1,8 +1,6 @@
 //! Tests of what the library promises, a module per promise; tests/README.md lists them. Tests that need a process of
 //! their own are in the files next to this folder.
 
-use dml_cuda_testing as common;
-
 mod architecture;
 mod binding;
 mod case_table;

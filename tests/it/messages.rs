@@ -5,17 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::read_to_string;
 
-use crate::common::{self, repository, rust_files};
 use dml_cuda::{
     validate, BindingError, BufferTensorDesc, CompileError, DispatchError, Error, FeatureLevel, FillValueSequenceDesc,
     OperatorDesc, ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole, ValidationError,
 };
+use dml_cuda_testing::{self, repository, rust_files};
 use FeatureLevel::*;
 use TensorDataType::*;
 
 fn fill(change: impl FnOnce(&mut FillValueSequenceDesc)) -> OperatorDesc {
     let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
-    let mut desc = common::fill(Float32, &[1, 2, 3, 4], start, delta);
+    let mut desc = dml_cuda_testing::fill(Float32, &[1, 2, 3, 4], start, delta);
     change(&mut desc);
     desc.into()
 }
@@ -28,7 +28,7 @@ fn output(tensor: BufferTensorDesc) -> OperatorDesc {
 }
 
 fn reverse(change: impl FnOnce(&mut ReverseSubsequencesDesc)) -> OperatorDesc {
-    let mut desc = common::reversal(Float16, &[2, 3, 4, 5], 2);
+    let mut desc = dml_cuda_testing::reversal(Float16, &[2, 3, 4, 5], 2);
     change(&mut desc);
     desc.into()
 }
@@ -93,7 +93,7 @@ fn later_errors() -> Vec<Error> {
     let tensor = TensorRole::Input;
     let [cpu, gpu] = ["CPU", "GPU 0"].map(str::to_owned);
     let overlap = |pointers, required| BindingError::Overlap { tensor, found: 0x10, pointers, required };
-    let of_bindings = [
+    let bindings = [
         BindingError::Count { found: 1, required: 2 },
         BindingError::Device { tensor, found: gpu.clone(), required: cpu.clone() },
         BindingError::Size { tensor, found: 31, required: 32 },
@@ -108,7 +108,7 @@ fn later_errors() -> Vec<Error> {
         BindingError::Promise { promised: false },
         BindingError::InPlace,
     ];
-    let of_dispatches = [
+    let dispatches = [
         DispatchError::Device { found: gpu.clone(), required: cpu.clone() },
         DispatchError::Graph { found: gpu, required: cpu },
         DispatchError::Measure { found: "CPU".to_owned() },
@@ -118,7 +118,7 @@ fn later_errors() -> Vec<Error> {
         Error::Compile(CompileError::PointerAlignment { found: 12 }),
         Error::SliceLength { tensor, found: 2, required: 3 },
     ];
-    of_bindings.map(Error::from).into_iter().chain(of_dispatches.map(Error::from)).chain(others).collect()
+    bindings.map(Error::from).into_iter().chain(dispatches.map(Error::from)).chain(others).collect()
 }
 
 /// The rules' ids among the parts of a text, such as `tensor.data_type`.
@@ -147,9 +147,9 @@ fn every_rules_message_follows_the_grammar_and_is_in_the_golden_file() {
     for (rule, level, desc) in cases() {
         let errors = validate(&desc, level).expect_err("the descriptor breaks a rule");
         errors.errors().iter().for_each(follows_the_grammar);
-        let mut of_rule = errors.errors().iter().filter(|error| error.rule == rule).peekable();
-        assert!(of_rule.peek().is_some(), "{desc:?} does not break {rule} but\n{errors}");
-        of_rule.for_each(|error| add(rule.id(), error));
+        let mut violations = errors.errors().iter().filter(|error| error.rule == rule).peekable();
+        assert!(violations.peek().is_some(), "{desc:?} does not break {rule} but\n{errors}");
+        violations.for_each(|error| add(rule.id(), error));
     }
     for error in later_errors() {
         let text = error.to_string();
@@ -188,10 +188,9 @@ fn all_broken_rules_are_reported_in_the_order_of_the_fields() {
     let lines: Vec<String> = broken.errors().iter().map(ToString::to_string).collect();
     assert_eq!(broken.to_string(), lines.join("\n"));
     let rules: Vec<&str> = broken.errors().iter().map(|error| error.rule.id()).collect();
-    let of_input_and_lengths = ["tensor.data_type", "tensor.alignment", "tensor.data_type"];
-    let of_output_and_axis =
-        ["output.flags", "tensor.total_size.min", "reverse.output.data_type", "reverse.axis.range"];
-    assert_eq!(rules, [&of_input_and_lengths[..], &of_output_and_axis].concat());
+    let input_and_lengths = ["tensor.data_type", "tensor.alignment", "tensor.data_type"];
+    let output_and_axis = ["output.flags", "tensor.total_size.min", "reverse.output.data_type", "reverse.axis.range"];
+    assert_eq!(rules, [&input_and_lengths[..], &output_and_axis].concat());
 }
 
 /// The search for shared elements has a bounded time only if no other rule is broken.

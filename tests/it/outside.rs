@@ -1,8 +1,8 @@
 //! Memory and streams that the library did not make: the host's, or those of another CUDA library.
 #![allow(unsafe_code)]
 
-use crate::common::{GUARD, POISON};
 use dml_cuda::{Address, CompiledOperator, Device, DispatchError, RawStream};
+use dml_cuda_testing::{GUARD, POISON};
 
 pub use cudarc::driver::{result, sys, CudaContext};
 
@@ -28,10 +28,10 @@ impl Outside {
     /// Dispatches on the stream.
     ///
     /// # Safety
-    /// As for [`CompiledOperator::dispatch_raw`].
+    /// The promises of [`CompiledOperator::dispatch_raw`].
     pub unsafe fn dispatch(&self, operator: &CompiledOperator, at: &[u64], output: u64) -> Result<(), DispatchError> {
         let inputs: Vec<Address> = at.iter().copied().map(Address).collect();
-        // SAFETY: the caller's.
+        // SAFETY: promises 1, 2 and 4 of `dispatch_raw`. Promise 3: the stream lives as long as `self`.
         unsafe { operator.dispatch_raw(&inputs, Address(output), RawStream(self.stream().cast())) }
     }
 
@@ -55,7 +55,7 @@ impl Outside {
     /// The bytes are allocated on the stream's GPU.
     pub unsafe fn read(&self, address: u64, size: usize) -> Vec<u8> {
         let mut bytes = vec![0; size];
-        // SAFETY: the caller's; the slice outlives the copy.
+        // SAFETY: the bytes are allocated, and the slice outlives the copy.
         unsafe {
             result::memcpy_dtoh_async(&mut bytes, address, self.stream()).expect("the memory is there");
             result::stream::synchronize(self.stream()).expect("no kernel failed");

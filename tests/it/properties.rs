@@ -2,8 +2,8 @@
 //!
 //! `RANDOM_CASES=n` sets the number of descriptors. The test prints what it ran.
 
-use crate::common::descriptors::{check, Bytes};
-use crate::common::{devices, Random};
+use dml_cuda_testing::descriptors::{check, Bytes};
+use dml_cuda_testing::{devices, Random};
 
 #[test]
 fn random_descriptors_have_the_oracles_verdicts_and_bytes() {

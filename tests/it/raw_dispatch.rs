@@ -2,9 +2,9 @@
 //! allocate and that ends where the tensor ends; and pointers that it must refuse.
 #![allow(unsafe_code)]
 
-use crate::common::{assert_same, cases, compile, devices, lanes, oracle, POISON};
 use crate::outside::{Memory, Outside};
 use dml_cuda::{Address, BindingError, BufferTensorDesc, Device, DispatchError, RawStream, TensorDataType, TensorRole};
+use dml_cuda_testing::{assert_same, cases, compile, devices, lanes, oracle, POISON};
 
 /// The bytes from the first element of a tensor to its last, which TotalTensorSizeInBytes rounds up.
 fn span(tensor: &BufferTensorDesc) -> usize {
@@ -73,7 +73,7 @@ fn wrong_pointers_are_refused_before_anything_is_queued() {
         assert!(memory.read().iter().all(|&byte| byte == POISON));
     }
     let operator = compile(&Device::cpu(), &lanes(TensorDataType::UInt8, 1, 3).into());
-    // SAFETY: as above.
+    // SAFETY: the call is refused, so that nothing accesses the memory.
     let error = unsafe { operator.dispatch_raw(&[Address(16), Address(32)], Address(48), RawStream(256 as *mut _)) };
     assert_eq!(error, Err(DispatchError::Stream { found: 256 }), "the CPU has no streams of the driver");
 }
@@ -92,7 +92,8 @@ fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
     }
 }
 
-/// Two inputs may be the same memory, as tensors of different sizes: each has a copy of its own where it is not aligned.
+/// Two inputs may be the same memory, as tensors of different sizes: each has a copy of its own where it is not
+/// aligned.
 #[test]
 fn tensors_of_the_host_that_are_not_aligned_are_copied_apart() {
     use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};

@@ -1,12 +1,12 @@
 //! Slices of the host and of cudarc instead of buffers: `CompiledOperator::dispatch_on_host` and `dispatch_on`.
 
-use crate::common::{self, compile, cuda, lanes};
 use dml_cuda::{BindingError, CompiledOperator, Device, DispatchError, ScalarUnion, TensorDataType, TensorRole};
+use dml_cuda_testing::{self, compile, cuda, lanes};
 
 /// Fills UINT8 with 5, 7, …
 fn fill(device: &Device, count: u32) -> CompiledOperator {
     let [start, delta] = [5, 2].map(ScalarUnion::UInt8);
-    compile(device, &common::fill(TensorDataType::UInt8, &[count], start, delta).into())
+    compile(device, &dml_cuda_testing::fill(TensorDataType::UInt8, &[count], start, delta).into())
 }
 
 fn refused(result: Result<(), DispatchError>) -> BindingError {
@@ -81,8 +81,8 @@ fn slices_of_cudarc_are_reversed_and_filled_and_may_outlive_the_operator() {
     assert_eq!(error, BindingError::Slice { tensor: TensorRole::Input, found: 92, required: 96 });
     let error = refused(reversal().dispatch_on(&stream, &[&data], &mut output));
     assert_eq!(error, BindingError::Count { found: 1, required: 2 });
-    let of_cpu = compile(&Device::cpu(), &lanes(TensorDataType::Float32, 3, 8).into());
-    let error = refused(of_cpu.dispatch_on(&stream, &[&data, &on_device], &mut output));
+    let on_cpu = compile(&Device::cpu(), &lanes(TensorDataType::Float32, 3, 8).into());
+    let error = refused(on_cpu.dispatch_on(&stream, &[&data, &on_device], &mut output));
     assert!(matches!(error, BindingError::Device { tensor: TensorRole::Input, .. }), "{error}");
 
     let mut three = stream.alloc_zeros::<u8>(3).expect("small");

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{compile, lanes};
 use dml_cuda::{Device, TensorDataType};
+use dml_cuda_testing::{compile, lanes};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};

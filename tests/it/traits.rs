@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::common::fill;
 use dml_cuda::lowering::{range_count, RangeError};
 use dml_cuda::{
     CudaError, Device, DirectMlVersion, Element, Error, FeatureLevel, OperatorDesc, OperatorType, Rule, ScalarUnion,
     SequenceElement, TensorDataType,
 };
+use dml_cuda_testing::fill;
 
 #[test]
 fn descriptors_are_keys_by_the_bits_of_their_scalars() {

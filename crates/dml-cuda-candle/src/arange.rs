@@ -3,8 +3,8 @@
 use candle_core::op::BackpropOp;
 use candle_core::scalar::Scalar;
 use candle_core::{bail, DType, Device, Error, Result, Storage, Tensor, WithDType};
-use dml::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
-use dml::TensorDataType;
+use dml_cuda::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
+use dml_cuda::TensorDataType;
 
 use crate::cpu;
 #[cfg(feature = "cuda")]

@@ -3,8 +3,8 @@
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::cpu_backend::CpuDevice;
 use candle_core::{bail, CpuStorage, DType, Error, Layout, Result, Shape};
-use dml::lowering::Lowered;
-use dml::CompiledOperator;
+use dml_cuda::lowering::Lowered;
+use dml_cuda::CompiledOperator;
 
 use crate::View;
 
@@ -20,7 +20,7 @@ fn bytes_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut
 }
 
 fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
-    dml::Device::cpu().compile_lowered(lowered, dml::CompileOptions::default()).map_err(Error::wrap)
+    dml_cuda::Device::cpu().compile_lowered(lowered, dml_cuda::CompileOptions::default()).map_err(Error::wrap)
 }
 
 /// The lengths, none of which may be negative.

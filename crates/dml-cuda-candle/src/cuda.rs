@@ -5,8 +5,8 @@ use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::cuda::{CudaStorage, CudaStorageSlice};
 use candle_core::{CudaDevice, DType, Error, Layout, Result, Shape};
 use cudarc::driver::CudaStream;
-use dml::lowering::Lowered;
-use dml::{CompiledOperator, CudaBytes, CudaBytesMut};
+use dml_cuda::lowering::Lowered;
+use dml_cuda::{CompiledOperator, CudaBytes, CudaBytesMut};
 
 use crate::View;
 
@@ -22,7 +22,7 @@ fn bytes_mut<'a>(storage: &'a mut CudaStorage, layout: &Layout) -> Result<Box<dy
 }
 
 fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
-    let device = dml::Device::cuda(stream.context().ordinal()).map_err(Error::wrap)?;
+    let device = dml_cuda::Device::cuda(stream.context().ordinal()).map_err(Error::wrap)?;
     let device = device.with_environment().map_err(Error::wrap)?;
     device.compile_lowered(lowered, device.compile_options()).map_err(Error::wrap)
 }

@@ -5,8 +5,8 @@ use candle_core::shape::Dim;
 #[cfg(feature = "cuda")]
 use candle_core::CudaStorage;
 use candle_core::{bail, CpuStorage, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor};
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
-use dml::{Address, TensorDataType};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
+use dml_cuda::{Address, TensorDataType};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;

@@ -19,9 +19,9 @@ const TYPES: [DType; 10] = {
 
 /// x reversed along an axis by a plain loop over single elements, as F64 on the CPU.
 fn plain(x: &Tensor, lengths: &Tensor, axis: usize) -> Result<Vec<f64>> {
-    let mut of_lengths = x.dims().to_vec();
-    of_lengths[axis] = 1;
-    let lengths = values(&lengths.broadcast_as(of_lengths.as_slice())?.contiguous()?);
+    let mut lengths_sizes = x.dims().to_vec();
+    lengths_sizes[axis] = 1;
+    let lengths = values(&lengths.broadcast_as(lengths_sizes.as_slice())?.contiguous()?);
     let x_values = values(x);
     let (outer, size): (usize, usize) = (x.dims()[..axis].iter().product(), x.dims()[axis]);
     let inner: usize = x.dims()[axis + 1..].iter().product();
@@ -73,13 +73,13 @@ fn every_type_axis_and_layout_is_reversed() {
                 for x in [x, narrow, broadcast, transposed] {
                     let mut full = shape;
                     full[axis] = 1;
-                    for of_lengths in [full.to_vec(), vec![1, 1, 1], if axis == 2 { vec![10, 1] } else { vec![1] }] {
-                        let lengths = lengths(&of_lengths, shape[axis], &device);
+                    for lengths_sizes in [full.to_vec(), vec![1, 1, 1], if axis == 2 { vec![10, 1] } else { vec![1] }] {
+                        let lengths = lengths(&lengths_sizes, shape[axis], &device);
                         for lengths in [lengths.clone(), lengths.to_dtype(DType::I64).expect("cast")] {
                             let reversed = reverse_subsequences(&x, &lengths, axis).expect("right");
                             assert!(reversed.dtype() == dtype && reversed.is_contiguous());
                             let required = plain(&x, &lengths, axis).expect("plain");
-                            assert_eq!(values(&reversed), required, "{device:?} {dtype:?} {axis} {of_lengths:?}");
+                            assert_eq!(values(&reversed), required, "{device:?} {dtype:?} {axis} {lengths_sizes:?}");
                         }
                     }
                 }

@@ -3,8 +3,8 @@
 
 use std::ffi::c_void;
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
-use dml::{RawStream, TensorDataType};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
+use dml_cuda::{RawStream, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, follow, list};

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, CString};
 use std::sync::OnceLock;
 
-use dml::{Device, TensorDataType};
+use dml_cuda::{Device, TensorDataType};
 
 use crate::input::{self, follow};
 use crate::output::{destroy, enter};
@@ -19,13 +19,13 @@ pub struct DML_CUDA_DEVICE {
 }
 
 /// The CPU, with the environment's options.
-pub(crate) fn cpu_device() -> Result<Device, dml::EnvironmentError> {
+pub(crate) fn cpu_device() -> Result<Device, dml_cuda::EnvironmentError> {
     Device::cpu().with_environment()
 }
 
 /// Opens a GPU once in a process, and never closes it: kernels stay loaded, so queued work outlives its operator and
 /// device.
-pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml::Error> {
+pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml_cuda::Error> {
     /// A place for each GPU. A call that finds its device takes no lock.
     static OPENED: OnceLock<Box<[OnceLock<Device>]>> = OnceLock::new();
     let place = || OPENED.get()?.get(ordinal);

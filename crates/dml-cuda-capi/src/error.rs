@@ -4,7 +4,7 @@
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
-use dml::lowering::Names;
+use dml_cuda::lowering::Names;
 
 use crate::input::{follow, string};
 use crate::output::{destroy, enter};

@@ -1,7 +1,7 @@
 //! What the operators for ONNX Runtime, PyTorch and JAX share.
 
-use dml::lowering::ForeignTensor;
-use dml::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
+use dml_cuda::lowering::ForeignTensor;
+use dml_cuda::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
 
 /// A zero for each element of a tensor, or an error if there is no memory for them.
 #[cfg(feature = "onnxruntime")]

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, CStr};
 
-use dml::{
+use dml_cuda::{
     BufferTensorDesc, CompileOptions, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
     ReverseSubsequencesDesc, Rule, ScalarUnion, Specialize, TensorDataType, TensorFlags, TensorRole,
 };

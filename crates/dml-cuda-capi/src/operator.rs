@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_void, CString};
 
-use dml::{CompiledOperator, Operator};
+use dml_cuda::{CompiledOperator, Operator};
 
 use crate::device::DML_CUDA_DEVICE;
 use crate::input::{self, follow, follow_all, operator_desc, optional, string};
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn dml_cuda_validate(
     feature_level: DML_CUDA_FEATURE_LEVEL,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [operator_desc(desc)], dml::validate(&desc, input::feature_level(feature_level)?)?)
+    enter!(error, [operator_desc(desc)], dml_cuda::validate(&desc, input::feature_level(feature_level)?)?)
 }
 
 /// Validates a descriptor as a version of DirectML does, such as `1.8.0`, including that version's mistakes.
@@ -35,8 +35,8 @@ pub unsafe extern "C" fn dml_cuda_validate_as(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [operator_desc(desc), string(directml_version)], {
-        let version: dml::DirectMlVersion = directml_version.parse().map_err(Failure::argument)?;
-        dml::validate_as(&desc, &version)?
+        let version: dml_cuda::DirectMlVersion = directml_version.parse().map_err(Failure::argument)?;
+        dml_cuda::validate_as(&desc, &version)?
     })
 }
 
@@ -123,12 +123,12 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     enter!(error, [compiled], {
         let (found, required) = (input_count as usize, compiled.0.operator().tensors().count() - 1);
         if found != required {
-            return Err(dml::DispatchError::from(dml::BindingError::Count { found, required }).into());
+            return Err(dml_cuda::DispatchError::from(dml_cuda::BindingError::Count { found, required }).into());
         }
         // SAFETY: NULL, or `input_count` addresses, which are as wide as `Address`.
-        let inputs = unsafe { follow_all(inputs.cast::<dml::Address>(), input_count, "inputs") }?;
+        let inputs = unsafe { follow_all(inputs.cast::<dml_cuda::Address>(), input_count, "inputs") }?;
         // SAFETY: dml_cuda.h has the promises of `dispatch_raw`. Kernels stay loaded (`cuda_device`).
-        unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml::RawStream(stream)) }?
+        unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml_cuda::RawStream(stream)) }?
     })
 }
 
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn dml_cuda_explain(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [operator, string(target)], write(explanation), {
-        let target: dml::GpuTarget = target.parse().map_err(Failure::argument)?;
+        let target: dml_cuda::GpuTarget = target.parse().map_err(Failure::argument)?;
         text(&operator.0.explain(&target).to_string()).into_raw()
     })
 }

@@ -4,8 +4,8 @@
 use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use dml::lowering::Names;
-use dml::{CompileError, DispatchError, Error, FeatureLevel, Requirement, ValidationError};
+use dml_cuda::lowering::Names;
+use dml_cuda::{CompileError, DispatchError, Error, FeatureLevel, Requirement, ValidationError};
 
 use crate::types::{DML_CUDA_FEATURE_LEVEL, DML_CUDA_TENSOR_ROLE, DML_CUDA_TENSOR_ROLE_NONE};
 

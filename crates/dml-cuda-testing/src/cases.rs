@@ -220,9 +220,9 @@ pub fn reversals() -> Vec<Case> {
                 add(packed, broadcast, packed, axis, in_place);
                 // One length for each row of the last dimension.
                 if (axis as usize) + 2 < sizes.len() {
-                    let mut of_rows = padded_strides(&[&one[..one.len() - 1], &[1]].concat(), 0);
-                    of_rows[sizes.len() - 1] = 0;
-                    add(packed, &BufferTensorDesc::strided(length_type, &one, &of_rows), packed, axis, in_place);
+                    let mut row_strides = padded_strides(&[&one[..one.len() - 1], &[1]].concat(), 0);
+                    row_strides[sizes.len() - 1] = 0;
+                    add(packed, &BufferTensorDesc::strided(length_type, &one, &row_strides), packed, axis, in_place);
                 }
                 add(&padded(1), lengths, &padded(1), axis, in_place);
                 add(&padded(4), broadcast, &padded(4), axis, in_place);

@@ -87,21 +87,21 @@ impl Bytes<'_> {
             .into();
         }
         let axis = self.below(rank + 1);
-        let mut of_lengths = sizes.clone();
-        of_lengths.get_mut(axis).into_iter().for_each(|size| *size = 1);
-        let (length_type, mut of_output, mut output_type) =
+        let mut lengths_sizes = sizes.clone();
+        lengths_sizes.get_mut(axis).into_iter().for_each(|size| *size = 1);
+        let (length_type, mut output_sizes, mut output_type) =
             ([UInt32, UInt64, UInt32, UInt64, Int32][self.below(5)], sizes.clone(), data_type);
         match self.below(40) {
             0 => output_type = self.data_type(),
-            1 => of_output = self.sizes(rank),
-            2 => of_lengths = self.sizes(rank),
-            3 => of_lengths.push(1),
+            1 => output_sizes = self.sizes(rank),
+            2 => lengths_sizes = self.sizes(rank),
+            3 => lengths_sizes.push(1),
             _ => {}
         }
         ReverseSubsequencesDesc {
             input_tensor: self.tensor(data_type, &sizes),
-            sequence_lengths_tensor: self.tensor(length_type, &of_lengths),
-            output_tensor: self.tensor(output_type, &of_output),
+            sequence_lengths_tensor: self.tensor(length_type, &lengths_sizes),
+            output_tensor: self.tensor(output_type, &output_sizes),
             axis: axis as u32,
         }
         .into()

@@ -81,9 +81,9 @@ pub fn fill(data_type: TensorDataType, sizes: &[u32], start: ScalarUnion, delta:
 /// A packed reversal with UINT32 lengths.
 pub fn reversal(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseSubsequencesDesc {
     let tensor = BufferTensorDesc::packed(data_type, sizes);
-    let mut of_lengths = sizes.to_vec();
-    of_lengths[axis as usize] = 1;
-    let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &of_lengths);
+    let mut lengths_sizes = sizes.to_vec();
+    lengths_sizes[axis as usize] = 1;
+    let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &lengths_sizes);
     ReverseSubsequencesDesc { input_tensor: tensor.clone(), sequence_lengths_tensor, output_tensor: tensor, axis }
 }
 

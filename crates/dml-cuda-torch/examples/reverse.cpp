@@ -1,5 +1,6 @@
 // A reversal in a C++ program with libtorch, without Python. T is PyTorch's folder, and L that of libdml_cuda_torch.so:
-//   c++ -std=c++20 reverse.cpp -I$T/include -L$T/lib -L$L -Wl,-rpath,$T/lib:$L -Wl,--no-as-needed -ltorch -ltorch_cpu -lc10 -ldml_cuda_torch
+//   c++ -std=c++20 reverse.cpp -I$T/include -L$T/lib -L$L -Wl,-rpath,$T/lib:$L -Wl,--no-as-needed \
+//     -ltorch -ltorch_cpu -lc10 -ldml_cuda_torch
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 

@@ -55,8 +55,11 @@ def _shapes(inputs: Any, given: list[str]) -> dict[str, list[int]]:
     names = {one.name for one in inputs} | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
     if unknown := sizes.keys() - names:
         raise ValueError(f"--shape has the names {sorted(unknown)}, must have inputs or dimensions of the model: {sorted(names)}")
-    known = {one.name: [dim if isinstance(dim, int) else sizes.get(dim, [64])[0] for dim in one.shape] for one in inputs}
-    return {name: sizes.get(name) or shape for name, shape in known.items()}
+    shapes = {}
+    for one in inputs:
+        known = [dim if isinstance(dim, int) else sizes.get(dim, [64])[0] for dim in one.shape]
+        shapes[one.name] = sizes.get(one.name) or known
+    return shapes
 
 
 def _values(inputs: Any, shapes: dict[str, list[int]], most: int) -> _Values:

@@ -25,7 +25,8 @@ use crate::specialize::Specialize;
 /// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
 static CONTEXTS: Mutex<BTreeMap<usize, Weak<Context>>> = Mutex::new(BTreeMap::new());
 
-/// What the text of a specialized kernel depends on: the entry point, the threads of a thread block, and the parameters.
+/// What the text of a specialized kernel depends on: the entry point, the threads of a thread block, and the
+/// parameters.
 type SpecializedFor = (Entry, u32, Box<[u64]>);
 
 /// A GPU's primary context, and the kernels that are loaded into it.
@@ -124,23 +125,30 @@ impl Context {
         Ok(lock().entry(entry).or_insert(kernel).clone())
     }
 
-    /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay loaded.
+    /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay
+    /// loaded.
     pub fn specialized_kernel(&self, launch: &Launch, mode: Specialize) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, params, threads, .. } = launch;
         let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
-        let key = (*entry, *threads, params.clone());
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().get(&key).cloned();
+        let known = lock().get(&specialized_for(launch)).cloned();
         if known.is_some() || (mode == Specialize::Kept && lock().len() >= Specialize::MAX_KEPT) {
             return known;
         }
         let ptx = specialize(&entry.ptx(), params, variable, *threads);
         let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
         let kernel = Arc::new(kernel.ok()?);
-        if mode != Specialize::Kept {
-            return Some(kernel);
+        if mode == Specialize::Kept {
+            self.keep_specialized(launch, kernel)
+        } else {
+            Some(kernel)
         }
-        let mut kept = lock();
+    }
+
+    /// Keeps the kernel of a launch loaded, unless it is there already. `None` if `MAX_KEPT` others stay loaded.
+    pub fn keep_specialized(&self, launch: &Launch, kernel: Arc<LoadedKernel>) -> Option<Arc<LoadedKernel>> {
+        let key = specialized_for(launch);
+        let mut kept = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let has_room = kept.len() < Specialize::MAX_KEPT || kept.contains_key(&key);
         has_room.then(|| kept.entry(key).or_insert(kernel).clone())
     }
@@ -149,6 +157,11 @@ impl Context {
     pub(super) fn enter(&self) -> Result<Entered, CudaError> {
         self.primary.enter()
     }
+}
+
+/// What a specialized kernel is compiled from.
+fn specialized_for(launch: &Launch) -> SpecializedFor {
+    (launch.entry, launch.threads, launch.params.clone())
 }
 
 impl Drop for Context {
@@ -164,8 +177,8 @@ impl Drop for Context {
 ///
 /// # Safety
 ///
-/// The addresses are those of the tensors of the operator that the launch was selected for. Until its work is done, the GPU
-/// can read the inputs and write the output, and no other work writes one of them or reads the output.
+/// The addresses are those of the tensors of the operator that the launch was selected for. Until its work is done, the
+/// GPU can read the inputs and write the output, and no other work writes one of them or reads the output.
 pub(crate) unsafe fn launch(
     context: &Context,
     kernel: &LoadedKernel,

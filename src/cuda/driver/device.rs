@@ -77,7 +77,7 @@ fn properties(device: sys::CUdevice) -> Result<Properties, DriverError> {
             read(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         ),
         driver_version: driver_version as u32,
-        // SAFETY: as in `attribute`.
+        // SAFETY: the driver writes one number to the address of a live variable.
         total_memory: unsafe { result::device::total_mem(device) }? as u64,
         multiprocessors: read(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
         l2_cache: u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),

@@ -20,7 +20,7 @@ pub(crate) struct Event {
 
 // SAFETY: a CUevent is a handle that any thread may use.
 unsafe impl Send for Event {}
-// SAFETY: as for Send; the driver orders concurrent calls on one event.
+// SAFETY: the driver orders concurrent calls on one event.
 unsafe impl Sync for Event {}
 
 impl Event {

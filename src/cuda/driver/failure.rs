@@ -3,7 +3,20 @@
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::CUresult::{self, *};
 
-use crate::error::CudaError;
+/// A call of the CUDA driver failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cuda: {verb} failed: {reason} (CUDA error {code}); {advice}")]
+#[non_exhaustive]
+pub struct CudaError {
+    /// What was being done.
+    pub verb: String,
+    /// The driver's `CUresult`.
+    pub code: u32,
+    /// The driver's own words for it.
+    pub reason: String,
+    /// What to do about it.
+    pub advice: String,
+}
 
 /// Advice for errors of the driver.
 const ADVICE: &[(&[CUresult], &str)] = &[

@@ -22,7 +22,7 @@ pub(crate) struct Graph {
 
 // SAFETY: any thread may use a CUgraphExec, but only one at a time: methods that use it take `&mut self`.
 unsafe impl Send for Graph {}
-// SAFETY: as for Send; a shared reference gives access to the events only.
+// SAFETY: a shared reference gives access to the events only, which are Sync.
 unsafe impl Sync for Graph {}
 
 impl Graph {
@@ -42,7 +42,7 @@ impl Graph {
         unsafe { result::stream::begin_capture(stream.0.raw(), mode) }.map_err(&failed)?;
         let queued = first.record_in_graph(stream.0).map_err(DispatchError::from).and_then(|()| work(stream.0));
         let queued = queued.and_then(|()| Ok(last.record_in_graph(stream.0)?));
-        // SAFETY: as above; the capture was begun by this thread.
+        // SAFETY: the stream is live, and this thread began its capture.
         let ended = unsafe { result::stream::end_capture(stream.0.raw()) }.map(Captured);
         queued?;
         let captured = ended.map_err(failed)?;
@@ -69,8 +69,8 @@ impl Graph {
         self.last.milliseconds_since(&self.first)
     }
 
-    /// Waits for the last launch alone and returns its duration in milliseconds. Other work of the crate goes on. Only for
-    /// a graph that has one launch in its queue.
+    /// Waits for the last launch alone and returns its duration in milliseconds. Other work of the crate goes on. Only
+    /// for a graph that has one launch in its queue.
     pub fn milliseconds_alone(&self, stream: StreamHandle) -> Result<f64, CudaError> {
         let _current = self.context.enter()?;
         wait(stream)?;

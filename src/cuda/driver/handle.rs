@@ -16,7 +16,7 @@ pub(crate) struct StreamHandle(sys::CUstream);
 
 // SAFETY: a CUstream is a handle that any thread may use; calls on it are made with its context current.
 unsafe impl Send for StreamHandle {}
-// SAFETY: as for Send; the driver orders concurrent calls on one stream.
+// SAFETY: the driver orders concurrent calls on one stream.
 unsafe impl Sync for StreamHandle {}
 
 impl StreamHandle {

@@ -87,8 +87,8 @@ fn load(name: &str) -> Result<Library, String> {
     loaded.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
 }
 
-/// Why the driver library cannot be loaded. It is absent if the loader's words are those for a name that no file has, and if
-/// no file is where the loader skips those of another architecture without a word.
+/// Why the driver library cannot be loaded. It is absent if the loader's words are those for a name that no file has,
+/// and if no file is where the loader skips those of another architecture without a word.
 fn not_loaded() -> DeviceError {
     const ABSENT: &str = "libcuda.absent";
     let absent = load(ABSENT).err().unwrap_or_default();

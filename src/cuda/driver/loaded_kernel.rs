@@ -25,7 +25,7 @@ pub(crate) struct LoadedKernel {
 // SAFETY: a CUmodule and its CUfunctions are handles that any thread may use while their context is current; `launch`
 // and `drop` make it current first.
 unsafe impl Send for LoadedKernel {}
-// SAFETY: as for Send; nothing but an atomic changes after `new`.
+// SAFETY: nothing but an atomic changes after `new`.
 unsafe impl Sync for LoadedKernel {}
 
 impl LoadedKernel {
@@ -71,10 +71,10 @@ impl Drop for LoadedKernel {
         }
         if let Ok(_current) = self.context.enter() {
             // If the module cannot be unloaded, it leaks.
-            // SAFETY: `module` was loaded by `new` and is unloaded only here. No launch of its kernel is still running. Of a
-            // kernel of the context, this outlives the streams and the memory, whose drops wait. A launcher waits before
-            // it drops a kernel of its own. Whoever queued work on raw pointers keeps the operator until the work is done,
-            // or called `stay`.
+            // SAFETY: `module` was loaded by `new` and is unloaded only here. No launch of its kernel is still running:
+            // a kernel of the context outlives the streams and the memory, whose drops wait, and a launcher waits
+            // before it drops a kernel of its own. Whoever queued work on raw pointers keeps the operator until the
+            // work is done, or called `stay`.
             let _ = unsafe { result::module::unload(self.module) };
         }
     }

@@ -64,7 +64,8 @@ impl Memory {
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
         let _current = wait_for_streams(&self.context)?;
         let copies = self.context.copies;
-        // SAFETY: as for `write`; the destination is a live slice of the length copied.
+        // SAFETY: the range is inside the allocation (Buffer::check_range), and no queued work uses it. `bytes` is a
+        // live slice, which outlives the copy, because it is waited for below.
         unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.raw()) }
             .map_err(cuda_error("reading a buffer"))?;
         wait(copies)

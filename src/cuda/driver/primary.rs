@@ -15,7 +15,7 @@ pub(crate) struct PrimaryContext {
 
 // SAFETY: a CUcontext is a handle that any thread may make current.
 unsafe impl Send for PrimaryContext {}
-// SAFETY: as for Send; nothing changes after `retain`.
+// SAFETY: nothing changes after `retain`.
 unsafe impl Sync for PrimaryContext {}
 
 impl PrimaryContext {

@@ -10,9 +10,9 @@ use crate::error::CudaError;
 
 /// Makes a context current, and waits for all work queued on this crate's streams of it. Holds no lock meanwhile.
 ///
-/// Reading, writing and freeing memory waits for these streams, not for the whole context. Waiting for the context would
-/// also wait for other users' streams, is forbidden while any thread captures a stream, and crashes in some drivers (seen
-/// with 580.159) while another thread instantiates a graph.
+/// Reading, writing and freeing memory waits for these streams, not for the whole context. Waiting for the context
+/// would also wait for other users' streams, is forbidden while any thread captures a stream, and crashes in some
+/// drivers (seen with 580.159) while another thread instantiates a graph.
 pub(crate) fn wait_for_streams(context: &Context) -> Result<Entered, CudaError> {
     let current = context.enter()?;
     let streams = context.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,4 +1,4 @@
-//! Measured selection: launches are timed on the GPU at hand, on a stream of their own and scratch memory of the tensors'
+//! Measured selection: times launches on the GPU at hand, on a stream of their own and scratch memory of the tensors'
 //! sizes.
 
 use std::sync::Arc;
@@ -41,7 +41,7 @@ const MOST_SETS: u64 = 48;
 /// Bytes of random data. Longer memory repeats them.
 const RANDOM: usize = 1 << 18;
 
-/// The times of launches, in their order: of each, the least of `rounds` runs of a graph. The pointers are `past` bytes past
+/// The times of launches, in order, each the least of `rounds` runs of a graph. The pointers are `past` bytes past
 /// a multiple of 256.
 pub(crate) fn times<'a>(
     context: &Arc<Context>,
@@ -115,7 +115,7 @@ impl Trial {
         let mut graph = Graph::record(&self.context, |stream| {
             self.sets.iter().cycle().take(count).try_for_each(|(inputs, output)| {
                 let addresses = Addresses { inputs, output: *output };
-                // SAFETY: the addresses are of scratch memory of the tensors' sizes, which lives until its work is done.
+                // SAFETY: the scratch memory has the tensors' sizes, and lives until its work is done.
                 Ok(unsafe { launch(&self.context, kernel, tried, &addresses, stream) }?)
             })
         })?;

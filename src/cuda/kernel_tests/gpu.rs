@@ -1,10 +1,10 @@
 //! Runs kernels on the GPU, with guard bytes around every tensor.
 
 use super::{check, report, work, Machine, Wanted};
-use crate::common::cases::{self, Case};
-use crate::common::{self, GUARD, POISON};
 use crate::cuda::{load, Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
 use crate::desc::MAX_INPUTS;
+use crate::dml_cuda_testing::cases::{self, Case};
+use crate::dml_cuda_testing::{self, GUARD, POISON};
 use crate::{Buffer, Device, Specialize};
 
 /// A tensor between guards, in a buffer that all cases reuse.
@@ -66,16 +66,16 @@ impl Machine for Gpu {
         if launcher.is_specialized() != expected {
             return Err("the driver does not compile the specialized kernel".to_owned());
         }
-        let [of_output, of_inputs @ ..] = &self.buffers;
+        let [output_buffer, input_buffers @ ..] = &self.buffers;
         let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
             Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)
         };
-        let inputs: Vec<Tensor> = case.inputs.iter().zip(of_inputs).enumerate().map(place).collect();
+        let inputs: Vec<Tensor> = case.inputs.iter().zip(input_buffers).enumerate().map(place).collect();
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
-        let output = (!case.in_place).then(|| Tensor::new(of_output, past, &poison));
+        let output = (!case.in_place).then(|| Tensor::new(output_buffer, past, &poison));
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
-        let of_inputs: Vec<u64> = inputs.iter().map(Tensor::address).collect();
-        let addresses = Addresses { inputs: &of_inputs, output: output.address() };
+        let input_addresses: Vec<u64> = inputs.iter().map(Tensor::address).collect();
+        let addresses = Addresses { inputs: &input_addresses, output: output.address() };
         // SAFETY: the buffers are as large as the case's tensors, and live longer than the work.
         unsafe { launcher.launch(&addresses, Mode::Copying, self.stream.handle()) }
             .map_err(|error| error.to_string())?;
@@ -91,7 +91,7 @@ impl Machine for Gpu {
 
 #[test]
 fn every_launch_is_right_on_the_gpu() {
-    let Some(device) = common::cuda("every_launch_is_right_on_the_gpu") else { return };
+    let Some(device) = dml_cuda_testing::cuda("every_launch_is_right_on_the_gpu") else { return };
     let context = device.context.as_ref().expect("a CUDA device");
     let stream = Stream::new(context).expect("a stream");
     let mut table = cases::all();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::{check, report, work, Machine, Wanted};
-use crate::common::cases::{self, Case};
-use crate::common::POISON;
 use crate::cuda::tuning::clusters::CLUSTER;
 use crate::cuda::{GpuTarget, Launch};
+use crate::dml_cuda_testing::cases::{self, Case};
+use crate::dml_cuda_testing::POISON;
 
 /// Sent as the size of an input that is also the output.
 const IN_PLACE: u32 = u32::MAX;

@@ -1,7 +1,7 @@
 //! Estimates: the least is chosen, its launch fits the GPU, and for recorded times it is near the fastest.
 //!
-//! `ESTIMATE_LAYOUTS=LAYOUTS.csv ESTIMATE_TERMS=OUT.csv cargo test --lib terms` writes the terms of the formula for every
-//! launch of the layouts of a file. scripts/fit-estimates.py fits the costs to them.
+//! `ESTIMATE_LAYOUTS=LAYOUTS.csv ESTIMATE_TERMS=OUT.csv cargo test --lib terms` writes the terms of the formula for
+//! every launch of the layouts of a file. scripts/fit-estimates.py fits the costs to them.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! FILL_VALUE_SEQUENCE: its four kernels differ in the memory layout of the output that they need. The first that can run
-//! a layout is the fastest.
+//! FILL_VALUE_SEQUENCE: its four kernels differ in the memory layout of the output that they need. The first that can
+//! run a layout is the fastest.
 
 use bytemuck::{Pod, Zeroable};
 

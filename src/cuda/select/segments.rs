@@ -34,7 +34,7 @@ pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
 /// Four fifths of a group's vectors. Rounded up to a power of two, they give the group's threads: a count slightly
 /// above a power of two then does not double them.
 pub(super) fn less_rounding(vectors: u32) -> u32 {
-    vectors * GROUP_FIFTHS / 5
+    (u64::from(vectors) * u64::from(GROUP_FIFTHS) / 5) as u32 // fewer than `vectors`
 }
 
 /// For thread groups of that size: threads per thread block, and groups per thread block. A group as large as the

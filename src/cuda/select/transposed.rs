@@ -51,8 +51,8 @@ fn tiles(layout: &Layout<'_>, sides: [usize; 2]) -> ([u32; 2], u64) {
     ([sizes[0].div_ceil(tile[0]), sizes[1].div_ceil(tile[1])], layout.elements() / both)
 }
 
-/// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements of 1 and 2
-/// bytes, whose rows of the output are stored as vectors.
+/// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements
+/// of 1 and 2 bytes, whose rows of the output are stored as vectors.
 pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let sides = sides(layout).ok_or("a tensor is not contiguous along any dimension")?;

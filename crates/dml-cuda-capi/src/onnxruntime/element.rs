@@ -1,6 +1,6 @@
 //! The element types of ONNX Runtime.
 
-use dml::TensorDataType as T;
+use dml_cuda::TensorDataType as T;
 use ort_sys::ONNXTensorElementDataType::{self as Type, *};
 
 /// An element type, its bytes, and the data type of sequences of it.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use dml::lowering::Lowered;
-use dml::{Address, Device, RawStream};
+use dml_cuda::lowering::Lowered;
+use dml_cuda::{Address, Device, RawStream};
 use ort_sys::OrtKernelContext;
 
 use super::ort::{Ort, Result};

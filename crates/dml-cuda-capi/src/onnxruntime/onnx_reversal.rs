@@ -1,7 +1,7 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
-use dml::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
-use dml::Address;
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
+use dml_cuda::Address;
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
 use super::element::element;
@@ -24,7 +24,7 @@ impl Reverse {
     pub fn run(&self, node: &NodeDevice, context: *mut OrtKernelContext) -> Result<()> {
         let ort = node.ort;
         let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
-        let of_lengths = Address::from(ort.data(lengths)?);
+        let lengths_address = Address::from(ort.data(lengths)?);
         ort.shape(input, |element_type, shape| {
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
             let width = if strings { Some(4) } else { element(element_type).map(|(_, width, _)| width) };
@@ -33,7 +33,7 @@ impl Reverse {
             })?;
             let reversal = ort.shape(lengths, |length_type, sizes| {
                 let of = element(length_type).and_then(|(.., data_type)| data_type);
-                let lengths = Lengths::new(ForeignTensor::packed(of_lengths, sizes), of)
+                let lengths = Lengths::new(ForeignTensor::packed(lengths_address, sizes), of)
                     .ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
                 let reversal = self.lower(shape, &lengths, width)?;
                 if node.is_on_host() {
@@ -61,7 +61,7 @@ impl Reverse {
             };
             // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's
             // device, or vectors of as many numbers on the host.
-            unsafe { node.run(&Lowered::Reversal(reversal), &[from, of_lengths], to, context) }?;
+            unsafe { node.run(&Lowered::Reversal(reversal), &[from, lengths_address], to, context) }?;
             if strings {
                 ort.copy_strings(input, output, &order)?;
             }

@@ -1,7 +1,7 @@
 //! Sequences: ONNX's Range, and `dml_cuda.FillValueSequence`. Their scalars are on the host.
 
-use dml::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
-use dml::TensorDataType::{Float16, Float32, Float64};
+use dml_cuda::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
+use dml_cuda::TensorDataType::{Float16, Float32, Float64};
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
 

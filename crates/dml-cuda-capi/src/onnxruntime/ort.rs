@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dml::RawStream;
+use dml_cuda::RawStream;
 use ort_sys::{
     OrtApi, OrtApiBase, OrtErrorCode, OrtKernelContext, OrtKernelInfo, OrtLoggingLevel, OrtMemType, OrtSessionOptions,
     OrtStatusPtr, OrtValue,

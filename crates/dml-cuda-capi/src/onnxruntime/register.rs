@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
-use dml::TensorDataType::{Float16, Float32, Float64, Int16, Int32, Int64};
+use dml_cuda::TensorDataType::{Float16, Float32, Float64, Int16, Int32, Int64};
 use ort_sys::{
     ONNXTensorElementDataType as Type, OrtApi, OrtApiBase, OrtCustomOpDomain, OrtErrorCode, OrtSessionOptions,
     OrtStatusPtr,

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::LazyLock;
 
-use dml::{RawStream, TensorDataType};
+use dml_cuda::{RawStream, TensorDataType};
 use libloading::os::unix::{Library, RTLD_NOW};
 
 use crate::status::{Failure, DML_CUDA_STATUS_TORCH};

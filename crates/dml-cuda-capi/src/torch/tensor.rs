@@ -2,8 +2,8 @@
 
 use std::ptr::null_mut;
 
-use dml::lowering::ForeignTensor;
-use dml::Address;
+use dml_cuda::lowering::ForeignTensor;
+use dml_cuda::Address;
 
 use super::layout::{empty_like, MAX_RANK};
 use super::libtorch::{check, Handle, Torch};

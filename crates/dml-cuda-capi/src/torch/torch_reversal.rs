@@ -2,8 +2,8 @@
 
 use std::mem::ManuallyDrop;
 
-use dml::lowering::{LoweringError, Names, ReversalArrays};
-use dml::{Error, RawStream};
+use dml_cuda::lowering::{LoweringError, Names, ReversalArrays};
+use dml_cuda::{Error, RawStream};
 
 use super::layout::MAX_RANK;
 use super::libtorch::{current_stream, Handle, Torch, Value};
@@ -23,17 +23,17 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Resul
         let tensor = |at: usize| Tensor { torch, handle: *stack.add(at) as Handle };
         (tensor(0), tensor(1), *stack.add(2) as i64)
     };
-    let (of_x, of_lengths) = (x.describe()?, lengths.describe()?);
-    let reversal = Reversal::new(torch, &of_x, &of_lengths, dim)?;
+    let (x_desc, lengths_desc) = (x.describe()?, lengths.describe()?);
+    let reversal = Reversal::new(torch, &x_desc, &lengths_desc, dim)?;
     if in_place {
         if x.has_gradient() {
             return wrong("x requires a gradient, so it cannot be reversed in place: use reverse_subsequences");
         }
-        reversal.run([&x, &lengths, &x], &of_x)?;
+        reversal.run([&x, &lengths, &x], &x_desc)?;
         x.bump_version();
         return Ok(());
     }
-    let output = Tensor::empty_like(torch, &of_x)?;
+    let output = Tensor::empty_like(torch, &x_desc)?;
     reversal.run([&x, &lengths, &output], &output.describe()?)?;
     // SAFETY: the stack has place for the schema's result, which PyTorch then owns.
     unsafe { stack.write(ManuallyDrop::new(output).handle as Value) };
@@ -50,12 +50,12 @@ struct Reversal<'a> {
 
 impl<'a> Reversal<'a> {
     fn new(torch: &'a Torch, x: &'a Description<'a>, lengths: &'a Description<'a>, dim: i64) -> Result<Self, Failure> {
-        let (rank, of_lengths) = (x.sizes.len(), lengths.sizes.len());
+        let (rank, lengths_rank) = (x.sizes.len(), lengths.sizes.len());
         if rank == 0 || rank > MAX_RANK {
             return wrong(format!("x has {rank} dimensions, must have from 1 to {MAX_RANK}"));
         }
-        if of_lengths > MAX_RANK {
-            return wrong(format!("lengths has {of_lengths} dimensions, must have at most {MAX_RANK}"));
+        if lengths_rank > MAX_RANK {
+            return wrong(format!("lengths has {lengths_rank} dimensions, must have at most {MAX_RANK}"));
         }
         // A CPU has no index, or any.
         let same_index = x.device_index == lengths.device_index || x.device_type == torch.on_cpu;
@@ -111,9 +111,9 @@ impl<'a> Reversal<'a> {
         let rank = lanes.len() as i64;
         lanes[(if self.dim < 0 { self.dim + rank } else { self.dim }) as usize] = 1; // lowering has checked it
         let (x, lengths) = (x.packed(self.x.sizes)?, lengths.packed(&lanes)?);
-        let (of_x, of_lengths) = (x.describe()?, lengths.describe()?);
-        let packed = Reversal::new(self.torch, &of_x, &of_lengths, self.dim)?;
-        packed.run([&x, &lengths, &x], &of_x)?;
+        let (x_desc, lengths_desc) = (x.describe()?, lengths.describe()?);
+        let packed = Reversal::new(self.torch, &x_desc, &lengths_desc, self.dim)?;
+        packed.run([&x, &lengths, &x], &x_desc)?;
         output.copy(&x)
     }
 }

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::mem::size_of;
 use std::ptr::null_mut;
 
-use dml::lowering::ForeignTensor;
-use dml::{Address, Device, RawStream};
+use dml_cuda::lowering::ForeignTensor;
+use dml_cuda::{Address, Device, RawStream};
 
 use super::ffi::*;
 use crate::input::list;

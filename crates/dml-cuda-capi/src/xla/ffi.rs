@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
 
-use dml::TensorDataType::{self, *};
+use dml_cuda::TensorDataType::{self, *};
 
 /// The major version of the interface that this library serves.
 pub const XLA_FFI_API_MAJOR: c_int = 0;

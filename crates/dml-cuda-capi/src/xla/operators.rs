@@ -4,8 +4,8 @@
 
 use std::ffi::c_int;
 
-use dml::lowering::{Lowered, LoweredSequence, Names, ReversalArrays};
-use dml::TensorDataType;
+use dml_cuda::lowering::{Lowered, LoweredSequence, Names, ReversalArrays};
+use dml_cuda::TensorDataType;
 
 use super::call::{Buffer, Call, Place};
 use super::ffi::DATA_TYPES;
@@ -28,8 +28,8 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
     if output.dtype != x.dtype {
         return wrong(format!("the result has XLA's type {}, must have x's, {}", output.dtype, x.dtype));
     }
-    let of_lengths = element(lengths.dtype).and_then(|(_, data_type)| data_type);
-    let Some(lengths) = Lengths::new(lengths.tensor, of_lengths) else {
+    let lengths_type = element(lengths.dtype).and_then(|(_, data_type)| data_type);
+    let Some(lengths) = Lengths::new(lengths.tensor, lengths_type) else {
         return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
     };
     let arrays = ReversalArrays {

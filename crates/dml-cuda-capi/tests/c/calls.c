@@ -18,12 +18,13 @@ static void check(int holds, const char *what, int line) {
 /* Checks that a call failed with this status and message, and destroys the error. */
 static int failed(DML_CUDA_STATUS status, DML_CUDA_STATUS required, const char *words) {
     const char *message = dml_cuda_error_message(error);
-    int same = status == required && dml_cuda_error_status(error) == required && message != NULL && strcmp(message, words) == 0;
+    int same = status == required && dml_cuda_error_status(error) == required && message != NULL
+        && strcmp(message, words) == 0;
     if (!same) fprintf(stderr, "status %u: %s\nmust be %u: %s\n", status, message ? message : "no error", required, words);
     dml_cuda_destroy_error(error);
     return same;
 }
-#define NO_VERSION                                                                                                            \
+#define NO_VERSION \
     "` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on and below 2; recorded are 1.0.200610, 1.3.0-dev2, " \
     "1.4.0, 1.5.1, 1.7.0, 1.8.0, 1.9.0, 1.10.1, 1.12.0, 1.13.1, 1.14.1, 1.15.1, 1.15.4"
 #define FAILS(status, words, call) CHECK(failed(call, DML_CUDA_STATUS_##status, words))
@@ -87,7 +88,8 @@ static void devices(void) {
 }
 
 /* Checks what a changed reversal fails with. */
-#define WRONG(change, status, words) (reversal(&r), (void)(change), FAILS(status, words, dml_cuda_validate(&r.desc, 0, &error)))
+#define WRONG(change, status, words) \
+    (reversal(&r), (void)(change), FAILS(status, words, dml_cuda_validate(&r.desc, 0, &error)))
 
 static void validation(void) {
     struct reversal r;
@@ -100,7 +102,8 @@ static void validation(void) {
     CHECK(dml_cuda_error_violation_count(error) == 3);
     CHECK(dml_cuda_error_violation(error, 2, &violation) == 0);
     CHECK(strcmp(violation.Rule, "reverse.axis.range") == 0 && strcmp(violation.Place, "ReverseSubsequencesDesc.Axis") == 0);
-    CHECK(strcmp(violation.Found, "7") == 0 && strstr(violation.Required, "below 2") != NULL && violation.NeededFeatureLevel == 0);
+    CHECK(strcmp(violation.Found, "7") == 0 && strstr(violation.Required, "below 2") != NULL
+        && violation.NeededFeatureLevel == 0);
     CHECK(dml_cuda_error_violation(error, 3, &violation) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_violation(error, 0, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(strstr(dml_cuda_error_message(error), "(tensor.alignment)\n") != NULL);
@@ -132,14 +135,16 @@ static void validation(void) {
           "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, must be from 1 to 8 (tensor.dimension_count)");
     reversal(&r);
     r.data.DimensionCount = 4000000000u;
-    CHECK(dml_cuda_validate(&r.desc, 0, &error) == DML_CUDA_STATUS_VALIDATION && dml_cuda_error_violation_count(error) == 1);
+    CHECK(dml_cuda_validate(&r.desc, 0, &error) == DML_CUDA_STATUS_VALIDATION
+        && dml_cuda_error_violation_count(error) == 1);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.dimension_count") == 0);
     CHECK(strcmp(violation.Found, "4000000000") == 0 && strcmp(violation.Required, "from 1 to 8") == 0);
     dml_cuda_destroy_error(error);
     reversal(&r);
     r.data.DimensionCount = 0;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
-    CHECK(dml_cuda_error_violation_count(NULL) == 0 && dml_cuda_error_message(NULL) == NULL && dml_cuda_error_status(NULL) == 0);
+    CHECK(dml_cuda_error_violation_count(NULL) == 0 && dml_cuda_error_message(NULL) == NULL
+        && dml_cuda_error_status(NULL) == 0);
     dml_cuda_destroy_error(NULL);
     dml_cuda_free_string(NULL);
 }
@@ -168,8 +173,10 @@ static void dispatches(void) {
     dml_cuda_free_string(text);
     CHECK(dml_cuda_compile_operator(device, op, NULL, &compiled, &error) == 0);
     CHECK(dml_cuda_get_binding_properties(compiled, &properties, NULL) == 0);
-    CHECK(properties.RequiredDescriptorCount == 3 && properties.TemporaryResourceSize == 0 && properties.PersistentResourceSize == 0);
-    CHECK(dml_cuda_dispatch(compiled, inputs, 2, other, NULL, NULL) == 0 && other[0] == 2 && other[7] == 5 && data[0] == 1);
+    CHECK(properties.RequiredDescriptorCount == 3 && properties.TemporaryResourceSize == 0
+        && properties.PersistentResourceSize == 0);
+    CHECK(dml_cuda_dispatch(compiled, inputs, 2, other, NULL, NULL) == 0 && other[0] == 2
+        && other[7] == 5 && data[0] == 1);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, &error) == 0 && error == NULL);
     CHECK(data[0] == 2 && data[1] == 1 && data[2] == 3 && data[4] == 8 && data[7] == 5);
     FAILS(BINDING, "the number of inputs is 200, must be 2 (binding.count)", dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error));
@@ -224,17 +231,21 @@ static void arrays(void) {
     DML_CUDA_ARRAY output = {doubles, 9, 8, sizes, NULL}, of_lengths = {lengths, 0, 4, NULL, NULL};
     const void *inputs[] = {doubles, lengths};
     CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
-    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, &compiled, &error) == 0);
+    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta,
+        &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, NULL, 0, doubles, NULL, &error) == 0 && doubles[0] == 1 && doubles[7] == 4.5);
     dml_cuda_destroy_compiled_operator(compiled);
     output.StridesInBytes = strides;
     FAILS(INVALID_ARGUMENT, "output has Sizes [1, 1, 1, 1, 1, 1, 1, 2, 4], must be packed, or have at most 8 dimensions",
-          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled, &error));
+          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled,
+                                    &error));
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 8, must be 4, that of INT32",
-          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, &compiled, &error));
+          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, &compiled,
+                                    &error));
     /* In place, where two lanes share their memory. */
     output = (DML_CUDA_ARRAY){doubles, 2, 8, sizes + 7, strides + 7};
-    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error)
+        == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Found, "[0, 8] bytes") == 0);
     FAILS(VALIDATION, "ReverseSubsequencesDesc.OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of "
           "Sizes [2, 4] in the same memory (output.strides.nonzero)", dml_cuda_error_status(error));
@@ -246,17 +257,21 @@ static void arrays(void) {
         for (uint32_t n = 0; n < 6; ++n) {
             DML_CUDA_ARRAY array = {doubles, 1 + n % 2, bytes[type], empty[n / 2], NULL};
             if (n == 2) continue; /* [3] */
-            CHECK(dml_cuda_compile_sequence(device, &array, type, &start, &delta, &compiled, &error) == DML_CUDA_STATUS_VALIDATION);
+            CHECK(dml_cuda_compile_sequence(device, &array, type, &start, &delta, &compiled, &error)
+                == DML_CUDA_STATUS_VALIDATION);
             CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.sizes.nonzero") == 0);
             dml_cuda_destroy_error(error);
-            CHECK(dml_cuda_compile_reversal(device, &array, &of_lengths, &array, 0, &compiled, NULL) == DML_CUDA_STATUS_VALIDATION);
+            CHECK(dml_cuda_compile_reversal(device, &array, &of_lengths, &array, 0, &compiled, NULL)
+                == DML_CUDA_STATUS_VALIDATION);
         }
     }
-    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL)
+        == DML_CUDA_STATUS_VALIDATION);
     FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));
     const int64_t of_no_input[2] = {-2, 4};
-    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL}, narrow = {doubles, 2, 4, sizes + 7, NULL}, short_one = {doubles, 1, 8, sizes + 8, NULL}, sizeless = {doubles, 2, 0, sizes + 7, NULL};
+    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL}, narrow = {doubles, 2, 4, sizes + 7, NULL},
+        short_one = {doubles, 1, 8, sizes + 8, NULL}, sizeless = {doubles, 2, 0, sizes + 7, NULL};
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, must be 8, the input's",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], must have InputTensor's [2, 4]",
@@ -317,7 +332,8 @@ static void arrays_at_once(void) {
           dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error));
     rows.Rank = 1;
     rows.Sizes = empty;
-    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0 && bytes[0] == 9);
+    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0
+        && bytes[0] == 9);
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 0, NULL, &error) == 0);
     dml_cuda_destroy_device(device);
 #endif

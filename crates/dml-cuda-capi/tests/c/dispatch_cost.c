@@ -21,11 +21,13 @@ int posix_memalign(void **to, size_t alignment, size_t bytes) {
 }
 
 /* What 100 dispatches allocate after the first. */
-static void print_cost(const char *name, DML_CUDA_COMPILED_OPERATOR *compiled, const void *const *inputs, uint32_t count, void *output) {
+static void print_cost(const char *name, DML_CUDA_COMPILED_OPERATOR *compiled, const void *const *inputs,
+    uint32_t count, void *output) {
     unsigned long before;
     DML_CUDA_STATUS status = dml_cuda_dispatch(compiled, inputs, count, output, NULL, NULL);
     int n;
-    for (before = allocations, n = 0; n < 100; ++n) status |= dml_cuda_dispatch(compiled, inputs, count, output, NULL, NULL);
+    for (before = allocations, n = 0; n < 100; ++n)
+        status |= dml_cuda_dispatch(compiled, inputs, count, output, NULL, NULL);
     printf("%s: status %u, %lu allocations\n", name, (unsigned)status, allocations - before);
     dml_cuda_destroy_compiled_operator(compiled);
 }
@@ -34,14 +36,17 @@ int main(int count, char **arguments) {
     static float input[64], output[64];
     static uint32_t lengths[8];
     static const int64_t sizes[] = {8, 8}, of_lengths[] = {8, 1};
-    const DML_CUDA_ARRAY from = {input, 2, 4, sizes, NULL}, to = {output, 2, 4, sizes, NULL}, by = {lengths, 2, 4, of_lengths, NULL};
+    const DML_CUDA_ARRAY from = {input, 2, 4, sizes, NULL}, to = {output, 2, 4, sizes, NULL},
+        by = {lengths, 2, 4, of_lengths, NULL};
     const DML_CUDA_SCALAR_UNION start = {.Float32 = 1}, delta = {.Float32 = 2};
     const void *inputs[] = {input, lengths};
     DML_CUDA_DEVICE *device = NULL;
     DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
     (void)arguments;
-    if (count > 1 ? dml_cuda_create_cuda_device(0, 0, &device, NULL) : dml_cuda_create_cpu_device(0, &device, NULL)) return 1;
-    if (dml_cuda_compile_sequence(device, &to, DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, &start, &delta, &compiled, NULL)) return 2;
+    if (count > 1 ? dml_cuda_create_cuda_device(0, 0, &device, NULL) : dml_cuda_create_cpu_device(0, &device, NULL))
+        return 1;
+    if (dml_cuda_compile_sequence(device, &to, DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, &start, &delta, &compiled, NULL))
+        return 2;
     print_cost("fill", compiled, NULL, 0, output);
     if (count > 1) {
         if (dml_cuda_compile_reversal(device, &from, &by, &to, 1, &compiled, NULL)) return 3;

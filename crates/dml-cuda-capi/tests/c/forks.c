@@ -1,4 +1,5 @@
-/* Forks while four threads call the library with new and known layouts. Each child calls it, too, and must return within its alarm. */
+/* Forks while four threads call the library with new and known layouts. Each child calls it, too, and must return
+ * within its alarm. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdatomic.h>

@@ -12,7 +12,8 @@
 
 int main() {
     const unsigned int sizes[] = {2, 3};
-    const DML_BUFFER_TENSOR_DESC buffer = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, nullptr, 24, 0};
+    const DML_BUFFER_TENSOR_DESC buffer = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE,
+        2, sizes, nullptr, 24, 0};
     const DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
     DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC fill = {&tensor, DML_TENSOR_DATA_TYPE_FLOAT32, {}, {}};
     fill.ValueStart.Float32 = 1;
@@ -24,7 +25,8 @@ int main() {
     DML_CUDA_COMPILED_OPERATOR* compiled = nullptr;
     float output[6] = {};
     DML_CUDA_STATUS status = dml_cuda_create_cpu_device(DML_FEATURE_LEVEL_5_2, &device, nullptr);
-    if (!status) status = dml_cuda_create_operator(device, reinterpret_cast<const DML_CUDA_OPERATOR_DESC*>(&desc), &op, nullptr);
+    const auto* same = reinterpret_cast<const DML_CUDA_OPERATOR_DESC*>(&desc);
+    if (!status) status = dml_cuda_create_operator(device, same, &op, nullptr);
     if (!status) status = dml_cuda_compile_operator(device, op, nullptr, &compiled, nullptr);
     if (!status) status = dml_cuda_dispatch(compiled, nullptr, 0, output, nullptr, nullptr);
     for (float value : output) std::printf("%g ", static_cast<double>(value));

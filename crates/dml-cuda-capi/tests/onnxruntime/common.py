@@ -23,7 +23,8 @@ ort.set_default_logger_severity(4)
 
 def model(nodes, inputs, outputs, constants=(), opset=17, functions=()):
     """inputs, outputs: (name, dtype or ONNX type, shape); constants: name to value. Functions are in the domain `f`."""
-    info = lambda name, dtype, shape: helper.make_tensor_value_info(name, dtype if isinstance(dtype, int) else ONNX_TYPES[np.dtype(dtype)], shape)
+    number = lambda dtype: dtype if isinstance(dtype, int) else ONNX_TYPES[np.dtype(dtype)]
+    info = lambda name, dtype, shape: helper.make_tensor_value_info(name, number(dtype), shape)
     constants = [numpy_helper.from_array(np.array(value), name) for name, value in dict(constants).items()]
     graph = helper.make_graph(nodes, "graph", [info(*i) for i in inputs], [info(*o) for o in outputs], constants)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("dml_cuda", 1), helper.make_opsetid("f", 1)]
@@ -80,7 +81,8 @@ def of_lanes(lengths, rank, time):
 
 def same(found, required):
     """Equal types, shapes and bits; NaN equals NaN."""
-    assert found.dtype == required.dtype and found.shape == required.shape, (found.dtype, found.shape, required.dtype, required.shape)
+    described = [(array.dtype, array.shape) for array in (found, required)]
+    assert described[0] == described[1], described
     if found.dtype.kind == "O":
         assert found.tolist() == required.tolist()
     else:

@@ -31,7 +31,8 @@ def run_range(dtype, start, limit, delta, **options):
 
 def subsequences(dtype, shape, lengths_dtype, lengths_shape, axis):
     node = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], axis=axis, domain="dml_cuda", name="node")
-    return model([node], [("x", dtype, list(shape)), ("l", lengths_dtype, list(lengths_shape))], [("y", dtype, list(shape))])
+    return model([node], [("x", dtype, list(shape)), ("l", lengths_dtype, list(lengths_shape))],
+        [("y", dtype, list(shape))])
 
 
 def in_a_process(program, serialized, *arguments, **variables):
@@ -124,7 +125,8 @@ class ReverseSequence(unittest.TestCase):
 class Range(unittest.TestCase):
     def test_counts_are_onnxs_and_integers_have_onnxruntimes_bytes(self):
         for dtype in (np.int16, np.int32, np.int64):
-            for start, limit, delta in [(0, 10, 3), (0, 9, 3), (10, 0, -3), (9, 0, -3), (0, 10, -1), (5, 5, 1), (-7, 8, 5), (7, -8, -5), (-5, 300, 1)]:
+            for start, limit, delta in [(0, 10, 3), (0, 9, 3), (10, 0, -3), (9, 0, -3), (0, 10, -1), (5, 5, 1),
+                    (-7, 8, 5), (7, -8, -5), (-5, 300, 1)]:
                 same(run_range(dtype, start, limit, delta), run_range(dtype, start, limit, delta, library=False))
         self.assertEqual(run_range(np.int16, 32760, 32767, 3).tolist(), [32760, 32763, 32766])
         # The difference overflows a float, and not a double.
@@ -132,8 +134,10 @@ class Range(unittest.TestCase):
             self.assertEqual(len(run_range(dtype, -3e38, 3e38, 1e38)), required)
         self.assertEqual(len(run_range(np.float32, 0, 1, np.inf)), 0)
         for dtype in (np.float32, np.float64):
-            for start, limit, delta in [(0, 1, 0.1), (1, 0, -0.3), (0, 10, -1), (2.5, 2.5, 1), (-1, 1, 0.25), (0, 1e4, 0.1), (1e-3, 1, 1e-3)]:
-                found, alone = run_range(dtype, start, limit, delta), run_range(dtype, start, limit, delta, library=False)
+            for start, limit, delta in [(0, 1, 0.1), (1, 0, -0.3), (0, 10, -1), (2.5, 2.5, 1), (-1, 1, 0.25),
+                    (0, 1e4, 0.1), (1e-3, 1, 1e-3)]:
+                found = run_range(dtype, start, limit, delta)
+                alone = run_range(dtype, start, limit, delta, library=False)
                 self.assertEqual(found.shape, alone.shape, (start, limit, delta))
 
     def test_floats_are_rounded_once(self):
@@ -149,7 +153,8 @@ class Range(unittest.TestCase):
         for dtype in (np.float32, np.float64, np.int16, np.int32, np.int64):
             with self.assertRaisesRegex(Exception, "dml_cuda Range: delta is 0, must be another number"):
                 run_range(dtype, 0, 1, 0)
-        for start, limit, delta in [(np.nan, 1, 1), (0, np.nan, 1), (0, 1, np.nan), (np.inf, np.inf, 1), (0, np.inf, 1), (-np.inf, 0, 1)]:
+        for start, limit, delta in [(np.nan, 1, 1), (0, np.nan, 1), (0, 1, np.nan), (np.inf, np.inf, 1),
+                (0, np.inf, 1), (-np.inf, 0, 1)]:
             with self.assertRaisesRegex(Exception, f"start is {start}.*, limit .*, must give a finite number of elements".replace("nan", "NaN")):
                 run_range(np.float32, start, limit, delta)
         with self.assertRaisesRegex(Exception, r"the output has 3\d+ elements, must have fewer than 2³²"):
@@ -178,7 +183,8 @@ class OwnDomain(unittest.TestCase):
 
     def test_bfloat16_moves_as_bits(self):
         node = helper.make_node("ReverseSubsequences", ["x", "l"], ["b"], axis=0, domain="dml_cuda")
-        nodes = [helper.make_node("Cast", ["f"], ["x"], to=TensorProto.BFLOAT16), node, helper.make_node("Cast", ["b"], ["y"], to=TensorProto.FLOAT)]
+        nodes = [helper.make_node("Cast", ["f"], ["x"], to=TensorProto.BFLOAT16), node,
+            helper.make_node("Cast", ["b"], ["y"], to=TensorProto.FLOAT)]
         made = session(model(nodes, [("f", np.float32, [4]), ("l", np.uint32, [1])], [("y", np.float32, [4])]))
         found = made.run(None, {"f": np.array([1, 2, 3, 4], np.float32), "l": np.array([3], np.uint32)})[0]
         self.assertEqual(found.tolist(), [3, 2, 1, 4])
@@ -187,7 +193,8 @@ class OwnDomain(unittest.TestCase):
         node = helper.make_node("FillValueSequence", ["s", "a", "d"], ["y"], domain="dml_cuda")
         for dtype in (np.float32, np.float16, *(f"{sign}{bits}" for sign in ("int", "uint") for bits in (8, 16, 32, 64))):
             made = session(model([node], [("s", np.int64, ["r"]), ("a", dtype, []), ("d", dtype, [])], [("y", dtype, None)]))
-            run = lambda shape, start, delta: made.run(None, {"s": np.array(shape, np.int64), "a": np.array(start, dtype), "d": np.array(delta, dtype)})[0]
+            run = lambda shape, start, delta: made.run(None,
+                {"s": np.array(shape, np.int64), "a": np.array(start, dtype), "d": np.array(delta, dtype)})[0]
             same(run([2, 3], 5, 2), np.array([[5, 7, 9], [11, 13, 15]], dtype))
             same(run([], 5, 2), np.array(5, dtype))
             same(run([0, 3], 5, 2), np.zeros((0, 3), dtype))
@@ -224,7 +231,8 @@ class Memory(unittest.TestCase):
             made = session(reverse_sequence(dtype, (5, 3, 7), dynamic=True))
             x, lengths = values(random, dtype, (5, 3, 7)), np.array([5, 0, 3])
             for of_x, of_lengths, of_output in [(1, 0, 0), (0, 3, 0), (0, 0, 1), (1, 5, 1)]:
-                given, counts, output = shifted(x, of_x), shifted(lengths, of_lengths), shifted(np.zeros_like(x), of_output)
+                given, counts = shifted(x, of_x), shifted(lengths, of_lengths)
+                output = shifted(np.zeros_like(x), of_output)
                 binding = made.io_binding()
                 binding.bind_cpu_input("x", given)
                 binding.bind_cpu_input("l", counts)
@@ -238,8 +246,10 @@ class Memory(unittest.TestCase):
         feeds = {name: shifted(np.array(value, np.float64), 3) for name, value in zip("abc", (1, 3, 0.5))}
         same(made.run(None, feeds)[0], np.arange(1, 3, 0.5))
         node = helper.make_node("FillValueSequence", ["s", "a", "d"], ["y"], domain="dml_cuda")
-        made = session(model([node], [("s", np.int64, [2]), ("a", np.int32, []), ("d", np.int32, [])], [("y", np.int32, None)]))
-        found = made.run(None, {"s": shifted(np.array([2, 2]), 1), "a": shifted(np.array(7, np.int32), 2), "d": np.array(1, np.int32)})[0]
+        made = session(model([node], [("s", np.int64, [2]), ("a", np.int32, []), ("d", np.int32, [])],
+            [("y", np.int32, None)]))
+        found = made.run(None, {"s": shifted(np.array([2, 2]), 1), "a": shifted(np.array(7, np.int32), 2),
+            "d": np.array(1, np.int32)})[0]
         same(found, np.array([[7, 8], [9, 10]], np.int32))
 
     def test_sessions_leave_nothing_behind(self):
@@ -354,7 +364,8 @@ for step in sys.argv[2:]:
         options.add_session_config_entry("dml_cuda.replace_onnx", step)
 ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 """
-        for steps, warns in [(["library"], False), (["1", "library"], False), (["library", "library"], False), (["library", "1"], True), (["library", "1", "library"], True)]:
+        for steps, warns in [(["library"], False), (["1", "library"], False), (["library", "library"], False),
+                (["library", "1"], True), (["library", "1", "library"], True)]:
             run = in_a_process(program, reverse_sequence(np.float32, (4, 3)), *steps)
             found = [line for line in run.stderr.splitlines() if "dml_cuda.replace_onnx] already exists with value [0; set it before register_custom_ops_library, or register the library again]" in line]
             self.assertEqual(len(found), warns, run.stderr)
@@ -404,7 +415,8 @@ class Concurrency(unittest.TestCase):
                 same(made.run(None, {"x": x, "l": lengths})[0], reverse(x, lengths[None, :, None], 0))
                 start, count, delta = (int(random.integers(1, 300)) for _ in range(3))
                 feeds = zip("abc", (start, start + count * delta, delta))
-                same(ranges.run(None, {name: np.array(value, np.int32) for name, value in feeds})[0], np.arange(start, start + count * delta, delta, dtype=np.int32))
+                same(ranges.run(None, {name: np.array(value, np.int32) for name, value in feeds})[0],
+                    np.arange(start, start + count * delta, delta, dtype=np.int32))
             return True
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -437,7 +449,8 @@ class NodeTests(unittest.TestCase):
         with_library = [case.name for case in cases if passes(case, True)]
         print(f"\n{len(cases)} node tests of ONNX use these operators: {len(alone)} pass alone, {len(with_library)} with the library", flush=True)
         self.assertEqual(set(alone) - set(with_library), set())
-        self.assertEqual([name for name in alone if not passes(next(case for case in cases if case.name == name), True, "1")], [])
+        self.assertEqual([name for name in alone
+            if not passes(next(case for case in cases if case.name == name), True, "1")], [])
         # Most use opsets that older versions do not have.
         newest = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 30)
         self.assertGreaterEqual(len(alone), 50 if newest else 4)

@@ -40,12 +40,15 @@ def on_gpu(serialized, device=0, provider={}, **options):
 def bind(made, inputs, output):
     """Binds torch tensors by their addresses."""
     binding = made.io_binding()
-    kinds = {torch.bool: np.bool_, torch.float32: np.float32, torch.float16: np.float16, torch.float64: np.float64, torch.uint8: np.uint8,
+    kinds = {torch.bool: np.bool_, torch.float32: np.float32, torch.float16: np.float16, torch.float64: np.float64,
+        torch.uint8: np.uint8,
              torch.int8: np.int8, torch.int16: np.int16, torch.int32: np.int32, torch.int64: np.int64}
     for name, tensor in inputs.items():
-        binding.bind_input(name, tensor.device.type, tensor.device.index or 0, kinds[tensor.dtype], list(tensor.shape), tensor.data_ptr())
+        binding.bind_input(name, tensor.device.type, tensor.device.index or 0, kinds[tensor.dtype],
+            list(tensor.shape), tensor.data_ptr())
     name = made.get_outputs()[0].name
-    binding.bind_output(name, output.device.type, output.device.index or 0, kinds[output.dtype], list(output.shape), output.data_ptr())
+    binding.bind_output(name, output.device.type, output.device.index or 0, kinds[output.dtype],
+        list(output.shape), output.data_ptr())
     return binding
 
 
@@ -79,14 +82,18 @@ class Cuda(unittest.TestCase):
             helper.make_node("Reshape", ["r", "shape"], ["q"], name="reshape"),
             helper.make_node("Concat", ["b", "q"], ["y"], axis=0, name="concat"),
         ]
-        inputs = [("x", np.float32, [4, 8]), ("l", np.int64, [4]), ("m", np.int64, [4, 1]), ("shape", np.int64, [2])] + [(name, np.float32, []) for name in "sed"]
+        inputs = [("x", np.float32, [4, 8]), ("l", np.int64, [4]), ("m", np.int64, [4, 1]),
+            ("shape", np.int64, [2])] + [(name, np.float32, []) for name in "sed"]
         with tempfile.TemporaryDirectory() as folder:
-            made = on_gpu(model(nodes, inputs, [("y", np.float32, [5, 8])]), enable_profiling=True, profile_file_prefix=f"{folder}/p")
-            x, lengths = torch.arange(32, dtype=torch.float32, device="cuda").reshape(4, 8), torch.tensor([8, 1, 0, 5], device="cuda")
+            made = on_gpu(model(nodes, inputs, [("y", np.float32, [5, 8])]), enable_profiling=True,
+                profile_file_prefix=f"{folder}/p")
+            x = torch.arange(32, dtype=torch.float32, device="cuda").reshape(4, 8)
+            lengths = torch.tensor([8, 1, 0, 5], device="cuda")
             output = torch.empty(5, 8, device="cuda")
             scalars = {name: torch.tensor(value) for name, value in (("s", 0.5), ("e", 4.5), ("d", 0.5))}
             scalars["shape"] = torch.tensor([1, 8])
-            made.run_with_iobinding(bind(made, {"x": x, "l": lengths, "m": lengths[:, None].contiguous(), **scalars}, output))
+            made.run_with_iobinding(bind(made, {"x": x, "l": lengths, "m": lengths[:, None].contiguous(), **scalars},
+                output))
             with open(made.end_profiling()) as file:
                 events = [event for event in json.load(file) if event.get("cat") == "Node" and event["name"].endswith("_kernel_time")]
         ran = {event["args"]["op_name"]: event["args"]["provider"] for event in events}
@@ -144,8 +151,9 @@ class Cuda(unittest.TestCase):
             self.assertTrue((memory[:16] == -7).all().item() and (memory[24:] == -7).all().item())
 
     def test_ranges_and_fills_have_the_cpus_bytes(self):
-        for dtype, start, limit, delta in [(np.float32, 0, 1e5, 0.1), (np.float64, -3, 1e4, 0.7), (np.int16, -100, 30000, 7),
-                                           (np.int32, 10, -100000, -3), (np.int64, 1 << 40, (1 << 40) + 77777, 5), (np.float32, 3, 3, 1)]:
+        for dtype, start, limit, delta in [(np.float32, 0, 1e5, 0.1), (np.float64, -3, 1e4, 0.7),
+                                           (np.int16, -100, 30000, 7), (np.int32, 10, -100000, -3),
+                                           (np.int64, 1 << 40, (1 << 40) + 77777, 5), (np.float32, 3, 3, 1)]:
             node = helper.make_node("Range", ["a", "b", "c"], ["y"])
             serialized = model([node], [(name, dtype, []) for name in "abc"], [("y", dtype, ["n"])])
             feeds = dict(zip("abc", (np.array(value, dtype) for value in (start, limit, delta))))
@@ -175,7 +183,8 @@ class Cuda(unittest.TestCase):
             random = np.random.default_rng(thread)
             for _ in range(50):
                 shape = tuple(int(size) for size in random.integers(1, 200, 3))
-                x, lengths = random.standard_normal(shape).astype(np.float32), random.integers(0, shape[0] + 1, shape[1])
+                x = random.standard_normal(shape).astype(np.float32)
+                lengths = random.integers(0, shape[0] + 1, shape[1])
                 same(made.run(None, {"x": x, "l": lengths})[0], reverse(x, lengths[None, :, None], 0))
             return True
 

@@ -2,7 +2,7 @@
 fuses as before.
 
     DML_CUDA_LIBRARY=target/release/libdml_cuda.so python test_models.py            # tests
-    DML_CUDA_LIBRARY=… python test_models.py --cpu                                  # a table of times; --cuda: on the CUDA provider
+    DML_CUDA_LIBRARY=… python test_models.py --cpu          # a table of times; --cuda: on the CUDA provider
 """
 
 import os
@@ -42,7 +42,8 @@ def positional_encoding(opset=17):
     constants = {"zero": np.float32(0), "length": np.float32(512), "one": np.float32(1), "axis": np.int64([1]), "axes": np.int64([0]),
                  "rates": np.exp(np.arange(64, dtype=np.float32) * -0.1)}
     shape = ["batch", 512, 64]
-    return model(nodes, [("x", FLOAT, shape)], [("y", FLOAT, shape), ("sum", FLOAT, [64])], constants, opset), {"x": np.ones((1, 512, 64), np.float32)}
+    outputs = [("y", FLOAT, shape), ("sum", FLOAT, [64])]
+    return model(nodes, [("x", FLOAT, shape)], outputs, constants, opset), {"x": np.ones((1, 512, 64), np.float32)}
 
 
 def attention_mask():
@@ -68,7 +69,9 @@ def recurrent(kind, dims=("b", "t"), quantized=False):
     gates, hidden, features = {"LSTM": 4, "GRU": 3}[kind], 32, 16
     random = np.random.default_rng(2)
     weights = {f"{name}{direction}": random.standard_normal(shape).astype(np.float32) * 0.2
-               for direction in "fb" for name, shape in (("w", (1, gates * hidden, features)), ("r", (1, gates * hidden, hidden)), ("bias", (1, 2 * gates * hidden)))}
+               for direction in "fb" for name, shape in (
+                   ("w", (1, gates * hidden, features)), ("r", (1, gates * hidden, hidden)),
+                   ("bias", (1, 2 * gates * hidden)))}
     x = "x"
     nodes = []
     if quantized:
@@ -91,7 +94,8 @@ def recurrent(kind, dims=("b", "t"), quantized=False):
         node("MatMul", ["c", "head"], ["m"]),
         node("Add", ["m", "head_bias"], ["y"]),
     ]
-    constants = {**weights, "axis": np.int64([1]), "head": random.standard_normal((2 * hidden, 4)).astype(np.float32), "head_bias": np.ones(4, np.float32)}
+    constants = {**weights, "axis": np.int64([1]), "head": random.standard_normal((2 * hidden, 4)).astype(np.float32),
+        "head_bias": np.ones(4, np.float32)}
     if quantized:
         constants.update(scale=np.float32(0.05), offset=np.uint8(128))
     b, t = dims
@@ -101,10 +105,12 @@ def recurrent(kind, dims=("b", "t"), quantized=False):
 
 def range_in_a_loop():
     body = helper.make_graph(
-        [node("Range", ["zero", "n", "one"], ["r"]), node("ReduceSum", ["r"], ["s"], keepdims=0), node("Add", ["sum_in", "s"], ["sum_out"]), node("Identity", ["c"], ["c_out"])],
+        [node("Range", ["zero", "n", "one"], ["r"]), node("ReduceSum", ["r"], ["s"], keepdims=0),
+            node("Add", ["sum_in", "s"], ["sum_out"]), node("Identity", ["c"], ["c_out"])],
         "body", [info("i", INT64, []), info("c", TensorProto.BOOL, []), info("sum_in", INT64, [])],
         [info("c_out", TensorProto.BOOL, []), info("sum_out", INT64, [])])
-    made = model([node("Loop", ["trips", "", "zero"], ["y"], body=body)], [("n", INT64, []), ("trips", INT64, [])], [("y", INT64, [])], {"zero": np.int64(0), "one": np.int64(1)})
+    made = model([node("Loop", ["trips", "", "zero"], ["y"], body=body)], [("n", INT64, []), ("trips", INT64, [])],
+        [("y", INT64, [])], {"zero": np.int64(0), "one": np.int64(1)})
     return made, {"n": np.array(100), "trips": np.array(10)}
 
 
@@ -112,11 +118,13 @@ def external_data(folder):
     """Lengths and factors in a file at an odd offset, as onnx's own writer leaves them."""
     random = np.random.default_rng(3)
     x = random.standard_normal((16, 64)).astype(np.float32)
-    made = onnx.load_from_string(model([reverse_sequence("x", "l", "r"), node("Mul", ["r", "k"], ["y"])], [("x", FLOAT, ["b", 64])], [("y", FLOAT, ["b", 64])]))
+    made = onnx.load_from_string(model([reverse_sequence("x", "l", "r"), node("Mul", ["r", "k"], ["y"])],
+        [("x", FLOAT, ["b", 64])], [("y", FLOAT, ["b", 64])]))
     with open(os.path.join(folder, "weights.bin"), "wb") as file:
         for name, value, data_type in (("l", random.integers(1, 65, 16), INT64), ("k", x[0], FLOAT)):
             file.write(b"\x01")
-            tensor = made.graph.initializer.add(name=name, dims=value.shape, data_type=data_type, data_location=TensorProto.EXTERNAL)
+            tensor = made.graph.initializer.add(name=name, dims=value.shape, data_type=data_type,
+                data_location=TensorProto.EXTERNAL)
             for key, entry in (("location", "weights.bin"), ("offset", str(file.tell())), ("length", str(value.nbytes))):
                 tensor.external_data.add(key=key, value=entry)
             file.write(value.tobytes())
@@ -190,7 +198,8 @@ class Models(unittest.TestCase):
     def test_reversals_of_constants_run_though_they_are_no_longer_folded(self):
         x, lengths = np.arange(6, dtype=np.float32).reshape(2, 3), np.int64([1, 3])
         for opset in (10, 11, 17, 21):
-            made = model([reverse_sequence("c", "l", "r"), node("Add", ["r", "x"], ["y"])], [("x", FLOAT, [])], [("y", FLOAT, [2, 3])], {"c": x, "l": lengths}, opset)
+            made = model([reverse_sequence("c", "l", "r"), node("Add", ["r", "x"], ["y"])], [("x", FLOAT, [])],
+                [("y", FLOAT, [2, 3])], {"c": x, "l": lengths}, opset)
             found = loaded(made, "1").run(None, {"x": np.array(1, np.float32)})[0]
             np.testing.assert_array_equal(found, [[1, 2, 3], [6, 5, 4]])
 
@@ -203,7 +212,8 @@ class Shapes(unittest.TestCase):
     def test_shapes_reach_the_nodes_behind_as_onnxruntime_infers_them(self):
         x, lengths = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([3, 2, 1, 3])
         add = node("Add", ["y", "c"], ["z"])
-        function = helper.make_function("f", "Reverse", ["x", "l"], ["z"], [reverse_sequence("x", "l", "y"), node("Add", ["y", "y"], ["z"])], [helper.make_opsetid("", 17)])
+        function = helper.make_function("f", "Reverse", ["x", "l"], ["z"],
+            [reverse_sequence("x", "l", "y"), node("Add", ["y", "y"], ["z"])], [helper.make_opsetid("", 17)])
         then = helper.make_graph([reverse_sequence("x", "l", "a")], "then", [], [info("a", FLOAT, None)])
         otherwise = helper.make_graph([node("Identity", ["x"], ["b"])], "else", [], [info("b", FLOAT, None)])
         for sizes in ([4, 3], ["N", 3], [None, 3], [None, None], [-1, 3], None):
@@ -211,19 +221,29 @@ class Shapes(unittest.TestCase):
             inputs = [("x", FLOAT, sizes), ("l", INT64, of_lengths)]
             feeds = {"x": x, "l": lengths}
             loop = helper.make_graph([reverse_sequence("s", "l", "s2"), node("Identity", ["go"], ["go2"])], "loop",
-                                     [info("i", INT64, []), info("go", TensorProto.BOOL, []), info("s", FLOAT, sizes)], [info("go2", TensorProto.BOOL, []), info("s2", FLOAT, sizes)])
+                                     [info("i", INT64, []), info("go", TensorProto.BOOL, []), info("s", FLOAT, sizes)],
+                                     [info("go2", TensorProto.BOOL, []), info("s2", FLOAT, sizes)])
             for out in (sizes, None):
                 z = [("z", FLOAT, out)]
                 for name, made, fed in [
                     ("added to a constant", model([reverse_sequence("x", "l", "y"), add], inputs, z, {"c": np.ones((4, 3), np.float32)}), {}),
                     ("in a function", model([node("Reverse", ["x", "l"], ["z"], domain="f")], inputs, z, functions=[function]), {}),
-                    ("in a branch", model([node("If", ["k"], ["y"], then_branch=then, else_branch=otherwise), add], inputs + [("k", TensorProto.BOOL, [])], z, {"c": np.ones((4, 3), np.float32)}), {"k": np.array(True)}),
-                    ("in a loop", model([node("Loop", ["n", "", "x"], ["z"], body=loop)], inputs + [("n", INT64, [])], z), {"n": np.array(3)}),
-                    ("behind data-dependent sizes", model([node("NonZero", ["x"], ["nz"]), node("Cast", ["nz"], ["f"], to=FLOAT), reverse_sequence("f", "ll", "y"), node("MatMul", ["y", "w"], ["z"])],
-                                                          inputs + [("w", FLOAT, [11, 2])], [("z", FLOAT, None)], {"ll": np.int64([3, 5])}), {"w": np.ones((11, 2), np.float32)}),
+                    ("in a branch",
+                     model([node("If", ["k"], ["y"], then_branch=then, else_branch=otherwise), add],
+                           inputs + [("k", TensorProto.BOOL, [])], z, {"c": np.ones((4, 3), np.float32)}),
+                     {"k": np.array(True)}),
+                    ("in a loop",
+                     model([node("Loop", ["n", "", "x"], ["z"], body=loop)], inputs + [("n", INT64, [])], z),
+                     {"n": np.array(3)}),
+                    ("behind data-dependent sizes",
+                     model([node("NonZero", ["x"], ["nz"]), node("Cast", ["nz"], ["f"], to=FLOAT),
+                            reverse_sequence("f", "ll", "y"), node("MatMul", ["y", "w"], ["z"])],
+                           inputs + [("w", FLOAT, [11, 2])], [("z", FLOAT, None)], {"ll": np.int64([3, 5])}),
+                     {"w": np.ones((11, 2), np.float32)}),
                 ]:
                     with self.subTest(name, sizes=sizes, declared=out):
-                        (ours, found), (theirs, required) = (self.outputs(made, {**feeds, **fed}, replace) for replace in ("1", None))
+                        (ours, found), (theirs, required) = (self.outputs(made, {**feeds, **fed}, replace)
+                            for replace in ("1", None))
                         np.testing.assert_array_equal(found[0], required[0])
                         # A dimension without a name gets one if it comes straight from a reversal.
                         known = lambda shape: [None if str(size).startswith("unk__dml_cuda_") else size for size in shape]
@@ -231,7 +251,8 @@ class Shapes(unittest.TestCase):
 
     def test_a_range_has_one_dimension(self):
         """A Scan takes no input of unknown rank."""
-        body = helper.make_graph([node("Add", ["s", "u"], ["s2"])], "body", [info("s", FLOAT, []), info("u", FLOAT, [])], [info("s2", FLOAT, [])])
+        body = helper.make_graph([node("Add", ["s", "u"], ["s2"])], "body",
+            [info("s", FLOAT, []), info("u", FLOAT, [])], [info("s2", FLOAT, [])])
         made = model([node("Range", ["start", "limit", "delta"], ["r"]), node("Scan", ["zero", "r"], ["y"], body=body, num_scan_inputs=1)],
                      [(name, FLOAT, []) for name in ("start", "limit", "delta")], [("y", FLOAT, [])], {"zero": np.float32(0)})
         for replace in (None, "Range"):
@@ -241,11 +262,13 @@ class Shapes(unittest.TestCase):
 
     def test_axes_mean_what_they_mean_to_onnxruntime(self):
         """ONNX Runtime reads any time axis below 0 as 1, and any batch axis below 0 as the other axis."""
-        x, lengths = np.arange(24, dtype=np.float32).reshape(4, 3, 2), {3: np.array([2, 1, 3]), 4: np.array([2, 1, 3, 0])}
+        x = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
+        lengths = {3: np.array([2, 1, 3]), 4: np.array([2, 1, 3, 0])}
         cases = 0
         for batch in range(-3, 3):
             for time in range(-3, 3):
-                made = model([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=batch, time_axis=time)], [("x", FLOAT, ["a", "b", "c"]), ("l", INT64, ["d"])], [("y", FLOAT, ["a", "b", "c"])])
+                made = model([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=batch, time_axis=time)],
+                    [("x", FLOAT, ["a", "b", "c"]), ("l", INT64, ["d"])], [("y", FLOAT, ["a", "b", "c"])])
                 results = []
                 for replace in (None, "1"):
                     try:
@@ -260,12 +283,14 @@ class Shapes(unittest.TestCase):
                         np.testing.assert_array_equal(results[0], results[1])
                     cases += 1
         self.assertGreaterEqual(cases, 20)
-        made = model([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=0.0, time_axis=1.0)], [("x", FLOAT, ["a", "b"]), ("l", INT64, ["a"])], [("y", FLOAT, ["a", "b"])])
+        made = model([node("ReverseSequence", ["x", "l"], ["y"], batch_axis=0.0, time_axis=1.0)],
+            [("x", FLOAT, ["a", "b"]), ("l", INT64, ["a"])], [("y", FLOAT, ["a", "b"])])
         with self.assertRaisesRegex(Exception, "dml_cuda ReverseSequence: batch_axis: .*type"):
             loaded(made, "1")
 
     def test_fusions_behind_a_reversal_of_unnamed_dimensions_stay(self):
-        made = model([reverse_sequence("x", "l", "y"), node("MatMul", ["y", "w"], ["m"]), node("Add", ["m", "b"], ["z"])], [("x", FLOAT, [None, 8]), ("l", INT64, [None])],
+        made = model([reverse_sequence("x", "l", "y"), node("MatMul", ["y", "w"], ["m"]),
+            node("Add", ["m", "b"], ["z"])], [("x", FLOAT, [None, 8]), ("l", INT64, [None])],
                      [("z", FLOAT, [None, 8])], {"w": np.ones((8, 8), np.float32), "b": np.ones(8, np.float32)})
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.onnx")
@@ -280,9 +305,11 @@ class Opsets(unittest.TestCase):
 
         def loads(op, opset, data_type, replace):
             if op == "Range":
-                nodes, inputs, outputs = [node("Range", ["a", "b", "c"], ["y"])], [(name, data_type, []) for name in "abc"], [("y", data_type, ["n"])]
+                nodes, outputs = [node("Range", ["a", "b", "c"], ["y"])], [("y", data_type, ["n"])]
+                inputs = [(name, data_type, []) for name in "abc"]
             else:
-                nodes, inputs, outputs = [reverse_sequence("x", "l", "y")], [("x", data_type, ["a", "b"]), ("l", INT64, ["a"])], [("y", data_type, ["a", "b"])]
+                nodes, outputs = [reverse_sequence("x", "l", "y")], [("y", data_type, ["a", "b"])]
+                inputs = [("x", data_type, ["a", "b"]), ("l", INT64, ["a"])]
             before = counters()[0]
             try:
                 loaded(model(nodes, inputs, outputs, opset=opset), replace)
@@ -311,8 +338,10 @@ class Opsets(unittest.TestCase):
         for data_type in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
             made, _ = half_range(data_type)
             ours, theirs = loaded(made, "Range"), loaded(made, None)
-            for start, limit, delta in [(0, 10, 0.1), (1, 3000, 1), (-3, 5, 0.37), (1000, -1000, -0.3), (5, 5, 1), (0, 60000, 7)]:
-                np.testing.assert_array_equal(*(here.run(None, scalars(start, limit, delta))[0] for here in (ours, theirs)))
+            for start, limit, delta in [(0, 10, 0.1), (1, 3000, 1), (-3, 5, 0.37), (1000, -1000, -0.3),
+                    (5, 5, 1), (0, 60000, 7)]:
+                np.testing.assert_array_equal(*(here.run(None, scalars(start, limit, delta))[0]
+                    for here in (ours, theirs)))
             with self.assertRaisesRegex(Exception, "delta is 0, must be another number"):
                 ours.run(None, scalars(0, 1, 0))
 
@@ -326,7 +355,8 @@ def table(cuda):
         for name, made, feeds in models(folder):
             try:
                 sessions = [loaded(made, replace, intra_op_num_threads=1, **providers) for replace in variants.values()]
-                rounds = [[timeit.timeit(lambda: here.run(None, feeds), number=20) for here in sessions] for _ in range(12)]
+                rounds = [[timeit.timeit(lambda: here.run(None, feeds), number=20) for here in sessions]
+                    for _ in range(12)]
                 cells = [f"{statistics.median(times) / 20 * 1e6:.1f}" for times in zip(*rounds[1:])]
             except Exception as error:  # a pruned ONNX Runtime lacks kernels
                 cells = [f"{type(error).__name__}: {str(error)[:80]}"]

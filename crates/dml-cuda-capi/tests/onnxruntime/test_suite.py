@@ -110,7 +110,8 @@ class Answers(unittest.TestCase):
         asked = [{"provider": "cpu", "library": None, "provider_library": None, "device_id": 0, "samples": 2, **settings}, *question]
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "worker.py").write_text(text or SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
-            found = subprocess.run([sys.executable, "worker.py", *map(json.dumps, asked)], cwd=folder, stdout=subprocess.PIPE, text=True)
+            found = subprocess.run([sys.executable, "worker.py", *map(json.dumps, asked)], cwd=folder,
+                stdout=subprocess.PIPE, text=True)
         return json.loads(found.stdout) if found.stdout else found.returncode
 
     def broken(self, how):

@@ -44,7 +44,8 @@ static uint64_t again(Tensor* tensor) { return reinterpret_cast<uint64_t>(functi
 enum { UINT8 = 0, INT32 = 3, INT64 = 4, FLOAT32 = 6, CPU = 0, CUDA = 1 };
 
 // Packed, unless strides are given.
-static Tensor* tensor(const std::vector<int64_t>& sizes, int32_t dtype, std::vector<int64_t> strides = {}, int32_t device = CPU) {
+static Tensor* tensor(const std::vector<int64_t>& sizes, int32_t dtype,
+    std::vector<int64_t> strides = {}, int32_t device = CPU) {
     const bool packed = strides.empty();
     strides.resize(sizes.size(), 1);
     for (size_t d = sizes.size(); packed && d-- > 1;) strides[d - 1] = strides[d] * sizes[d];

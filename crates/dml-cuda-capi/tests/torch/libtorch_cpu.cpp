@@ -46,14 +46,18 @@ extern "C" {
 int stand_in_live() { return live; }
 // The next calls that can fail do.
 void stand_in_refuse(int calls) { refusals = calls; }
-Kernel stand_in_kernel(const char* key_and_name) { return kernels.count(key_and_name) ? kernels[key_and_name] : nullptr; }
-Tensor* stand_in_tensor(const int64_t* sizes, const int64_t* strides, int64_t rank, int32_t dtype, int32_t device_type) {
+Kernel stand_in_kernel(const char* key_and_name) {
+    return kernels.count(key_and_name) ? kernels[key_and_name] : nullptr;
+}
+Tensor* stand_in_tensor(const int64_t* sizes, const int64_t* strides, int64_t rank, int32_t dtype,
+                        int32_t device_type) {
     auto data = std::make_shared<Data>();
     data->sizes.assign(sizes, sizes + rank);
     data->strides.assign(strides, strides + rank);
     data->dtype = dtype, data->device_type = device_type, data->device_index = device_type == CPU ? -1 : 0;
     int64_t elements = 1;
-    for (int64_t d = 0; d < rank; ++d) elements = sizes[d] == 0 ? 0 : elements + (elements ? (sizes[d] - 1) * strides[d] : 0);
+    for (int64_t d = 0; d < rank; ++d)
+        elements = sizes[d] == 0 ? 0 : elements + (elements ? (sizes[d] - 1) * strides[d] : 0);
     data->bytes.assign(static_cast<size_t>(elements * width(dtype)), 0);
     ++live;
     return new Tensor{data};
@@ -114,7 +118,9 @@ int32_t aoti_torch_delete_tensor_object(Tensor* tensor) {
     delete tensor;
     return 0;
 }
-int32_t aoti_torch_get_dim(Tensor* tensor, int64_t* dim) { return *dim = static_cast<int64_t>(tensor->data->sizes.size()), 0; }
+int32_t aoti_torch_get_dim(Tensor* tensor, int64_t* dim) {
+    return *dim = static_cast<int64_t>(tensor->data->sizes.size()), 0;
+}
 int32_t aoti_torch_get_sizes(Tensor* tensor, int64_t** sizes) { return *sizes = tensor->data->sizes.data(), 0; }
 int32_t aoti_torch_get_strides(Tensor* tensor, int64_t** strides) { return *strides = tensor->data->strides.data(), 0; }
 int32_t aoti_torch_get_dtype(Tensor* tensor, int32_t* dtype) { return *dtype = tensor->data->dtype, 0; }
@@ -122,7 +128,8 @@ int32_t aoti_torch_get_device_type(Tensor* tensor, int32_t* type) { return *type
 int32_t aoti_torch_get_device_index(Tensor* tensor, int32_t* index) { return *index = tensor->data->device_index, 0; }
 int32_t aoti_torch_get_data_ptr(Tensor* tensor, void** data) { return *data = tensor->data->bytes.data(), 0; }
 int32_t aoti_torch_empty_strided(
-    int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device_type, int32_t, Tensor** made) {
+    int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device_type, int32_t,
+    Tensor** made) {
     if (refused()) return 1;
     *made = stand_in_tensor(sizes, strides, rank, dtype, device_type);
     return 0;

@@ -30,8 +30,8 @@ pub fn host() -> Machine {
     }
 }
 
-/// The name, driver and highest clocks of the GPU at a PCI address while it works, as NVIDIA's own tool tells them, if it
-/// is installed.
+/// The name, driver and highest clocks of the GPU at a PCI address while it works, as NVIDIA's own tool tells them, if
+/// it is installed.
 pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
     let query = ["--query-gpu=clocks.sm,clocks.mem,clocks.max.sm,driver_version,name", "--format=csv,noheader"];
     let ask = || printed(Command::new("nvidia-smi").args(query).args(["-i", pci])).filter(|_| !pci.is_empty());

@@ -8,7 +8,7 @@ use dml_cuda_testing::driver_double::{driver, fail_every_call, functions, text, 
 use dml_cuda_testing::repository;
 use serde_json::Value;
 
-use crate::runner;
+use crate::{runner, Ended};
 
 /// Runs a model with this many GPUs and a `cuInit` that returns `code`.
 fn run(folder: &Path, gpus: u32, code: u32, arguments: &[&str]) -> Output {
@@ -25,8 +25,7 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
         // By default the model runs on the CPU, with the reason on stderr.
         let output = run(folder.path(), 0, code, &[]);
         let warning = text(&output.stderr);
-        assert!(output.status.success(), "{warning}");
-        assert!(text(&output.stdout).starts_with("Running on 'CPU'"), "{}", text(&output.stdout));
+        assert!(output.well().starts_with("Running on 'CPU'"), "{output:?}");
         assert!(warning.starts_with("WARNING: cuda: initializing the driver failed: "), "{warning}");
         assert!(
             warning.contains(&format!("(CUDA error {code})")) && warning.contains("; running on the CPU"),
@@ -34,9 +33,7 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
         );
         // If a GPU is requested, it is an error.
         for adapter in ["0", "H100"] {
-            let output = run(folder.path(), 0, code, &["-a", adapter]);
-            assert_eq!(output.status.code(), Some(1), "{adapter}");
-            assert!(text(&output.stderr).contains(&format!("(CUDA error {code})")), "{}", text(&output.stderr));
+            run(folder.path(), 0, code, &["-a", adapter]).fails(1, &format!("(CUDA error {code})"));
         }
         assert!(run(folder.path(), 0, code, &["-a", "cpu"]).stderr.is_empty());
     }
@@ -74,9 +71,7 @@ fn a_driver_that_cannot_be_loaded_is_said() {
         assert!(warning.starts_with("WARNING: cuda: loading the driver library failed: "), "{warning}");
         assert!(warning.contains("or use the CPU device; running on the CPU"), "{warning}");
         for adapter in ["0", "H100"] {
-            let output = run(folder.path(), 1, 0, &["-a", adapter]);
-            assert_eq!(output.status.code(), Some(1), "{adapter}");
-            assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+            run(folder.path(), 1, 0, &["-a", adapter]).fails(1, words);
         }
         assert!(run(folder.path(), 1, 0, &["-a", "cpu"]).stderr.is_empty());
     }
@@ -89,14 +84,11 @@ fn a_driver_that_cannot_be_loaded_is_said() {
 fn a_driver_that_lacks_a_function_is_too_old() {
     // With all functions the runner runs and times a model on the GPU. It calls no others.
     let Some(complete) = driver(None) else { return };
-    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).starts_with("Running on 'Fake GPU'"), "{}", text(&output.stdout));
-    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537"]);
+    let printed = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]).well();
+    assert!(printed.starts_with("Running on 'Fake GPU'"), "{printed}");
     let said = "dispatch_repeat is 65537, must be at most 65536 in a graph; --no-graph queues one by one";
-    assert!(!output.status.success() && text(&output.stderr).contains(said), "{}", text(&output.stderr));
-    let output = run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537", "--no-graph"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537"]).fails(1, said);
+    run(complete.path(), 1, 0, &["-a", "Fake", "-i", "3", "-r", "65537", "--no-graph"]).well();
     let functions = functions();
     assert_eq!(functions.len(), 42);
     for name in &functions {
@@ -104,9 +96,7 @@ fn a_driver_that_lacks_a_function_is_too_old() {
         let said = format!(
             "cuda: loading the driver library failed: it has no {name}; install an NVIDIA driver for CUDA 12.0"
         );
-        let output = run(folder.path(), 1, 0, &["-a", "0"]);
-        assert_eq!(output.status.code(), Some(1), "{name}");
-        assert!(text(&output.stderr).contains(&said), "{name}: {}", text(&output.stderr));
+        run(folder.path(), 1, 0, &["-a", "0"]).fails(1, &said);
         let output = run(folder.path(), 1, 0, &[]);
         assert!(output.status.success() && text(&output.stderr).contains(&said), "{name}: {}", text(&output.stderr));
     }
@@ -146,11 +136,7 @@ fn written(folder: &Path, name: &str) -> Value {
 #[test]
 fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     let Some(folder) = driver(None) else { return };
-    let run = |arguments: &[&str]| {
-        let output = run_in(folder.path(), arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-        text(&output.stdout)
-    };
+    let run = |arguments: &[&str]| run_in(folder.path(), arguments).well();
     for work in ["copy", "fill", "write"] {
         let printed = run(&["baseline", work, "4096", "-i", "3", "-r", "2", "-a", "Fake"]);
         // The double reports a millisecond for two dispatches: half for each.
@@ -177,12 +163,7 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
 fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     let Some(folder) = driver(None) else { return };
     let tune = |arguments: &[&str]| run_in(folder.path(), &[&["tune", "-a", "0"], arguments].concat());
-    let said = |output: Output| {
-        assert_eq!(output.status.code(), Some(1));
-        text(&output.stderr)
-    };
-    let found = said(tune(&["--count", "3", "-o", "times.csv"]));
-    assert!(found.contains("results differ from the CPU's"), "{found}");
+    tune(&["--count", "3", "-o", "times.csv"]).fails(1, "results differ from the CPU's");
     let csv = std::fs::read_to_string(folder.path().join("times.csv")).expect("written");
     let mut lines = csv.lines();
     assert_eq!(
@@ -191,7 +172,7 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     );
     assert!(csv.contains(",copying,reverse_") && csv.contains(",yes,"), "{csv}");
     assert!(lines.all(|row| row.split(',').count() == 15), "{csv}");
-    assert!(said(tune(&["--count", "3", "-o", "times.csv"])).contains("times.csv cannot be written: "));
+    tune(&["--count", "3", "-o", "times.csv"]).fails(1, "times.csv cannot be written: ");
     assert_eq!(std::fs::read_to_string(folder.path().join("times.csv")).expect("still there"), csv);
 
     let right = r#"{"width":4,"sizes":[4,8],"axis":1,"in_strides":[8,1],"out_strides":[8,1],"length_sizes":[4,1]}"#;
@@ -206,8 +187,8 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     ] {
         std::fs::write(folder.path().join("l.jsonl"), format!("{older}\n\n{}\n", right.replace(from, to)))
             .expect("written");
-        let found = said(tune(&["l.jsonl", "-o", "other.csv"]));
-        assert!(found.starts_with("ERROR: l.jsonl: line 3: ") && found.contains(words), "{found}");
+        let found = tune(&["l.jsonl", "-o", "other.csv"]).fails(1, words);
+        assert!(found.starts_with("ERROR: l.jsonl: line 3: "), "{found}");
         assert!(!folder.path().join("other.csv").exists());
     }
 }
@@ -218,8 +199,7 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
     let Some(folder) = driver(None) else { return };
     let run = |arguments: &[&str]| run_in(folder.path(), arguments);
     let output = run(&["bench", "--cold-l2", "-o", "r.json", "--only", "small_", "--samples", "3"]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    output.fails(1, "");
     assert!(text(&output.stdout).contains("0 cases, 0 outputs, 11 failed"), "{}", text(&output.stdout));
     let found = written(folder.path(), "r.json");
     assert!(found["timing"].as_str().expect("text").contains("a cold L2"), "{found}");
@@ -229,12 +209,9 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
     }
     // At odd addresses, and in place.
     for name in ["reverse.inner_misaligned_8192x8192.u8.in_place", "fill.packed_256_MiB.u16.fill"] {
-        let output = run(&["kernel", name]);
-        let said = text(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.starts_with("ERROR: byte "), "{name}: {said}");
+        run(&["kernel", name]).fails(1, "ERROR: byte ");
     }
-    let said = text(&run(&["kernel", "fill.nothing"]).stderr);
-    assert!(said.contains("the case is 'fill.nothing', must be one of this program's"), "{said}");
+    run(&["kernel", "fill.nothing"]).fails(1, "the case is 'fill.nothing', must be one of this program's");
 }
 
 #[test]
@@ -283,15 +260,14 @@ hello='{"hello":{"tool":"x","provider":"CUDAExecutionProvider","device":"x","pci
     };
     for (adapter, place) in [("0", "0001:1a:01.0"), ("1", "0001:1b:01.0")] {
         let bench = ["bench", "-o", &format!("{adapter}.json"), "--only", "small_16x256.f32.copy", "-a", adapter];
-        let output = run(&bench);
-        assert!(output.status.success(), "{}", text(&output.stderr));
+        run(&bench).well();
         let machine = &written(folder.path(), &format!("{adapter}.json"))["machine"];
         assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.0)"));
         assert_eq!(machine["clocks"], "SM 1980 MHz of at most 2000 MHz, memory 3201 MHz");
         // So does ONNX Runtime's.
         let onnx = ["bench", "-o", &format!("onnx{adapter}.json"), "--only", "small_16", "-a", adapter];
         let onnx = [&onnx[..], &["--runner", "onnxruntime", "--provider", "cuda", "--python", "./worker"]].concat();
-        assert!(run(&onnx).status.success());
+        run(&onnx).well();
         assert_eq!(written(folder.path(), onnx[2])["machine"]["driver"], format!("580.{place}"));
     }
 }
@@ -309,9 +285,7 @@ fn an_error_says_what_is_known_of_it() {
         ("cuInit", 1, 4711, unknown),
         ("cuGraphLaunch", 2, 4711, unknown),
     ] {
-        let (output, _) = with_failure(folder.path(), function, nth, code, model());
-        let said = text(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.contains(words), "{function}: {said}");
+        with_failure(folder.path(), function, nth, code, model()).0.fails(1, words);
     }
 }
 
@@ -333,8 +307,7 @@ fn an_error_of_the_driver_says_what_to_do() {
     ] {
         for &code in codes {
             let (output, _) = with_failure(folder.path(), "cuDevicePrimaryCtxRetain", 1, code, model());
-            let said = text(&output.stderr);
-            assert!(said.ends_with(&format!(" (CUDA error {code}); {advice}\n")), "{said}");
+            output.fails(1, &format!(" (CUDA error {code}); {advice}\n"));
         }
     }
 }

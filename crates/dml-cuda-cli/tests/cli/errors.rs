@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{fill, run, run_model, runner, set, small, stderr, write_model};
+use crate::{fill, run, run_model, runner, set, small, stderr, stdout, write_model, Ended};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
@@ -25,11 +25,8 @@ fn bad_input_gets_one_clear_message() {
         // The first command would write a file. An error must come before that.
         model["commands"].as_array_mut().expect("a list").insert(0, write.clone());
         set(&mut model, path, value);
-        let output = run_model(scratch.path(), &model);
-        let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{what}: {message}");
-        assert!(message.starts_with("ERROR: ") && message.contains(what), "{message} does not say {what}");
-        assert!(!message.contains("panicked"), "{message}");
+        let message = run_model(scratch.path(), &model).fails(1, what);
+        assert!(message.starts_with("ERROR: "), "{message}");
         message
     };
     let values = "resources/Out/initialValues";
@@ -103,8 +100,7 @@ fn a_wrong_number_of_strides_is_one_error() {
     let scratch = tempfile::tempdir().expect("a folder");
     let mut model = small();
     model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!([1, 1, 1]);
-    let output = run(&["--validate", &write_model(scratch.path(), &model)]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = stdout(&run(&["--validate", &write_model(scratch.path(), &model)]));
     assert!(said.lines().count() == 2 && said.contains("tensor.strides"), "{said}");
 }
 
@@ -151,22 +147,18 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
         text.replace("COUNT", &count.to_string())
     };
     let constant = r#"{ "valueCount": COUNT, "value": 7 }"#;
-    let output = limited(2_000_000, &of(10, 300_000_000, constant));
-    let said = stderr(&output);
-    assert!(said.starts_with("ERROR: the resources are 3000000000 bytes together, must be at most "), "{said}");
-    assert_eq!(output.status.code(), Some(1));
+    let words = "ERROR: the resources are 3000000000 bytes together, must be at most ";
+    limited(2_000_000, &of(10, 300_000_000, constant)).fails(1, words);
     for values in [constant, r#"{ "valueCount": COUNT, "valueStart": 7, "valueDelta": 1 }"#] {
-        let output = limited(1_000_000, &of(1, 700_000_000, values));
-        assert!(output.status.success(), "{}", stderr(&output));
+        limited(1_000_000, &of(1, 700_000_000, values)).well();
     }
     // 16 MB of text, 8 MB of values.
     let array = format!("[{}7]", "7,".repeat(8_000_000));
-    let output = limited(300_000, &of(1, 0, &array));
-    assert!(output.status.success(), "{}", stderr(&output));
+    limited(300_000, &of(1, 0, &array)).well();
     // An error in a long array has its place.
     let text = of(1, 0, &format!("[{}256]", "7,\n".repeat(2_000)));
-    let said = stderr(&limited(1_000_000, &text));
-    assert!(said.contains("line 2001: resources.R0.initialValues[2000] is 256, must be from 0 to 255"), "{said}");
+    let words = "line 2001: resources.R0.initialValues[2000] is 256, must be from 0 to 255";
+    limited(1_000_000, &text).fails(1, words);
 }
 
 #[test]
@@ -227,40 +219,31 @@ fn a_file_is_written_where_the_model_says() {
     for path in
         if cfg!(windows) { &["NUL", "out\\CON"][..] } else { &["C:\\out\\a.bin", "d:/a.bin", "\\\\host\\a.bin"] }
     {
-        let said = stderr(&write(path));
         let what = if cfg!(windows) {
             "it is a device of Windows, must be a file"
         } else {
             "must be a path without a drive or a server: only Windows has them"
         };
-        assert!(said.starts_with("ERROR: ") && said.contains(what), "{path}: {said}");
+        write(path).fails(1, what);
         assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 1, "{path}");
     }
     // It is printed whole.
     let long = ["n".repeat(100), "m".repeat(99)].join("/") + ".bin";
-    let output = write(&long);
-    let end = format!("{}.bin'\n", "m".repeat(99));
-    assert!(crate::stdout(&output).replace('\r', "").ends_with(&end), "{}{}", crate::stdout(&output), stderr(&output));
+    assert!(write(&long).well().replace('\r', "").ends_with(&format!("{}.bin'\n", "m".repeat(99))));
 }
 
 #[test]
 fn a_mistyped_command_gets_a_suggestion() {
-    let said = |arguments: &[&str], code: i32| {
-        let output = runner().args(arguments).output().expect("the runner starts");
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
     for (word, meant) in [("reprot", "report"), ("Report", "report"), ("benhc", "bench"), ("suit", "suite")] {
-        let one = said(&[word], 1);
-        assert!(one.contains("cannot be read") && one.contains(&format!("did you mean '{meant}'?")), "{one}");
+        let one = run(&[word]).fails(1, "cannot be read");
+        assert!(one.contains(&format!("did you mean '{meant}'?")), "{one}");
         for arguments in [&[word, "a.json"][..], &[word, "a.json", "b.json", "--threshold", "3"]] {
-            let said = said(arguments, 2);
-            assert!(said.contains(&format!("there is no command '{word}'; did you mean '{meant}'?")), "{said}");
+            run(arguments).fails(2, &format!("there is no command '{word}'; did you mean '{meant}'?"));
         }
     }
     // The name of a file is not a mistyped command.
     for word in ["report.json", "./suite", "model"] {
-        assert!(!said(&[word], 1).contains("did you mean"), "{word}");
+        assert!(!run(&[word]).fails(1, "cannot be read").contains("did you mean"), "{word}");
     }
 }
 
@@ -283,10 +266,8 @@ fn numbers_above_all_doubles_are_errors() {
             set(&mut model, "dispatchables/fill", fill(data_type, json!([4]), json!(0), json!(1)));
             set(&mut model, place, json!("here"));
             fs::write(&path, model.to_string().replace("\"here\"", digits)).expect("written");
-            let output = run(&[path.to_str().expect("UTF-8")]);
             let required = format!("must be a number that {data_type} can hold, \"inf\" or \"-inf\"");
-            assert_eq!(output.status.code(), Some(1), "{digits} {place}");
-            assert!(stderr(&output).contains(&required), "{digits} {place}: {}", stderr(&output));
+            run(&[path.to_str().expect("UTF-8")]).fails(1, &required);
         }
     }
 }
@@ -312,8 +293,7 @@ fn a_model_runs_without_a_thread() {
     {
         let mut runner = runner();
         runner.current_dir(scratch.path()).args(program).env("LD_PRELOAD", &library);
-        let output = runner.output().expect("the runner starts");
-        assert!(output.status.success() && !stderr(&output).contains("panicked"), "{}", stderr(&output));
+        runner.output().expect("the runner starts").well();
     }
     assert_eq!(fs::read(scratch.path().join("out.bin")).expect("written").len(), 16);
 }
@@ -323,19 +303,16 @@ fn a_variable_with_an_unknown_value_is_named() {
     let model = repository("models/reverse_subsequences.json");
     for (name, [one, other]) in [("DML_CUDA_SPECIALIZE", ["0", "1"]), ("DML_CUDA_SELECT", ["measure", "estimate"])] {
         let found = |value| runner().arg(&model).env(name, value).output().expect("the runner starts");
-        assert!(found(one).status.success() && found(other).status.success());
+        found(one).well();
+        found(other).well();
         for value in ["", "true", "2"] {
-            let output = found(value);
-            assert_eq!(output.status.code(), Some(1));
             let words = format!("the environment variable {name} is `{value}`, must be `{one}` or `{other}`");
-            assert!(stderr(&output).contains(&words), "{}", stderr(&output));
+            found(value).fails(1, &words);
         }
     }
 }
 
 #[test]
 fn tune_says_what_it_needs() {
-    let output = run(&["tune", "-a", "cpu"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n");
+    run(&["tune", "-a", "cpu"]).fails(1, "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n");
 }

@@ -30,6 +30,31 @@ fn run(arguments: &[&str]) -> Output {
     runner().args(arguments).output().expect("the runner starts")
 }
 
+/// What tests expect of how the runner ends.
+trait Ended {
+    /// It succeeded: what it printed.
+    fn well(&self) -> String;
+    /// It failed with a code and these words, at the beginning if they are `ERROR: …`: all that it said.
+    fn fails(&self, code: i32, words: &str) -> String;
+}
+
+impl Ended for Output {
+    #[track_caller]
+    fn well(&self) -> String {
+        assert!(self.status.success(), "{}{}", stdout(self), stderr(self));
+        stdout(self)
+    }
+
+    #[track_caller]
+    fn fails(&self, code: i32, words: &str) -> String {
+        let said = stderr(self);
+        assert_eq!(self.status.code(), Some(code), "{said}{}", stdout(self));
+        let is_said = if words.starts_with("ERROR: ") { said.starts_with(words) } else { said.contains(words) };
+        assert!(is_said && !said.contains("panicked"), "{said} does not say {words}");
+        said
+    }
+}
+
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{fill, models, resources, run, run_model, runner, small, stderr, stdout, write_model};
+use crate::{fill, models, resources, run, run_model, runner, small, stderr, stdout, write_model, Ended};
 
 #[test]
 fn the_models_print_what_they_document() {
@@ -31,11 +31,11 @@ fn the_models_print_what_they_document() {
             command.arg(&path).current_dir(scratch.path());
             command.args(adapter.map(|adapter| ["-a", adapter]).into_iter().flatten());
             let output = command.output().expect("the runner starts");
-            assert!(output.status.success(), "{name}: {}", stderr(&output));
+            let printed = output.well();
             assert_eq!(resources(&output)[0], line, "{name}");
-            let first = stdout(&output).lines().next().expect("a line").to_owned();
+            let first = printed.lines().next().expect("a line");
             assert!(first.starts_with("Running on '") && (adapter.is_none() || first == "Running on 'CPU'"), "{first}");
-            let dispatch = stdout(&output).lines().nth(2).expect("a third line").to_owned();
+            let dispatch = printed.lines().nth(2).expect("a third line");
             assert!(dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"), "{dispatch}");
         }
     }
@@ -49,7 +49,7 @@ fn every_form_of_a_model_is_read() {
     let scratch = tempfile::tempdir().expect("a folder");
     let printed = |model: &Value| {
         let output = run_model(scratch.path(), model);
-        assert!(output.status.success(), "{}\n{model}", stderr(&output));
+        output.well();
         resources(&output)
     };
     assert_eq!(printed(&small()), ["Resource 'Out': 0.5, 1.5, 2.5, 3.5"]);
@@ -80,12 +80,8 @@ fn every_form_of_a_model_is_read() {
     });
     assert_eq!(printed(&model), ["Resource 'Out': 0, 0, 127"]);
     model["commands"][0]["verbose"] = json!(true);
-    let output = run_model(scratch.path(), &model);
-    assert!(
-        stdout(&output).contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"),
-        "{}",
-        stdout(&output)
-    );
+    let shown = run_model(scratch.path(), &model).well();
+    assert!(shown.contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"), "{shown}");
 
     // A binding as an object, in elements. Its elementCount is ignored, as in DxDispatch. Comments and trailing commas
     // in the file.
@@ -98,10 +94,9 @@ fn every_form_of_a_model_is_read() {
     let path = scratch.path().join("comments.json");
     for bytes in [format!("\u{feff}{text}").into_bytes(), crate::utf_16(&text)] {
         fs::write(&path, bytes).expect("written");
-        let output = run(&[path.to_str().expect("UTF-8")]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let output = run(&["--strict", path.to_str().expect("UTF-8")]);
-        assert!(stderr(&output).contains("the document begins with a byte order mark"), "{}", stderr(&output));
+        let path = path.to_str().expect("UTF-8");
+        run(&[path]).well();
+        run(&["--strict", path]).fails(1, "the document begins with a byte order mark");
     }
 
     // 64-bit integers keep their digits; negative values of unsigned types wrap.
@@ -200,7 +195,6 @@ fn a_model_of_many_commands_is_read_fast() {
     model["commands"] = json!(vec![command; 50_000]);
     model["dispatchables"]["fill"] = fill("FLOAT16", json!([4]), json!(0.5), json!(0.1));
     let begun = std::time::Instant::now();
-    let output = run(&[&write_model(scratch.path(), &model), "--strict", "--validate"]);
-    assert!(stderr(&output).contains("a fill with the element"), "{}", stderr(&output));
+    run(&[&write_model(scratch.path(), &model), "--strict", "--validate"]).fails(1, "a fill with the element");
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
 }

@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::json;
 
-use crate::{events, example, fill, run, stderr, stdout, write_model};
+use crate::{events, example, fill, run, stderr, stdout, write_model, Ended};
 
 #[test]
 fn options_of_dxdispatch_mean_the_same() {
@@ -13,8 +13,7 @@ fn options_of_dxdispatch_mean_the_same() {
     let model = model.to_str().expect("UTF-8");
     let well = |arguments: &[&str]| {
         let output = run(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-        (stdout(&output), stderr(&output))
+        (output.well(), stderr(&output))
     };
     assert_eq!(well(&["-m", model, "--dml_feature_level", "5.0"]).0.lines().count(), 4);
     let (_, noted) =
@@ -75,8 +74,7 @@ fn explain_prints_plans_and_runs_nothing() {
         },
         "commands": []
     });
-    let output = run(&["--explain", "--target", "h100", &write_model(directory.path(), &model)]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let explained = run(&["--explain", "--target", "h100", &write_model(directory.path(), &model)]).well();
     let expected = "\
 Planned for 'h100'
 Dispatchable 'rows'
@@ -102,9 +100,9 @@ Dispatchable 'sequence'
   fill: 4000000 bytes must move
     fill_packed_f32: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 4, never specialized
 ";
-    // Each mode shows its least estimate, whose number changes with the costs, and the first reason.
+    // Keeps the least estimate of each mode, whose number changes with the costs, and the first reason.
     let mut kept = String::new();
-    for line in stdout(&output).lines() {
+    for line in explained.lines() {
         let known = |start| kept.lines().last().is_some_and(|last| last.trim_start().starts_with(start));
         match line.trim_start().split_once(" µs: ") {
             Some(_) if known("estimated") => {}
@@ -140,12 +138,8 @@ Dispatchable 'sequence'
         assert!(text.contains(line), "{line}\n{text}");
     }
 
-    let output = run(&["--explain", "--target", "h1000", &path]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("the target is `h1000`, must be t4, l4, a100, h100, h200, b200, or "),
-        "{output:?}"
-    );
+    let words = "the target is `h1000`, must be t4, l4, a100, h100, h200, b200, or ";
+    run(&["--explain", "--target", "h1000", &path]).fails(2, words);
 }
 
 #[test]
@@ -194,12 +188,9 @@ fn format_json_prints_the_same_facts_as_json() {
             "resources": { "A": { "initialValuesDataType": data_type, "initialValues": values } },
             "dispatchables": {}, "commands": [{ "type": "print", "resource": "A" }],
         });
-        let output = run(&[&write_model(scratch.path(), &exact), "--format", "json"]);
-        assert!(
-            stdout(&output)
-                .contains(&format!("\"values\":{}}}", values.to_string().replace("-0.0", "-0").replace("e+", "e"))),
-            "{output:?}"
-        );
+        let printed = run(&[&write_model(scratch.path(), &exact), "--format", "json"]).well();
+        let expected = values.to_string().replace("-0.0", "-0").replace("e+", "e");
+        assert!(printed.contains(&format!("\"values\":{expected}}}")), "{printed}");
     }
 }
 
@@ -250,9 +241,9 @@ fn options_answer_in_the_format_that_is_asked_for() {
     assert_eq!(none[2]["cpu_milliseconds"][0], 0.0);
     let both = events(&["-s", "-S", "--format", "json"]);
     assert_eq!(both[0]["event"], "dependencies");
-    let output = run(&[model, "--validate", "--directml", "1.8"]);
-    assert!(stdout(&output).contains("accepted by DirectML 1.8.0\n"), "{}", stdout(&output));
-    assert_eq!(run(&[model, "-v", "3"]).status.code(), Some(2));
+    let verdict = run(&[model, "--validate", "--directml", "1.8"]).well();
+    assert!(verdict.contains("accepted by DirectML 1.8.0\n"), "{verdict}");
+    run(&[model, "-v", "3"]).fails(2, "");
     // Every argument has help.
     for (command, helps) in [("report", "Runs of `bench`"), ("suite", "How large"), ("bench", "Baselines are left out")]
     {
@@ -269,10 +260,10 @@ fn options_answer_in_the_format_that_is_asked_for() {
     });
     fs::write(scratch.path().join("suite"), named.to_string()).expect("written");
     let output = crate::runner().current_dir(scratch.path()).args(["./suite", "-a", "cpu"]).output();
-    let output = output.expect("the runner starts");
-    assert_eq!(stdout(&output).lines().nth(1), Some("Resource 'a\\u{1b}[2J\\nb': 1"), "{}", stderr(&output));
+    let printed = output.expect("the runner starts").well();
+    assert_eq!(printed.lines().nth(1), Some("Resource 'a\\u{1b}[2J\\nb': 1"));
     let rejected = json!({ "a\u{1b}[2J": fill("FLOAT32", json!([0]), json!(0), json!(1)) });
     let rejected = json!({ "resources": {}, "dispatchables": rejected, "commands": [] });
-    let said = stderr(&run(&[&write_model(scratch.path(), &rejected), "-a", "cpu"]));
-    assert!(said.starts_with("ERROR: dispatchable 'a\\u{1b}[2J' is rejected:"), "{said}");
+    let words = "ERROR: dispatchable 'a\\u{1b}[2J' is rejected:";
+    run(&[&write_model(scratch.path(), &rejected), "-a", "cpu"]).fails(1, words);
 }

@@ -10,7 +10,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::runner;
+use crate::{runner, Ended};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     runner().current_dir(folder).args(arguments).output().expect("the runner starts")
@@ -22,16 +22,12 @@ fn text(bytes: &[u8]) -> String {
 
 /// Runs it, which must succeed; what it printed.
 fn well(folder: &Path, arguments: &[&str]) -> String {
-    let output = run(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    text(&output.stdout)
+    run(folder, arguments).well()
 }
 
 /// Runs it, which must fail in one line; that line.
 fn refused(folder: &Path, arguments: &[&str]) -> String {
-    let output = run(folder, arguments);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}{}", text(&output.stdout));
+    let said = run(folder, arguments).fails(1, "ERROR: ");
     assert!(said.starts_with("ERROR: ") && said.trim_end().lines().count() == 1, "{said}");
     said
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use dml_cuda_testing::repository;
 
-use crate::{runner, stderr, write_model};
+use crate::{runner, stderr, write_model, Ended};
 
 /// Runs a line of `sh` in a folder. `$0` is the runner.
 pub fn shell(folder: &Path, line: &str) -> Output {
@@ -20,8 +20,7 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     let model = repository("models/reverse_subsequences.json");
     if let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") {
         let output = runner().arg(&model).stdout(full).stderr(Stdio::piped()).output().expect("the runner starts");
-        assert_eq!(output.status.code(), Some(1));
-        assert!(stderr(&output).contains("writing to standard output failed: "), "{}", stderr(&output));
+        output.fails(1, "writing to standard output failed: ");
     }
     let mut runner = runner();
     runner.arg(&model).args(["-v", "2", "-i", "20000"]).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -3,7 +3,7 @@
 use dml_cuda_testing::recorded;
 use serde_json::{json, Value};
 
-use crate::{example, fill, models, run, run_model, set, small, stderr, stdout, write_model};
+use crate::{example, fill, models, run, run_model, set, small, stderr, stdout, write_model, Ended};
 
 /// The dispatchable of a record. Its scalars are the union's bytes.
 fn dispatchable(record: &recorded::Record) -> Value {
@@ -74,10 +74,8 @@ Dispatchable 'lengths': rejected by DirectML 1.6.0 (inferred)
 Dispatchable 'six': accepted by DirectML 1.6.0 (inferred)
 "
     );
-    let output = answer("1.12.0");
-    assert!(output.status.success());
     assert_eq!(
-        stdout(&output),
+        answer("1.12.0").well(),
         "\
 Dispatchable 'lengths': accepted by DirectML 1.12.0
   note: a length above the axis size is not clamped: elements of other lanes are read, or 0 outside the buffer; dml-cuda clamps it
@@ -100,9 +98,7 @@ Dispatchable 'six': accepted by 1.7.0 to 1.15.4
         (&["--validate", "--directml", "1.8.0", "--feature-level", "5_0"], "cannot be used with"),
         (&["--directml", "1.8.0"], "--validate"),
     ] {
-        let output = run(&[arguments, &[path]].concat());
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(text), "{}", stderr(&output));
+        run(&[arguments, &[path]].concat()).fails(2, text);
     }
 }
 
@@ -138,7 +134,7 @@ Dispatchable 'd huge': rejected
 fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     for path in models() {
         let output = run(&[path.to_str().expect("UTF-8"), "--strict", "--validate"]);
-        assert!(output.status.success(), "{}", stderr(&output));
+        output.well();
         let in_place = path.ends_with("reverse_subsequences_in_place.json");
         let said = stderr(&output);
         assert_eq!(said.contains("DirectML accepts one but returns wrong data"), in_place, "{said}");
@@ -154,7 +150,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         let (strict, said) = run_strictly(model);
         let before_anything = said.contains("DxDispatch would not run this model as this runner does:");
         assert!(!strict && before_anything && said.contains(words), "{words}: {said}");
-        assert!(run_model(scratch.path(), model).status.success(), "it runs here");
+        run_model(scratch.path(), model).well(); // it runs here
     };
     refused(&of_type("UINT8", json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
     let values = "resources/Out/initialValues";

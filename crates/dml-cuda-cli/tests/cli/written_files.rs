@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::{runner, small, stderr, write_model};
+use crate::{runner, small, write_model, Ended};
 
 /// A model that writes `count` bytes of 7.
 fn model(folder: &Path, count: u64, target: &Path) -> String {
@@ -42,8 +42,7 @@ fn a_link_is_followed_and_the_mode_is_kept() {
     let out = scratch.path().join("out");
     fs::create_dir(&out).expect("made");
     let written = |target: &Path| {
-        let output = write(scratch.path(), target);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        write(scratch.path(), target).well();
         assert_eq!(fs::read(target).expect("written"), [7; 4]);
     };
     // A new file has the default mode.
@@ -75,11 +74,8 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     let out = scratch.path().join("out");
     fs::create_dir(&out).expect("made");
     let refused = |name: &str, why: &str| {
-        let output = write(scratch.path(), &out.join(name));
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{message}");
         let start = format!("ERROR: writeFile 'Out' to '{}': {why}", out.join(name).display());
-        assert!(message.starts_with(&start), "{message}\n{start}");
+        write(scratch.path(), &out.join(name)).fails(1, &start);
     };
     fs::write(out.join("kept"), "old").expect("written");
     fs::set_permissions(out.join("kept"), Permissions::from_mode(0o444)).expect("set");
@@ -108,8 +104,7 @@ fn a_file_that_the_model_was_read_from_is_not_replaced() {
         model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": target }]);
         let path = write_model(scratch.path(), &model);
         let output = runner().current_dir(scratch.path()).arg("model.json").output().expect("the runner starts");
-        let message = stderr(&output);
-        assert!(output.status.code() == Some(1) && message.contains("the model was read from it"), "{message}");
+        output.fails(1, "the model was read from it");
         assert!(fs::read_to_string(&path).expect("there").contains("writeFile"));
         assert_eq!(fs::read(&input).expect("there"), [1, 2, 3, 4]);
     }

@@ -1,4 +1,5 @@
-"""A stand-in for a library with an execution provider. ONNX Runtime's own CPU provider is the library's, and refuses Range."""
+"""A stand-in for a library with an execution provider. ONNX Runtime's own CPU provider is the library's, and refuses
+Range."""
 
 import onnxruntime as ort
 

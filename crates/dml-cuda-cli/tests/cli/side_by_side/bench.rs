@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{json, Value};
 
 use super::{read, refused, run, text, well};
-use crate::runner;
+use crate::{runner, Ended};
 
 pub fn cases(run: &Value) -> &Vec<Value> {
     run["cases"].as_array().expect("cases")
@@ -144,8 +144,8 @@ fn an_interrupted_bench_leaves_a_partial_run() {
     assert_eq!(read(&path), kept);
 }
 
-/// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a folder
-/// that is moved away.
+/// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a
+/// folder that is moved away.
 #[cfg(windows)]
 fn lock(run: &Path) -> fs::File {
     use std::os::windows::fs::OpenOptionsExt;
@@ -259,11 +259,10 @@ fn a_cold_l2_is_a_gpus_of_this_program() {
     let said = refused(folder.path(), &["bench", "--cold-l2", "-o", "r.json", "-a", "cpu"]);
     assert!(said.contains("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold"), "{said}");
     for others in [&["--tier", "full"][..], &["--runner", "dxdispatch"]] {
-        let output = run(folder.path(), &[&["bench", "-o", "r.json", "--cold-l2"], others].concat());
-        assert_eq!(output.status.code(), Some(2), "{others:?}: {}", text(&output.stderr));
+        run(folder.path(), &[&["bench", "-o", "r.json", "--cold-l2"], others].concat()).fails(2, "");
     }
     for wrong in [["--samples", "1001"], ["--only", ""]] {
-        assert_eq!(run(folder.path(), &[&["bench", "-o", "r.json"], &wrong[..]].concat()).status.code(), Some(2));
+        run(folder.path(), &[&["bench", "-o", "r.json"], &wrong[..]].concat()).fails(2, "");
     }
     let own = runner().get_program().to_string_lossy().into_owned();
     let said = refused(folder.path(), &["bench", "-o", "r.json", "-a", "cpu", "--runner", &own]);

@@ -6,7 +6,10 @@ use std::path::Path;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use super::{refused, run, text, well};
+#[cfg(unix)]
+use super::text;
+use super::{refused, run, well};
+use crate::Ended;
 
 const STEADY: [f64; 7] = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];
 
@@ -91,7 +94,7 @@ fn runs_that_are_none_are_said() {
     let said = well(folder.path(), &["report", "r.json", "other.json"]);
     assert!(said.contains("B: 1 output different from A's: o"), "{said}");
     let nine: Vec<&str> = std::iter::once("report").chain(["r.json"; 9]).collect();
-    assert_eq!(run(folder.path(), &nine).status.code(), Some(2));
+    run(folder.path(), &nine).fails(2, "");
 }
 
 /// A run may come through a pipe. What has no end is no run.
@@ -236,10 +239,8 @@ fn a_guard_fails_for_what_is_lost() {
         if reason.is_empty() {
             well(folder.path(), &arguments(options));
         } else {
-            let output = run(folder.path(), &arguments(options));
-            let said = text(&output.stderr);
-            let last = said.lines().last().expect("a line");
-            assert!(output.status.code() == Some(1) && last.contains(reason) && !last.contains(';'), "{said}");
+            let said = run(folder.path(), &arguments(options)).fails(1, reason);
+            assert!(said.lines().last().is_some_and(|last| last.contains(reason) && !last.contains(';')), "{said}");
         }
     }
     assert!(well(folder.path(), &["report", "a.json", "b.json"]).contains("UNSURE"));
@@ -248,23 +249,18 @@ fn a_guard_fails_for_what_is_lost() {
     let failed = on_machine("a", vec![case("x", "f32", "copy", 1 << 20, error)], 1.0);
     write(folder.path(), "a.json", &failed);
     write(folder.path(), "b.json", &failed);
-    let output = run(folder.path(), &arguments(&[]));
-    let said = text(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("no case has a time in both runs"), "{said}");
+    run(folder.path(), &arguments(&[])).fails(2, "no case has a time in both runs");
     // The machine was another: nothing is decided.
     write(folder.path(), "a.json", &on_machine("a", vec![timed.clone()], 1.0));
     write(folder.path(), "b.json", &on_machine("b", vec![timed.clone()], 1.5));
-    let output = run(folder.path(), &arguments(&[]));
-    let said = text(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("the machine was not the same: 1 baseline of"), "{said}");
+    run(folder.path(), &arguments(&[])).fails(2, "the machine was not the same: 1 baseline of");
     for options in [
         &["b.json", "--threshold", "nan"][..],
         &["--threshold=-1"],
         &["b.json", "--allow-missing"],
         &["--fail-on-slower"],
     ] {
-        let output = run(folder.path(), &[&["report", "a.json"], options].concat());
-        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        run(folder.path(), &[&["report", "a.json"], options].concat()).fails(2, "");
     }
 }
 

@@ -1,6 +1,6 @@
-/* Answers as other programs do, by its own name: dxdispatch as DxDispatch 0.18.1 (its lines, its errors, its exit codes;
-   its options end at the first space), python as Python with ONNX Runtime, hangs as a program that hangs or prints without
-   end. On Windows, interrupts starts a program, and sends Ctrl-C when the file INTERRUPT is there. */
+/* Answers as other programs do, by its own name: dxdispatch as DxDispatch 0.18.1 (its lines, its errors, its exit
+   codes; its options end at the first space), python as Python with ONNX Runtime, hangs as a program that hangs or
+   prints without end. On Windows, interrupts starts a program, and sends Ctrl-C when the file INTERRUPT is there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

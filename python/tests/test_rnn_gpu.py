@@ -1,0 +1,134 @@
+"""dml_cuda.torch.BidirectionalRNN with cuDNN: its weights, CUDA graphs, autocast, and that nothing waits. Skipped, and
+counted, without PyTorch or without a GPU."""
+
+import copy
+import itertools
+import pickle
+import unittest
+import warnings
+
+from with_torch import CUDA, torch  # first: without PyTorch it skips this module
+
+from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, Plain, kinds, states
+
+
+@unittest.skipIf(not CUDA, "no PyTorch with a GPU")
+class OnAGpu(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def module(self, kind=None, dtype=None, layers=2, **options):
+        rnn = (kind or torch.nn.LSTM)(FEATURES, HIDDEN, layers, bidirectional=True, **options)
+        return Plain(rnn.to("cuda", dtype or torch.float32))
+
+    def arguments(self, dtype=None):
+        return torch.randn(STEPS, BATCH, FEATURES, device="cuda", dtype=dtype), torch.tensor(LENGTHS, device="cuda")
+
+    def complaints(self, call):
+        """PyTorch's warnings that the weights are not one block for cuDNN."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        return [str(warning.message) for warning in caught if "contiguous chunk" in str(warning.message)]
+
+    def test_the_weights_are_one_block_for_cudnn(self):
+        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
+            for bias in (True, False):
+                with self.subTest(name, dtype=dtype, bias=bias):
+                    module, (x, lengths) = self.module(kind, dtype, bias=bias, **options), self.arguments(dtype)
+
+                    def train(module=module, x=x, lengths=lengths):
+                        module(x, lengths)[0].float().square().sum().backward()
+
+                    self.assertEqual(self.complaints(train), [])
+                    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+                    optimizer.step()
+                    module.load_state_dict(copy.deepcopy(module.state_dict()))
+                    self.assertEqual(self.complaints(train), [])
+                    for other in (module.cpu().cuda(), copy.deepcopy(module), pickle.loads(pickle.dumps(module)),
+                            module.bfloat16().to(dtype)):
+                        self.assertEqual(self.complaints(lambda other=other: other(x, lengths)), [])
+                    # The other layout: of the wrapped module itself. It shows that the check finds it.
+                    self.assertNotEqual(self.complaints(lambda: module.rnn(x)), [])
+                    module.rnn.flatten_parameters()
+                    self.assertEqual(self.complaints(lambda: module.rnn(x)), [])
+                    self.assertNotEqual(self.complaints(train), [])
+                    module.flatten_parameters()
+                    self.assertEqual(self.complaints(train), [])
+
+    def test_nothing_waits(self):
+        for (name, kind, options), with_states in itertools.product(kinds(), (False, True)):
+            with self.subTest(name, hx=with_states):
+                module, (x, lengths) = self.module(kind, dropout=0.5, **options), self.arguments()
+                hx = states(module.rnn, BATCH, device="cuda") if with_states else None
+                module(x, lengths, hx)[0].sum().backward()
+                torch.cuda.synchronize()
+                torch.cuda.set_sync_debug_mode("error")
+                try:
+                    module(x, lengths, hx)[0].sum().backward()
+                finally:
+                    torch.cuda.set_sync_debug_mode("default")
+
+    def test_gradients_need_training_mode_as_pytorchs_own_do(self):
+        module, (x, lengths) = self.module().eval(), self.arguments()
+        for output in (module(x, lengths)[0], module.rnn(x)[0]):
+            with self.assertRaisesRegex(RuntimeError, "training mode"):
+                output.sum().backward()
+
+    def test_a_negative_length_acts_as_0(self):
+        module, (x, lengths) = self.module(), self.arguments()
+        lengths[2] = 0
+        required = module(x, lengths)
+        lengths[2] = -3
+        self.assertTrue(all(map(torch.equal, module(x, lengths), required)))
+
+    def test_cuda_graphs(self):
+        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
+            with self.subTest(name, dtype=dtype), torch.no_grad():
+                module, (x, lengths) = self.module(kind, dtype, **options).eval(), self.arguments(dtype)
+                module(x, lengths)
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    found = module(x, lengths)
+                for _ in range(3):
+                    x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
+                    graph.replay()
+                    torch.testing.assert_close(found, module(x, lengths), rtol=0, atol=0)
+
+    def test_a_captured_training_step(self):
+        module, (x, lengths) = self.module(), self.arguments()
+        x.requires_grad_()
+
+        def step():
+            module.zero_grad(set_to_none=False)
+            x.grad = None
+            output, h_n = module(x, lengths)
+            (output.square().sum() + h_n.sum()).backward()
+            return [x.grad, *(weight.grad for weight in module.parameters())]
+
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = step()
+        for _ in range(3):
+            with torch.no_grad():
+                x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
+            graph.replay()
+            replayed = [value.clone() for value in found]
+            torch.testing.assert_close(replayed, [value.clone() for value in step()], rtol=1e-5, atol=1e-5)
+
+    def test_autocast(self):
+        module, (x, lengths) = self.module(), self.arguments()
+        for dtype in (torch.float16, torch.bfloat16):
+            with torch.autocast("cuda", dtype):
+                # PyTorch runs RNNs in float16 under both.
+                required = torch.nn.LSTM(FEATURES, HIDDEN).cuda()(x)[0].dtype
+                output, h_n = module(x, lengths, states(module.rnn, BATCH, device="cuda"))
+                output.float().sum().backward()
+            self.assertEqual((output.dtype, h_n.dtype), (required, required))
+            self.assertTrue(all(weight.grad.isfinite().all() for weight in module.parameters()))

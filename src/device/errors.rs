@@ -1,0 +1,107 @@
+//! What can go wrong with devices, streams, buffers and compilations.
+
+use crate::cuda::CudaError;
+use crate::desc::FeatureLevel;
+use crate::validate::ValidationErrors;
+
+/// A device could not be opened, or one of its streams or events failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The driver library is not on this machine.
+    #[error("cuda: loading the driver library (libcuda.so.1, nvcuda.dll) failed: it is not on this machine; install NVIDIA's driver, or use the CPU device")]
+    NoDriver,
+    /// The driver library is on this machine, but cannot be loaded.
+    #[error("cuda: loading the driver library failed: {reason}; install an NVIDIA driver that this system can load, or use the CPU device")]
+    DriverNotLoaded {
+        /// The loader's words.
+        reason: String,
+    },
+    /// The driver library lacks a function that drivers for CUDA 12.0 have.
+    #[error("cuda: loading the driver library failed: it has no {function}; install an NVIDIA driver for CUDA 12.0 or newer, or use the CPU device")]
+    DriverTooOld {
+        /// What it lacks.
+        function: &'static str,
+    },
+    /// There is no GPU, or none with that ordinal.
+    #[error("cuda: opening device {ordinal} failed: the driver reports {count} devices; choose an ordinal below that, or use the CPU device")]
+    NoSuchDevice {
+        /// The requested ordinal.
+        ordinal: usize,
+        /// How many devices there are.
+        count: usize,
+    },
+    /// The CPU device has no events: its work is done when the call returns.
+    #[error("cpu: recording an event failed: the CPU device runs while it is called; time it with a clock")]
+    NoEvents,
+    /// A graph has no time before it is launched.
+    #[error("the graph must be launched before it is asked for its time")]
+    NotLaunched,
+    /// Two events, or an event and a stream, belong to different devices.
+    #[error("the two events, or the event and the stream, are of different devices, must be of one")]
+    DifferentDevices,
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+/// A buffer could not be made, written or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BufferError {
+    /// Allocation failed.
+    #[error("{backend}: allocating {size_in_bytes} bytes failed: {reason}; use smaller tensors or free memory")]
+    OutOfMemory {
+        /// `cpu` or `cuda`.
+        backend: &'static str,
+        /// The requested size.
+        size_in_bytes: u64,
+        /// Why it failed.
+        reason: String,
+    },
+    /// The range to read or write leaves the buffer.
+    #[error("the range of {length} bytes at offset {offset} is past the end, must be within the {size_in_bytes} bytes of the buffer")]
+    OutOfRange {
+        /// First byte of the range.
+        offset: u64,
+        /// Bytes of the range.
+        length: u64,
+        /// Bytes of the buffer.
+        size_in_bytes: u64,
+    },
+    /// The buffer's size is not a whole number of elements of the requested type.
+    #[error("the buffer is {size_in_bytes} bytes, must be a multiple of {element_size}, the bytes of an element")]
+    PartialElement {
+        /// Bytes of the buffer.
+        size_in_bytes: u64,
+        /// Bytes of an element.
+        element_size: usize,
+    },
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}
+
+/// A validated operator could not be made ready to run on the device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The operator was created at a higher feature level than the device's, which rejects it.
+    #[error("the device's feature level is {level}, which rejects the operator:\n{errors}")]
+    FeatureLevel {
+        /// The device's level.
+        level: FeatureLevel,
+        /// The rules that are broken at that level.
+        #[source]
+        errors: ValidationErrors,
+    },
+    /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is not a power of two.
+    #[error("CompileOptions.PointerAlignment is {found}, must be 0 or a power of two (compile.pointer_alignment)")]
+    PointerAlignment {
+        /// The option's value.
+        found: u32,
+    },
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+}

@@ -1,0 +1,49 @@
+//! Why an operator was not queued.
+
+use crate::cuda::CudaError;
+use crate::device::binding_error::BindingError;
+
+/// A bound operator could not be queued. Nothing has been written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DispatchError {
+    /// The stream belongs to another device.
+    #[error("the stream is of {found}, must be of {required}, the operator's device (dispatch.device)")]
+    Device {
+        /// The stream's device.
+        found: String,
+        /// The operator's device.
+        required: String,
+    },
+    /// An operator of the graph belongs to another device.
+    #[error("the graph is of {found}, must be of {required}, the operator's device (graph.device)")]
+    Graph {
+        /// The graph's device.
+        found: String,
+        /// The operator's device.
+        required: String,
+    },
+    /// The CPU device has no kernels to measure.
+    #[error("the device is {found}, must be a GPU, whose kernels are measured (measure.device)")]
+    Measure {
+        /// The device.
+        found: String,
+    },
+    /// The CPU device has no streams of the driver.
+    #[error("the stream of the dispatch is {found:#x}, must be null: the operator is of CPU, which has no streams (dispatch.stream)")]
+    Stream {
+        /// The handle given.
+        found: u64,
+    },
+    /// A raw pointer does not fit the operator.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// The driver failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    /// A state that this crate excludes.
+    #[error(
+        "the dispatch has {0}, must have none, by a fault of dml-cuda; please report it with the operator's descriptor"
+    )]
+    Bug(&'static str),
+}

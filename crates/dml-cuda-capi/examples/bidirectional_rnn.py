@@ -47,8 +47,7 @@ def make_model():
             helper.make_tensor_value_info("lengths", TensorProto.INT32, ["batch"]),
         ],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["time", "batch", 2 * HIDDEN])],
-        [numpy_helper.from_array(value, name) for name, value in weights.items()]
-            + [numpy_helper.from_array(np.array([1]), "one")],
+        [numpy_helper.from_array(value, name) for name, value in {**weights, "one": np.array([1])}.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
@@ -63,8 +62,8 @@ def run(model, library=None):
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     random = np.random.default_rng(1)
     lengths = random.integers(1, TIME + 1, BATCH).astype(np.int32)
-    return session.run(None, {"x": random.standard_normal((TIME, BATCH, FEATURES)).astype(np.float32),
-        "lengths": lengths})[0].copy()
+    x = random.standard_normal((TIME, BATCH, FEATURES)).astype(np.float32)
+    return session.run(None, {"x": x, "lengths": lengths})[0].copy()
 
 
 if __name__ == "__main__":

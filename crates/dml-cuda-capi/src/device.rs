@@ -1,5 +1,6 @@
 //! Devices.
-#![allow(non_camel_case_types, clippy::missing_safety_doc)] // the contract is in the doc comments and in the header's preamble
+// The doc comments and the header's preamble have the safety rules.
+#![allow(non_camel_case_types, clippy::missing_safety_doc)]
 
 use std::ffi::{c_char, CString};
 use std::sync::OnceLock;

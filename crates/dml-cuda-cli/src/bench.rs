@@ -1,7 +1,7 @@
 //! Cases are timed by a runner's process into a run. A report shows one run or several.
 
 pub mod baseline;
-mod cases;
+pub mod cases;
 mod checks;
 mod compare;
 mod job;

@@ -46,7 +46,8 @@ pub struct Options {
     pub show_dependencies: bool,
 
     /// Iterations of the bind/dispatch/wait loop
-    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations", default_value_t = 1, value_parser = count)]
+    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations")]
+    #[arg(default_value_t = 1, value_parser = count)]
     pub dispatch_iterations: u32,
 
     /// Dispatches in each iteration
@@ -70,7 +71,8 @@ pub struct Options {
     pub milliseconds_to_run: Option<u32>,
 
     /// Least milliseconds between the starts of two iterations
-    #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval", default_value_t = 0, value_parser = count)]
+    #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval")]
+    #[arg(default_value_t = 0, value_parser = count)]
     pub dispatch_interval: u32,
 
     /// Leave at most this many first samples out of the statistics
@@ -78,7 +80,8 @@ pub struct Options {
     pub warmup_samples: u32,
 
     /// 0: hot medians; 1: also initialization and cold timings; 2: also every iteration
-    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity", default_value_t = 0, value_parser = verbosity)]
+    #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity")]
+    #[arg(default_value_t = 0, value_parser = verbosity)]
     pub timing_verbosity: u32,
 
     /// Time at most this many iterations on the GPU
@@ -117,11 +120,13 @@ pub struct Options {
 
     /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions
     /// that accept
-    #[arg(long, value_name = "VERSION", value_parser = versions, requires = "validate", conflicts_with = "feature_level")]
+    #[arg(long, value_name = "VERSION", value_parser = versions)]
+    #[arg(requires = "validate", conflicts_with = "feature_level")]
     pub directml: Option<Versions>,
 
     /// The feature level whose rules apply, such as 5_0
-    #[arg(long = "feature-level", aliases = ["feature_level", "dml_feature_level"], value_name = "LEVEL", default_value = FeatureLevel::HIGHEST.name())]
+    #[arg(long = "feature-level", aliases = ["feature_level", "dml_feature_level"], value_name = "LEVEL")]
+    #[arg(default_value = FeatureLevel::HIGHEST.name())]
     pub feature_level: FeatureLevel,
 
     /// DxDispatch's lines, or one JSON object per line

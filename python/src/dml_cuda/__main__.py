@@ -20,8 +20,9 @@ from . import __version__
 from ._library import PATH, check, library
 
 # What changes which code runs, or how.
-_VARIABLES = """CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH CUDA_DISABLE_PTX_JIT CUDA_FORCE_PTX_JIT CUDA_LAUNCH_BLOCKING
-CUDA_MODULE_LOADING CUDA_MPS_PIPE_DIRECTORY CUDA_VISIBLE_DEVICES DML_CUDA_REPLACE_ONNX DML_CUDA_SPECIALIZE JAX_PLATFORMS LD_LIBRARY_PATH LD_PRELOAD"""
+_VARIABLES = """CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH CUDA_DISABLE_PTX_JIT CUDA_FORCE_PTX_JIT
+CUDA_LAUNCH_BLOCKING CUDA_MODULE_LOADING CUDA_MPS_PIPE_DIRECTORY CUDA_VISIBLE_DEVICES DML_CUDA_REPLACE_ONNX
+DML_CUDA_SPECIALIZE JAX_PLATFORMS LD_LIBRARY_PATH LD_PRELOAD"""
 
 
 def _release() -> str:
@@ -36,7 +37,8 @@ def _soname() -> str:
 def _gpus() -> str:
     query = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
     try:
-        return subprocess.run(query, check=True, capture_output=True, text=True, timeout=60).stdout.strip().replace("\n", "; ")
+        run = subprocess.run(query, check=True, capture_output=True, text=True, timeout=60)
+        return run.stdout.strip().replace("\n", "; ")
     except FileNotFoundError:
         return "unknown, nvidia-smi is not installed"
 
@@ -78,16 +80,21 @@ def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly if nobody reads on
-parser = argparse.ArgumentParser("python -m dml_cuda", description="Without a command: prints a page to paste into an issue.")
-about = "Lists the nodes of a model that this library replaces. Runs it with and without the library, compares the outputs, prints medians."
-onnx = parser.add_subparsers(dest="command").add_parser("onnx", help="what a model gains in ONNX Runtime", description=about)
+about = "Without a command: prints a page to paste into an issue."
+parser = argparse.ArgumentParser("python -m dml_cuda", description=about)
+about = """Lists the nodes of a model that this library replaces. Runs it with and without the library, compares the
+outputs, prints medians."""
+commands = parser.add_subparsers(dest="command")
+onnx = commands.add_parser("onnx", help="what a model gains in ONNX Runtime", description=about)
 onnx.add_argument("model")
 onnx.add_argument("--provider", choices=("cpu", "cuda"), default="cpu")
-onnx.add_argument("--shape", action="append", default=[], metavar="NAME=SIZES", help="an input's shape, x=50,8,16, or a dimension's size, batch=8; else 64")
+about = "an input's shape, x=50,8,16, or a dimension's size, batch=8; else 64"
+onnx.add_argument("--shape", action="append", default=[], metavar="NAME=SIZES", help=about)
 arguments = parser.parse_args()
 if arguments.command:
     try:
-        for line in importlib.import_module("dml_cuda._onnx_gain").report(arguments.model, arguments.provider, arguments.shape):
+        gain = importlib.import_module("dml_cuda._onnx_gain")
+        for line in gain.report(arguments.model, arguments.provider, arguments.shape):
             print(line, flush=True)
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed: pip install onnx onnxruntime")

@@ -1,5 +1,5 @@
-"""What callers pass besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors,
-and converts them. Shared by all kinds of arrays."""
+"""What callers pass besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in
+errors, and converts them. Shared by all kinds of arrays."""
 
 import contextlib
 import math
@@ -134,8 +134,8 @@ def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
 
 
 def axis_of_lanes(axis: Any, shape: Any, lengths: Any, name: str = "axis") -> int:
-    """Checks an axis of x and the shape of the lengths, and counts the axis from the front. Callers show shapes as lists
-    or as tuples."""
+    """Checks an axis of x and the shape of the lengths, and counts the axis from the front. Callers show shapes as
+    lists or as tuples."""
     front = axis_from_front(axis, shape, name)
     of_lanes = type(shape)((*shape[:front], 1, *shape[front + 1 :]))
     missing = len(shape) - len(lengths)
@@ -160,7 +160,8 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     except Exception:
         raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host") from None
     # NumPy makes floats of numbers from 2**63 on if there are smaller ones, too.
-    items = np.asarray(lengths, dtype=object) if array.dtype.kind == "f" and isinstance(lengths, (list, tuple)) else array
+    is_rounded = array.dtype.kind == "f" and isinstance(lengths, (list, tuple))
+    items = np.asarray(lengths, dtype=object) if is_rounded else array
     if items.dtype == object and all(type(item) is int for item in items.flat):
         array = np.asarray(np.clip(items, -(2**63), 2**63 - 1), dtype=np.int64)
     if array.dtype.kind not in "iu" and array.size:

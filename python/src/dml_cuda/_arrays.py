@@ -40,7 +40,8 @@ def view(x: Any, name: str) -> Array:
         missing = [key for key in ("data", "shape", "typestr") if key not in interface]
         if missing:
             raise TypeError(f"{name}.__cuda_array_interface__ must have {', '.join(missing)}")
-        shape, strides = (integers(interface.get(key) or (), f"{name}.__cuda_array_interface__[{key!r}]") for key in ("shape", "strides"))
+        place = f"{name}.__cuda_array_interface__"
+        shape, strides = (integers(interface.get(key) or (), f"{place}[{key!r}]") for key in ("shape", "strides"))
         try:
             (address, read_only), dtype = interface["data"], np.dtype(interface["typestr"])
             address = operator.index(address)
@@ -83,8 +84,8 @@ _has_name = ctypes.pythonapi.PyCapsule_IsValid
 _has_name.restype, _has_name.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _NAMES = {
-    4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz",
-    12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
+    4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
 }  # fmt: skip
 # Byte offsets in a versioned capsule: two numbers of 4 bytes, two pointers, flags of 8 bytes, then the tensor.
 _VERSION, _FLAGS, _VERSIONED_TENSOR = 0, 24, 32

@@ -15,11 +15,13 @@ import torch
 
 from ._arguments import scalar_bits
 
+_Call = Callable[..., Any]
 _log = logging.getLogger(__name__)
 _operators = torch.ops.dml_cuda
 _reverse, _fill = _operators.reverse_subsequences.default, _operators.fill_value_sequence.default
 # Next to what PyTorch tags as pointwise.
-_FUSED = "all amax amin any argmax argmin cat constant_pad_nd embedding flip gather index max mean min prod sum var var_mean"
+_FUSED = """all amax amin any argmax argmin cat constant_pad_nd embedding flip gather index max mean min prod sum var
+var_mean"""
 _FUSED_OPERATORS = {_reverse.name(), *(f"aten::{name}" for name in _FUSED.split())}
 
 
@@ -36,7 +38,7 @@ def register() -> None:
         _log.debug("Operators stay operators in PyTorch %s: %r", torch.__version__, error)
 
 
-def _lower(operator: Callable[..., Any], lower: Callable[..., Any], create: Any, ops: Any, virtual: Any, *arguments: Any) -> Any:
+def _lower(operator: _Call, lower: _Call, create: Any, ops: Any, virtual: Any, *arguments: Any) -> Any:
     try:
         found = lower(create, ops, virtual.graph.current_node, *arguments)
         if not isinstance(found, tuple):
@@ -64,7 +66,8 @@ def _fusing(nodes: Iterable[Any], beyond: Callable[[Any], Iterable[Any]]) -> lis
     """The nodes that Inductor can put into a kernel with a neighbour. Views are replaced by what is beyond them."""
     found = [_fusing(beyond(node), beyond) if getattr(node.target, "is_view", False) else [node] for node in nodes]
     calls = [node for part in found for node in part if isinstance(node.target, torch._ops.OpOverload)]
-    return [node for node in calls if torch.Tag.pointwise in node.target.tags or node.target._schema.name in _FUSED_OPERATORS]
+    fuses: _Call = lambda target: torch.Tag.pointwise in target.tags or target._schema.name in _FUSED_OPERATORS
+    return [node for node in calls if fuses(node.target)]
 
 
 def _fusing_users(node: Any) -> list[Any]:
@@ -77,7 +80,8 @@ def _is_fused(node: Any) -> bool:
     sides = before + bool(after) * (1 + (not before and any(source in user.all_input_nodes for user in after)))
     x, lengths = (argument.meta["val"] for argument in node.args[:2])  # sizes and strides may be symbols
     is_number: Callable[[Any, int], bool] = lambda value, number: type(value) is int and value == number
-    row = next((d for d in reversed(range(x.dim())) if is_number(x.stride(d), 1) and not is_number(x.shape[d], 1)), x.dim() - 1)
+    is_row = lambda d: is_number(x.stride(d), 1) and not is_number(x.shape[d], 1)
+    row = next(filter(is_row, reversed(range(x.dim()))), x.dim() - 1)
     k = row - x.dim() + lengths.dim()
     lengths_vary = k >= 0 and not is_number(lengths.shape[k], 1) and not is_number(lengths.stride(k), 0)
     whole_rows = x.shape[row] * x.itemsize % 16 == 0 if type(x.shape[row]) is int else None
@@ -100,7 +104,8 @@ def _lower_reversal(create: Any, ops: Any, node: Any, x: Any, lengths: Any, dim:
 
     def element(at: Any) -> Any:
         of_lane = at[len(at) - len(of_lengths) :]
-        found = ops.to_dtype(length([sympy.S.Zero if isinstance(of, int) and of == 1 else k for of, k in zip(of_lengths, of_lane)]), kind)
+        place = [sympy.S.Zero if isinstance(of, int) and of == 1 else k for of, k in zip(of_lengths, of_lane)]
+        found = ops.to_dtype(length(place), kind)
         here = ops.index_expr(at[dim], kind)
         there = ops.where(ops.lt(here, found), ops.sub(ops.sub(found, ops.constant(1, kind)), here), here)
         return load([*at[:dim], ops.indirect_indexing(there, size[dim], check=False, wrap_neg=False), *at[dim + 1 :]])
@@ -112,7 +117,9 @@ def _lower_reversal(create: Any, ops: Any, node: Any, x: Any, lengths: Any, dim:
     return x, lengths, dim
 
 
-def _lower_fill(create: Any, ops: Any, node: Any, size: Any, start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> Any:
+def _lower_fill(
+    create: Any, ops: Any, node: Any, size: Any, start: Any, delta: Any, dtype: torch.dtype, device: torch.device
+) -> Any:
     """Lowers a fill of integers. A float must be rounded once, and not every version of Inductor can multiply and add
     so."""
     if dtype.is_floating_point or not _fusing_users(node):

@@ -13,14 +13,16 @@ PATH = pathlib.Path(__file__).parent / "_native" / "lib_native.so"
 
 # The types of FILL_VALUE_SEQUENCE, with their DML_TENSOR_DATA_TYPE.
 FILL_TYPES = {
-    "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "UINT64": 10, "INT64": 11,
+    "FLOAT32": 1, "FLOAT16": 2, "UINT32": 3, "UINT16": 4, "UINT8": 5, "INT32": 6, "INT16": 7, "INT8": 8, "UINT64": 10,
+    "INT64": 11,
 }  # fmt: skip
 
 u32, pointer, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
 
 
 class CArray(ctypes.Structure):
-    _fields_ = [("Data", pointer), ("Rank", u32), ("ElementSizeInBytes", u32), ("Sizes", pointer), ("StridesInBytes", pointer)]
+    _fields_ = [("Data", pointer), ("Rank", u32), ("ElementSizeInBytes", u32), ("Sizes", pointer)]
+    _fields_ += [("StridesInBytes", pointer)]
     numbers: Any
     """The sizes and strides, to keep them."""
 

@@ -1,4 +1,5 @@
-"""``python -m dml_cuda onnx MODEL``: which nodes of a model this library replaces in ONNX Runtime, and what that gains."""
+"""``python -m dml_cuda onnx MODEL``: which nodes of a model this library replaces in ONNX Runtime, and what that
+gains."""
 
 import json
 import re
@@ -38,7 +39,8 @@ def _session(model: str, provider: str, replace: bool, **settings: Any) -> Any:
         options.register_custom_ops_library(str(PATH))
     if provider == "cuda" and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
-    session = ort.InferenceSession(model, options, providers=[*dict.fromkeys((_PROVIDERS[provider], _PROVIDERS["cpu"]))])
+    providers = [*dict.fromkeys((_PROVIDERS[provider], _PROVIDERS["cpu"]))]
+    session = ort.InferenceSession(model, options, providers=providers)
     if _PROVIDERS[provider] not in session.get_providers():
         raise ValueError(f"the session has {session.get_providers()}, must have {_PROVIDERS[provider]}")
     return session
@@ -48,11 +50,16 @@ def _shapes(inputs: Any, given: list[str]) -> dict[str, list[int]]:
     """The shape of every input. A dimension without a size has that of its name, else 64."""
     if wrong := [text for text in given if not re.fullmatch(r".+=\d+(,\d+)*", text)]:
         raise ValueError(f"--shape is {wrong[0]}, must be NAME=SIZES, as in x=50,8,16 or batch=8")
-    sizes = {name: [int(size) for size in value.split(",")] for name, _, value in (text.rpartition("=") for text in given)}
+    parts = (text.rpartition("=") for text in given)
+    sizes = {name: [int(size) for size in value.split(",")] for name, _, value in parts}
     names = {one.name for one in inputs} | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
     if unknown := sizes.keys() - names:
         raise ValueError(f"--shape has the names {sorted(unknown)}, must have inputs or dimensions of the model: {sorted(names)}")
-    return {one.name: sizes.get(one.name) or [dim if isinstance(dim, int) else sizes.get(dim, [64])[0] for dim in one.shape] for one in inputs}
+    shapes = {}
+    for one in inputs:
+        known = [dim if isinstance(dim, int) else sizes.get(dim, [64])[0] for dim in one.shape]
+        shapes[one.name] = sizes.get(one.name) or known
+    return shapes
 
 
 def _values(inputs: Any, shapes: dict[str, list[int]], most: int) -> _Values:
@@ -88,12 +95,15 @@ def _same(a: Any, b: Any) -> bool:
     """Whether outputs have equal types, shapes and bits."""
     if not isinstance(a, np.ndarray):  # a sequence, or a map
         return len(a) == len(b) and all(map(_same, a, b)) if isinstance(a, list) else repr(a) == repr(b)
-    return (a.dtype, a.shape) == (b.dtype, b.shape) and (a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes())
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return False
+    return bool(a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes())
 
 
 def _medians(sessions: list[Any], values: _Values, device: str) -> list[float]:
     """Medians of whole runs in microseconds, in turns. Inputs and outputs are in the provider's memory."""
-    bindings, times = [session.io_binding() for session in sessions], [[] for _ in sessions]  # type: list[Any], list[list[float]]
+    bindings = [session.io_binding() for session in sessions]
+    times: list[list[float]] = [[] for _ in sessions]
     for session, binding in zip(sessions, bindings):
         for name, value in values.items():
             binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(value, device, 0))
@@ -126,8 +136,11 @@ def _profile(model: str, provider: str, replace: bool, values: _Values) -> dict[
 def report(model: str, provider: str, given: list[str]) -> Iterator[str]:
     """The lines of the report."""
     made = onnx.load(model, load_external_data=False)
-    places = [*_nodes(made.graph.node), *(found for function in made.functions for found in _nodes(function.node, f" in function `{function.name}`"))]
-    found = [f"ReverseSequence `{node.name}`{place}" for node, place in places if node.domain in ("", "ai.onnx") and node.op_type == "ReverseSequence"]
+    places = [*_nodes(made.graph.node)]
+    for function in made.functions:
+        places += _nodes(function.node, f" in function `{function.name}`")
+    places = [(node, place) for node, place in places if node.domain in ("", "ai.onnx")]
+    found = [f"ReverseSequence `{node.name}`{place}" for node, place in places if node.op_type == "ReverseSequence"]
     yield from found or ["nothing to replace: the model has no ReverseSequence"]
     if not found:
         return
@@ -137,10 +150,12 @@ def report(model: str, provider: str, given: list[str]) -> Iterator[str]:
     sessions = [_session(model, provider, replace) for replace in (False, True)]
     outputs = [session.run(None, values) for session in (*sessions, sessions[0])]
     loaded, runs, _ = np.subtract(onnxruntime_counters(), before)
-    yield f"this library loaded {loaded} nodes, and ran {runs}" + ("" if loaded else ": ONNX Runtime gave them to another provider, or removed them")
+    why = "" if loaded else ": ONNX Runtime gave them to another provider, or removed them"
+    yield f"this library loaded {loaded} nodes, and ran {runs}{why}"
     differ = "DIFFERENT" if _same(outputs[0], outputs[2]) else "not comparable: without the library, two runs differ"
     yield f"outputs with and without the library: {'equal bits' if _same(outputs[0], outputs[1]) else differ}"
-    whole, nodes = _medians(sessions, values, provider), [_profile(model, provider, replace, values) for replace in (False, True)]
+    whole = _medians(sessions, values, provider)
+    nodes = [_profile(model, provider, replace, values) for replace in (False, True)]
     rows = {"whole model": whole} | {name: [of.get(name, float("nan")) for of in nodes] for name in nodes[0] | nodes[1]}
     yield f"   without        with   medians in µs, ONNX Runtime {ort.__version__}, {_PROVIDERS[provider]}"
     yield from (f"{times[0]:10.1f}  {times[1]:10.1f}   {name}" for name, times in rows.items())

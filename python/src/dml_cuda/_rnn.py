@@ -118,7 +118,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: torch.Tensor, lengths: Any, hx: Any = None) -> tuple[torch.Tensor, Any]:
         # Compiled, a pass would become a loop over all steps. PyTorch excludes its own RNNs for this reason.
         if isinstance(x, torch.fx.Proxy):  # one node in a graph, as PyTorch's own RNNs
-            return x.tracer.create_proxy("call_module", x.tracer.path_of_module(self), (x, lengths, hx), {})  # type: ignore[return-value]
+            path = x.tracer.path_of_module(self)
+            return x.tracer.create_proxy("call_module", path, (x, lengths, hx), {})  # type: ignore[return-value]
         rnn = self.rnn
         _check_kind(rnn)  # quantize_dynamic replaces it
         for key, hook in rnn._forward_pre_hooks.items():
@@ -156,7 +157,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             if layer and rnn.dropout:
                 x = torch.nn.functional.dropout(x, rnn.dropout, rnn.training)
             backward = run(2 * layer + 1, reverse_batch(x, lengths, of_lanes, 0))
-            x = torch.cat((run(2 * layer, x), reverse_batch(backward, lengths, of_lanes, 0)), 2).masked_fill_(padding, 0)
+            both = run(2 * layer, x), reverse_batch(backward, lengths, of_lanes, 0)
+            x = torch.cat(both, 2).masked_fill_(padding, 0)
             ends += [x[:, :, :size].gather(0, last), x[:1, :, size:]]
         h_n = torch.cat(ends)
         if hx is not None:

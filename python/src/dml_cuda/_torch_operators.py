@@ -21,7 +21,8 @@ from ._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths
 
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
     raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
-if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):  # libdml_cuda_torch.so may have registered the operators
+# libdml_cuda_torch.so may have registered the operators.
+if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):
     _lib.check(_lib.library.dml_cuda_register_torch)
 
 # A module that is imported again replaces what it had registered.
@@ -47,7 +48,9 @@ class _Reversal(torch.autograd.function._SingleLevelFunction):  # type: ignore[m
     each."""
 
     @staticmethod
-    def forward(ctx: Any, keyset: Any, with_gradient: bool, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+    def forward(
+        ctx: Any, keyset: Any, with_gradient: bool, x: torch.Tensor, lengths: torch.Tensor, dim: int
+    ) -> torch.Tensor:
         ctx.dim = dim
         ctx.save_for_backward(lengths)
         if keyset is None:
@@ -308,7 +311,8 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
             return handle_torch_function(reverse_subsequences_, (x, lengths), x, lengths, dim)
         lengths = as_lengths(x, lengths)
         if not _is_compiling() and (_in_transform() or _is_distributed(x)):
-            x.copy_(_reverse(x, lengths, dim))  # functionalize and DTensor accept no operators in place but PyTorch's own
+            # functionalize and DTensor accept no operators in place but PyTorch's own.
+            x.copy_(_reverse(x, lengths, dim))
         else:
             _reverse_in_place(x, lengths, dim)
     except (AttributeError, RuntimeError) as error:
@@ -375,7 +379,8 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch
     words = str(error)
     if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):
-        # The exception of a kernel has nothing but its text. An allocation that failed fails again, with PyTorch's own error.
+        # The exception of a kernel has nothing but its text. An allocation that failed fails again, with PyTorch's own
+        # error.
         if "aoti_torch_empty_strided" in words:
             torch.empty_like(x)
         raise ValueError(words.partition(": ")[2]) from None

@@ -20,7 +20,8 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
-from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, scalar_bits, shown
+from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type
+from ._arguments import host_lengths, scalar_bits, shown
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 
@@ -55,7 +56,8 @@ for _name in ("reverse_subsequences", "fill_value_sequence"):
 
 def _custom_call(x: Any, lengths: Any, axis: int, in_place: bool) -> Any:
     aliases = {0: 0} if in_place else None
-    return jax.ffi.ffi_call("dml_cuda_reverse_subsequences", jax.typeof(x), input_output_aliases=aliases)(x, lengths, axis=np.int64(axis))
+    call = jax.ffi.ffi_call("dml_cuda_reverse_subsequences", jax.typeof(x), input_output_aliases=aliases)
+    return call(x, lengths, axis=np.int64(axis))
 
 
 _sharded = custom_partitioning(_custom_call, static_argnums=(2, 3))
@@ -135,7 +137,11 @@ def _transpose(gradient: Any, x: Any, lengths: Any, *, axis: int, by_xla: bool, 
     return [_bind(gradient, lengths, axis, False, by_xla), None]
 
 
-ad.defjvp(_reverse_p, lambda tangent, x, lengths, *, axis, by_xla, **_: _bind(tangent, lengths, axis, False, by_xla), None)
+def _tangent(tangent: Any, x: Any, lengths: Any, *, axis: int, by_xla: bool, **_: Any) -> Any:
+    return _bind(tangent, lengths, axis, False, by_xla)
+
+
+ad.defjvp(_reverse_p, _tangent, None)
 ad.primitive_transposes[_reverse_p] = _transpose
 
 
@@ -143,7 +149,10 @@ def _vmap(arguments: Any, dimensions: Any, *, axis: int, in_place: bool, by_xla:
     (x, lengths), (of_x, of_lengths) = arguments, dimensions
     if of_x is None:
         x, of_x = jax.numpy.broadcast_to(x, (lengths.shape[of_lengths], *x.shape)), 0
-    lengths = jax.numpy.expand_dims(lengths, of_x) if of_lengths is None else jax.numpy.moveaxis(lengths, of_lengths, of_x)
+    if of_lengths is None:
+        lengths = jax.numpy.expand_dims(lengths, of_x)
+    else:
+        lengths = jax.numpy.moveaxis(lengths, of_lengths, of_x)
     return _bind(x, lengths, axis + (of_x <= axis), in_place, by_xla), of_x
 
 
@@ -169,7 +178,8 @@ def _array(x: Any, name: str) -> tuple[Any, np.dtype[Any]]:
 def _lengths(lengths: Any) -> Any:
     """The lengths as integers of 32 or 64 bits. Numbers of the host are checked now, and become a constant of the
     program."""
-    has_arrays = isinstance(lengths, (list, tuple)) and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(lengths))
+    leaves = jax.tree.leaves(lengths) if isinstance(lengths, (list, tuple)) else ()
+    has_arrays = any(isinstance(leaf, jax.Array) for leaf in leaves)
     if has_arrays or hasattr(type(lengths), "__jax_array__"):
         lengths = jax.numpy.asarray(lengths)
     if not isinstance(lengths, jax.Array):
@@ -186,7 +196,9 @@ def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, 
     lib.validate_reversal(x, of_lanes, axis)
 
 
-def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False, implementation: Implementation = None) -> Any:
+def reverse_subsequences(
+    x: Any, lengths: Any, axis: SupportsIndex, *, in_place: bool = False, implementation: Implementation = None
+) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
     x: an array of JAX or NumPy with 1 dimension or more, of any dtype whose elements are whole bytes.
@@ -207,7 +219,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, in_place:
     lengths = _lengths(lengths)
     front = axis_of_lanes(axis, x.shape, lengths.shape)
     lengths = lengths.reshape((1,) * (x.ndim - lengths.ndim) + lengths.shape)
-    if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:  # sizes of an exported program may be symbols
+    # Sizes of an exported program may be symbols.
+    if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:
         _validate(x.shape, dtype, lengths.shape, front)
     if not isinstance(in_place, (bool, np.bool_)):
         raise TypeError(f"in_place is a {type(in_place).__qualname__}, must be a bool")
@@ -240,7 +253,13 @@ def _varying_axes(array: Any) -> frozenset[Any]:
 
 
 def reverse_padded_sequence(
-    x: Any, lengths: Any, *, batch_axis: SupportsIndex = 0, time_axis: SupportsIndex = 1, in_place: bool = False, implementation: Implementation = None
+    x: Any,
+    lengths: Any,
+    *,
+    batch_axis: SupportsIndex = 0,
+    time_axis: SupportsIndex = 1,
+    in_place: bool = False,
+    implementation: Implementation = None,
 ) -> Any:
     """Reverses every sequence of a padded batch. The padding stays where it is.
 

@@ -10,9 +10,17 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from ._arguments import check_batch, integer, shown
 from ._rnn import BidirectionalRNN
-from ._torch_operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_batch, reverse_subsequences, reverse_subsequences_
+from ._torch_operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_batch
+from ._torch_operators import reverse_subsequences, reverse_subsequences_
 
-__all__ = ["BidirectionalRNN", "fill_value_sequence", "onnx_translation_table", "reverse_padded_sequence", "reverse_subsequences", "reverse_subsequences_"]
+__all__ = [
+    "BidirectionalRNN",
+    "fill_value_sequence",
+    "onnx_translation_table",
+    "reverse_padded_sequence",
+    "reverse_subsequences",
+    "reverse_subsequences_",
+]
 
 
 def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = False) -> torch.Tensor:
@@ -21,7 +29,7 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
     x: [T, B, ...], or [B, T, ...] with batch_first. lengths: [B], as for :func:`reverse_subsequences`.
 
     >>> import torch, dml_cuda.torch
-    >>> dml_cuda.torch.reverse_padded_sequence(torch.tensor([[1, 2, 0], [3, 4, 5]]), torch.tensor([2, 3]), batch_first=True)
+    >>> dml_cuda.torch.reverse_padded_sequence(torch.tensor([[1, 2, 0], [3, 4, 5]]), torch.tensor([2, 3]), True)
     tensor([[2, 1, 0],
             [5, 4, 3]])
     """

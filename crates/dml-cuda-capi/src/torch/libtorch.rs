@@ -22,9 +22,13 @@ pub type Value = u64;
 pub type BoxedKernel = unsafe extern "C-unwind" fn(*mut Value, u64, u64);
 /// 0 is success.
 type Status = i32;
+/// A text that ends in a NUL.
+type Text = *const c_char;
 
 macro_rules! functions {
-    ($(#[$doc:meta])* $set:ident $abi:literal { $($name:ident = $symbol:ident($($argument:ty),*) $(-> $result:ty)?;)* }) => {
+    ($(#[$doc:meta])* $set:ident $abi:literal {
+        $($name:ident = $symbol:ident($($argument:ty),*) $(-> $result:ty)?;)*
+    }) => {
         $(#[$doc])*
         pub struct $set { $(pub $name: unsafe extern $abi fn($($argument),*) $(-> $result)?),* }
 
@@ -49,8 +53,8 @@ macro_rules! functions {
 functions! {
     /// Functions of libtorch_cpu.so. They catch C++ exceptions, and return a status.
     Cpu "C" {
-        library_fragment = aoti_torch_library_init_fragment(*const c_char, *const c_char, u32, *mut Registry) -> Status;
-        library_impl = aoti_torch_library_init_impl(*const c_char, *const c_char, *const c_char, u32, *mut Registry) -> Status;
+        library_fragment = aoti_torch_library_init_fragment(Text, Text, u32, *mut Registry) -> Status;
+        library_impl = aoti_torch_library_init_impl(Text, Text, Text, u32, *mut Registry) -> Status;
         define = aoti_torch_library_def(Registry, *const c_char) -> Status;
         implement = aoti_torch_library_impl(Registry, *const c_char, BoxedKernel) -> Status;
         delete_tensor = aoti_torch_delete_tensor_object(Handle) -> Status;

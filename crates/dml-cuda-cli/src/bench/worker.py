@@ -25,7 +25,8 @@ except ImportError as error:
 
 # Where tensors are. Other providers copy from and to the host in each run.
 MEMORY = {"CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
-TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32", "f64": "float64"}
+TYPES = {"u8": "uint8", "i16": "int16", "i32": "int32", "i64": "int64"}
+TYPES |= {"f16": "float16", "f32": "float32", "f64": "float64"}
 # How ONNX Runtime says that a provider does not take a node.
 REFUSED = re.compile("fallback to CPU EP has been explicitly disabled|Could not find an implementation")
 
@@ -36,7 +37,8 @@ REFUSED = re.compile("fallback to CPU EP has been explicitly disabled|Could not 
 def make_model(case, inputs):
     """The model of a case: one node, whose inputs are the graph's, so that nothing can be computed in advance."""
     helper = onnx.helper
-    info = lambda name, data_type, shape: helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(data_type)), shape)
+    element = lambda data_type: helper.np_dtype_to_tensor_dtype(np.dtype(data_type))
+    info = lambda name, data_type, shape: helper.make_tensor_value_info(name, element(data_type), shape)
     attributes = {name: case[name] for name in ("batch_axis", "time_axis") if name in case}
     node = helper.make_node(case["op"], list(inputs), ["y"], name=case["op"], **attributes)
     inputs = [info(name, value.dtype, value.shape) for name, value in inputs.items()]
@@ -53,7 +55,8 @@ def make_inputs(case):
     shape = case["shape"]
     count, batch, longest = int(np.prod(shape)), shape[case["batch_axis"]], shape[case["time_axis"]]
     if case["check"]:
-        return {"x": np.arange(count).astype(data_type).reshape(shape), "lengths": (np.arange(batch, dtype=np.int64) * 5 + 3) % longest + 1}
+        lengths = (np.arange(batch, dtype=np.int64) * 5 + 3) % longest + 1
+        return {"x": np.arange(count).astype(data_type).reshape(shape), "lengths": lengths}
     random = np.random.default_rng(zlib.crc32(case["name"].encode()))
     x = memory(shape, data_type, np.frombuffer(random.bytes(count * data_type.itemsize), np.uint8))
     # No length is 0: the CPU kernel of ONNX Runtime 1.18 does not write such rows.
@@ -81,7 +84,8 @@ def required_output(case, inputs):
         steps = np.arange(*case["shape"], dtype=computing) * delta.astype(computing)
         return (start.astype(computing) + steps).astype(start.dtype)
     required = inputs["x"].copy()
-    rows, source = (np.moveaxis(array, (case["batch_axis"], case["time_axis"]), (0, 1)) for array in (required, inputs["x"]))
+    axes = case["batch_axis"], case["time_axis"]
+    rows, source = (np.moveaxis(array, axes, (0, 1)) for array in (required, inputs["x"]))
     for row, length in enumerate(inputs["lengths"]):
         rows[row, :length] = source[row, :length][::-1]
     return required
@@ -145,7 +149,8 @@ def values_of(inputs, output, settings):
     """Everything in the provider's memory. Range's kernels read their scalars on the host."""
     memory = MEMORY.get(settings["provider"], "cpu")
     place = lambda array: (memory, settings["device_id"]) if array.ndim and memory != "cpu" else ("cpu", 0)
-    return {name: ort.OrtValue.ortvalue_from_numpy(array, *place(array)) for name, array in {**inputs, "y": output}.items()}
+    value = lambda array: ort.OrtValue.ortvalue_from_numpy(array, *place(array))
+    return {name: value(array) for name, array in {**inputs, "y": output}.items()}
 
 
 def run_case(case, settings):
@@ -215,7 +220,8 @@ def plugin_device(library, index):
     if not devices:
         raise RuntimeError(f"--provider-library {library} has no device on this machine")
     if index >= len(devices):
-        listed = ", ".join(f"{at} ({short(device.ep_name)} on {device_name(device)})" for at, device in enumerate(devices))
+        named = (f"{short(device.ep_name)} on {device_name(device)}" for device in devices)
+        listed = ", ".join(f"{at} ({name})" for at, name in enumerate(named))
         raise RuntimeError(f"--adapter is {index}, must be one of {listed}")
     return devices[index]
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use dml_cuda::{BufferTensorDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
 use serde::Deserialize;
 
+use crate::bench::cases::random;
 use crate::out::shown_path;
 
 /// A reversal. Strides are in elements; `length_sizes` has 1 where a length is shared.
@@ -83,15 +84,12 @@ pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
     lines.map(layout).collect()
 }
 
-/// Xorshift.
+/// The bench's generator, from a seed on.
 pub struct Random(pub u64);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        random(&mut self.0)
     }
 
     /// From 0 to 1.
@@ -133,8 +131,8 @@ fn packed(sizes: &[u32], order: impl DoubleEndedIterator<Item = usize>) -> Vec<u
     strides
 }
 
-/// The kinds of layouts: name, weight, dimensions from the outermost on, and those with lengths of their own. Dimensions
-/// are batch, time, heads, groups and features. One in upper case has such lengths in half of the layouts.
+/// The kinds of layouts: name, weight, dimensions from the outermost on, and the dimensions with lengths of their own.
+/// Dimensions are batch, time, heads, groups and features. One in upper case has such lengths in half of the layouts.
 const KINDS: [(&str, u32, &str, &str); 13] = [
     ("block", 5, "btf", "b"),
     ("block time first", 2, "tbf", "b"),
@@ -156,8 +154,7 @@ const BYTES: (f64, f64) = (9.0, 27.0);
 
 /// Layouts at random. A seed always draws the same ones.
 pub fn draw(seed: u64, count: usize) -> Vec<Layout> {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let _ = (0..16).map(|_| random.next()).last();
+    let mut random = Random(seed);
     std::iter::repeat_with(|| one(&mut random)).flatten().take(count).collect()
 }
 

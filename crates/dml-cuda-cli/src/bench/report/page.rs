@@ -68,7 +68,9 @@ fn table(class: &str, rows: &Table) -> Markup {
     html! {
         div.wide { table class=[Some(class).filter(|class| !class.is_empty())] {
             thead { tr { @for name in &rows[0] { th { (name) } } } }
-            tbody { @for row in &rows[1..] { tr { @for (n, cell) in row.iter().enumerate() { td class=[of_cell(n, cell)] { (cell) } } } } }
+            tbody { @for row in &rows[1..] { tr {
+                @for (n, cell) in row.iter().enumerate() { td class=[of_cell(n, cell)] { (cell) } }
+            } } }
         } }
     }
 }

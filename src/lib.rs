@@ -86,5 +86,3 @@ extern crate self as dml_cuda;
 #[allow(dead_code)] // unit tests use only a part
 #[path = "../crates/dml-cuda-testing/src/lib.rs"]
 mod dml_cuda_testing;
-#[cfg(all(test, in_repository))]
-use dml_cuda_testing as common; // its name in cuda/select/estimate_tests.rs

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::io::Read;
 
 use super::reverse_subsequences as reverse;
-use crate::common::repository;
 use crate::cuda::estimate;
 use crate::cuda::{GpuTarget, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
+use crate::dml_cuda_testing::repository;
 use crate::plan::reverse_plan::Plan;
 
 /// The plan of a layout: the columns of a line of times from `width` on.

@@ -26,6 +26,8 @@ pub(super) struct Strips {
     unaligned: u32,
 }
 const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips, r) == 0);
+// kernels.rs has the place of the strip's bytes, which specialized kernels read.
+const _: () = assert!(std::mem::offset_of!(Strips, strip_bytes) == 340);
 
 /// Strips of `strip` bytes of rows of whole words.
 pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {

@@ -25,14 +25,16 @@ if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
 if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):
     _lib.check(_lib.library.dml_cuda_register_torch)
 
-# A module that is imported again replaces what it had registered.
+# A module that is imported again replaces the kernels that it had registered, not the operator that it had defined.
+if "_definition" not in vars(torch.ops.dml_cuda):
+    torch.ops.dml_cuda._definition = Library("dml_cuda", "FRAGMENT")
+    torch.ops.dml_cuda._definition.define(
+        "fill_value_sequence(SymInt[] size, Scalar start, Scalar delta, ScalarType dtype, Device device) -> Tensor",
+        tags=(torch.Tag.pt2_compliant_tag,),
+    )
 if "_library" in vars(torch.ops.dml_cuda):
     torch.ops.dml_cuda._library._destroy()
 _library = torch.ops.dml_cuda._library = Library("dml_cuda", "FRAGMENT")
-_library.define(
-    "fill_value_sequence(SymInt[] size, Scalar start, Scalar delta, ScalarType dtype, Device device) -> Tensor",
-    tags=(torch.Tag.pt2_compliant_tag,),
-)
 _ops = torch.ops.dml_cuda
 _reverse = _ops.reverse_subsequences.default
 _reverse_in_place = _ops.reverse_subsequences_.default

@@ -23,6 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYOUT = ["width", "sizes", "axis", "in_strides", "out_strides", "length_sizes"]
 KERNEL = ["layout", "mode", "kernel", "variant", "alignment"]
 TERMS = 8
+# The logarithms of the least costs. Memory costs 1 at least: no kernel is faster than the GPU's memory, whatever GPU.
+LEAST = (-14, 0, -14, -14, -14, -14, -14, -14)
 STARTS = (0, 0, -1, -1, 0, 0, 3, -2), (-0.2, 0.1, 0.5, 0.5, 1.5, 1, 5, -1)
 HEAD = '''//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from {files}.
@@ -62,7 +64,7 @@ def fit(terms, times, weights):
     def errors(logarithms):
         return weights * (np.log(estimate(logarithms, terms)) - np.log(times))
 
-    options = {"loss": "soft_l1", "f_scale": 0.1, "bounds": (-14, 9), "max_nfev": 200}
+    options = {"loss": "soft_l1", "f_scale": 0.1, "bounds": (LEAST, 9), "max_nfev": 200}
     fits = (least_squares(errors, np.array(start, float), **options) for start in STARTS)
     return min(fits, key=lambda result: result.cost).x
 

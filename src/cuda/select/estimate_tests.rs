@@ -114,6 +114,13 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate), "{what}");
+                // No kernel is faster than the memory, not on a GPU that nobody has measured either.
+                let found = reverse::layout(&plan, target, mode).map(|layout| reverse::estimate(&layout, |_, _| ()));
+                for (kernel, candidate) in found.iter().flatten().zip(&candidates) {
+                    let memory = estimate::terms(&kernel.sketch.work, kernel.sketch.grid, target)[1];
+                    let estimate = candidate.estimate.map_or(0.0, |estimate| estimate.as_secs_f64() * 1e6);
+                    assert!(estimate >= memory, "{what}: {estimate} µs, {memory} µs of memory: {candidate:?}");
+                }
                 let mut least = u32::MAX;
                 for launch in &launches {
                     // The least of those that accept more pointers than the launches before.

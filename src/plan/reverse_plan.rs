@@ -69,10 +69,14 @@ impl Plan {
         let strides = vec![("InputTensor", axis.in_stride), ("OutputTensor", axis.out_stride)];
         dimensions.insert(at, MergedDimension { size: axis.size, is_axis: true, strides });
 
-        let lanes: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
-        let lengths: u64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| u64::from(d.size)).product();
-        let moved = 2 * lanes * u64::from(axis.size) * u64::from(self.width);
-        let bytes = moved + lengths * if self.wide_lengths { 8 } else { 4 };
+        // Elements that are broadcast are read once.
+        let count = |stride: fn(&Dimension) -> u32| -> u64 {
+            self.dimensions.iter().filter(|d| stride(d) != 0).map(|d| u64::from(d.size)).product()
+        };
+        let read = count(|d| d.in_stride) * u64::from(if axis.in_stride == 0 { 1 } else { axis.size });
+        let written = count(|d| d.out_stride) * u64::from(axis.size);
+        let lengths = count(|d| d.length_stride) * if self.wide_lengths { 8 } else { 4 };
+        let bytes = (read + written) * u64::from(self.width) + lengths;
         let in_place = self.in_place.then_some(if axis.size < 2 { 0 } else { bytes });
         Summary { dimensions, copying: ("copying", bytes), in_place }
     }
@@ -112,6 +116,21 @@ mod tests {
         ] {
             let found = summary([3, size, 5], length_type);
             assert_eq!((found.copying, found.in_place), (("copying", copying), Some(in_place)));
+        }
+    }
+
+    #[test]
+    fn a_summary_counts_what_is_broadcast_once() {
+        let tensor = |strides: &[u32]| BufferTensorDesc::strided(TensorDataType::UInt8, &[3, 8, 5], strides);
+        let lengths = BufferTensorDesc::strided(TensorDataType::UInt32, &[3, 1, 5], &[1, 0, 0]);
+        for (strides, read) in [([40, 5, 1], 120), ([0, 5, 1], 40), ([5, 0, 1], 15), ([0, 0, 0], 1)] {
+            let desc = ReverseSubsequencesDesc {
+                input_tensor: tensor(&strides),
+                sequence_lengths_tensor: lengths.clone(),
+                output_tensor: tensor(&[40, 5, 1]),
+                axis: 1,
+            };
+            assert_eq!(Plan::new(&desc).expect("a plan").summary().copying.1, read + 120 + 12, "{strides:?}");
         }
     }
 

@@ -193,20 +193,23 @@ impl<'a> Layout<'a> {
     }
 
     fn different_sectors(&self, side: Side) -> f64 {
-        let mut dims: Vec<(u32, u32)> = self.walk.iter().map(|d| (d.strides[side as usize], d.size)).collect();
+        // Elements that are broadcast are in the same sectors.
+        let steps = self.walk.iter().map(|d| (d.strides[side as usize], d.size)).filter(|(stride, _)| *stride > 0);
+        let mut dims: Vec<(u32, u32)> = steps.collect();
         dims.sort_unstable();
+        let elements: f64 = dims.iter().map(|(_, size)| f64::from(*size)).product();
         let mut run = 1.0;
         let mut of_run = None;
         for (stride, size) in dims {
             if f64::from(stride) != run {
                 // Runs that are closer than a sector share sectors.
-                of_run = (stride > 0).then(|| f64::from(stride) * f64::from(self.width) / f64::from(SECTOR));
+                of_run = Some(f64::from(stride) * f64::from(self.width) / f64::from(SECTOR));
                 break;
             }
             run *= f64::from(size);
         }
         let alone = self.sectors_of_run(run * f64::from(self.width));
-        self.elements() as f64 / run * of_run.map_or(alone, |shared: f64| shared.min(alone))
+        elements / run * of_run.map_or(alone, |shared: f64| shared.min(alone))
     }
 
     /// Sectors that warps access in a tensor if their threads take units of `unit` bytes, `step` units apart, in the

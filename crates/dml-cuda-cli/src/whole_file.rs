@@ -106,7 +106,11 @@ pub fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool)
         Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
             Err("it is neither a run nor a report, which is all that --overwrite replaces".to_owned())
         }
-        _ => Ok((target, replaced)),
+        // Not after hours of work.
+        _ => match tempfile::tempfile_in(folder(&target)) {
+            Ok(_) => Ok((target, replaced)),
+            Err(error) => Err(format!("no file can be made in the folder {}: {error}", shown_path(folder(&target)))),
+        },
     }
 }
 

@@ -73,6 +73,11 @@ fn a_bench_writes_samples_and_outputs() {
     assert_eq!(printed["outputs"].as_object().map(serde_json::Map::len), Some(1));
     let said = text(&bench("new/x.json", "check.fill.int8", &[]).stderr);
     assert!(said.contains("the folder new is not there") && !folder.join("new").exists(), "{said}");
+    if cfg!(target_os = "linux") {
+        let output = bench("/proc/x.json", "check.fill.int8", &[]);
+        let said = text(&output.stderr);
+        assert!(said.starts_with("ERROR") && said.contains("no file can be made in the folder /proc: "), "{said}");
+    }
 }
 
 /// A command that starts this program so that it can be interrupted: on Windows in a console of its own.

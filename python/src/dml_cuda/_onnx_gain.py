@@ -2,6 +2,7 @@
 gains."""
 
 import json
+import os
 import re
 import statistics
 import tempfile
@@ -150,7 +151,9 @@ def report(model: str, provider: str, given: list[str]) -> Iterator[str]:
     sessions = [_session(model, provider, replace) for replace in (False, True)]
     outputs = [session.run(None, values) for session in (*sessions, sessions[0])]
     loaded, runs, _ = np.subtract(onnxruntime_counters(), before)
-    why = "" if loaded else ": ONNX Runtime gave them to another provider, or removed them"
+    is_off = os.environ.get("DML_CUDA_REPLACE_ONNX") == "0"
+    cause = "DML_CUDA_REPLACE_ONNX is 0" if is_off else "ONNX Runtime gave them to another provider, or removed them"
+    why = "" if loaded else f": {cause}"
     yield f"this library loaded {loaded} nodes, and ran {runs}{why}"
     differ = "DIFFERENT" if _same(outputs[0], outputs[2]) else "not comparable: without the library, two runs differ"
     yield f"outputs with and without the library: {'equal bits' if _same(outputs[0], outputs[1]) else differ}"

@@ -232,6 +232,7 @@ class Torch(unittest.TestCase):
             same(tracked.grad, model(x, torch.tensor([[3], [2]], device=device), 1))
             same(dt.reverse_padded_sequence(x, [2, 1], batch_first=True),
                 model(x, torch.tensor([[2], [1]], device=device), 1))
+            same(dt.reverse_padded_sequence(x[None, :0], []), x[None, :0])
             meta = dt.reverse_subsequences(x.to("meta"), torch.tensor(2, device="meta"), 1)
             self.assertEqual((meta.device.type, meta.shape), ("meta", x.shape))
             with torch.device(device):

@@ -332,7 +332,9 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
                 return torch.full((), fitting, dtype=torch.int64, device=x.device)
             if not _is_compiling():
                 check_kind(lengths)
-            lengths = torch.tensor(lengths, device=x.device)  # a copy: the backward pass keeps it
+            made = torch.tensor(lengths, device=x.device)  # a copy: the backward pass keeps it
+            # PyTorch makes floats of an empty list.
+            lengths = made.long() if isinstance(lengths, (list, tuple)) and not made.numel() else made
         except (TypeError, ValueError, RuntimeError) as error:
             if not isinstance(lengths, (np.ndarray, list, tuple)) or is_masked(lengths):
                 raise TypeError(f"lengths is {shown(lengths)}, must be a tensor, or integers") from None

@@ -435,8 +435,9 @@ DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   DML_CUDA_ERROR **error);
 
 /* Explains what a dispatch does on a GPU: merged dimensions, bytes, grids, kernels with their estimates, and why
-   others cannot run. Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or
-   `shared=KIB,sm=COUNT[,clusters]`. Free the text with `dml_cuda_free_string`. */
+   others cannot run. Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `h200`, `b200`, or
+   `shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT]`. Free the text with
+   `dml_cuda_free_string`. */
 DML_CUDA_STATUS dml_cuda_explain(const DML_CUDA_OPERATOR *operator_,
                                  const char *target,
                                  char **explanation,

@@ -133,8 +133,9 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
 }
 
 /// Explains what a dispatch does on a GPU: merged dimensions, bytes, grids, kernels with their estimates, and why
-/// others cannot run. Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `b200`, or
-/// `shared=KIB,sm=COUNT[,clusters]`. Free the text with `dml_cuda_free_string`.
+/// others cannot run. Needs no GPU. `target` is `t4`, `l4`, `a100`, `h100`, `h200`, `b200`, or
+/// `shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT]`. Free the text with
+/// `dml_cuda_free_string`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_explain(
     operator: *const DML_CUDA_OPERATOR,

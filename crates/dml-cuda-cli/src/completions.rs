@@ -12,7 +12,7 @@ pub fn script(shell: Shell) -> String {
     let versions = DirectMlVersion::recorded().map(|version| version.to_string()).chain(["all".to_owned()]);
     // These take one of a few names, or something else that only their parsers know.
     let all = Options::command()
-        .mut_arg("target", |arg| arg.value_parser(["t4", "l4", "a100", "h100", "b200"]))
+        .mut_arg("target", |arg| arg.value_parser(["t4", "l4", "a100", "h100", "h200", "b200"]))
         .mut_arg("directml", |arg| arg.value_parser(PossibleValuesParser::new(versions)));
     let commands = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let arguments = all.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();

@@ -219,7 +219,7 @@ fn bash_completes_options_and_closed_lists() {
     let completions = stdout(&run(&["completions", "bash"]));
     for (words, word, previous, expected) in [
         ("dml-cuda bench --on", "--on", "bench", "--only\n"),
-        ("dml-cuda --target h", "h", "--target", "h100\n"),
+        ("dml-cuda --target h", "h", "--target", "h100 h200\n"),
         ("dml-cuda --directml 1.8", "1.8", "--directml", "1.8.0\n"),
         // Bash itself completes files, with a space as one word.
         ("dml-cuda -m sp", "sp", "-m", "\n"),

@@ -26,7 +26,7 @@ document() {
   cp -r crates/dml-cuda-capi/examples/* crates/dml-cuda-torch/examples/* python/examples/* "$share/examples/"
   for library in "${@:4}"; do cp "$work/$3/$library.cdx.json" "$share/sbom/"; done
   # Links to what only the source has become text.
-  sed -i -E 's/\[([^]]*)\]\(\.\.\/[^)]*\)/\1/g' "$share"/docs/*.md
+  sed -i -E 's/\[([^]]*)\]\((\.\.|design)\/[^)]*\)/\1/g' "$share"/docs/*.md
   sed -E "s|\]\(([a-z]+\.md)|]($2/docs/\1|g" "$share/docs/install.md" > "$1/README.md"
   cp LICENSE "$work/$3/LICENSE-THIRD-PARTY.txt" "$1/"
 }

@@ -38,8 +38,12 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     if !bytes.starts_with(&[0xff, 0xfe]) {
         return String::from_utf8(bytes).map_err(io::Error::other);
     }
-    let units: Vec<u16> = bytes.as_chunks().0.iter().copied().map(u16::from_le_bytes).collect();
-    String::from_utf16(&units).map_err(io::Error::other)
+    let (units, rest) = bytes.as_chunks();
+    let units: Vec<u16> = units.iter().copied().map(u16::from_le_bytes).collect();
+    match String::from_utf16(&units) {
+        Ok(_) if !rest.is_empty() => Err(io::Error::other("UTF-16 with half a character at its end")),
+        text => text.map_err(io::Error::other),
+    }
 }
 
 /// Opens a file to read it, as soon as its other users share it.

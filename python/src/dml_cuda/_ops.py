@@ -61,7 +61,7 @@ def onnxruntime_counters() -> OnnxRuntimeCounters:
 
 
 def cuda_device_count() -> int:
-    """The number of GPUs. 0 without a driver."""
+    """The number of GPUs. 0 without a driver, or if it fails: ``python -m dml_cuda`` says why."""
     count = ctypes.c_uint32()
     lib.library.dml_cuda_cuda_device_count(ctypes.byref(count), None)  # a call that fails writes nothing
     return count.value

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::layout::{Layout, Sketch};
+use super::layout::{Layout, Sketch, NOT_IN_PLACE};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, strips, transposed};
 use super::{Candidate, Considered, RejectReason};
 use crate::cuda::estimate;
@@ -178,11 +178,10 @@ pub(crate) fn consider(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Consi
         }
     }
     rejected.retain(|(name, _)| estimated.iter().all(|kernel| kernel.candidate.name != *name));
-    let suffix = *mode.of(&["", "_in_place"]);
-    considered.extend(rejected.into_iter().map(|(name, reason)| Considered {
-        kernel: format!("{name}{suffix}"),
-        variant: String::new(),
-        result: Err(reason),
+    considered.extend(rejected.into_iter().map(|(name, reason)| {
+        let runs_in_place = mode == Mode::InPlace && reason != NOT_IN_PLACE.into();
+        let suffix = if runs_in_place { "_in_place" } else { "" };
+        Considered { kernel: format!("{name}{suffix}"), variant: String::new(), result: Err(reason) }
     }));
     considered
 }

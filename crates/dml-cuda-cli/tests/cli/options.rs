@@ -92,7 +92,7 @@ Dispatchable 'rows'
     reverse_row_tiles_in_place_4: 16-byte stores, grid 10944 x 256 threads, 24720 bytes of shared memory a block, pointers at multiples of 4
     reverse_row_tiles_in_place_2: 16-byte stores, grid 10944 x 256 threads, 24720 bytes of shared memory a block, pointers at multiples of 2
     estimated N µs: reverse_elementwise_in_place_16
-    not reverse_rows_in_place: it does not run in place
+    not reverse_rows: it does not run in place
 Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:
     size 1000000, steps of OutputTensor 1, index 1

@@ -167,8 +167,8 @@ impl Compiling<'_> {
         past: u32,
     ) -> Option<(Launch, Arc<LoadedKernel>)> {
         let launches = candidates.clone().take(MEASURED).map(|found| found.launch.clone());
-        let keeps = self.options.specialize == Specialize::Kept;
-        // Kernels that are not the fastest are unloaded again.
+        // Kernels that are not the fastest are unloaded again. Without room for the fastest, none is compiled.
+        let keeps = self.options.specialize == Specialize::Kept && self.context.keeps_more();
         let specialize = if keeps { Specialize::Owned } else { self.options.specialize };
         let loaded = load(self.context, launches.collect(), specialize).ok()?;
         let times = times(self.context, &tensors(self.operator, mode), past, loaded.iter(), ROUNDS).ok()?;

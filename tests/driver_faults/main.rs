@@ -141,8 +141,8 @@ fn a_first_call_may_happen_in_a_capture() {
 #[test]
 fn without_a_specialized_kernel_the_generic_one_runs() {
     let Some(folder) = driver(None) else { return };
-    // Two kernels of the reversal, and all that stay. A generic kernel follows for the others, and one for what was
-    // refused.
+    // Two kernels of the reversal, and all that stay. A generic kernel follows for the others, and one more that is
+    // measured.
     let kept = 2 + dml_cuda::Specialize::MAX_KEPT as u32;
     let (out_of_memory, invalid_ptx, not_allowed_in_capture) = (2, 218, 900);
     for (nth, code, goes_on) in [
@@ -152,13 +152,13 @@ fn without_a_specialized_kernel_the_generic_one_runs() {
         (4, not_allowed_in_capture, true),
         (kept, out_of_memory, true),
         (kept + 1, out_of_memory, false),
-        (kept + 2, out_of_memory, true), // no such call
+        (kept + 3, out_of_memory, true), // no such call
     ] {
         let (output, report) = with_failure(folder.path(), "cuModuleLoadData", nth, code, this_program("specialized"));
         let out = text(&output.stdout);
         // At the end the cache of operators keeps what they need.
         let report: Vec<&String> = report.iter().filter(|line| !line.starts_with("end: not given back")).collect();
-        let expected = usize::from(nth != 0 && nth != kept + 2);
+        let expected = usize::from(nth != 0 && nth <= kept + 1);
         assert!(
             report.len() == expected && report.iter().all(|line| line.ends_with("failed as told")),
             "{nth} {code}: {report:?}"

@@ -192,6 +192,12 @@ pub fn specialized() -> Result<(), Box<dyn std::error::Error>> {
         for count in 100..3000 {
             kept(count)?;
         }
+        // Measuring compiles no kernel that could not stay.
+        let generic = CompileOptions::default().with_measure(true).with_pointer_alignment(16).with_in_place(false);
+        let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::UInt32, 5000, 8))?;
+        device.compile_operator_with(&reversal, generic)?;
+        let measured = device.compile_operator_with(&reversal, generic.with_specialize(Specialize::Kept))?;
+        assert!(measured.explain().modes[0].kernels.iter().any(|kernel| kernel.measured.is_some()));
         result::graph::launch(executable, outside)?;
         result::stream::synchronize(outside)?;
         result::graph::exec_destroy(executable)?;

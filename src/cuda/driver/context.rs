@@ -132,7 +132,7 @@ impl Context {
         let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(&specialized_for(launch)).cloned();
-        if known.is_some() || (mode == Specialize::Kept && lock().len() >= Specialize::MAX_KEPT) {
+        if known.is_some() || (mode == Specialize::Kept && !self.keeps_more()) {
             return known;
         }
         let ptx = specialize(&entry.ptx(), params, variable, *threads);
@@ -145,8 +145,18 @@ impl Context {
         }
     }
 
-    /// Keeps the kernel of a launch loaded, unless it is there already. `None` if `MAX_KEPT` others stay loaded.
+    /// Whether fewer than `MAX_KEPT` specialized kernels stay loaded.
+    pub fn keeps_more(&self) -> bool {
+        self.specialized.lock().unwrap_or_else(PoisonError::into_inner).len() < Specialize::MAX_KEPT
+    }
+
+    /// Keeps the specialized kernel of a launch loaded, unless it is there already. `None` if `MAX_KEPT` others stay
+    /// loaded, or if the kernel is the generic one.
     pub fn keep_specialized(&self, launch: &Launch, kernel: Arc<LoadedKernel>) -> Option<Arc<LoadedKernel>> {
+        let generic = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&launch.entry).cloned();
+        if generic.is_some_and(|generic| Arc::ptr_eq(&generic, &kernel)) {
+            return None;
+        }
         let key = specialized_for(launch);
         let mut kept = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let has_room = kept.len() < Specialize::MAX_KEPT || kept.contains_key(&key);

@@ -98,7 +98,7 @@ pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path
 }
 
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
-pub fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<Target, String> {
+fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<Target, String> {
     let (target, replaced) = target(path)?;
     if !folder(&target).is_dir() {
         return Err(format!("the folder {} is not there", shown_path(folder(&target))));
@@ -110,12 +110,16 @@ pub fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool)
         Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
             Err("it is neither a run nor a report, which is all that --overwrite replaces".to_owned())
         }
-        // Not after hours of work.
-        _ => match tempfile::tempfile_in(folder(&target)) {
-            Ok(_) => Ok((target, replaced)),
-            Err(error) => Err(format!("no file can be made in the folder {}: {error}", shown_path(folder(&target)))),
-        },
+        _ => Ok((target, replaced)),
     }
+}
+
+/// Fails if a run may not be written there, or if no file can be made in its folder.
+pub fn can_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
+    let (target, _) = may_write_result(path, overwrite, is_run)?;
+    let folder = folder(&target);
+    let made = tempfile::tempfile_in(folder).map(drop);
+    made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder)))
 }
 
 /// The file behind links, and what is there.

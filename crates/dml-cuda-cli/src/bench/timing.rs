@@ -19,7 +19,7 @@ use crate::whole_file;
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let in_file = |error: String| format!("{}: {error}", shown_path(&options.output));
     if !is_printed(options) {
-        whole_file::may_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
+        whole_file::can_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
     }
     // An older run stays until this one is complete.
     let replaces = !is_printed(options) && options.output.exists();

@@ -237,8 +237,8 @@ impl<'a> Layout<'a> {
         warps * if step == 1 { f64::max(sectors, unit.into()) } else { sectors }
     }
 
-    /// The sectors of such accesses that the L1 cache does not serve, without the first access to each: a sector that
-    /// is accessed again after many others has left the cache.
+    /// Accesses that the L1 cache does not serve, besides the first to each sector: a sector that is accessed again
+    /// after many others has left the cache.
     pub fn missed_again(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
         self.again(side, accesses) * self.missed_parts[side as usize][usize::from(at_random)]
     }

@@ -33,13 +33,15 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     read(open(path)?, "")
 }
 
-/// A file's text: UTF-8, or the UTF-16 of Windows PowerShell, which has a byte order mark. A mark stays.
+/// A file's text: UTF-8, or UTF-16 with a byte order mark, as Windows PowerShell writes it. A mark stays.
 pub fn text(bytes: Vec<u8>) -> io::Result<String> {
-    if !bytes.starts_with(&[0xff, 0xfe]) {
-        return String::from_utf8(bytes).map_err(io::Error::other);
-    }
+    let unit = match bytes.get(..2) {
+        Some([0xff, 0xfe]) => u16::from_le_bytes,
+        Some([0xfe, 0xff]) => u16::from_be_bytes,
+        _ => return String::from_utf8(bytes).map_err(io::Error::other),
+    };
     let (units, rest) = bytes.as_chunks();
-    let units: Vec<u16> = units.iter().copied().map(u16::from_le_bytes).collect();
+    let units: Vec<u16> = units.iter().copied().map(unit).collect();
     match String::from_utf16(&units) {
         Ok(_) if !rest.is_empty() => Err(io::Error::other("UTF-16 with half a character at its end")),
         text => text.map_err(io::Error::other),

@@ -189,6 +189,8 @@ fn broken_files_and_options_get_one_clear_message() {
     unreadable(&[0xFF, 0xFE, 0, 0xD8], "the model is not UTF-8 text: invalid utf-16");
     let endless = fs::File::create(path).expect("made");
     endless.set_len((256 << 20) + 1).expect("a hole");
+    unreadable(&[0xFE, 0xFF, 0xD8, 0], "the model is not UTF-8 text: invalid utf-16");
+    unreadable(&[0xFE, 0xFF, 0, b'{'], "broken.json: line 1, column 2: expected a member's name");
     rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
     rejected(&["absent.json"], "absent.json: the model cannot be read");
     let hint = "it is an ONNX model, which this runner does not run: ONNX Runtime does, with the library (docs/";

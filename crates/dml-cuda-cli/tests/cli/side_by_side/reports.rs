@@ -176,6 +176,9 @@ fn a_run_may_be_utf_16() {
     );
     assert_eq!(fs::read(folder.path().join("wide.json")).expect("there"), crate::utf_16(&run));
     well(folder.path(), &["report", "a.json", "-o", "wide.json", "--format", "json", "--overwrite"]);
+    let big_endian: Vec<u8> = crate::utf_16(&run).chunks(2).flat_map(|unit| [unit[1], unit[0]]).collect();
+    fs::write(folder.path().join("big.json"), big_endian).expect("written");
+    assert!(well(folder.path(), &["report", "big.json"]).starts_with("A: a"));
     fs::write(folder.path().join("odd.json"), &crate::utf_16(&run)[1..]).expect("written");
     assert!(refused(folder.path(), &["report", "odd.json"]).contains("odd.json: the run cannot be read: "));
 }

@@ -157,7 +157,8 @@ fn folder(target: &Path) -> &Path {
 fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
     remove_on_signals();
     let mut file = begin(folder(target))?;
-    let written = file.write_all(bytes);
+    // Errors of the file itself do not have its name.
+    let written = file.as_file_mut().write_all(bytes);
     let mode = replaced.map_or(Ok(()), |metadata| file.as_file().set_permissions(metadata.permissions()));
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
     let mut partial = partial();
@@ -174,14 +175,9 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
 
 /// A file that the signal handler knows from the moment it exists.
 fn begin(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    // The process's umask applies, as to any new file.
-    #[cfg(unix)]
-    builder.permissions(mode);
     let mut partial = partial();
-    let file = builder.prefix(".dml-cuda-").tempfile_in(folder)?;
+    // Its mode is that of any new file. An error does not have its name.
+    let file = tempfile::Builder::new().prefix(".dml-cuda-").make_in(folder, |path| fs::File::create_new(path))?;
     *partial = Some(file.path().to_owned());
     Ok(file)
 }

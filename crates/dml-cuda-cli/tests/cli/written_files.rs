@@ -91,6 +91,9 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     fs::create_dir(out.join("folder")).expect("made");
     refused("folder", "it is not a regular file");
     assert_eq!(names(&out), ["folder", "kept", "lost", "null", "pipe"]);
+    // A folder in which nobody makes files: the error has no other name.
+    let said = write(scratch.path(), Path::new("/sys/new")).fails(1, "ERROR: writeFile 'Out' to '/sys/new': ");
+    assert!(said.trim_end().ends_with(')') && !said.contains(".dml-cuda-"), "{said}");
 }
 
 #[test]

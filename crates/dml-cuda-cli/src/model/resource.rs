@@ -97,11 +97,18 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         return Ok((declared, Values::Bytes(all), None));
     }
     values.check_names("value valueStart valueDelta valueCount sourcePath")?;
-    let (first, is_sequence) = match (values.get("value")?, values.get("valueStart")?, values.get("sourcePath")?) {
+    let kinds = ["value", "valueStart", "sourcePath"];
+    let of_no_kind = || values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath");
+    let (first, is_sequence) = match (values.get(kinds[0])?, values.get(kinds[1])?, values.get(kinds[2])?) {
         (Some(value), None, None) => (value, false),
         (None, Some(start), None) => (start, true),
         (None, None, Some(source)) => return file(node, &source, declared, folder),
-        _ => return Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath")),
+        (None, None, None) => {
+            // One that is there is null.
+            let null = kinds.iter().find_map(|kind| values.member(kind).ok()?);
+            return Err(null.map_or_else(of_no_kind, |null| null.error(null.kind(), "given")));
+        }
+        _ => return Err(of_no_kind()),
     };
     let data_type = typed(node, declared)?;
     let first = bits(&first, data_type)?;

@@ -55,6 +55,8 @@ fn bad_input_gets_one_clear_message() {
         (kind, json!("onnx"), "\"onnx\", an ONNX model, must be"),
         (values, json!("deferred"), "only ONNX models fill deferred resources"),
         (values, source("cat.png"), "this runner reads no images"),
+        (values, json!({ "valueCount": 4 }), "an object with exactly one of value, valueStart and sourcePath"),
+        (values, json!({ "valueCount": 4, "valueStart": null }), "Values.valueStart is null, must be given"),
         // What would be rounded to infinity, or ignored.
         ("dispatchables/fill", with_delta("FLOAT32", 1e39), "a number that FLOAT32 can hold, \"inf\" or \"-inf\""),
         ("dispatchables/fill", with_delta("FLOAT32", -1e39), "a number that FLOAT32 can hold, \"inf\" or \"-inf\""),

@@ -74,10 +74,14 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     Ok(Model { resources, dispatchables, commands, files })
 }
 
-/// Reads only the dispatchables, each with its name. An unreadable one does not affect the others.
+/// Reads only the dispatchables, each with its name. An unreadable one does not affect the others. Of the other
+/// sections it looks at the names.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
     let root = Node::root(document);
     root.check_names(SECTIONS)?;
+    if root.get("resources")?.is_some() {
+        members(&root, "resources")?;
+    }
     let (nodes, _) = members(&root, "dispatchables")?;
     Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
 }

@@ -123,10 +123,11 @@ impl<'a> Node<'a> {
         Ok(self.member(name)?.filter(|member| !member.is_null()))
     }
 
-    /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Warns of
-    /// members that nothing reads.
+    /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Fails if one is
+    /// given twice. Warns of members that nothing reads.
     pub fn check_names(&self, names: &str) -> Result<()> {
         let names: Vec<&str> = names.split_whitespace().collect();
+        names.iter().try_for_each(|name| self.member(name).map(drop))?;
         for (found, member) in self.members()? {
             // `$comment`, `$schema`: DxDispatch's models have them.
             if names.contains(&found) || found.starts_with('$') {

@@ -200,6 +200,21 @@ fn broken_files_and_options_get_one_clear_message() {
     // Written as text, because serde_json has no member twice.
     let twice = "a second \"a\", must be the only one of its name in dispatchables";
     unreadable(br#"{ "resources": {}, "dispatchables": { "a": 1, "a": 2 }, "commands": [] }"#, twice);
+    for (text, twice) in [
+        (
+            r#"{ "resources": {}, "dispatchables": {}, "commands": [], "commands": [] }"#,
+            "commands is given a second time",
+        ),
+        (
+            r#"{ "resources": { "a": 1, "a": 2 }, "dispatchables": {}, "commands": [] }"#,
+            "a second \"a\", must be the only",
+        ),
+    ] {
+        unreadable(text.as_bytes(), twice);
+        rejected(&[path, "--validate"], twice);
+    }
+    fs::write(path, r#"{ "$c": 1, "$c": 2, "resources": {}, "dispatchables": {}, "commands": [] }"#).expect("written");
+    run(&[path, "-a", "cpu"]).well();
     let twice = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
     unreadable(twice.as_bytes(), "ValueDelta is given a second time, must be given once");
     fs::write(path, small().to_string()).expect("written");

@@ -50,7 +50,7 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
         Command::Bench(options) => timing::run(&options),
         Command::Report(options) => report::report(&options),
-        Command::Tune(options) => tune::tune(&options, &choose_device(options.adapter.as_deref())?),
+        Command::Tune(options) => tune::tune(&options, || choose_device(options.adapter.as_deref())),
         Command::Kernel { name, repeated } => {
             kernel::time(&name, &repeated, &choose_device(repeated.adapter.as_deref())?)
         }

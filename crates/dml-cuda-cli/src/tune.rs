@@ -31,11 +31,11 @@ const POISON: u8 = 0xa5;
 /// The times of the chosen kernels over those of the fastest: by mode, and by mode and kind.
 type Losses = BTreeMap<String, Vec<f64>>;
 
-/// Times the layouts of a file, or drawn ones.
-pub fn tune(options: &Tune, device: &Device) -> std::result::Result<ExitCode, String> {
-    if device.ordinal().is_none() {
-        return Err(format!("the device is {device}, must be a GPU, whose kernels are timed"));
-    }
+/// Times the layouts of a file, or drawn ones. Opens the files before the device.
+pub fn tune(
+    options: &Tune,
+    open: impl FnOnce() -> std::result::Result<Device, String>,
+) -> std::result::Result<ExitCode, String> {
     let layouts = match &options.layouts {
         Some(path) => layouts::read(path)?,
         None => layouts::draw(options.seed, options.count),
@@ -45,6 +45,12 @@ pub fn tune(options: &Tune, device: &Device) -> std::result::Result<ExitCode, St
         file.map_err(|error| format!("{} cannot be written: {error}", shown_path(path)))
     };
     let mut file = options.output.as_ref().map(create).transpose()?;
+    let device = open().and_then(|device| match device.ordinal() {
+        Some(_) => Ok(device),
+        None => Err(format!("the device is {device}, must be a GPU, whose kernels are timed")),
+    });
+    // Without a GPU no empty file stays.
+    let device = &device.inspect_err(|_| drop(options.output.as_ref().map(std::fs::remove_file)))?;
     write(&mut file, HEADER)?;
     let gpu = Gpu::new(device).map_err(|error| error.to_string())?;
     let (mut losses, mut wrong) = (Losses::new(), 0);

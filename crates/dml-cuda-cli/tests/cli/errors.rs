@@ -189,10 +189,10 @@ fn broken_files_and_options_get_one_clear_message() {
     unreadable(&[0xC3], "the model is not UTF-8 text");
     unreadable(&[0xFF, 0xFE, 0], "the model is not UTF-8 text: UTF-16 with half a character at its end");
     unreadable(&[0xFF, 0xFE, 0, 0xD8], "the model is not UTF-8 text: invalid utf-16");
-    let endless = fs::File::create(path).expect("made");
-    endless.set_len((256 << 20) + 1).expect("a hole");
     unreadable(&[0xFE, 0xFF, 0xD8, 0], "the model is not UTF-8 text: invalid utf-16");
     unreadable(&[0xFE, 0xFF, 0, b'{'], "broken.json: line 1, column 2: expected a member's name");
+    let endless = fs::File::create(path).expect("made");
+    endless.set_len((256 << 20) + 1).expect("a hole");
     rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
     rejected(&["absent.json"], "absent.json: the model cannot be read");
     let hint = "it is an ONNX model, which this runner does not run: ONNX Runtime does, with the library (docs/";
@@ -333,5 +333,15 @@ fn a_variable_with_an_unknown_value_is_named() {
 
 #[test]
 fn tune_says_what_it_needs() {
-    run(&["tune", "-a", "cpu"]).fails(1, "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let new = scratch.path().join("times.csv");
+    let [new, nowhere] = [new.clone(), new.join("times.csv")].map(|path| path.to_str().expect("UTF-8").to_owned());
+    for (arguments, words) in [
+        (&["-o", &*new][..], "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n"),
+        (&["-o", &*nowhere], "times.csv cannot be written: "),
+        (&["absent.jsonl"], "ERROR: absent.jsonl: "),
+    ] {
+        run(&[&["tune", "-a", "cpu"], arguments].concat()).fails(1, words);
+    }
+    assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 0);
 }

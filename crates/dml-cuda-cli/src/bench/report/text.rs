@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use super::tables::{self, Table};
 use crate::bench::compare::{letter, Comparison, Row, RunSummary};
 use crate::bench::numbers::significant;
+use crate::out::shown_lines;
 
 /// For a terminal of that width, or as Markdown.
 pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
@@ -19,7 +20,8 @@ pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
     let said = tables::warnings(comparison).into_iter().chain(tables::outputs(comparison)).chain(not_compared);
     lines.extend(said.map(|line| format!("{bullet}{line}")));
     let text = lines.join("\n");
-    let mut blocks = vec![width.map_or_else(|| escaped(&text), |width| wrapped(&text, width)).trim_end().to_owned()];
+    let said = width.map_or_else(|| escaped(&text), |width| wrapped(&shown_lines(&text), width));
+    let mut blocks = vec![said.trim_end().to_owned()];
     if !comparison.groups.is_empty() {
         blocks.push(drawn(&tables::groups(comparison), width));
     }
@@ -58,7 +60,8 @@ fn drawn(rows: &Table, width: Option<u16>) -> String {
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    let cell = |text: &String| if width.is_none() { escaped(text) } else { text.clone() };
+    // An escape is longer than its character.
+    let cell = |text: &String| if width.is_none() { escaped(text) } else { shown_lines(text) };
     table.set_header(rows[0].iter().map(cell));
     table.add_rows(rows[1..].iter().map(|row| row.iter().map(cell)));
     for (column, _) in table.column_iter_mut().zip(&rows[0]).filter(|(_, name)| tables::has_numbers(name)) {

@@ -78,7 +78,7 @@ impl fmt::Display for GpuTarget {
 
 /// The text is not a [`GpuTarget`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the target is `{}`, must be t4, l4, a100, h100, h200, b200, or shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT] with 48 to 1024 KiB of shared memory, 1 to 65536 multiprocessors, and others from 1 to 1048576", .0.escape_debug())]
+#[error("the target is `{}`, must be t4, l4, a100, h100, h200, b200, or shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT] with 48 to 1024 KiB of shared memory, 1 to 65536 multiprocessors, 1024 to 1048576 threads, and others from 1 to 1048576", .0.escape_debug())]
 pub struct ParseGpuTargetError(String);
 
 impl FromStr for GpuTarget {
@@ -104,8 +104,8 @@ impl FromStr for GpuTarget {
         let shared = read(take("shared"), 48, 1024)?.ok_or_else(failed)?;
         let multiprocessors = read(take("sm"), 1, 65536)?.ok_or_else(failed)?;
         let clusters = take("clusters");
-        let [bandwidth, clock, l2, threads] =
-            ["bandwidth", "clock", "l2", "threads"].map(|key| read(take(key), 1, 1 << 20));
+        let [bandwidth, clock, l2] = ["bandwidth", "clock", "l2"].map(|key| read(take(key), 1, 1 << 20));
+        let threads = read(take("threads"), 1024, 1 << 20);
         if !parts.is_empty() || clusters.is_some_and(|value| !value.is_empty()) {
             return Err(failed());
         }
@@ -114,7 +114,7 @@ impl FromStr for GpuTarget {
             bandwidth: bandwidth?.unwrap_or(typical.bandwidth),
             clock: clock?.unwrap_or(typical.clock),
             l2_cache: l2?.map_or(typical.l2_cache, |kib| kib << 10),
-            threads: threads?.unwrap_or(typical.threads).max(1024),
+            threads: threads?.unwrap_or(typical.threads),
             ..typical
         })
     }
@@ -150,6 +150,7 @@ mod tests {
             "shared=64,sm=0",
             "shared=64,sm=4,blocks",
             "shared=64,sm=4,clock=0",
+            "shared=64,sm=4,threads=31",
             "shared=64,sm=4,clusters=1",
             "shared=64,sm=4,sm=4",
         ] {

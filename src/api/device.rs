@@ -12,7 +12,7 @@ use crate::desc::{
 };
 use crate::device::binding::BindingTable;
 use crate::device::buffer::Buffer;
-use crate::device::compile::{compile, compile_each_kernel, MeasuredKernel};
+use crate::device::compile::{check_level, compile, compile_each_kernel, MeasuredKernel};
 use crate::device::compile_options::CompileOptions;
 use crate::device::graph::Graph;
 use crate::device::operand::Alignment;
@@ -175,9 +175,11 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DispatchError::Measure`] on the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
-    pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, DispatchError> {
-        compile_each_kernel(operator, self, in_place)
+    /// [`CompileError::FeatureLevel`], as for [`compile_operator`](Self::compile_operator); [`DispatchError::Measure`] on
+    /// the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
+    pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, Error> {
+        check_level(operator, self)?;
+        Ok(compile_each_kernel(operator, self, in_place)?)
     }
 
     /// An operator that no DirectML descriptor can describe: element i of `count` packed FLOAT64 values becomes start +

@@ -46,10 +46,7 @@ pub(crate) fn compile(
     options: CompileOptions,
 ) -> Result<CompiledOperator, CompileError> {
     span!("compile_operator", operator = operator.desc.operator_type().name(), device = device);
-    let level = device.feature_level;
-    if level < operator.level {
-        validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })?;
-    }
+    check_level(operator, device)?;
     let found = options.pointer_alignment;
     if found != 0 && !found.is_power_of_two() {
         return Err(CompileError::PointerAlignment { found });
@@ -72,6 +69,15 @@ pub(crate) fn compile(
             options,
         }),
     })
+}
+
+/// Fails if an operator was created at a higher feature level than the device's, which rejects it.
+pub(crate) fn check_level(operator: &Operator, device: &Device) -> Result<(), CompileError> {
+    let level = device.feature_level;
+    if level >= operator.level {
+        return Ok(());
+    }
+    validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })
 }
 
 /// Every kernel that can run an operator in one mode, alone, with its time.

@@ -130,6 +130,7 @@ fn levels_have_names_and_an_order() {
     assert_eq!(std::error::Error::source(&error).expect("the broken rules").to_string(), broken);
     let begins = "the device's feature level is DML_FEATURE_LEVEL_4_1, which rejects the operator:\n";
     assert_eq!(error.to_string(), format!("{begins}{broken}"));
+    assert_eq!(held.measure_kernels(&operator, false).err(), Some(error.into()));
     assert_eq!(Device::cpu().check_tensor_support(OperatorType::FillValueSequence, TensorRole::Input), None);
 }
 

@@ -161,7 +161,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The errors of [`compile_operator`](Self::compile_operator), or the alignment is not a power of two.
+    /// The errors of [`compile_operator`](Self::compile_operator); the alignment is not a power of two; an operator
+    /// without an input is always in place.
     pub fn compile_operator_with(
         &self,
         operator: &Operator,

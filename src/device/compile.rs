@@ -51,6 +51,9 @@ pub(crate) fn compile(
     if found != 0 && !found.is_power_of_two() {
         return Err(CompileError::PointerAlignment { found });
     }
+    if options.in_place == Some(true) && operator.desc.signature().inputs().is_empty() {
+        return Err(CompileError::InPlace);
+    }
     let plan = operator.plan();
     let (launcher, measured) = match &device.context {
         Some(context) => {

@@ -101,6 +101,9 @@ pub enum CompileError {
         /// The option's value.
         found: u32,
     },
+    /// [`CompileOptions::in_place`](crate::CompileOptions::in_place) is always, but the operator has no input.
+    #[error("CompileOptions.InPlace is ALWAYS, must be EITHER or NEVER, because the operator has no input (compile.in_place)")]
+    InPlace,
     /// The driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),

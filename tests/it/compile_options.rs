@@ -57,6 +57,14 @@ fn an_alignment_is_a_power_of_two() {
     }
 }
 
+/// A fill has no input that could be its output.
+#[test]
+fn a_fill_is_never_in_place() {
+    for (in_place, error) in [(Some(true), Some(CompileError::InPlace)), (Some(false), None), (None, None)] {
+        assert_eq!(compile(&Device::cpu(), &cases::fills()[0].desc, 0, in_place).err(), error);
+    }
+}
+
 #[test]
 fn an_operator_compiled_for_bound_buffers_is_right() {
     for device in devices("an_operator_compiled_for_bound_buffers_is_right") {

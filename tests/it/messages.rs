@@ -116,6 +116,7 @@ fn later_errors() -> Vec<Error> {
     ];
     let others = [
         Error::Compile(CompileError::PointerAlignment { found: 12 }),
+        Error::Compile(CompileError::InPlace),
         Error::SliceLength { tensor, found: 2, required: 3 },
     ];
     bindings.map(Error::from).into_iter().chain(dispatches.map(Error::from)).chain(others).collect()

@@ -107,7 +107,8 @@ impl Failure {
     pub fn of(error: Error, names: &Names<'_>) -> Self {
         let status = match &error {
             Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,
-            Error::Lowering(_) | Error::Environment(_) | Error::Compile(CompileError::PointerAlignment { .. }) => {
+            Error::Lowering(_) | Error::Environment(_) => DML_CUDA_STATUS_INVALID_ARGUMENT,
+            Error::Compile(CompileError::PointerAlignment { .. } | CompileError::InPlace) => {
                 DML_CUDA_STATUS_INVALID_ARGUMENT
             }
             Error::Compile(_) => DML_CUDA_STATUS_COMPILE,

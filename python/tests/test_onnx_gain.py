@@ -84,13 +84,17 @@ class Gain(unittest.TestCase):
         for arguments, words in [
             (["--shape", "x=a"], "--shape is x=a, must be NAME=SIZES"),
             (["--shape", "time=3"], r"--shape has the names \['time'\], must have inputs or dimensions of the model: \['b', 'l', 't', 'x'\]"),
+            (["--shape", "t=5,6"], r"--shape of t is \[5, 6\], must be one size, because it is a dimension$"),
+            (["--shape", "t=5", "--shape", "t=6"], r"--shape of t is \[5\] and \[6\], must be one of them$"),
             (["--shape", "x=2,3"], "the model does not run with inputs of .*; --shape sets other sizes"),
+            (["--shape", "x=2,3,3"], "the model does not run with inputs of .*; --shape sets other sizes"),
         ]:
             code, _, error = look(self.path, *arguments)
             self.assertEqual((code, error.count("\n")), (1, 1), error)
             self.assertRegex(error, f"^{re.escape(str(self.path))}: {words}")
-        self.path.write_text("not a model")
-        self.assertRegex(look(self.path)[2], "^.*model.onnx: Error parsing message")
+        for text in ("not a model", ""):
+            self.path.write_text(text)
+            self.assertEqual(look(self.path), (1, "", f"{self.path}: the file is not an ONNX model\n"))
         self.assertEqual(look(self.path.with_name("other"))[0], 1)
         self.assertEqual(look(self.path, "--provider", "other")[0], 2)
 

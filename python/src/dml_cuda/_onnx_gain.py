@@ -51,11 +51,17 @@ def _shapes(inputs: Any, given: list[str]) -> dict[str, list[int]]:
     """The shape of every input. A dimension without a size has that of its name, else 64."""
     if wrong := [text for text in given if not re.fullmatch(r".+=\d+(,\d+)*", text)]:
         raise ValueError(f"--shape is {wrong[0]}, must be NAME=SIZES, as in x=50,8,16 or batch=8")
-    parts = (text.rpartition("=") for text in given)
-    sizes = {name: [int(size) for size in value.split(",")] for name, _, value in parts}
-    names = {one.name for one in inputs} | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
+    sizes: dict[str, list[int]] = {}
+    for name, _, value in (text.rpartition("=") for text in given):
+        shape = [int(size) for size in value.split(",")]
+        if sizes.setdefault(name, shape) != shape:
+            raise ValueError(f"--shape of {name} is {sizes[name]} and {shape}, must be one of them")
+    arrays = {one.name for one in inputs}
+    names = arrays | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
     if unknown := sizes.keys() - names:
         raise ValueError(f"--shape has the names {sorted(unknown)}, must have inputs or dimensions of the model: {sorted(names)}")
+    if wrong := [name for name in sizes if name not in arrays and len(sizes[name]) > 1]:
+        raise ValueError(f"--shape of {wrong[0]} is {sizes[wrong[0]]}, must be one size, because it is a dimension")
     shapes = {}
     for one in inputs:
         known = [dim if isinstance(dim, int) else sizes.get(dim, [64])[0] for dim in one.shape]
@@ -80,7 +86,8 @@ def _values(inputs: Any, shapes: dict[str, list[int]], most: int) -> _Values:
 def _accepted(model: str, given: list[str]) -> _Values:
     """Values that the model accepts. The lengths of sequences are as long as the sequences: the largest
     size for which no node reports an error."""
-    session = _session(model, "cpu", True)  # on the CPU the library checks lengths
+    # On the CPU the library checks lengths. ONNX Runtime does not print what the tries report.
+    session = _session(model, "cpu", True, log_severity_level=4)
     inputs, shapes = session.get_inputs(), _shapes(session.get_inputs(), given)
     for most in sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True):
         try:
@@ -134,9 +141,21 @@ def _profile(model: str, provider: str, replace: bool, values: _Values) -> dict[
     return {name: statistics.median(durations) for name, durations in times.items()}
 
 
+def _load(model: str) -> Any:
+    try:
+        made = onnx.load(model, load_external_data=False)
+    except OSError:
+        raise
+    except Exception:
+        made = onnx.ModelProto()
+    if not made.ir_version:
+        raise ValueError("the file is not an ONNX model")
+    return made
+
+
 def report(model: str, provider: str, given: list[str]) -> Iterator[str]:
     """The lines of the report."""
-    made = onnx.load(model, load_external_data=False)
+    made = _load(model)
     places = [*_nodes(made.graph.node)]
     for function in made.functions:
         places += _nodes(function.node, f" in function `{function.name}`")

@@ -127,11 +127,11 @@ __device__ __forceinline__ void swap_packed_rows(const Segments& p) {
 
 struct RowTiles {
     Reverse r;  // dims: those outside the block; strides in elements
-    FastDiv tiles_per_block;
-    FastDiv parts_per_row;   // 1 if tiles are whole rows
+    FastDiv tiles_per_data_block;
+    FastDiv parts_per_row;  // 1 if tiles are whole rows
     FastDiv row_bytes;
-    u32 rows_per_tile;       // 1 if tiles are parts of a row
-    u32 tile_row_bytes;      // bytes of a row that are in a tile
+    u32 rows_per_tile;      // 1 if tiles are parts of a row
+    u32 tile_row_bytes;     // bytes of a row that are in a tile
     u32 element_bytes;
     u32 reserved;
 };
@@ -147,8 +147,8 @@ struct RowTile {
 
 __device__ __forceinline__ RowTile this_tile(const RowTiles& p) {
     RowTile tile;
-    const u32 block = divide(blockIdx.x, p.tiles_per_block);
-    const u32 n = blockIdx.x - block * p.tiles_per_block.divisor;
+    const u32 block = divide(blockIdx.x, p.tiles_per_data_block);
+    const u32 n = blockIdx.x - block * p.tiles_per_data_block.divisor;
     const u32 rows = divide(n, p.parts_per_row);
     tile.block = locate(block, p.r);
     tile.row = rows * p.rows_per_tile;

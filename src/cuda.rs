@@ -1,6 +1,5 @@
 //! The CUDA backend. `select` chooses kernels (`kernels`) for a plan as launches (`launch`), by an `estimate` of their
-//! time, and a `launcher` queues them. `driver` wraps the CUDA driver. It is the only module here that imports cudarc
-//! or contains `unsafe` code.
+//! time, and a `launcher` queues them. `driver` wraps the CUDA driver, and is the only module here that imports cudarc.
 
 #[rustfmt::skip]
 #[allow(clippy::approx_constant)] // fitted numbers may be near a constant

@@ -33,7 +33,7 @@ pub(crate) struct Addresses<'a> {
 }
 
 /// Words of the largest parameter structure.
-const MAX_WORDS: usize = 80;
+const MAX_WORDS: usize = 70;
 
 /// A parameter structure, the `repr(C)` twin of a structure of a kernel file, as words.
 pub(crate) fn words<P: Pod>(params: P) -> Box<[u64]> {

@@ -81,6 +81,18 @@ pub(crate) struct Candidate {
     pub estimate: Option<Duration>,
 }
 
+/// The first launch, then each that accepts more pointers than those before it, down to one that accepts all at
+/// multiples of `pointers`. Each comes with the alignment that it requires.
+fn down_to<T>(pointers: u32, launches: impl Iterator<Item = (u32, T)>) -> impl Iterator<Item = T> {
+    let mut least = u32::MAX;
+    let accepts_more = move |&(alignment, _): &(u32, T)| {
+        let goes_on = !pointers.is_multiple_of(least) && alignment < least;
+        least = if goes_on { alignment } else { least };
+        goes_on
+    };
+    launches.filter(accepts_more).map(|(_, launch)| launch)
+}
+
 /// Thread blocks for `items` items, `items_per_thread` of them per thread.
 fn blocks(items: u64, items_per_thread: u32) -> u32 {
     // There are at most 2³² − 1 items, so the quotient fits.

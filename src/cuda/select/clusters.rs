@@ -36,7 +36,7 @@ fn pitch(layout: &Layout<'_>) -> u64 {
 
 /// Strips of `strip` bytes, each shared by the thread blocks of a cluster.
 pub(super) fn clusters(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.side_by_side().ok_or(NO_ROW)?;
     reject_if(!layout.target.clusters, "the device has no thread block clusters")?;
     let shared = pitch(layout) * u64::from(strip / layout.width);
     let is_large = shared > u64::from(layout.target.shared_memory);

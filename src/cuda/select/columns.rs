@@ -35,7 +35,7 @@ fn groups(layout: &Layout<'_>, row: u32) -> (u64, u64) {
 
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.side_by_side().ok_or(NO_ROW)?;
     reject_if(!layout.in_place() && layout.width == 8, "it does not copy elements of 8 bytes")?;
     let axis = &layout.axis;
     reject_if(row.size > THREADS, "there are more lanes side by side than threads in a block")?;
@@ -65,7 +65,7 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReaso
         ..once
     };
     let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let (size, length_stride) = layout.row().map_or((1, 0), |row| (row.size, row.length_stride));
+        let (size, length_stride) = layout.side_by_side().map_or((1, 0), |row| (row.size, row.length_stride));
         let (elements, together) = groups(layout, size);
         words(Columns {
             r: layout.parameters(layout.outside_count(), layout.outside().map(dim)),

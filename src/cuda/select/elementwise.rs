@@ -12,34 +12,29 @@ use crate::cuda::launch::words;
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 
-/// Units of `UNIT` bytes, several per thread. Units of one element run any layout.
-pub(super) fn units<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
-    let items = items(layout, UNIT)?;
-    let per_thread = match UNIT {
+/// Bytes of a unit.
+pub(super) const UNITS: [u32; 5] = [16, 8, 4, 2, 1];
+
+/// Units of `unit` bytes, several per thread. Units of one element run any layout.
+pub(super) fn units(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+    let items = items(layout, unit)?;
+    let per_thread = match unit {
         _ if layout.in_place() => PAIRS_PER_THREAD,
         VEC16 => 1,
         _ => ITEMS_PER_THREAD,
     };
     // The kernel scatters only units of 8 bytes, and vectors.
-    let scatters = UNIT == VEC16 || UNIT == 8 && is_scattered(layout) && !layout.in_place();
-    let has_loop = !layout.is_unrolled() || if layout.in_place() { UNIT == VEC16 } else { UNIT == 8 && !scatters };
+    let scatters = unit == VEC16 || unit == 8 && is_scattered(layout) && !layout.in_place();
+    let has_loop = !layout.is_unrolled() || if layout.in_place() { unit == VEC16 } else { unit == 8 && !scatters };
     let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
-    let work = work(layout, UNIT, grid, per_thread, scatters, has_loop);
-    let costs = if UNIT == 8 && scatters { &costs::SCATTERED } else { &costs::ELEMENTWISE };
+    let work = work(layout, unit, grid, per_thread, scatters, has_loop);
+    let costs = if unit == 8 && scatters { &costs::SCATTERED } else { &costs::ELEMENTWISE };
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
         let is_scattered = layout.in_place() || is_scattered(layout);
         words(parameters(layout, sketch.unit, if is_scattered { SCATTERED } else { GATHERED }))
     };
-    Ok(Sketch {
-        family: &kernels::ELEMENTWISE,
-        costs,
-        unit: UNIT,
-        grid,
-        alignment: UNIT,
-        access: UNIT,
-        work,
-        parameters,
-    })
+    let family = &kernels::ELEMENTWISE;
+    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
 }
 
 /// Whether units are copied to where they go, and not from where they come.
@@ -74,20 +69,20 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectR
     Ok(Sketch { family, costs: &costs::VECTORS, unit, grid, alignment: bytes, access: bytes, work, parameters })
 }
 
-/// Little work: one unit of `UNIT` bytes per thread.
-pub(super) fn small<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
-    let items = items(layout, UNIT)?;
+/// Little work: one unit of `unit` bytes per thread.
+pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+    let items = items(layout, unit)?;
     reject_if(!layout.is_unrolled(), ("it takes at most {} dimensions", UNROLLED_DIMENSIONS))?;
     let grid = Grid { blocks: blocks(items, 1), threads: THREADS, shared: 0 };
-    let scatters = UNIT == VEC16 || !layout.lengths_vary_along_the_output();
-    let work = work(layout, UNIT, grid, 1, scatters, false);
+    let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
+    let work = work(layout, unit, grid, 1, scatters, false);
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
         // If scattered, neighbouring lanes would be written far apart.
         let is_gathered = layout.lengths_vary_along_the_output() && !layout.in_place();
         words(parameters(layout, sketch.unit, if is_gathered { GATHERED } else { SCATTERED }))
     };
     let (family, costs) = (&kernels::SMALL, &costs::SMALL);
-    Ok(Sketch { family, costs, unit: UNIT, grid, alignment: UNIT, access: UNIT, work, parameters })
+    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
 }
 
 /// The work of units, or pairs of units, that threads move one by one.

@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, reject_if, vectors_of_run, Candidate, Considered, RejectReason};
+use super::{blocks, down_to, reject_if, vectors_of_run, Candidate, Considered, RejectReason};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::Launch;
 use crate::cuda::tuning::fill::*;
@@ -86,17 +86,7 @@ pub(crate) fn candidates(plan: &Plan) -> Vec<Candidate> {
 /// The launches for pointers at multiples of `pointers`: the first that can run the plan, and further ones down to one
 /// that accepts all of these pointers.
 pub(crate) fn select(plan: &Plan, pointers: u32) -> Vec<Launch> {
-    let mut launches: Vec<Launch> = Vec::new();
-    for launch in possible(plan) {
-        if launches.last().is_none_or(|last| launch.alignment < last.alignment) {
-            let accepts_all = pointers.max(plan.width).is_multiple_of(launch.alignment);
-            launches.push(launch);
-            if accepts_all {
-                break;
-            }
-        }
-    }
-    launches
+    down_to(pointers.max(plan.width), possible(plan).map(|launch| (launch.alignment, launch))).collect()
 }
 
 /// The kernels before the first that can run the plan, with their reasons.

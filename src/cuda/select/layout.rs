@@ -174,7 +174,7 @@ impl<'a> Layout<'a> {
 
     /// The part of sectors that moves. In place, a sector moves if one of its lanes is long enough.
     pub fn moving_sectors(&self) -> f64 {
-        let lanes = self.row().map_or(1, |row| row.size.min(SECTOR / self.width));
+        let lanes = self.side_by_side().map_or(1, |row| row.size.min(SECTOR / self.width));
         if self.in_place() {
             f64::from(lanes) / f64::from(lanes + 1)
         } else {
@@ -276,7 +276,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The dimension, if any, of contiguous lanes side by side.
-    pub fn row(&self) -> Option<&Dimension> {
+    pub fn side_by_side(&self) -> Option<&Dimension> {
         self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride != 0)
     }
 
@@ -325,10 +325,11 @@ impl<'a> Layout<'a> {
         self.bytes(elements).is_multiple_of(bytes.into())
     }
 
-    /// Whether rows are multiples of `long` bytes long, and multiples of `apart` bytes apart.
-    pub fn rows_divide(&self, row: &Dimension, long: u32, apart: u32) -> bool {
+    /// Whether rows of the elements of `contiguous` are multiples of `long` bytes long, and multiples of `apart` bytes
+    /// apart.
+    pub fn rows_divide(&self, contiguous: &Dimension, long: u32, apart: u32) -> bool {
         let strides = |size: u32, a: u32, b: u32| size == 1 || (self.divides(a, apart) && self.divides(b, apart));
-        self.divides(row.size, long)
+        self.divides(contiguous.size, long)
             && strides(self.axis.size, self.axis.in_stride, self.axis.out_stride)
             && self.outside().all(|d| strides(d.size, d.in_stride, d.out_stride))
     }

@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<Rows>() == 344 && std::mem::offset_of!(Rows, r) 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct RowTiles {
     r: Reverse,
-    tiles_per_block: FastDiv,
+    tiles_per_data_block: FastDiv,
     parts_per_row: FastDiv,
     row_bytes: FastDiv,
     rows_per_tile: u32,
@@ -42,7 +42,7 @@ struct RowTiles {
 const _: () = assert!(size_of::<RowTiles>() == 384 && std::mem::offset_of!(RowTiles, r) == 0);
 
 /// Elements of a row of a block.
-fn row_size(layout: &Layout<'_>) -> u32 {
+fn block_row_size(layout: &Layout<'_>) -> u32 {
     layout.block().map_or(1, |block| block.size)
 }
 
@@ -82,7 +82,7 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> 
         ..layout.work()
     };
     let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let (size, axis) = (row_size(layout), &layout.axis);
+        let (size, axis) = (block_row_size(layout), &layout.axis);
         let vectors = vectors_of_run(size, layout.width, false);
         let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
         layout.insert_axis(&mut dims, axis.size, axis.out_stride);
@@ -113,14 +113,17 @@ fn joins_rows(unit: u32, row_bytes: u64) -> bool {
     unit == 1 && row_bytes >= MIN_JOINED_ROW
 }
 
-/// Adjacent blocks, staged whole. Rows are reversed in units of `UNIT` bytes.
-pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+/// Bytes of a unit of adjacent blocks.
+pub(super) const UNITS: [u32; 3] = [4, 2, 1];
+
+/// Adjacent blocks, staged whole. Rows are reversed in units of `unit` bytes.
+pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     let staged = Staged::new(layout)?;
-    reject_if(UNIT < layout.width || !layout.divides(block.size, UNIT), NOT_DIVIDED)?;
+    reject_if(unit < layout.width || !layout.divides(block.size, unit), NOT_DIVIDED)?;
     let once = layout.work();
     let vectors = layout.elements() as f64 * f64::from(layout.width) / f64::from(VEC16);
-    let units = staged.bytes.div_ceil(UNIT.into()).div_ceil(2);
+    let units = staged.bytes.div_ceil(unit.into()).div_ceil(2);
     let (mut grid, mut work) = (staged.grid, Work { steps: vectors / WARP * 2.0 * layout.moving(), ..once });
     let rounds = if layout.in_place() {
         let (group, vectors) = group_in_place(layout, &staged);
@@ -129,7 +132,7 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Resul
         reject_if(shared > layout.target.shared_memory, "a segment does not fit shared memory")?;
         grid = Grid { blocks: staged.count.div_ceil(together.into()) as u32, threads, shared };
         work.misses += staged.count as f64;
-        let joins = joins_rows(UNIT, layout.bytes(block.size));
+        let joins = joins_rows(unit, layout.bytes(block.size));
         let items = if joins { staged.bytes.div_ceil(VEC16.into()) } else { units };
         items.div_ceil(group.into()) as f64 * layout.moving()
     } else {
@@ -148,7 +151,7 @@ pub(super) fn packed_rows<const UNIT: u32>(layout: &Layout<'_>, _: u32) -> Resul
         words(params)
     };
     let (family, costs) = (&kernels::PACKED_ROWS, &costs::PACKED_ROWS);
-    Ok(Sketch { family, costs, unit: UNIT, grid, alignment: UNIT, access: VEC16, work, parameters })
+    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: VEC16, work, parameters })
 }
 
 /// How rows are cut into tiles of `bytes` bytes.
@@ -163,7 +166,7 @@ struct Cut {
 
 impl Cut {
     fn new(layout: &Layout<'_>, bytes: u32) -> Self {
-        let row = layout.bytes(row_size(layout)) as u32;
+        let row = layout.bytes(block_row_size(layout)) as u32;
         let (rows_per_tile, parts_per_row) = match bytes / row {
             rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
             _ => (1, row.div_ceil(bytes)),
@@ -213,9 +216,9 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>, bytes: u32) -> Res
         let cut = Cut::new(layout, bytes);
         words(RowTiles {
             r: layout.parameters(layout.outside_count() * cut.tiles, layout.outside().map(dim)),
-            tiles_per_block: FastDiv::new(cut.tiles as u32),
+            tiles_per_data_block: FastDiv::new(cut.tiles as u32),
             parts_per_row: FastDiv::new(cut.parts_per_row),
-            row_bytes: FastDiv::new(layout.bytes(row_size(layout)) as u32),
+            row_bytes: FastDiv::new(layout.bytes(block_row_size(layout)) as u32),
             rows_per_tile: cut.rows_per_tile,
             tile_row_bytes: cut.tile_row_bytes,
             element_bytes: layout.width,

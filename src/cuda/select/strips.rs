@@ -31,7 +31,7 @@ const _: () = assert!(std::mem::offset_of!(Strips, strip_bytes) == 340);
 
 /// Strips of `strip` bytes of rows of whole words.
 pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.side_by_side().ok_or(NO_ROW)?;
     let word = layout.width.max(4);
     reject_if(!layout.rows_divide(row, word, word), ("rows of lanes are not multiples of {} bytes", word))?;
     reject_if(strip < VEC16, ("strips of that many rows are narrower than {} bytes", VEC16))?;
@@ -44,7 +44,7 @@ pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectR
 
 /// Strips of `strip` bytes of rows of any size at any alignment.
 pub(super) fn unaligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
-    let row = layout.row().ok_or(NO_ROW)?;
+    let row = layout.side_by_side().ok_or(NO_ROW)?;
     let is_wide = !layout.in_place() && layout.width == 8;
     reject_if(is_wide, "it does not copy elements of 8 bytes")?;
     let is_narrow = strip < VEC16 && (!layout.in_place() || layout.width >= 4);
@@ -62,7 +62,12 @@ pub(super) fn unaligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, Rejec
 impl Strips {
     /// Strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
     pub fn new(layout: &Layout<'_>, strip: u32, unaligned: u32) -> Self {
-        let row = layout.row().copied().unwrap_or(Dimension { size: 1, in_stride: 1, out_stride: 1, length_stride: 0 });
+        let row = layout.side_by_side().copied().unwrap_or(Dimension {
+            size: 1,
+            in_stride: 1,
+            out_stride: 1,
+            length_stride: 0,
+        });
         Self {
             r: layout.parameters(layout.strips(&row, strip), layout.outside().map(dim)),
             strips_per_row: FastDiv::new(layout.bytes(row.size).div_ceil(strip.into()) as u32),

@@ -48,8 +48,12 @@ pub(crate) struct FamilyCosts {
 }
 
 /// Bytes of shared memory that the system takes of each thread block, and the most thread blocks of a multiprocessor.
+/// GPUs that take fewer have fewer threads, too: thread blocks of 64 threads or more reach that limit first.
 const RESERVED_SHARED: u32 = 1 << 10;
 const MOST_BLOCKS: u32 = 32;
+
+// What follows was set by hand. The costs are fitted with it.
+
 /// Tensors of at most one part in so many of the L2 cache are still there.
 const CACHED_PART: f64 = 64.0;
 /// How much longer a launch takes if its data are not in the L2 cache, and how much faster that cache is than memory.

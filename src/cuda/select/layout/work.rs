@@ -1,0 +1,198 @@
+//! What kernels do with a layout: sectors, accesses and misses. Each count is a guess that the costs are fitted to.
+
+use super::Layout;
+use crate::cuda::estimate::{ceil, Work};
+use crate::cuda::tuning::SECTOR;
+use crate::plan::reverse_plan::Dimension;
+
+/// Threads of a warp, which access memory together.
+pub(in crate::cuda::select) const WARP: f64 = 32.0;
+/// Bytes of a line of the L1 cache, and how many lines of other thread blocks compete with each.
+const LINE: f64 = 128.0;
+const COMPETING: f64 = 4.0;
+/// The logarithm of the bytes that stay in the L1 cache.
+const LEAST_CACHE: f64 = 13.0;
+
+/// The input or the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cuda::select) enum Side {
+    Input,
+    Output,
+}
+
+/// A dimension of a walk through all elements in the order of the output's memory.
+#[derive(Clone, Copy, Debug)]
+struct Walked {
+    size: u32,
+    /// The strides of the input and of the output.
+    strides: [u32; 2],
+    /// Whether lanes along it have lengths of their own.
+    varies: bool,
+}
+
+/// What all kernels of a layout have in common. It is counted once.
+#[derive(Default)]
+pub(super) struct Traffic {
+    /// All dimensions of more than one element, innermost first.
+    walk: Vec<Walked>,
+    /// Different sectors of the input and the output.
+    sectors: [f64; 2],
+    least: Work,
+    /// By side, and by whether lanes are at random positions.
+    missed_parts: [[f64; 2]; 2],
+}
+
+impl Layout<'_> {
+    /// Counts what all kernels have in common.
+    pub(super) fn count(&mut self) {
+        let mut walk = Vec::with_capacity(self.dimensions.len() + 1);
+        walk.extend(self.dimensions.iter().rev().map(|d| Walked::new(d, d.length_stride != 0)));
+        if self.axis.size > 1 {
+            let at = walk.iter().position(|d| d.strides[1] > self.axis.out_stride).unwrap_or(walk.len());
+            walk.insert(at, Walked::new(&self.axis, false));
+        }
+        self.traffic.walk = walk;
+        let sides = [Side::Input, Side::Output];
+        self.traffic.sectors = sides.map(|side| self.different_sectors(side));
+        self.traffic.least = self.least_work();
+        self.traffic.missed_parts = sides.map(|side| [false, true].map(|at_random| self.missed_part(side, at_random)));
+    }
+
+    /// Work that accesses every sector once, which moves. `rounds` is 1, and nothing else is counted.
+    pub fn work(&self) -> Work {
+        self.traffic.least
+    }
+
+    fn least_work(&self) -> Work {
+        let [input, output] = self.traffic.sectors;
+        let lengths: f64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| f64::from(d.size)).product();
+        let lengths = lengths * if self.wide_lengths { 8.0 } else { 4.0 };
+        let sector = f64::from(SECTOR);
+        let moved = (input + output) * self.moving_sectors();
+        let footprint = if self.in_place() { input } else { input + output };
+        Work {
+            bytes: moved * sector + lengths,
+            footprint: footprint * sector + lengths,
+            accesses: moved,
+            misses: moved,
+            steps: 0.0,
+            details: 0.0,
+            rounds: 1.0,
+        }
+    }
+
+    /// The part of elements that moves: half of them in place.
+    pub fn moving(&self) -> f64 {
+        if self.in_place() {
+            0.5
+        } else {
+            1.0
+        }
+    }
+
+    /// The part of sectors that moves. In place, a sector moves if one of its lanes is long enough.
+    pub fn moving_sectors(&self) -> f64 {
+        let lanes = self.side_by_side().map_or(1, |row| row.size.min(SECTOR / self.width));
+        if self.in_place() {
+            f64::from(lanes) / f64::from(lanes + 1)
+        } else {
+            1.0
+        }
+    }
+
+    /// Sectors of runs of `bytes` bytes at any alignment.
+    pub fn sectors_of_run(&self, bytes: f64) -> f64 {
+        let sector = f64::from(SECTOR);
+        if ceil(bytes / sector) * sector == bytes {
+            bytes / sector
+        } else {
+            (bytes + sector - f64::from(self.width)) / sector
+        }
+    }
+
+    fn different_sectors(&self, side: Side) -> f64 {
+        // Elements that are broadcast are in the same sectors.
+        let steps =
+            self.traffic.walk.iter().map(|d| (d.strides[side as usize], d.size)).filter(|(stride, _)| *stride > 0);
+        let mut dims: Vec<(u32, u32)> = steps.collect();
+        dims.sort_unstable();
+        let elements: f64 = dims.iter().map(|(_, size)| f64::from(*size)).product();
+        let mut run = 1.0;
+        let mut of_run = None;
+        for (stride, size) in dims {
+            if f64::from(stride) != run {
+                // Runs that are closer than a sector share sectors.
+                of_run = Some(f64::from(stride) * f64::from(self.width) / f64::from(SECTOR));
+                break;
+            }
+            run *= f64::from(size);
+        }
+        let alone = self.sectors_of_run(run * f64::from(self.width));
+        elements / run * of_run.map_or(alone, |shared: f64| shared.min(alone))
+    }
+
+    /// Sectors that warps access in a tensor if their threads take units of `unit` bytes, `step` units apart, in the
+    /// order of the output. With `at_random`, lanes with lengths of their own are at positions that differ.
+    ///
+    /// A warp that reads 32 adjacent elements of 4 bytes accesses 31 · 4 / 32 + 1 = 4.9 sectors, at any alignment. If
+    /// they are 128 bytes apart, it accesses 32.
+    pub fn accesses(&self, side: Side, unit: u32, step: u32, at_random: bool) -> f64 {
+        let elements = unit / self.width;
+        // Threads that the dimensions so far do not tell apart, and units from one thread to the next.
+        let (mut left, mut distance) = (WARP, f64::from(step));
+        let mut sectors = 1.0;
+        for (n, d) in self.traffic.walk.iter().enumerate() {
+            let (size, stride) = match n {
+                0 if elements > 1 => (f64::from((d.size / elements).max(1)), f64::from(unit)),
+                _ => (f64::from(d.size), f64::from(d.strides[side as usize]) * f64::from(self.width)),
+            };
+            let threads = ceil(size / distance).min(left);
+            let steps = if distance < size { distance } else { 1.0 };
+            let at_one_position = (threads - 1.0) * steps * stride / f64::from(SECTOR) + 1.0;
+            let positions = if d.varies && at_random { f64::from(self.axis.size) } else { 1.0 };
+            sectors *= threads.min(at_one_position * positions);
+            left = ceil(left / threads);
+            distance = ceil(distance / size);
+            if left <= 1.0 {
+                break;
+            }
+        }
+        let warps = self.elements() as f64 / f64::from(elements) / WARP;
+        warps * if step == 1 { f64::max(sectors, unit.into()) } else { sectors }
+    }
+
+    /// Accesses that the L1 cache does not serve, besides the first to each sector: a sector that is accessed again
+    /// after many others has left the cache.
+    pub fn missed_again(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
+        self.again(side, accesses) * self.traffic.missed_parts[side as usize][usize::from(at_random)]
+    }
+
+    /// Accesses without the first to each sector.
+    pub fn again(&self, side: Side, accesses: f64) -> f64 {
+        (accesses - self.traffic.sectors[side as usize]).max(0.0)
+    }
+
+    /// The part of a tensor's lines that leave the L1 cache before they are accessed again: the more, the more elements
+    /// are accessed between neighbours in memory. Half of them if nothing is contiguous.
+    fn missed_part(&self, side: Side, at_random: bool) -> f64 {
+        let walk = &self.traffic.walk;
+        let Some(at) = walk.iter().position(|d| d.strides[side as usize] == 1) else { return 0.5 };
+        let between: f64 = walk[..at].iter().map(|d| f64::from(d.size)).product();
+        let mut bytes = if between > 1.0 { between * LINE * COMPETING } else { 1.0 };
+        if at_random && walk[at].varies {
+            bytes = bytes.max(f64::from(self.axis.size) * self.bytes(walk[at].size) as f64);
+        }
+        part_of_cache(bytes, LEAST_CACHE)
+    }
+}
+
+impl Walked {
+    fn new(d: &Dimension, varies: bool) -> Self {
+        Self { size: d.size, strides: [d.in_stride, d.out_stride], varies }
+    }
+}
+
+/// Which part of that many bytes a cache does not keep: nothing up to 2 to the power of `least`, all at 64 times as many.
+pub(in crate::cuda::select) fn part_of_cache(bytes: f64, least: f64) -> f64 {
+    ((bytes.max(1.0).log2() - least) / 6.0).clamp(0.0, 1.0)
+}

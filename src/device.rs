@@ -7,6 +7,7 @@ pub(crate) mod compile;
 pub(crate) mod compile_options;
 pub(crate) mod errors;
 pub(crate) mod graph;
+pub(crate) mod measure;
 pub(crate) mod operand;
 pub(crate) mod operator;
 pub(crate) mod stream;

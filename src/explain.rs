@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::cuda::select::Considered;
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::{CompiledOperator, Measured};
+use crate::operator_plan::OperatorPlan;
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
-use crate::registry::OperatorPlan;
 
 /// The plan of an operator: its merged dimensions, and the kernels that a dispatch chooses from. `Display` writes it
 /// for people; `dml-cuda --explain` prints that.

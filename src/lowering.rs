@@ -1,4 +1,4 @@
-//! Turns tensors of other libraries into descriptors: signed sizes and strides, any rank, broadcast lengths, elements
+//! Turns tensors of other libraries into descriptors, from which plans are made as for any caller: signed sizes and strides, any rank, broadcast lengths, elements
 //! of any number of whole bytes.
 //!
 //! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`](crate::Device::compile_lowered) can look

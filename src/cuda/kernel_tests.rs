@@ -14,7 +14,7 @@ use super::kernels::FAMILIES;
 use super::{GpuTarget, Launch, Mode};
 use crate::dml_cuda_testing::cases::Case;
 use crate::dml_cuda_testing::difference;
-use crate::registry::OperatorPlan;
+use crate::operator_plan::OperatorPlan;
 
 /// Something that can run a launch.
 trait Machine {

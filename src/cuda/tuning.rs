@@ -4,7 +4,7 @@
 
 // ---- Shared with the kernels (a test compares them) ----
 
-/// Threads per thread block, except in cooperative-group and cluster kernels.
+/// Threads per thread block, except of strips, of clusters, and where thread groups are few.
 pub const THREADS: u32 = 256;
 /// Bytes of a thread's widest load and store.
 pub const VEC16: u32 = 16;

@@ -8,7 +8,7 @@ use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, TensorRole};
 use crate::device::compile_options::CompileOptions;
 use crate::device::Device;
-use crate::registry::OperatorPlan;
+use crate::operator_plan::OperatorPlan;
 use crate::trace::span;
 use crate::validate::{validate, validate_float64_fill, ValidationErrors};
 

@@ -34,6 +34,7 @@ impl Plan {
         let (input, lengths, output) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
         let (in_strides, length_strides, out_strides) = (strides(input), strides(lengths), strides(output));
         let a = desc.axis as usize;
+        // The output is first, because `merge` sorts by its strides.
         let dimension = |(size, strides): Steps<3>| {
             let [out_stride, in_stride, length_stride] = strides;
             Dimension { size, in_stride, out_stride, length_stride }

@@ -48,10 +48,10 @@ const LAYERS: &[(&str, &str)] = &[
     ),
     ("cuda::launcher", "mode specialize cuda::driver cuda::driver::failure cuda::launch dispatch::dispatch_error"),
     ("cuda", "mode cuda::driver cuda::driver::failure cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
-    ("registry", "mode desc plan cpu dispatch::dispatch_error cuda::launch cuda::select cuda::target"),
+    ("operator_plan", "mode desc plan cpu dispatch::dispatch_error cuda::launch cuda::select cuda::target"),
     (
         "device",
-        "environment mode specialize address trace desc validate registry cuda cuda::driver cuda::launch \
+        "environment mode specialize address trace desc validate operator_plan cuda cuda::driver cuda::launch \
          cuda::launcher cuda::select device::errors device::binding_error dispatch::dispatch_error",
     ),
     (
@@ -65,7 +65,7 @@ const LAYERS: &[(&str, &str)] = &[
         "environment address trace desc validate error cuda cuda::driver cuda::target device device::errors \
          device::binding_error dispatch dispatch::dispatch_error lowering explain",
     ),
-    ("explain", "mode device plan registry cuda::launch cuda::select cuda::target"),
+    ("explain", "mode device plan operator_plan cuda::launch cuda::select cuda::target"),
 ];
 
 /// The library's files without comments, texts and unit tests, by their module path: `cuda::select::strips`.
@@ -199,7 +199,7 @@ fn the_test_finds_paths_and_follows_re_exports() {
     let arrows = arrows();
     assert!(arrows["cuda::select::strips"].contains("cuda::kernels"), "{:?}", arrows["cuda::select::strips"]);
     // Through a re-export of cuda.rs.
-    assert!(arrows["registry"].contains("cuda::target"), "{:?}", arrows["registry"]);
+    assert!(arrows["operator_plan"].contains("cuda::target"), "{:?}", arrows["operator_plan"]);
 }
 
 #[test]

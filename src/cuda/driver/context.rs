@@ -127,18 +127,18 @@ impl Context {
 
     /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay
     /// loaded.
-    pub fn specialized_kernel(&self, launch: &Launch, mode: Specialize) -> Option<Arc<LoadedKernel>> {
+    pub fn specialized_kernel(&self, launch: &Launch, when: Specialize) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, params, threads, .. } = launch;
-        let variable = entry.variable.filter(|_| mode != Specialize::Never)?;
+        let variable = entry.variable.filter(|_| when != Specialize::Never)?;
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(&specialized_for(launch)).cloned();
-        if known.is_some() || (mode == Specialize::Kept && !self.keeps_more()) {
+        if known.is_some() || (when == Specialize::Kept && !self.keeps_more()) {
             return known;
         }
         let ptx = specialize(&entry.ptx(), params, variable, *threads);
         let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
         let kernel = Arc::new(kernel.ok()?);
-        if mode == Specialize::Kept {
+        if when == Specialize::Kept {
             self.keep_specialized(launch, kernel)
         } else {
             Some(kernel)

@@ -3,7 +3,8 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{Layout, Reverse, Sketch, NO_ROW};
+use super::layout::parameters::Reverse;
+use super::layout::{Layout, Sketch, NO_ROW};
 use super::strips::{self, Strips};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;

@@ -3,7 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{are_adjacent, dim, Layout, Reverse, Sketch, NO_ROW, WARP};
+use super::layout::parameters::{dim, Reverse};
+use super::layout::work::WARP;
+use super::layout::{are_adjacent, Layout, Sketch, NO_ROW};
 use super::segments::per_block;
 use super::{reject_if, RejectReason};
 use crate::cuda::costs;

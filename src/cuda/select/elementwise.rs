@@ -1,9 +1,10 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
-use super::layout::{
-    dim_in_units, Layout, Reverse, ReverseDim, Side, Sketch, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS,
-    NOT_DIVIDED, NO_BLOCK, SCATTERED, WARP,
+use super::layout::parameters::{
+    dim_in_units, Reverse, ReverseDim, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS, SCATTERED,
 };
+use super::layout::work::{Side, WARP};
+use super::layout::{Layout, Sketch, NOT_DIVIDED, NO_BLOCK};
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::costs;
 use crate::cuda::estimate::{Grid, Work};

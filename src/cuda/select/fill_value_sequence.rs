@@ -65,7 +65,7 @@ const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
 type FillLaunch = fn(&Plan) -> Result<Launch, RejectReason>;
 
 /// Fastest first. `rows::<true>` needs rows that all begin at multiples of a sector if the tensor does.
-const CANDIDATES: &[(&str, FillLaunch)] = &[
+const KERNELS: &[(&str, FillLaunch)] = &[
     ("fill_packed", packed),
     ("fill_rows", rows::<true>),
     ("fill_rows", rows::<false>),
@@ -75,7 +75,7 @@ const CANDIDATES: &[(&str, FillLaunch)] = &[
 
 /// Every launch that can run the plan, fastest first.
 fn possible(plan: &Plan) -> impl Iterator<Item = Launch> + '_ {
-    CANDIDATES.iter().filter_map(|(_, launch)| launch(plan).ok())
+    KERNELS.iter().filter_map(|(_, launch)| launch(plan).ok())
 }
 
 /// Every launch that can run the plan, as a candidate.
@@ -83,15 +83,15 @@ pub(crate) fn candidates(plan: &Plan) -> Vec<Candidate> {
     possible(plan).map(|launch| Candidate { variant: String::new(), launch, estimate: None }).collect()
 }
 
-/// The launches for pointers at multiples of `pointers`: the first that can run the plan, and further ones down to one
+/// The launches for pointers at multiples of `pointer_alignment`: the first that can run the plan, and further ones down to one
 /// that accepts all of these pointers.
-pub(crate) fn select(plan: &Plan, pointers: u32) -> Vec<Launch> {
-    down_to(pointers.max(plan.width), possible(plan).map(|launch| (launch.alignment, launch))).collect()
+pub(crate) fn select(plan: &Plan, pointer_alignment: u32) -> Vec<Launch> {
+    down_to(pointer_alignment.max(plan.width), possible(plan).map(|launch| (launch.alignment, launch))).collect()
 }
 
 /// The kernels before the first that can run the plan, with their reasons.
 pub(crate) fn consider(plan: &Plan) -> Vec<Considered> {
-    let rejected = CANDIDATES.iter().map_while(|(name, launch)| Some((*name, launch(plan).err()?)));
+    let rejected = KERNELS.iter().map_while(|(name, launch)| Some((*name, launch(plan).err()?)));
     let chosen = possible(plan).next();
     let mut considered: Vec<Considered> = Vec::new();
     for (kernel, reason) in rejected {

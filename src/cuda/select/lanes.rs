@@ -3,7 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse, Sketch, WARP};
+use super::layout::parameters::{dim, Reverse};
+use super::layout::work::WARP;
+use super::layout::{Layout, Sketch};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::costs;

@@ -1,8 +1,8 @@
 //! A layout of REVERSE_SUBSEQUENCES for the choice of a kernel: its blocks, rows and lanes. `work` counts what a kernel
 //! would do with it, and `parameters` makes what kernels take.
 
-mod parameters;
-mod work;
+pub(super) mod parameters;
+pub(super) mod work;
 
 use super::{reject_if, RejectReason};
 use crate::cuda::estimate::{FamilyCosts, Grid, Work};
@@ -11,16 +11,33 @@ use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::elementwise;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
-pub(super) use parameters::{
-    dim, dim_in_units, Reverse, ReverseDim, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS, SCATTERED,
-};
-use work::Traffic;
-pub(super) use work::{part_of_cache, Side, WARP};
 
 pub(super) const NO_ROW: &str = "there are no contiguous lanes side by side, each with its own length";
 pub(super) const NOT_IN_PLACE: &str = "it does not run in place";
 pub(super) const NO_BLOCK: &str = "there is no contiguous block with one length behind the axis";
 pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
+
+/// A dimension of a walk through all elements in the order of the output's memory.
+#[derive(Clone, Copy, Debug)]
+struct Walked {
+    size: u32,
+    /// The strides of the input and of the output.
+    strides: [u32; 2],
+    /// Whether lanes along it have lengths of their own.
+    varies: bool,
+}
+
+/// What all kernels of a layout have in common. It is counted once.
+#[derive(Default)]
+struct Traffic {
+    /// All dimensions of more than one element, innermost first.
+    walk: Vec<Walked>,
+    /// Different sectors of the input and the output.
+    sectors: [f64; 2],
+    least: Work,
+    /// By side, and by whether lanes are at random positions.
+    missed_parts: [[f64; 2]; 2],
+}
 
 /// A layout in one mode, and the GPU that kernels are selected for.
 pub(super) struct Layout<'a> {
@@ -128,6 +145,12 @@ impl<'a> Layout<'a> {
         self.divides(contiguous.size, long)
             && strides(self.axis.size, self.axis.in_stride, self.axis.out_stride)
             && self.outside().all(|d| strides(d.size, d.in_stride, d.out_stride))
+    }
+}
+
+impl Walked {
+    fn new(d: &Dimension, varies: bool) -> Self {
+        Self { size: d.size, strides: [d.in_stride, d.out_stride], varies }
     }
 }
 

@@ -1,6 +1,8 @@
 //! reverse_packed_lanes.cu: short contiguous lanes that are adjacent in memory.
 
-use super::layout::{dim, Layout, Sketch, NOT_IN_PLACE, WARP};
+use super::layout::parameters::dim;
+use super::layout::work::WARP;
+use super::layout::{Layout, Sketch, NOT_IN_PLACE};
 use super::segments::Staged;
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::costs;

@@ -111,12 +111,12 @@ pub(super) fn estimate(
     found
 }
 
-/// The launches for pointers at multiples of `pointers`: the least estimate, then the least of those that accept more
+/// The launches for pointers at multiples of `pointer_alignment`: the least estimate, then the least of those that accept more
 /// pointers, down to one that accepts all of them. Only they get parameters.
-pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode, pointers: u32) -> Vec<Launch> {
+pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
     let Some(layout) = layout(plan, target, mode) else { return Vec::new() };
     let found = estimate(&layout, |_, _| ());
-    down_to(pointers.max(layout.width), found.iter().map(|kernel| (kernel.sketch.alignment, kernel)))
+    down_to(pointer_alignment.max(layout.width), found.iter().map(|kernel| (kernel.sketch.alignment, kernel)))
         .map(|kernel| kernel.launch(&layout))
         .collect()
 }

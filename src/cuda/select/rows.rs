@@ -3,7 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse, ReverseDim, Sketch, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK, WARP};
+use super::layout::parameters::{dim, Reverse, ReverseDim};
+use super::layout::work::WARP;
+use super::layout::{Layout, Sketch, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, Staged};
 use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::costs;

@@ -3,7 +3,8 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{are_adjacent, dim, Layout, Reverse};
+use super::layout::parameters::{dim, Reverse};
+use super::layout::{are_adjacent, Layout};
 use super::{reject_if, RejectReason};
 use crate::cuda::estimate::Grid;
 use crate::cuda::tuning::segments::*;

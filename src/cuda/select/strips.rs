@@ -3,7 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, Layout, Reverse, Sketch, NO_ROW, WARP};
+use super::layout::parameters::{dim, Reverse};
+use super::layout::work::WARP;
+use super::layout::{Layout, Sketch, NO_ROW};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
 use crate::cuda::estimate::{ceil, Grid, Work};

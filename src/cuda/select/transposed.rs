@@ -3,7 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::{dim, part_of_cache, Layout, Reverse, ReverseDim, Sketch, NOT_IN_PLACE, WARP};
+use super::layout::parameters::{dim, Reverse, ReverseDim};
+use super::layout::work::{part_of_cache, WARP};
+use super::layout::{Layout, Sketch, NOT_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
 use crate::cuda::estimate::{ceil, Grid, Work};

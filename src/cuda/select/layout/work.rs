@@ -1,9 +1,8 @@
 //! What kernels do with a layout: sectors, accesses and misses. Each count is a guess that the costs are fitted to.
 
-use super::Layout;
+use super::{Layout, Walked};
 use crate::cuda::estimate::{ceil, Work};
 use crate::cuda::tuning::SECTOR;
-use crate::plan::reverse_plan::Dimension;
 
 /// Threads of a warp, which access memory together.
 pub(in crate::cuda::select) const WARP: f64 = 32.0;
@@ -20,31 +19,9 @@ pub(in crate::cuda::select) enum Side {
     Output,
 }
 
-/// A dimension of a walk through all elements in the order of the output's memory.
-#[derive(Clone, Copy, Debug)]
-struct Walked {
-    size: u32,
-    /// The strides of the input and of the output.
-    strides: [u32; 2],
-    /// Whether lanes along it have lengths of their own.
-    varies: bool,
-}
-
-/// What all kernels of a layout have in common. It is counted once.
-#[derive(Default)]
-pub(super) struct Traffic {
-    /// All dimensions of more than one element, innermost first.
-    walk: Vec<Walked>,
-    /// Different sectors of the input and the output.
-    sectors: [f64; 2],
-    least: Work,
-    /// By side, and by whether lanes are at random positions.
-    missed_parts: [[f64; 2]; 2],
-}
-
 impl Layout<'_> {
     /// Counts what all kernels have in common.
-    pub(super) fn count(&mut self) {
+    pub fn count(&mut self) {
         let mut walk = Vec::with_capacity(self.dimensions.len() + 1);
         walk.extend(self.dimensions.iter().rev().map(|d| Walked::new(d, d.length_stride != 0)));
         if self.axis.size > 1 {
@@ -183,12 +160,6 @@ impl Layout<'_> {
             bytes = bytes.max(f64::from(self.axis.size) * self.bytes(walk[at].size) as f64);
         }
         part_of_cache(bytes, LEAST_CACHE)
-    }
-}
-
-impl Walked {
-    fn new(d: &Dimension, varies: bool) -> Self {
-        Self { size: d.size, strides: [d.in_stride, d.out_stride], varies }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Connects each operator with its modules in `plan`, `cpu` and `cuda::select`.
+//! The plan of any operator: connects each operator with its modules in `plan`, `cpu` and `cuda::select`.
 
 use crate::cpu::{self, cpu_fill, cpu_reverse};
 use crate::cuda::select::{self, Candidate, Considered};
@@ -49,11 +49,13 @@ impl OperatorPlan {
         Ok(())
     }
 
-    /// The kernel launches that run it fastest on a GPU in a mode, for pointers at multiples of `pointers` bytes.
-    pub fn select(&self, target: &GpuTarget, mode: Mode, pointers: u32) -> Vec<Launch> {
+    /// The kernel launches that run it fastest on a GPU in a mode, for pointers at multiples of `pointer_alignment` bytes.
+    pub fn select(&self, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
         match self {
-            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, pointers),
-            Self::ReverseSubsequences(plan) => select::reverse_subsequences::select(plan, target, mode, pointers),
+            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, pointer_alignment),
+            Self::ReverseSubsequences(plan) => {
+                select::reverse_subsequences::select(plan, target, mode, pointer_alignment)
+            }
         }
     }
 
@@ -65,7 +67,8 @@ impl OperatorPlan {
         }
     }
 
-    /// Every kernel that was considered for a mode, least estimate first, then those that cannot run it.
+    /// The kernels of a reversal, least estimate first, then those that cannot run it. For a fill, only those before the
+    /// chosen one.
     pub fn consider(&self, target: &GpuTarget, mode: Mode) -> Vec<Considered> {
         match self {
             Self::FillValueSequence(plan) => select::fill_value_sequence::consider(plan),

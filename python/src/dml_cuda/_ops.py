@@ -192,35 +192,14 @@ def fill_value_sequence(
 ) -> npt.NDArray[Any]: ...
 @overload
 def fill_value_sequence(  # CuPy, which has no type annotations
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
-    dtype: npt.DTypeLike,
-    *,
-    out: None = None,
-    device: str,
-    stream: Any = None,
+    shape: _Shape, start: _Number, delta: _Number, dtype: npt.DTypeLike, *, device: str, stream: Any = None
 ) -> Any: ...
 @overload
 def fill_value_sequence(
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
-    dtype: npt.DTypeLike,
-    *,
-    out: _Out,
-    device: None = None,
-    stream: Any = None,
+    shape: _Shape, start: _Number, delta: _Number, dtype: npt.DTypeLike, *, out: _Out, stream: Any = None
 ) -> _Out: ...
 def fill_value_sequence(
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
-    dtype: npt.DTypeLike,
-    *,
-    out: Any = None,
-    device: str | None = None,
-    stream: Any = None,
+    shape: Any, start: Any, delta: Any, dtype: Any, *, out: Any = None, device: Any = None, stream: Any = None
 ) -> Any:
     """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's
     page says.

@@ -144,7 +144,7 @@ impl<'a> Executor<'a> {
             let source = source.ok_or_else(|| format!("nothing is bound to {point}"))?;
             self.binding(source).map_err(|error| format!("{point}: {error}"))
         });
-        let bound = bound.collect::<std::result::Result<Vec<BufferBinding>, String>>()?;
+        let bound = bound.collect::<Result<Vec<BufferBinding>, String>>()?;
         let (output, inputs) = bound.split_last().ok_or("nothing is bound to OutputTensor")?;
         if self.options.strict {
             refuse_long_lengths(operator.operator().desc(), inputs)?;

@@ -126,8 +126,8 @@ fn packed(sizes: &[u32], order: impl DoubleEndedIterator<Item = usize>) -> Vec<u
 }
 
 /// The kinds of layouts: name, weight, dimensions from the outermost on, the dimensions with lengths of their own, and
-/// how likely the input's and the output's memory has the dimensions in another order. Dimensions are batch, time, heads,
-/// groups and features. One in upper case has such lengths in half of the layouts.
+/// how likely the input's and the output's memory has the dimensions in another order. Dimensions are batch, time,
+/// heads, groups and features. One in upper case has such lengths in half of the layouts.
 const KINDS: [(&str, u32, &str, &str, [f64; 2]); 13] = [
     ("block", 5, "btf", "b", [0.0, 0.0]),
     ("block time first", 2, "tbf", "b", [0.0, 0.0]),

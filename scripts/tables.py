@@ -22,22 +22,9 @@ TORCH = H200 / "torch-compile-2026-11-21.json"
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
 
 TYPES = ("u8", "f16", "f32", "i64")
-FILLS = ("fill packed 256 MiB", "fill packed 4096 MiB", "fill padded rows", "fill NHWC 64", "fill NHWC 3", "fill transposed [8192, *]")
-LARGE = (
-    "inner [16384, 8192]", "block [64, 2048, 1024]", "rank 5 [2, batch 32, 2, axis 1024, 1024]",
-    "rank 5 [2, axis 1024, 2, batch 32, 1024]", "lanes [64, 512, 4096]", "inner odd [*, 7]", "inner odd [*, 31]", "inner odd [*, 100]",
-    "inner odd [*, 1000]", "inner odd [*, 4097]", "block odd [*, 512, 3]", "block odd [*, 512, 5]", "block odd [*, 512, 33]",
-    "inner misaligned [8192, 8192]", "block misaligned [64, 1024, 1024]", "one lane of 2^28", "2^26 lanes of 4",
-)
-ODD = (
-    "lanes odd [*, 512, 3]", "lanes odd [*, 512, 33]", "lanes odd [*, 512, 1023]", "lanes long [*, 16384, 512]",
-    "block long [*, 16384, 3]", "block long [*, 16384, 33]", "block long [*, 2048, 257]", "transposed input, block",
-    "transposed input, lanes", "transposed output, block", "transposed output, lanes",
-)
-SMALL = (
-    "small fill of 64 bytes", "small fill of 4096 bytes", "small fill of 65536 bytes", "small [16, 256]", "lanes of 100 [1024, 100]",
-    "tokens [256, 4096]", "lanes of 100 [8192, 100]", "model block [8, 512, 768]", "model lanes [8, 512, 768]",
-)
+# How the names of cases begin that have tables of their own. One table has all others.
+ODD = ("lanes odd", "lanes long", "block long", "transposed")
+SMALL = ("small", "tokens", "lanes of", "model", "blocks of")
 
 
 def read(*files):
@@ -67,8 +54,11 @@ def by_type(names, cell, modes=("fill", "copy", "in place")):
     return table(["case", *TYPES], [[name, *(of_modes(name, data_type) for data_type in TYPES)] for name in names])
 
 
-def cold_table(names, text):
+def cold_table(begin, text):
+    """The cases whose names begin so, or without a beginning those of no other table."""
     cases = read(*COLD)
+    is_wanted = lambda name: name.startswith(begin) if begin else not name.startswith((*ODD, *SMALL, "512 MiB"))
+    names = filter(is_wanted, dict.fromkeys(name for name, *_ in cases))
     return by_type(names, lambda *key: text(*cases[key]) if key in cases else None)
 
 
@@ -80,7 +70,8 @@ def in_the_l2():
 def of_torch():
     ours, torch = read(*COLD), read(TORCH)
     cell = lambda *key: f"{ours[key][0]:.0f}, {torch[key][0]:.0f}" if key in torch else None
-    return by_type([name for name in ODD if (name, "u8", "copy") in torch], cell, ["copy"])
+    names = dict.fromkeys(name for name, *_ in torch if name.startswith(ODD))
+    return by_type(names, cell, ["copy"])
 
 
 def of_onnxruntime(mode, types):
@@ -132,8 +123,8 @@ def of_versions():
 TABLES = {
     "least versions": lambda: table(["of", "at least"], [[name, ", ".join(least)] for name, (least, _) in LEAST.items()]),
     "versions": of_versions,
-    "of the floor": lambda: cold_table(FILLS + LARGE, lambda time, floor, _: floor and f"{floor / time:.2f}"),
-    "of the baseline": lambda: cold_table(FILLS + LARGE, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),
+    "of the floor": lambda: cold_table(None, lambda time, floor, _: floor and f"{floor / time:.2f}"),
+    "of the baseline": lambda: cold_table(None, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),
     "microseconds in the L2": in_the_l2,
     "odd layouts": lambda: cold_table(ODD, lambda time, floor, _: floor and f"{floor / time:.2f}"),
     "torch.compile": of_torch,

@@ -176,8 +176,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`CompileError::FeatureLevel`], as for [`compile_operator`](Self::compile_operator); [`DispatchError::Measure`] on
-    /// the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
+    /// [`CompileError::FeatureLevel`], as for [`compile_operator`](Self::compile_operator); [`DispatchError::Measure`]
+    /// on the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
     pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, Error> {
         check_level(operator, self)?;
         Ok(compile_each_kernel(operator, self, in_place)?)

@@ -10,46 +10,29 @@ import sys
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
 
 TIME, BATCH, FEATURES, HIDDEN = 12, 5, 8, 16
+MODEL = f"""<ir_version: 8, opset_import: ["": 17]>
+bidirectional_gru (float[time, batch, {FEATURES}] x, int32[batch] lengths) => (float[time, batch, {2 * HIDDEN}] y) {{
+  lengths_int64 = Cast <to = {onnx.TensorProto.INT64}> (lengths)
+  forward = GRU <hidden_size = {HIDDEN}> (x, W_forward, R_forward, B_forward, lengths)
+  [x_reversed] x_reversed = ReverseSequence <time_axis = 0, batch_axis = 1> (x, lengths_int64)
+  backward_reversed = GRU <hidden_size = {HIDDEN}> (x_reversed, W_backward, R_backward, B_backward, lengths)
+  backward_squeezed = Squeeze (backward_reversed, one)
+  [backward] backward = ReverseSequence <time_axis = 0, batch_axis = 1> (backward_squeezed, lengths_int64)
+  forward_squeezed = Squeeze (forward, one)
+  y = Concat <axis = 2> (forward_squeezed, backward)
+}}"""
 
 
 def make_model():
     random = np.random.default_rng(0)
-    weights = {
-        f"{name}_{half}": random.standard_normal(shape).astype(np.float32) * 0.3
-        for half in ("forward", "backward")
-        for name, shape in (("W", (1, 3 * HIDDEN, FEATURES)), ("R", (1, 3 * HIDDEN, HIDDEN)), ("B", (1, 6 * HIDDEN)))
-    }
-
-    def gru(x, half, y):
-        return helper.make_node("GRU", [x, f"W_{half}", f"R_{half}", f"B_{half}", "lengths"], [y], hidden_size=HIDDEN)
-
-    def reverse(x, y):
-        return helper.make_node("ReverseSequence", [x, "lengths_int64"], [y], time_axis=0, batch_axis=1, name=y)
-
-    nodes = [
-        helper.make_node("Cast", ["lengths"], ["lengths_int64"], to=TensorProto.INT64),
-        gru("x", "forward", "forward"),
-        reverse("x", "x_reversed"),
-        gru("x_reversed", "backward", "backward_reversed"),
-        helper.make_node("Squeeze", ["backward_reversed", "one"], ["backward_squeezed"]),
-        reverse("backward_squeezed", "backward"),
-        helper.make_node("Squeeze", ["forward", "one"], ["forward_squeezed"]),
-        helper.make_node("Concat", ["forward_squeezed", "backward"], ["y"], axis=2),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "bidirectional_gru",
-        [
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["time", "batch", FEATURES]),
-            helper.make_tensor_value_info("lengths", TensorProto.INT32, ["batch"]),
-        ],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["time", "batch", 2 * HIDDEN])],
-        [numpy_helper.from_array(value, name) for name, value in {**weights, "one": np.array([1])}.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    values = {"one": np.array([1])}
+    for half in ("forward", "backward"):
+        for name, shape in (("W", (1, 3 * HIDDEN, FEATURES)), ("R", (1, 3 * HIDDEN, HIDDEN)), ("B", (1, 6 * HIDDEN))):
+            values[f"{name}_{half}"] = random.standard_normal(shape).astype(np.float32) * 0.3
+    model = onnx.parser.parse_model(MODEL)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in values.items())
     onnx.checker.check_model(model)
     return model
 

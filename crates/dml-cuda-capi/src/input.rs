@@ -33,12 +33,9 @@ pub(crate) fn operator_type(value: DML_CUDA_OPERATOR_TYPE) -> Result<OperatorTyp
 }
 
 pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Failure> {
-    match value {
-        DML_CUDA_TENSOR_ROLE_INPUT => Ok(TensorRole::Input),
-        DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS => Ok(TensorRole::SequenceLengths),
-        DML_CUDA_TENSOR_ROLE_OUTPUT => Ok(TensorRole::Output),
-        _ => wrong(format!("the tensor role is {value}, must be one of DML_CUDA_TENSOR_ROLE_*")),
-    }
+    let roles = [TensorRole::Input, TensorRole::SequenceLengths, TensorRole::Output];
+    let role = roles.into_iter().find(|role| *role as DML_CUDA_TENSOR_ROLE == value);
+    role.ok_or_else(|| Failure::argument(format!("the tensor role is {value}, must be one of DML_CUDA_TENSOR_ROLE_*")))
 }
 
 /// The options of a compilation, on top of the device's.

@@ -50,12 +50,10 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
         Command::Bench(options) => timing::run(&options),
         Command::Report(options) => report::report(&options),
-        Command::Tune(options) => tune::tune(&options, || choose_device(options.adapter.as_deref())),
-        Command::Kernel { name, repeated } => {
-            kernel::time(&name, &repeated, &choose_device(repeated.adapter.as_deref())?)
-        }
+        Command::Tune(options) => tune::tune(&options, || choose_device(&options.adapter)),
+        Command::Kernel { name, repeated } => kernel::time(&name, &repeated, &choose_device(&repeated.adapter)?),
         Command::Baseline { work, bytes, repeated } => {
-            baseline::time(work, bytes, &repeated, &choose_device(repeated.adapter.as_deref())?)
+            baseline::time(work, bytes, &repeated, &choose_device(&repeated.adapter)?)
         }
         Command::Completions { shell } => printed(completions::script(shell).as_bytes()),
         Command::Man { command } => printed(&completions::page(command.as_deref())?),
@@ -121,7 +119,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         return answers::validate(&document, options).map_err(in_file);
     }
     // Plans for a target need no device.
-    let here = || choose_device(options.adapter.as_deref());
+    let here = || choose_device(&options.adapter);
     let device = options.target.map_or_else(here, |_| Ok(Device::cpu()))?.with_feature_level(options.feature_level);
     let Some(model) = model else { return answers::explain(&document, &device, options).map_err(in_file) };
     drop(document);
@@ -157,24 +155,21 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
     Err(in_file(format!("DxDispatch would not run this model as this runner does:\n  {refused}")))
 }
 
-fn choose_device(adapter: Option<&str>) -> Result<Device, String> {
-    open_device(adapter)?.with_environment().map_err(|error| error.to_string())
-}
-
-fn open_device(adapter: Option<&str>) -> Result<Device, String> {
-    let ordinal = match adapter.unwrap_or_default() {
+fn choose_device(adapter: &Option<String>) -> Result<Device, String> {
+    let ordinal = match adapter.as_deref().unwrap_or_default() {
         "" => match Device::cuda_status() {
-            Ok(0) | Err(DeviceError::NoDriver) => return Ok(Device::cpu()),
-            Ok(_) => 0,
+            Ok(count) => (count > 0).then_some(0),
+            Err(DeviceError::NoDriver) => None,
             Err(error) => {
                 complain!("WARNING: {error}; running on the CPU");
-                return Ok(Device::cpu());
+                None
             }
         },
-        name if name.eq_ignore_ascii_case("cpu") => return Ok(Device::cpu()),
-        name => name.parse().or_else(|_| ordinal_of(name))?,
+        name if name.eq_ignore_ascii_case("cpu") => None,
+        name => Some(name.parse().or_else(|_| ordinal_of(name))?),
     };
-    Device::cuda(ordinal).map_err(|error| error.to_string())
+    let device = ordinal.map_or(Ok(Device::cpu()), Device::cuda).map_err(|error| error.to_string())?;
+    device.with_environment().map_err(|error| error.to_string())
 }
 
 /// The first GPU that has this text in its name.

@@ -32,10 +32,7 @@ const POISON: u8 = 0xa5;
 type Losses = BTreeMap<String, Vec<f64>>;
 
 /// Times the layouts of a file, or drawn ones. Opens the files before the device.
-pub fn tune(
-    options: &Tune,
-    open: impl FnOnce() -> std::result::Result<Device, String>,
-) -> std::result::Result<ExitCode, String> {
+pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Result<ExitCode, String> {
     let layouts = match &options.layouts {
         Some(path) => layouts::read(path)?,
         None => layouts::draw(options.seed, options.count),
@@ -82,7 +79,7 @@ pub fn tune(
 }
 
 /// Writes whole lines at once, so that an interrupted run leaves a file that can be read.
-fn write(file: &mut Option<File>, text: &str) -> std::result::Result<(), String> {
+fn write(file: &mut Option<File>, text: &str) -> Result<(), String> {
     let Some(file) = file else { return Ok(()) };
     file.write_all(text.as_bytes()).map_err(|error| format!("the times cannot be written: {error}"))
 }
@@ -137,7 +134,7 @@ fn copied(layout: &Layout, device: &Device, gpu: &Gpu) -> Result<f64> {
     const CACHES: u64 = 150 << 20;
     let bytes = layout.elements() * u64::from(layout.width);
     let sets = CACHES.div_ceil(2 * bytes).clamp(1, 48) as u32;
-    let buffers = || (0..sets).map(|_| device.create_buffer(bytes)).collect::<std::result::Result<Vec<_>, _>>();
+    let buffers = || (0..sets).map(|_| device.create_buffer(bytes)).collect::<Result<Vec<_>, _>>();
     let (from, to) = (buffers()?, buffers()?);
     let times = Repeated { iterations: 6, repeat: sets, adapter: None };
     let samples =

@@ -6,12 +6,15 @@ import math
 import operator as _operator
 import struct
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from ._library import FILL_TYPES
+
+Shape = SupportsIndex | Sequence[SupportsIndex]
+Number = SupportsFloat | SupportsIndex
 
 
 def is_masked(value: Any) -> bool:

@@ -2,14 +2,13 @@
 
 import ctypes
 import re
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol, SupportsFloat, SupportsIndex, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._arguments import axis_of_lanes, fill_shape, fill_type, host_lengths, integer, scalar_bits, shown
+from ._arguments import Number, Shape, axis_of_lanes, fill_shape, fill_type, host_lengths, integer, scalar_bits, shown
 from ._arrays import empty_like, library_of, stream_of, view
 
 
@@ -164,15 +163,11 @@ def _lengths(lengths: Any, ordinal: int | None) -> lib.Array:
     return view(lengths.astype("uint32"), "lengths")
 
 
-_Shape = SupportsIndex | Sequence[SupportsIndex]
-_Number = SupportsFloat | SupportsIndex
-
-
 @overload
 def fill_value_sequence(
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
+    shape: Shape,
+    start: Number,
+    delta: Number,
     dtype: type[_Element] | np.dtype[_Element],
     *,
     out: None = None,
@@ -181,9 +176,9 @@ def fill_value_sequence(
 ) -> npt.NDArray[_Element]: ...
 @overload
 def fill_value_sequence(
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
+    shape: Shape,
+    start: Number,
+    delta: Number,
     dtype: npt.DTypeLike,
     *,
     out: None = None,
@@ -192,35 +187,14 @@ def fill_value_sequence(
 ) -> npt.NDArray[Any]: ...
 @overload
 def fill_value_sequence(  # CuPy, which has no type annotations
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
-    dtype: npt.DTypeLike,
-    *,
-    out: None = None,
-    device: str,
-    stream: Any = None,
+    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, device: str, stream: Any = None
 ) -> Any: ...
 @overload
 def fill_value_sequence(
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
-    dtype: npt.DTypeLike,
-    *,
-    out: _Out,
-    device: None = None,
-    stream: Any = None,
+    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, out: _Out, stream: Any = None
 ) -> _Out: ...
 def fill_value_sequence(
-    shape: _Shape,
-    start: _Number,
-    delta: _Number,
-    dtype: npt.DTypeLike,
-    *,
-    out: Any = None,
-    device: str | None = None,
-    stream: Any = None,
+    shape: Any, start: Any, delta: Any, dtype: Any, *, out: Any = None, device: Any = None, stream: Any = None
 ) -> Any:
     """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's
     page says.

@@ -9,8 +9,7 @@ import functools
 import math
 import pathlib
 import re
-from collections.abc import Sequence
-from typing import Any, Literal, SupportsFloat, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import jax
 import numpy as np
@@ -20,7 +19,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
-from ._arguments import axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type
+from ._arguments import Number, Shape, axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type
 from ._arguments import host_lengths, scalar_bits, shown
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
@@ -287,12 +286,7 @@ def reverse_padded_sequence(
 # ---- Sequences ------------------------------------------------------------------------------------------------
 
 
-def fill_value_sequence(
-    shape: SupportsIndex | Sequence[SupportsIndex],
-    start: SupportsFloat | SupportsIndex,
-    delta: SupportsFloat | SupportsIndex,
-    dtype: Any,
-) -> Any:
+def fill_value_sequence(shape: Shape, start: Number, delta: Number, dtype: Any) -> Any:
     """An array whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as
     DirectML's page says.
 

@@ -1,7 +1,6 @@
 //! The callbacks that describe an operator to ONNX Runtime, and its nodes.
 
-use std::borrow::Cow;
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 
@@ -17,8 +16,8 @@ use crate::device::{cpu_device, cuda_device};
 use crate::library::{NODES, RUNS};
 use crate::status::caught;
 
-/// The kinds of operators.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The kinds of operators, with ONNX's and this library's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     ReverseSequence,
     Range,
@@ -27,17 +26,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> &'static CStr {
-        match self {
-            Self::ReverseSequence => c"ReverseSequence",
-            Self::Range => c"Range",
-            Self::ReverseSubsequences => c"ReverseSubsequences",
-            Self::FillValueSequence => c"FillValueSequence",
-        }
-    }
-
-    pub fn text(self) -> Cow<'static, str> {
-        self.name().to_string_lossy()
+    pub fn name(self) -> String {
+        format!("{self:?}")
     }
 
     fn reverses(self) -> bool {
@@ -54,6 +44,7 @@ pub struct Op {
     pub callbacks: OrtCustomOp,
     pub ort: Ort,
     pub kind: Kind,
+    pub name: CString,
     pub provider: &'static CStr,
     /// Who asks for this replacement of an ONNX operator. `None` for an operator of this library's domain.
     pub source: Option<&'static str>,
@@ -119,7 +110,7 @@ impl Op {
                 Some(Reverse::Sequence { batch: 1 - time, time })
             }
         };
-        let (name, node) = (self.kind.text(), ort.node_name(info)?);
+        let (name, node) = (self.kind.name(), ort.node_name(info)?);
         let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
         ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
         NODES.fetch_add(1, Ordering::Relaxed);
@@ -133,10 +124,6 @@ pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> R
         Ok(()) => OrtStatusPtr(null_mut()),
         Err(failure) => ort.status(&name(), failure),
     }
-}
-
-fn operator(kind: Kind) -> String {
-    format!("dml_cuda {}", kind.text())
 }
 
 /// Defines callbacks whose first argument is the address of an [`Op`].
@@ -157,8 +144,8 @@ macro_rules! callbacks {
 callbacks! {
     fn create(op, _api: *const OrtApi, info: *const OrtKernelInfo, kernel: *mut *mut c_void) -> OrtStatusPtr {
         let name = || match op.ort.node_name(info) {
-            Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.kind)),
-            _ => operator(op.kind),
+            Ok(node) if !node.is_empty() => format!("dml_cuda {} `{node}`", op.kind.name()),
+            _ => format!("dml_cuda {}", op.kind.name()),
         };
         guarded(op.ort, name, || {
             let made = Box::new(op.node(info)?);
@@ -169,7 +156,7 @@ callbacks! {
     }
 
     fn name_of(op) -> *const c_char {
-        op.kind.name().as_ptr()
+        op.name.as_ptr()
     }
 
     fn provider_of(op) -> *const c_char {
@@ -212,7 +199,7 @@ callbacks! {
             Kind::Range => op.ort.one_unknown_dimension(context),
             _ => op.ort.same_shape(context),
         };
-        guarded(op.ort, || operator(op.kind), body)
+        guarded(op.ort, || format!("dml_cuda {}", op.kind.name()), body)
     }
 }
 
@@ -233,7 +220,7 @@ unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelCont
         None => node.device.fill(context),
     };
     RUNS.fetch_add(1, Ordering::Relaxed);
-    guarded(node.device.ort, || operator(node.kind), body)
+    guarded(node.device.ort, || format!("dml_cuda {}", node.kind.name()), body)
 }
 
 const _: () = {

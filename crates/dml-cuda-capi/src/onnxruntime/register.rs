@@ -57,8 +57,8 @@ fn replaced(value: &str, source: &str) -> Result<Vec<Kind>> {
         "1" => vec!["ReverseSequence"],
         names => names.split(',').map(str::trim).collect(),
     };
-    let kinds: Vec<Kind> = REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.text())).collect();
-    if !names.iter().all(|name| kinds.iter().any(|kind| kind.text() == *name)) {
+    let kinds: Vec<Kind> = REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.name())).collect();
+    if !names.iter().all(|name| kinds.iter().any(|kind| kind.name() == *name)) {
         return Err(format!(
             "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
              `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
@@ -92,7 +92,8 @@ fn domain(
     for provider in PROVIDERS {
         for &kind in &key.1 {
             for (inputs, output) in types(kind, provider) {
-                let op = Op { callbacks: Op::callbacks(kind), ort, kind, provider, source, inputs, output };
+                let (callbacks, name) = (Op::callbacks(kind), text(&kind.name()));
+                let op = Op { callbacks, ort, kind, name, provider, source, inputs, output };
                 ort.add_op(domain, &Box::leak(Box::new(op)).callbacks)?;
             }
         }
@@ -139,7 +140,7 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
         }
     }
     let (kinds, source) = wanted(options, ort)?;
-    let names: Vec<_> = kinds.iter().map(|kind| kind.text()).collect();
+    let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
     let wanted = if names.is_empty() { "0".to_owned() } else { names.join(",") };
     match ort.config_entry(options, REGISTERED)? {
         None => ort.add_domain(options, domain(base, ort, OWN.into(), None)?)?,

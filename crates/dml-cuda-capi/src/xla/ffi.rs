@@ -51,13 +51,20 @@ pub const DATA_TYPES: [(c_int, usize, Option<TensorDataType>); 23] = [
 /// Opaque.
 pub enum XLA_FFI_Error {}
 
-/// Defines structures whose sizes and whose fields' offsets are checked. `python/tests/test_jax_interface.py` reads
-/// this list, and compares it with XLA's header.
+/// Defines structures whose sizes and whose fields' offsets are checked. An extensible one begins with its size and its
+/// extensions, 16 bytes. `python/tests/test_jax_interface.py` reads this list, and compares it with XLA's header.
 macro_rules! structures {
-    ($($(#[$doc:meta])* $name:ident: $size:literal { $($offset:literal => $field:ident: $type:ty,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $size:literal $($extensible:ident)? {
+        $($offset:literal => $field:ident: $type:ty,)*
+    })*) => {$(
         $(#[$doc])*
         #[repr(C)]
         pub struct $name {
+            $(
+                #[doc = stringify!($extensible)]
+                pub struct_size: usize,
+                pub extension_start: *mut XLA_FFI_Extension_Base,
+            )?
             $(pub $field: $type,)*
         }
 
@@ -76,9 +83,7 @@ structures! {
         16 => next: *mut XLA_FFI_Extension_Base,
     }
 
-    XLA_FFI_Api_Version: 24 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Api_Version: 24 extensible {
         16 => major_version: c_int,
         20 => minor_version: c_int,
     }
@@ -95,24 +100,18 @@ structures! {
         24 => metadata: *mut XLA_FFI_Metadata,
     }
 
-    XLA_FFI_Error_Create_Args: 32 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Error_Create_Args: 32 extensible {
         16 => message: *const c_char,
         24 => errc: c_int,
     }
 
-    XLA_FFI_Stream_Get_Args: 32 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Stream_Get_Args: 32 extensible {
         16 => ctx: *mut c_void,
         24 => stream: *mut c_void,
     }
 
     /// Without its last fields.
-    XLA_FFI_Api: 88 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Api: 88 extensible {
         16 => api_version: XLA_FFI_Api_Version,
         40 => internal_api: *const c_void,
         48 => XLA_FFI_Error_Create: unsafe extern "C" fn(*mut XLA_FFI_Error_Create_Args) -> *mut XLA_FFI_Error,
@@ -122,9 +121,7 @@ structures! {
         80 => XLA_FFI_Stream_Get: unsafe extern "C" fn(*mut XLA_FFI_Stream_Get_Args) -> *mut XLA_FFI_Error,
     }
 
-    XLA_FFI_Buffer: 48 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Buffer: 48 extensible {
         16 => dtype: c_int,
         24 => data: *mut c_void,
         32 => rank: i64,
@@ -141,25 +138,19 @@ structures! {
         8 => value: *const c_void,
     }
 
-    XLA_FFI_Args: 40 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Args: 40 extensible {
         16 => size: i64,
         24 => types: *const c_int,
         32 => args: *const *const c_void,
     }
 
-    XLA_FFI_Rets: 40 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Rets: 40 extensible {
         16 => size: i64,
         24 => types: *const c_int,
         32 => rets: *const *const c_void,
     }
 
-    XLA_FFI_Attrs: 48 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_Attrs: 48 extensible {
         16 => size: i64,
         24 => types: *const c_int,
         32 => names: *const *const XLA_FFI_ByteSpan,
@@ -167,9 +158,7 @@ structures! {
     }
 
     /// Without its last field.
-    XLA_FFI_CallFrame: 168 {
-        0 => struct_size: usize,
-        8 => extension_start: *mut XLA_FFI_Extension_Base,
+    XLA_FFI_CallFrame: 168 extensible {
         16 => api: *const XLA_FFI_Api,
         24 => ctx: *mut c_void,
         32 => stage: c_int,

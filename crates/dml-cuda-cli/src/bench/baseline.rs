@@ -18,7 +18,7 @@ const SMALL: u64 = 1 << 20;
 const SHARE: u64 = 1 << 14;
 
 /// Times plain work, and prints what a run with `--format json` prints.
-pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> std::result::Result<ExitCode, String> {
+pub fn time(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> Result<ExitCode, String> {
     events::line(&events::device(device, true, device.compile_options()))?;
     let samples = sample_new(plain, bytes, times, device);
     let samples = samples.map_err(|error| format!("timing a plain {plain:?}: {error}"))?;
@@ -34,12 +34,9 @@ fn sample_new(plain: Plain, bytes: u64, times: &Repeated, device: &Device) -> Re
     }
     let gpu = &Gpu::new(device)?;
     let to = [device.create_buffer(bytes)?];
-    let mut from = Vec::new();
+    let from = if plain == Plain::Copy { vec![device.create_buffer(bytes)?] } else { Vec::new() };
     let kinds = match plain {
-        Plain::Copy => {
-            from.push(device.create_buffer(bytes)?);
-            &[Kind::Copy][..]
-        }
+        Plain::Copy => &[Kind::Copy][..],
         Plain::Fill => &[Kind::Fill],
         Plain::Write => &[Kind::Fill, Kind::Store],
     };

@@ -75,7 +75,7 @@ impl Case {
         let name = format!("{words} {}", sizes.replace(", ", "x")).replace('*', "n").replace('^', "p");
         let words = name.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
         let words: Vec<&str> = words.skip_while(|word| *word == operator).collect();
-        format!("{operator}.{}.{}.{}", words.join("_"), self.data_type(), self.mode().name().replace(' ', "_"))
+        format!("{operator}.{}.{}.{}", words.join("_"), self.data_type(), self.mode().to_string().replace(' ', "_"))
     }
 }
 

@@ -231,7 +231,7 @@ fn missing(n: usize, run: &Run, rows: &[Row]) -> Vec<String> {
         let is_known = mode == Mode::InPlace && directml(run);
         let why = if is_known { ": DirectML accepts them and returns wrong data" } else { "" };
         let cases = counted(count, "case");
-        (count > 0).then(|| format!("{cases} ({}) that '{}' does not have{why}", mode.name(), run.label))
+        (count > 0).then(|| format!("{cases} ({mode}) that '{}' does not have{why}", run.label))
     };
     baselines.filter_map(failed).chain(Mode::OF_CASES.into_iter().filter_map(absent)).collect()
 }

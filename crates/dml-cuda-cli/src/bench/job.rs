@@ -44,7 +44,7 @@ impl Job {
         let [copy, fill] = [Task::Copy(size), Task::Fill(size)];
         [(Mode::BaselineOfCopies, 2 * size, copy), (Mode::BaselineOfFills, size, fill)].map(|(mode, bytes, task)| {
             let (case, data_type) = (format!("{} MiB", size >> 20), "u32".to_owned());
-            let name = format!("{}.{}mib", mode.name().replace(' ', "_"), size >> 20);
+            let name = format!("{}.{}mib", mode.to_string().replace(' ', "_"), size >> 20);
             let work = Some(Work { case, data_type, mode, bytes, side_by_side: false });
             Self { name, work, dispatches: dispatches(bytes), task }
         })

@@ -31,7 +31,7 @@ const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
 const RANDOM_BYTES: usize = 16_777_213;
 
 /// Times the case, and prints what a run with `--format json` prints, its baseline last.
-pub fn time(name: &str, times: &Repeated, device: &Device) -> std::result::Result<ExitCode, String> {
+pub fn time(name: &str, times: &Repeated, device: &Device) -> Result<ExitCode, String> {
     if device.ordinal().is_none() {
         return Err(format!("the device is {device}, must be a GPU, whose L2 is kept cold"));
     }

@@ -35,14 +35,14 @@ fn job(case: Case) -> Option<Job> {
         }
         desc => exact_range(desc.output_tensor())?,
     };
-    let data_type = case.data_type();
+    let data_type = case.desc.output_tensor().data_type;
     Some(question(Job::of_case(case), data_type, node))
 }
 
 /// What the worker is asked: a model of one node, and whether its output is compared, not timed.
-fn question(job: Job, data_type: String, mut node: Value) -> Job {
+fn question(job: Job, data_type: T, mut node: Value) -> Job {
     node["name"] = json!(job.name);
-    node["type"] = json!(data_type);
+    node["type"] = json!(data_type.name().to_ascii_lowercase());
     node["dispatches"] = json!(job.dispatches);
     node["check"] = json!(job.work.is_none());
     Job { task: Task::Onnx(node), ..job }
@@ -99,9 +99,8 @@ fn checks() -> Vec<Job> {
 }
 
 fn check(name: &str, data_type: T, node: Value) -> Job {
-    let of = short_name(data_type);
-    let name = format!("check.onnx.{name}.{of}.opset_{}", node["opset"]);
-    question(Job::of_output(name, Task::Onnx(Value::Null)), of, node)
+    let name = format!("check.onnx.{name}.{}.opset_{}", short_name(data_type), node["opset"]);
+    question(Job::of_output(name, Task::Onnx(Value::Null)), data_type, node)
 }
 
 #[cfg(test)]

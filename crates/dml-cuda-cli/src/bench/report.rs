@@ -24,11 +24,8 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     }
     let runs = read(options)?;
     let to = options.output.as_deref().filter(|path| *path != Path::new("-"));
-    let format = match (options.format, to) {
-        (Some(format), _) => format,
-        (None, Some(path)) => format_of(path)?,
-        (None, None) => ReportFormat::Table,
-    };
+    let by_ending = || to.map_or(Ok(ReportFormat::Table), format_of);
+    let format = options.format.map_or_else(by_ending, Ok)?;
     let is_input =
         |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {

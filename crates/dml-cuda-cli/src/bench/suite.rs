@@ -21,14 +21,6 @@ pub fn id(tier: Option<Tier>) -> String {
     format!("{name} {}", env!("CARGO_PKG_VERSION"))
 }
 
-fn most_bytes(tier: Tier) -> u64 {
-    match tier {
-        Tier::Quick => 64 << 20,
-        Tier::Standard => 512 << 20,
-        Tier::Full => 2 << 30,
-    }
-}
-
 /// Whether a text is in the name of a case or of its model. Other cases cost nothing: to count bytes takes long.
 pub fn is_wanted(case: &Case, only: &str) -> bool {
     case.file_name().contains(only) || case.name.contains(only)
@@ -40,7 +32,7 @@ pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, only));
     let case = |job: &Job| job.work.as_ref().is_some_and(|work| work.case.contains(only));
     let named = |job: &Job| job.name.contains(only) || case(job);
-    let sizes = || BASELINES.into_iter().filter(|&size| size <= most_bytes(tier));
+    let sizes = || BASELINES.into_iter().filter(|&size| size <= tier as u64);
     let baselines = || sizes().flat_map(Job::baselines).filter(named);
     let checks = checks::jobs().into_iter().filter(named);
     baselines().chain(cases.map(Job::of_case)).chain(checks).chain(baselines()).collect()
@@ -83,7 +75,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
 
 /// Direct3D binds at multiples of 16 bytes, so that no suite has misaligned cases. Outputs are as large as inputs.
 pub fn belongs(case: &Case, tier: Tier) -> bool {
-    case.misaligned == 0 && case.desc.output_tensor().total_tensor_size_in_bytes <= most_bytes(tier)
+    case.misaligned == 0 && case.desc.output_tensor().total_tensor_size_in_bytes <= tier as u64
 }
 
 #[cfg(test)]

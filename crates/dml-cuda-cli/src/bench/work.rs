@@ -1,5 +1,7 @@
 //! What is timed: a case, and the name that runs share.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Bytes of the plain work by whose rate floors are computed.
@@ -42,7 +44,7 @@ impl Work {
 
     /// Case, type and mode, which two runs share.
     pub fn name(&self) -> String {
-        format!("{}, {}, {}", self.case, self.data_type, self.mode.name())
+        format!("{}, {}, {}", self.case, self.data_type, self.mode)
     }
 }
 
@@ -63,19 +65,16 @@ pub enum Mode {
     BaselineOfFills,
 }
 
+/// Its name in a run.
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 impl Mode {
     /// The modes of cases, in the order of reports.
     pub const OF_CASES: [Self; 3] = [Self::Fill, Self::Copy, Self::InPlace];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fill => "fill",
-            Self::Copy => "copy",
-            Self::InPlace => "in place",
-            Self::BaselineOfCopies => "baseline of copies",
-            Self::BaselineOfFills => "baseline of fills",
-        }
-    }
 
     /// Whether DxDispatch times it. In place DirectML returns wrong data. It has no operator for a plain fill.
     pub fn is_directmls(self) -> bool {

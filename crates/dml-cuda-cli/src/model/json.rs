@@ -11,7 +11,7 @@ use jsonc_parser::{Scanner, ScannerOptions};
 use crate::out::shown;
 
 /// The error of an unreadable document: where, and why.
-pub type Result<T> = std::result::Result<T, String>;
+pub type Result<T, E = String> = std::result::Result<T, E>;
 
 /// The most values inside each other.
 const DEEPEST: usize = 256;

@@ -4,7 +4,6 @@ use dml_cuda::TensorDataType;
 
 use super::json;
 use super::node::Node;
-use super::value::is_signed;
 use crate::out::shown;
 
 /// What is in a file.
@@ -70,14 +69,9 @@ fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
     Ok((root.require("descr")?.string()?.to_owned(), root.require("fortran_order")?.boolean()?, shape))
 }
 
-/// The name of a type of whole bytes in a dtype.
+/// The name of a type of whole bytes in a dtype, such as `f4`.
 fn type_name(data_type: TensorDataType) -> String {
-    let kind = match data_type {
-        _ if data_type.is_float() => 'f',
-        _ if is_signed(data_type) => 'i',
-        _ => 'u',
-    };
-    format!("{kind}{}", data_type.size_in_bits() / 8)
+    format!("{}{}", data_type.name()[..1].to_ascii_lowercase(), data_type.size_in_bits() / 8)
 }
 
 /// A .npy file with these elements of a type of whole bytes, little endian, in C order.

@@ -60,12 +60,6 @@ pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
     Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, file, explicit_size })
 }
 
-/// Whether the values come later, from an ONNX model.
-pub fn is_deferred(node: &Node) -> bool {
-    let values = node.get("initialValues").ok().flatten();
-    values.is_some_and(|values| values.string().is_ok_and(|values| values == "deferred"))
-}
-
 /// The type of values that have none of their own.
 fn typed(node: &Node, declared: Option<TensorDataType>) -> Result<TensorDataType> {
     let required = "an object that has it, as its values have no type of their own";
@@ -97,19 +91,18 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         return Ok((declared, Values::Bytes(all), None));
     }
     values.check_names("value valueStart valueDelta valueCount sourcePath")?;
-    let kinds = ["value", "valueStart", "sourcePath"];
-    let of_no_kind = || values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath");
-    let (first, is_sequence) = match (values.get(kinds[0])?, values.get(kinds[1])?, values.get(kinds[2])?) {
-        (Some(value), None, None) => (value, false),
-        (None, Some(start), None) => (start, true),
-        (None, None, Some(source)) => return file(node, &source, declared, folder),
-        (None, None, None) => {
-            // One that is there is null.
-            let null = kinds.iter().find_map(|kind| values.member(kind).ok()?);
-            return Err(null.map_or_else(of_no_kind, |null| null.error(null.kind(), "given")));
-        }
-        _ => return Err(of_no_kind()),
+    let mut given = values.members()?;
+    given.retain(|(name, _)| ["value", "valueStart", "sourcePath"].contains(name));
+    if given.len() > 1 {
+        given.retain(|(_, value)| !matches!(value.kind(), Kind::Null));
+    }
+    let [(kind, _)] = given[..] else {
+        return Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath"));
     };
+    let (first, is_sequence) = (values.require(kind)?, kind == "valueStart");
+    if kind == "sourcePath" {
+        return file(node, &first, declared, folder);
+    }
     let data_type = typed(node, declared)?;
     let first = bits(&first, data_type)?;
     let delta = values.get("valueDelta")?.filter(|_| is_sequence).map(|delta| bits(&delta, data_type)).transpose()?;

@@ -30,13 +30,11 @@ pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
 
 /// Records numbers of a type that DxDispatch refuses.
 fn refuse_number(node: &Node, data_type: TensorDataType) {
-    use TensorDataType as T;
     let Some(digits) = node.digits() else { return };
-    let is_unsigned = matches!(data_type, T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64);
-    if is_unsigned && digits.starts_with('-') {
-        return node.refuse(shown(digits), format!("0 or more, because its type is {data_type}"));
-    }
     if !data_type.is_float() {
+        if !is_signed(data_type) && digits.starts_with('-') {
+            node.refuse(shown(digits), format!("0 or more, because its type is {data_type}"));
+        }
         return;
     }
     // DxDispatch takes an integer of 64 bits for a float only if a double holds it. Longer ones are doubles to it.
@@ -54,9 +52,8 @@ pub fn truncated(value: f32) -> f16 {
     f16::from_bits(nearest.to_bits() - u16::from(further))
 }
 
-pub fn is_signed(data_type: TensorDataType) -> bool {
-    use TensorDataType as T;
-    matches!(data_type, T::Int4 | T::Int8 | T::Int16 | T::Int32 | T::Int64)
+fn is_signed(data_type: TensorDataType) -> bool {
+    data_type.name().starts_with("INT")
 }
 
 /// An integer of the type. A negative value of an unsigned type counts modulo 2^width: Microsoft's UINT8 example needs
@@ -139,10 +136,12 @@ impl Number {
         }
     }
 
-    /// The shortest text that reads as the same value of the type, and as JSON if it is finite.
+    /// The shortest JSON that reads as the same value of the type. NaN and infinities are strings, because JSON has no
+    /// numbers for them.
     pub fn shortest(&self, data_type: TensorDataType) -> String {
         let text = match self {
             Self::Integer(value) => value.to_string(),
+            Self::Float(value) if !value.is_finite() => format!("\"{self}\""),
             Self::Float(value) if data_type == TensorDataType::Float64 => format!("{value:?}"),
             Self::Float(value) => format!("{:?}", *value as f32),
         };

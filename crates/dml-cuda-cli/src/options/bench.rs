@@ -67,15 +67,16 @@ pub struct Tune {
     pub adapter: Option<String>,
 }
 
-/// How large the tensors of a bench may be.
+/// How large the tensors of a bench may be, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[repr(u64)]
 pub enum Tier {
     /// Tensors of up to 64 MiB
-    Quick,
+    Quick = 64 << 20,
     /// Tensors of up to 512 MiB
-    Standard,
+    Standard = 512 << 20,
     /// Tensors of up to 2 GiB, the most that Direct3D 12 guarantees
-    Full,
+    Full = 2 << 30,
 }
 
 #[derive(Args)]

@@ -54,7 +54,7 @@ pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
 }
 
 /// The answer from notes on what is accepted, or broken rules.
-fn verdict(by: &str, answer: Result<std::result::Result<Vec<String>, ValidationErrors>>) -> Answer {
+fn verdict(by: &str, answer: Result<Result<Vec<String>, ValidationErrors>>) -> Answer {
     let (notes, errors) = match answer {
         Ok(Ok(notes)) => (notes, Vec::new()),
         Ok(Err(errors)) => (Vec::new(), error_data(&errors)),

@@ -72,7 +72,7 @@ pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
 /// Prints the elements of a resource.
 pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
     let width = (data_type.size_in_bits() / 8) as usize;
-    let elements = bytes.chunks_exact(width).map(from_bytes);
+    let elements = bytes.chunks_exact(width).map(from_bytes).enumerate();
     let index_width = elements.len().to_string().len();
     let (begin, between, end) = match format {
         Format::Json => {
@@ -84,18 +84,14 @@ pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType
     };
     out::with(|out| {
         write!(out, "{begin}")?;
-        for (n, element) in elements.enumerate() {
+        for (n, element) in elements {
             let number = Number::new(element, data_type);
-            let number = if format == Format::Json { number.shortest(data_type) } else { number.to_string() };
-            write!(out, "{}", if n == 0 { "" } else { between })?;
-            match format {
-                // NaN and infinities are strings, because JSON has no numbers for them.
-                Format::Json if number.contains(['n', 'i']) => write!(out, "\"{number}\"")?,
-                Format::Text if verbose => {
-                    write!(out, "[{n:index_width$}] {number} (0x{element:digits$X})", digits = width * 2)?
-                }
-                _ => out.write_all(number.as_bytes())?,
-            }
+            let text = match format {
+                Format::Json => number.shortest(data_type),
+                Format::Text if verbose => format!("[{n:index_width$}] {number} (0x{element:0$X})", width * 2),
+                Format::Text => number.to_string(),
+            };
+            write!(out, "{}{text}", if n == 0 { "" } else { between })?;
         }
         writeln!(out, "{end}")
     })

@@ -110,19 +110,19 @@ impl<'a> Executor<'a> {
             let event = json!({ "event": "command_begins", "command": n, "text": text });
             tell(format, &event, format_args!("[StartCmd][{n:4}]\t: {text}"))?;
         }
-        let outcome = match command {
-            Command::Dispatch { dispatchable, bindings } => self
-                .dispatch(dispatchable, bindings)
-                .map_err(|error| format!("dispatch '{}': {error}", shown(dispatchable))),
+        let (what, outcome) = match command {
+            Command::Dispatch { dispatchable, bindings } => {
+                (format!("dispatch '{}'", shown(dispatchable)), self.dispatch(dispatchable, bindings))
+            }
             Command::Print { resource, verbose } => {
-                self.print(resource, *verbose).map_err(|error| format!("print '{}': {error}", shown(resource)))
+                (format!("print '{}'", shown(resource)), self.print(resource, *verbose))
             }
             Command::WriteFile { resource, target_path, dimensions } => {
-                let path = shown_path(target_path.as_ref());
-                self.write_file(resource, target_path, dimensions)
-                    .map_err(|error| format!("writeFile '{}' to '{path}': {error}", shown(resource)))
+                let what = format!("writeFile '{}' to '{}'", shown(resource), shown_path(target_path.as_ref()));
+                (what, self.write_file(resource, target_path, dimensions))
             }
         };
+        let outcome = outcome.map_err(|error| format!("{what}: {error}"));
         let error = outcome.as_ref().err();
         if print_commands {
             // 0 or Windows' E_FAIL, which DxDispatch prints as a signed number.
@@ -144,7 +144,7 @@ impl<'a> Executor<'a> {
             let source = source.ok_or_else(|| format!("nothing is bound to {point}"))?;
             self.binding(source).map_err(|error| format!("{point}: {error}"))
         });
-        let bound = bound.collect::<std::result::Result<Vec<BufferBinding>, String>>()?;
+        let bound = bound.collect::<Result<Vec<BufferBinding>, String>>()?;
         let (output, inputs) = bound.split_last().ok_or("nothing is bound to OutputTensor")?;
         if self.options.strict {
             refuse_long_lengths(operator.operator().desc(), inputs)?;

@@ -8,7 +8,7 @@ use crate::bench::statistics::sorted;
 use crate::options::{Options, Repeated};
 use crate::out::{say, shown};
 
-pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// One sample per iteration, in milliseconds of one dispatch. Those of the GPU are of the last iterations; the CPU
 /// device has none.
@@ -65,7 +65,7 @@ impl Samples {
 }
 
 /// Prints the timings of a dispatch.
-pub fn report(name: &str, samples: &Samples, options: &Options) -> std::result::Result<(), String> {
+pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), String> {
     let name = shown(name);
     let iterations = samples.cpu.len();
     // Cold are the first iterations, and at least one is hot.

@@ -27,22 +27,16 @@ pub struct Layout {
 impl Layout {
     /// The descriptor.
     pub fn desc(&self) -> OperatorDesc {
-        let data_type = match self.width {
-            1 => TensorDataType::UInt8,
-            2 => TensorDataType::UInt16,
-            4 => TensorDataType::UInt32,
-            _ => TensorDataType::UInt64,
-        };
+        use TensorDataType::{UInt16, UInt32, UInt64, UInt8};
+        let data_type = [UInt8, UInt16, UInt32, UInt64][self.width.ilog2() as usize];
         let packed = packed(&self.length_sizes, 0..self.length_sizes.len());
         let strides: Vec<u32> =
             self.length_sizes.iter().zip(packed).map(|(&size, stride)| if size > 1 { stride } else { 0 }).collect();
         let mut sizes = self.sizes.clone();
-        if let Some(size) = sizes.get_mut(self.axis) {
-            *size = 1;
-        }
+        sizes[self.axis] = 1;
         ReverseSubsequencesDesc {
             input_tensor: BufferTensorDesc::strided(data_type, &self.sizes, &self.in_strides),
-            sequence_lengths_tensor: BufferTensorDesc::strided(TensorDataType::UInt32, &sizes, &strides),
+            sequence_lengths_tensor: BufferTensorDesc::strided(UInt32, &sizes, &strides),
             output_tensor: BufferTensorDesc::strided(data_type, &self.sizes, &self.out_strides),
             axis: self.axis as u32,
         }
@@ -131,22 +125,23 @@ fn packed(sizes: &[u32], order: impl DoubleEndedIterator<Item = usize>) -> Vec<u
     strides
 }
 
-/// The kinds of layouts: name, weight, dimensions from the outermost on, and the dimensions with lengths of their own.
-/// Dimensions are batch, time, heads, groups and features. One in upper case has such lengths in half of the layouts.
-const KINDS: [(&str, u32, &str, &str); 13] = [
-    ("block", 5, "btf", "b"),
-    ("block time first", 2, "tbf", "b"),
-    ("lanes", 4, "bt", "b"),
-    ("side", 3, "btf", "bf"),
-    ("side alone", 2, "tf", "f"),
-    ("between", 2, "bthf", "bH"),
-    ("transposed in", 2, "btf", "bF"),
-    ("transposed out", 1, "btf", "bF"),
-    ("padded block", 2, "btf", "b"),
-    ("padded lanes", 1, "bt", "b"),
-    ("padded side", 1, "btf", "bf"),
-    ("sliced", 1, "btf", "b"),
-    ("any", 2, "bthgf", "BHGF"),
+/// The kinds of layouts: name, weight, dimensions from the outermost on, the dimensions with lengths of their own, and
+/// how likely the input's and the output's memory has the dimensions in another order. Dimensions are batch, time,
+/// heads, groups and features. One in upper case has such lengths in half of the layouts.
+const KINDS: [(&str, u32, &str, &str, [f64; 2]); 13] = [
+    ("block", 5, "btf", "b", [0.0, 0.0]),
+    ("block time first", 2, "tbf", "b", [0.0, 0.0]),
+    ("lanes", 4, "bt", "b", [0.0, 0.0]),
+    ("side", 3, "btf", "bf", [0.0, 0.0]),
+    ("side alone", 2, "tf", "f", [0.0, 0.0]),
+    ("between", 2, "bthf", "bH", [0.0, 0.0]),
+    ("transposed in", 2, "btf", "bF", [1.0, 0.0]),
+    ("transposed out", 1, "btf", "bF", [0.0, 1.0]),
+    ("padded block", 2, "btf", "b", [0.0, 0.0]),
+    ("padded lanes", 1, "bt", "b", [0.0, 0.0]),
+    ("padded side", 1, "btf", "bf", [0.0, 0.0]),
+    ("sliced", 1, "btf", "b", [0.0, 0.0]),
+    ("any", 2, "bthgf", "BHGF", [0.5, 0.3]),
 ];
 
 /// Bytes of the least and of the largest tensor, as powers of two.
@@ -163,7 +158,7 @@ fn one(r: &mut Random) -> Option<Layout> {
     let all: u32 = KINDS.iter().map(|(_, weight, ..)| weight).sum();
     let mut place = (r.next() % u64::from(all)) as u32;
     let chosen = KINDS.iter().find(|(_, weight, ..)| place.checked_sub(*weight).map(|left| place = left).is_none());
-    let &(kind, _, letters, own) = chosen?;
+    let &(kind, _, letters, own, moved) = chosen?;
     let mut dimensions: Vec<char> = letters.chars().collect();
     if kind == "any" {
         dimensions = r.shuffled(dimensions.len()).into_iter().map(|d| dimensions[d]).collect();
@@ -190,18 +185,11 @@ fn one(r: &mut Random) -> Option<Layout> {
         _ => 1,
     };
     let length_sizes = dimensions.iter().zip(&sizes).map(&mut of_lengths).collect();
-    let (moved_in, moved_out) = match kind {
-        "transposed in" => (1.0, 0.0),
-        "transposed out" => (0.0, 1.0),
-        "any" => (0.5, 0.3),
-        _ => (0.0, 0.0),
-    };
     let rank = sizes.len();
-    let mut strides = |moved: f64| match r.part() < moved {
+    let [mut in_strides, mut out_strides] = moved.map(|moved| match r.part() < moved {
         true => packed(&sizes, r.shuffled(rank).into_iter()),
         false => packed(&sizes, 0..rank),
-    };
-    let (mut in_strides, mut out_strides) = (strides(moved_in), strides(moved_out));
+    });
     if kind == "sliced" {
         let step = r.one_of(&[2, 3]);
         in_strides.iter_mut().for_each(|stride| *stride *= step);

@@ -96,7 +96,7 @@ fn record(row: &Row, run: usize, label: &str) -> [(&'static str, String); 17] {
     [
         ("case", no_formula(&work.case)),
         ("type", no_formula(&work.data_type)),
-        ("mode", work.mode.name().to_owned()),
+        ("mode", work.mode.to_string()),
         ("bytes", work.bytes.to_string()),
         ("run", no_formula(label)),
         ("dispatches", cell.map(|cell| cell.dispatches.to_string()).unwrap_or_default()),

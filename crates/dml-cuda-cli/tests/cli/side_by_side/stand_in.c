@@ -102,7 +102,7 @@ static int python(int count, char **words) {
     printf("{\"failed\":\"the output is wrong: element [0, 0, 1]\"}\n");
   } else if (has(question, "\"check\":true")) {
     printf("{\"output\":\"00ff\"}\n");
-  } else if (has(question, "\"type\":\"f64\"")) {
+  } else if (has(question, "\"type\":\"float64\"")) {
     printf("{\"refused\":\"no kernel\"}\n");
   } else {
     printf("{\"timed\":{\"dispatches\":3,\"samples\":[1.5,1.5,1.5,1.5,1.5,1.5,1.5]}}\n");

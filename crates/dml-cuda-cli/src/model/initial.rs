@@ -7,7 +7,7 @@ use half::f16;
 use super::value::truncated;
 
 /// Bytes of a part.
-const PART: usize = 1 << 20;
+const PART: u64 = 1 << 20;
 
 pub enum Values {
     Bytes(Vec<u8>),
@@ -32,20 +32,26 @@ impl Values {
     /// Hands all bytes to `write`, part by part.
     pub fn write<E>(&self, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let (data_type, first, delta, count) = match self {
-            Self::Bytes(bytes) => return bytes.chunks(PART).try_for_each(write),
+            Self::Bytes(bytes) => return bytes.chunks(PART as usize).try_for_each(write),
             Self::Computed { data_type, first, delta, count } => (*data_type, *first, *delta, *count),
         };
-        let (unused, plus) = (8 - (data_type.size_in_bits() / 8) as usize, plus(data_type));
-        let (mut part, mut next) = (Vec::with_capacity(PART + 8), first);
-        for n in 1..=count {
-            // All eight bytes are stored, because a constant number of bytes is faster.
-            part.extend_from_slice(&next.to_le_bytes());
-            part.truncate(part.len() - unused);
-            next = delta.map_or(next, |delta| plus(next, delta));
-            if part.len() >= PART || n == count {
-                write(&part)?;
-                part.clear();
+        let width = (data_type.size_in_bits() / 8) as usize;
+        let most = count.min(PART / width as u64);
+        let (mut next, plus) = (first, plus(data_type));
+        let mut part = first.to_le_bytes()[..width].repeat(most as usize);
+        // All eight bytes of an element are stored, and the next one overwrites what is too much.
+        part.resize(part.len() + 8, 0);
+        let mut done = 0;
+        while done < count {
+            let now = most.min(count - done) as usize * width;
+            if let Some(delta) = delta {
+                for at in (0..now).step_by(width) {
+                    part[at..at + 8].copy_from_slice(&next.to_le_bytes());
+                    next = plus(next, delta);
+                }
             }
+            write(&part[..now])?;
+            done += (now / width) as u64;
         }
         Ok(())
     }

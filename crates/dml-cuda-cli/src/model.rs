@@ -61,10 +61,14 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let commands = root.require("commands")?;
     let commands =
         commands.each(|node| Ok((command::read(node, &resource_names, &dispatchable_names)?, node.compact())))?;
+    // A deferred resource that nothing uses is never filled, and never missed.
+    let bound = dispatchables.iter().flat_map(|dispatchable| dispatchable.bindings.values());
+    let bound = bound.map(|source| source.resource.as_str());
+    let used: HashSet<&str> = commands.iter().flat_map(|(command, _)| command.resources()).chain(bound).collect();
+    let resources = resource_nodes.iter().filter(|(name, node)| !resource::is_deferred(node) || used.contains(name));
     let outputs: HashSet<&str> = commands.iter().filter_map(|(command, _)| command.output()).collect();
-    let resources = resource_nodes
-        .iter()
-        .map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
+    let resources =
+        resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
     let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
     let files = resources.iter().filter_map(|(_, resource)| resource.file.clone()).chain([path.to_owned()]).collect();
     Ok(Model { resources, dispatchables, commands, files })

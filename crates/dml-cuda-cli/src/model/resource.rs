@@ -60,6 +60,12 @@ pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
     Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, file, explicit_size })
 }
 
+/// Whether the values come later, from an ONNX model.
+pub fn is_deferred(node: &Node) -> bool {
+    let values = node.get("initialValues").ok().flatten();
+    values.is_some_and(|values| values.string().is_ok_and(|values| values == "deferred"))
+}
+
 /// The type of values that have none of their own.
 fn typed(node: &Node, declared: Option<TensorDataType>) -> Result<TensorDataType> {
     let required = "an object that has it, as its values have no type of their own";

@@ -123,7 +123,8 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     enter!(error, [compiled], {
         let (found, required) = (input_count as usize, compiled.0.operator().tensors().count() - 1);
         if found != required {
-            return Err(dml_cuda::DispatchError::from(dml_cuda::BindingError::Count { found, required }).into());
+            // Before the addresses are read: there may be fewer than `input_count`.
+            return Err(dml_cuda::BindingError::Count { found, required }.into());
         }
         // SAFETY: NULL, or `input_count` addresses, which are as wide as `Address`.
         let inputs = unsafe { follow_all(inputs.cast::<dml_cuda::Address>(), input_count, "inputs") }?;

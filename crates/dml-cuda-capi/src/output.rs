@@ -11,7 +11,8 @@ use crate::status::{caught, text, wrong, Failure, DML_CUDA_ERROR, DML_CUDA_STATU
 /// | `enter!(error, [arguments], create(to), body)` | a status, and at `to` the body's value as an object |
 /// | `enter!([argument], none, body)` | the body's value, or `none` for NULL |
 ///
-/// An argument is a pointer's name, or `read(name)` with a function of the form of [`follow`](crate::input::follow).
+/// An argument is a pointer's name, or `read(name)` with a function of the form of [`follow`](crate::input::follow),
+/// which the caller imports. In the body the name is what the pointer points to, and `return` and `?` leave the body.
 macro_rules! enter {
     (@read $pointer:ident) => {
         enter!(@read follow($pointer))

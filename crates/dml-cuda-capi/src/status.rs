@@ -113,7 +113,9 @@ impl Failure {
             }
             Error::Compile(_) => DML_CUDA_STATUS_COMPILE,
             Error::Device(_) => DML_CUDA_STATUS_DEVICE,
-            Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => DML_CUDA_STATUS_BINDING,
+            Error::Binding(_) | Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => {
+                DML_CUDA_STATUS_BINDING
+            }
             Error::Dispatch(_) => DML_CUDA_STATUS_DISPATCH,
             _ => DML_CUDA_STATUS_INTERNAL,
         };

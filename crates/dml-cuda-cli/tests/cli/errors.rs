@@ -5,27 +5,23 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{fill, run, run_model, runner, set, small, stderr, stdout, write_model, Ended};
+use crate::{fill, run, runner, set, small, stderr, stdout, Ended, Folder};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    fs::write(scratch.path().join("odd.bin"), [1, 2, 3]).expect("written");
-    fs::write(
-        scratch.path().join("short.npy"),
-        b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99,), }            \n",
-    )
-    .expect("written");
-    fs::write(scratch.path().join("text.npy"), "not an array").expect("written");
-    fs::write(scratch.path().join("huge.npy"), b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}").expect("written");
-    let out = scratch.path().join("out.bin");
-    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": out });
+    let folder = Folder::new();
+    folder.write("odd.bin", [1, 2, 3]);
+    let short = b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99,), }            \n";
+    folder.write("short.npy", short);
+    folder.write("text.npy", "not an array");
+    folder.write("huge.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}");
+    let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": "out.bin" });
     let expect = |what: &str, path: &str, value: Value| {
         let mut model = small();
         // The first command would write a file. An error must come before that.
         model["commands"].as_array_mut().expect("a list").insert(0, write.clone());
         set(&mut model, path, value);
-        let message = run_model(scratch.path(), &model).fails(1, what);
+        let message = folder.run_model(&model, &[]).fails(1, what);
         assert!(message.starts_with("ERROR: "), "{message}");
         message
     };
@@ -81,7 +77,7 @@ fn bad_input_gets_one_clear_message() {
         (&format!("{output}/Sizes"), json!([u32::MAX, u32::MAX, u32::MAX]), "'fill' is rejected:\n  FillValueSeq"),
     ] {
         let message = expect(what, path, value);
-        assert!(!out.exists(), "a file was written though {message}");
+        assert!(!folder.path("out.bin").exists(), "a file was written though {message}");
         assert!(message.lines().count() == 1 || message.contains("is rejected:"), "{message}");
     }
     // Errors that only a command can find. Earlier commands have run.
@@ -99,33 +95,27 @@ fn bad_input_gets_one_clear_message() {
 /// No total size is computed from strides that do not fit, so that nothing complains of it.
 #[test]
 fn a_wrong_number_of_strides_is_one_error() {
-    let scratch = tempfile::tempdir().expect("a folder");
     let mut model = small();
     model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!([1, 1, 1]);
-    let said = stdout(&run(&["--validate", &write_model(scratch.path(), &model)]));
+    let said = stdout(&Folder::new().run_model(&model, &["--validate"]));
     assert!(said.lines().count() == 2 && said.contains("tensor.strides"), "{said}");
 }
 
 /// Misspelt members change a result without an error.
 #[test]
 fn a_member_that_nothing_reads_gets_a_warning() {
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let tensor = "dispatchables/fill/desc/OutputTensor/Stride";
     for (member, value, what) in [
         (tensor, json!([2]), "r.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\""),
         ("dispatchables/fill/descc", json!(1), "reads; the nearest name is \"desc\""),
-        (
-            "comands",
-            json!([]),
-            "comands is a member \"comands\", which nothing reads; the nearest name is \"commands\"",
-        ),
+        ("comands", json!([]), "comands is a member \"comands\", which nothing reads; the nearest name is"),
         ("dispatchables/fill/executionFlag", json!("NONE"), "reads; the nearest name is \"executionFlags\""),
     ] {
         let mut model = small();
         set(&mut model, member, value);
-        let path = write_model(scratch.path(), &model);
         for options in [&[][..], &["--strict"], &["--validate"], &["--explain", "--target", "t4"]] {
-            let output = run(&[options, &[&path]].concat());
+            let output = folder.run_model(&model, options);
             let said = stderr(&output);
             assert!(output.status.success() && said.matches(what).count() == 1, "{options:?}: {said}");
         }
@@ -136,10 +126,10 @@ fn a_member_that_nothing_reads_gets_a_warning() {
 #[cfg(target_os = "linux")]
 #[test]
 fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let limited = |kibibytes: u32, text: &str| {
-        fs::write(scratch.path().join("model.json"), text).expect("written");
-        crate::streams::shell(scratch.path(), &format!("ulimit -v {kibibytes}; \"$0\" model.json -a cpu"))
+        folder.write("model.json", text);
+        folder.shell(&format!("ulimit -v {kibibytes}; \"$0\" model.json -a cpu"))
     };
     let of = |names: u32, count: u32, values: &str| {
         let resource = |n| format!(r#""R{n}": {{ "initialValuesDataType": "UINT8", "initialValues": {values} }}"#);
@@ -165,86 +155,87 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
 
 #[test]
 fn broken_files_and_options_get_one_clear_message() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("broken.json");
-    let path = path.to_str().expect("UTF-8");
-    let rejected = |arguments: &[&str], what: &str| {
-        let output = run(arguments);
-        assert!(!output.status.success(), "{arguments:?}");
-        assert!(stderr(&output).contains(what) && !stderr(&output).contains("panicked"), "{}", stderr(&output));
-    };
-    let unreadable = |text: &[u8], what: &str| {
-        fs::write(path, text).expect("written");
-        rejected(&[path], what);
-    };
-    unreadable(b"{\n  \"resources\": {},\n  \"x\" 1\n}", "broken.json: line 3, column 7: ");
-    unreadable(b"", "line 1, column 1: the document is empty");
-    // DxDispatch refuses these too. It accepts comments and trailing commas.
-    for loose in ["a: 1", "'a': 1", "\"a\": 1 \"b\": 2"] {
-        unreadable(format!("{{ {loose} }}").as_bytes(), "broken.json: line 1, column ");
-    }
-    for loose in ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#] {
-        unreadable(format!("{{ \"a\": {loose} }}").as_bytes(), "broken.json: line 1, column ");
-    }
-    unreadable(&[0xC3], "the model is not UTF-8 text");
-    unreadable(&[0xFF, 0xFE, 0], "the model is not UTF-8 text: UTF-16 with half a character at its end");
-    unreadable(&[0xFF, 0xFE, 0, 0xD8], "the model is not UTF-8 text: invalid utf-16");
-    unreadable(&[0xFE, 0xFF, 0xD8, 0], "the model is not UTF-8 text: invalid utf-16");
-    unreadable(&[0xFE, 0xFF, 0, b'{'], "broken.json: line 1, column 2: expected a member's name");
-    let endless = fs::File::create(path).expect("made");
-    endless.set_len((256 << 20) + 1).expect("a hole");
-    rejected(&[path], "the model cannot be read: it is longer than 256 MiB");
-    rejected(&["absent.json"], "absent.json: the model cannot be read");
-    let hint = "it is an ONNX model, which this runner does not run: ONNX Runtime does, with the library (docs/";
-    rejected(&["some/model.onnx"], &format!("some/model.onnx: {hint}"));
+    let folder = Folder::new();
     // Written as text, because serde_json has no member twice.
-    let twice = "a second \"a\", must be the only one of its name in dispatchables";
-    unreadable(br#"{ "resources": {}, "dispatchables": { "a": 1, "a": 2 }, "commands": [] }"#, twice);
-    for (text, twice) in [
-        (
-            r#"{ "resources": {}, "dispatchables": {}, "commands": [], "commands": [] }"#,
-            "commands is given a second time",
-        ),
-        (
-            r#"{ "resources": { "a": 1, "a": 2 }, "dispatchables": {}, "commands": [] }"#,
-            "a second \"a\", must be the only",
-        ),
-    ] {
-        unreadable(text.as_bytes(), twice);
-        rejected(&[path, "--validate"], twice);
+    let dispatchables = br#"{ "resources": {}, "dispatchables": { "a": 1, "a": 2 }, "commands": [] }"#;
+    let commands = br#"{ "resources": {}, "dispatchables": {}, "commands": [], "commands": [] }"#;
+    let resources = br#"{ "resources": { "a": 1, "a": 2 }, "dispatchables": {}, "commands": [] }"#;
+    let twice_in_desc = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
+    let unreadable: [(&[u8], &str); 11] = [
+        (b"{\n  \"resources\": {},\n  \"x\" 1\n}", "broken.json: line 3, column 7: "),
+        (b"", "line 1, column 1: the document is empty"),
+        (&[0xC3], "the model is not UTF-8 text"),
+        (&[0xFF, 0xFE, 0], "the model is not UTF-8 text: UTF-16 with half a character at its end"),
+        (&[0xFF, 0xFE, 0, 0xD8], "the model is not UTF-8 text: invalid utf-16"),
+        (&[0xFE, 0xFF, 0xD8, 0], "the model is not UTF-8 text: invalid utf-16"),
+        (&[0xFE, 0xFF, 0, b'{'], "broken.json: line 1, column 2: expected a member's name"),
+        (dispatchables, "a second \"a\", must be the only one of its name in dispatchables"),
+        (commands, "commands is given a second time"),
+        (resources, "a second \"a\", must be the only"),
+        (twice_in_desc.as_bytes(), "ValueDelta is given a second time, must be given once"),
+    ];
+    // DxDispatch refuses these too. It accepts comments and trailing commas.
+    let members = ["a: 1", "'a': 1", "\"a\": 1 \"b\": 2"].map(str::to_owned);
+    let values = ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#].map(|value| format!("\"a\": {value}"));
+    let loose: Vec<String> = members.into_iter().chain(values).map(|text| format!("{{ {text} }}")).collect();
+    let loose = loose.iter().map(|text| (text.as_bytes(), "broken.json: line 1, column "));
+    for (text, what) in unreadable.into_iter().chain(loose) {
+        folder.write("broken.json", text);
+        folder.run(&["broken.json"]).fails(1, what);
     }
-    fs::write(path, r#"{ "$c": 1, "$c": 2, "resources": {}, "dispatchables": {}, "commands": [] }"#).expect("written");
-    run(&[path, "-a", "cpu"]).well();
-    let twice = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
-    unreadable(twice.as_bytes(), "ValueDelta is given a second time, must be given once");
-    fs::write(path, small().to_string()).expect("written");
-    rejected(&[path, "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU");
-    rejected(&[path, "-a", "99"], "cuda: ");
-    rejected(&[path, "-i", "x"], "invalid value 'x' for '--dispatch_iterations");
-    rejected(&[path, "--feature-level", "9_9"], "`9_9` is not a feature level");
-    rejected(&[path, "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate");
+    for (text, what) in [(commands, "commands is given a second time"), (resources, "a second \"a\", must be the only")]
+    {
+        folder.write("broken.json", text);
+        folder.run(&["broken.json", "--validate"]).fails(1, what);
+    }
+    let unread = r#"{ "$c": 1, "$c": 2, "resources": {}, "dispatchables": {}, "commands": [] }"#;
+    folder.write("unread.json", unread);
+    folder.well(&["unread.json", "-a", "cpu"]);
+    let endless = fs::File::create(folder.path("endless.json")).expect("made");
+    endless.set_len((256 << 20) + 1).expect("a hole");
+    folder.write("right.json", small().to_string());
+    let onnx = "some/model.onnx: it is an ONNX model, which this runner does not run: ONNX Runtime does, with the library (docs/";
+    for (code, arguments, what) in [
+        (1, &["endless.json"][..], "the model cannot be read: it is longer than 256 MiB"),
+        (1, &["absent.json"], "absent.json: the model cannot be read"),
+        (1, &["some/model.onnx"], onnx),
+        (1, &["right.json", "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU"),
+        (1, &["right.json", "-a", "99"], "cuda: "),
+        (2, &["right.json", "-i", "x"], "invalid value 'x' for '--dispatch_iterations"),
+        (2, &["right.json", "--feature-level", "9_9"], "`9_9` is not a feature level"),
+        (2, &["right.json", "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate"),
+        (
+            1,
+            &["tune", "-a", "cpu", "-o", "new.csv"],
+            "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n",
+        ),
+        (1, &["tune", "-a", "cpu", "-o", "nowhere/new.csv"], "new.csv cannot be written: "),
+        (1, &["tune", "-a", "cpu", "absent.jsonl"], "ERROR: absent.jsonl: "),
+    ] {
+        folder.run(arguments).fails(code, what);
+    }
+    assert!(!folder.path("new.csv").exists());
 }
 
 /// A path that only the other system has. The files of a model are written where it says, or not at all.
 #[test]
 fn a_file_is_written_where_the_model_says() {
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let write = |path: &str| {
         let mut model = small();
         model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": path }]);
-        write_model(scratch.path(), &model);
-        runner().current_dir(scratch.path()).args(["-a", "cpu", "model.json"]).output().expect("the runner starts")
+        folder.run_model(&model, &["-a", "cpu"])
     };
-    for path in
-        if cfg!(windows) { &["NUL", "out\\CON"][..] } else { &["C:\\out\\a.bin", "d:/a.bin", "\\\\host\\a.bin"] }
-    {
-        let what = if cfg!(windows) {
-            "it is a device of Windows, must be a file"
-        } else {
-            "must be a path without a drive or a server: only Windows has them"
-        };
+    let (paths, what) = match cfg!(windows) {
+        true => (&["NUL", "out\\CON"][..], "it is a device of Windows, must be a file"),
+        false => (
+            &["C:\\out\\a.bin", "d:/a.bin", "\\\\host\\a.bin"][..],
+            "must be a path without a drive or a server: only Windows has them",
+        ),
+    };
+    for path in paths {
         write(path).fails(1, what);
-        assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 1, "{path}");
+        assert_eq!(folder.names(""), ["model.json"], "{path}");
     }
     // It is printed whole.
     let long = ["n".repeat(100), "m".repeat(99)].join("/") + ".bin";
@@ -269,14 +260,14 @@ fn a_mistyped_command_gets_a_suggestion() {
 /// A number that no double holds is never infinity.
 #[test]
 fn numbers_above_all_doubles_are_errors() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
+    let folder = Folder::new();
     let long = "9".repeat(400);
+    let value = "resources/Out/initialValues/value";
     for digits in ["1.8e308", "-1.8e308", "1e400", "-1e99999", &long] {
         for (data_type, place) in [
-            ("FLOAT16", "resources/Out/initialValues/value"),
-            ("FLOAT32", "resources/Out/initialValues/value"),
-            ("FLOAT64", "resources/Out/initialValues/value"),
+            ("FLOAT16", value),
+            ("FLOAT32", value),
+            ("FLOAT64", value),
             ("FLOAT16", "dispatchables/fill/desc/ValueStart"),
             ("FLOAT32", "dispatchables/fill/desc/ValueDelta"),
         ] {
@@ -284,9 +275,9 @@ fn numbers_above_all_doubles_are_errors() {
             set(&mut model, "resources/Out/initialValuesDataType", json!(data_type));
             set(&mut model, "dispatchables/fill", fill(data_type, json!([4]), json!(0), json!(1)));
             set(&mut model, place, json!("here"));
-            fs::write(&path, model.to_string().replace("\"here\"", digits)).expect("written");
+            folder.write("model.json", model.to_string().replace("\"here\"", digits));
             let required = format!("must be a number that {data_type} can hold, \"inf\" or \"-inf\"");
-            run(&[path.to_str().expect("UTF-8")]).fails(1, &required);
+            folder.run(&["model.json"]).fails(1, &required);
         }
     }
 }
@@ -295,26 +286,24 @@ fn numbers_above_all_doubles_are_errors() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_model_runs_without_a_thread() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let (source, library) = (scratch.path().join("no_threads.c"), scratch.path().join("no_threads.so"));
-    fs::write(&source, "int pthread_create(void) { return 11; }\n").expect("written");
-    let mut compiler = std::process::Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()));
-    let compiled = compiler.args(["-w", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
+    let folder = Folder::new();
+    folder.write("no_threads.c", "int pthread_create(void) { return 11; }\n");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    if !folder.shell(&format!("{compiler} -w -shared -fPIC -o no_threads.so no_threads.c")).status.success() {
         return eprintln!("SKIPPED: there is no C compiler");
     }
     let mut model = small();
     let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": "out.bin" });
     model["commands"].as_array_mut().expect("a list").push(write);
-    let model = write_model(scratch.path(), &model);
+    folder.write("model.json", model.to_string());
     for program in
-        [&[&*model][..], &["bench", "--only", "small_16x256.f32", "--samples", "3", "-a", "cpu", "-o", "run.json"]]
+        [&["model.json"][..], &["bench", "--only", "small_16x256.f32", "--samples", "3", "-a", "cpu", "-o", "run.json"]]
     {
-        let mut runner = runner();
-        runner.current_dir(scratch.path()).args(program).env("LD_PRELOAD", &library);
-        runner.output().expect("the runner starts").well();
+        let mut runner = folder.runner();
+        let output = runner.args(program).env("LD_PRELOAD", folder.path("no_threads.so")).output();
+        output.expect("the runner starts").well();
     }
-    assert_eq!(fs::read(scratch.path().join("out.bin")).expect("written").len(), 16);
+    assert_eq!(folder.read("out.bin").len(), 16);
 }
 
 #[test]
@@ -329,19 +318,4 @@ fn a_variable_with_an_unknown_value_is_named() {
             found(value).fails(1, &words);
         }
     }
-}
-
-#[test]
-fn tune_says_what_it_needs() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let new = scratch.path().join("times.csv");
-    let [new, nowhere] = [new.clone(), new.join("times.csv")].map(|path| path.to_str().expect("UTF-8").to_owned());
-    for (arguments, words) in [
-        (&["-o", &*new][..], "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n"),
-        (&["-o", &*nowhere], "times.csv cannot be written: "),
-        (&["absent.jsonl"], "ERROR: absent.jsonl: "),
-    ] {
-        run(&[&["tune", "-a", "cpu"], arguments].concat()).fails(1, words);
-    }
-    assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 0);
 }

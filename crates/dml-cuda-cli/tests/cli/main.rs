@@ -14,7 +14,7 @@ mod validate;
 mod written_files;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use dml_cuda_testing::repository;
@@ -28,6 +28,74 @@ fn runner() -> Command {
 
 fn run(arguments: &[&str]) -> Output {
     runner().args(arguments).output().expect("the runner starts")
+}
+
+/// A folder of a test, in which it runs the runner.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).expect("written");
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).expect("it is there")
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.read(name)).expect("JSON")
+    }
+
+    /// The names in a folder of it, in order.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    fn runner(&self) -> Command {
+        let mut runner = runner();
+        runner.current_dir(&self.0);
+        runner
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.runner().args(arguments).output().expect("the runner starts")
+    }
+
+    /// Runs a model, which it writes to `model.json`.
+    fn run_model(&self, model: &Value, options: &[&str]) -> Output {
+        self.write("model.json", model.to_string());
+        self.run(&[&["model.json"], options].concat())
+    }
+
+    /// Runs a line of `sh`. `$0` is the runner.
+    #[cfg(unix)]
+    fn shell(&self, line: &str) -> Output {
+        let mut shell = Command::new("sh");
+        shell.current_dir(&self.0).args(["-c", line]).arg(runner().get_program()).output().expect("sh starts")
+    }
+
+    #[track_caller]
+    fn well(&self, arguments: &[&str]) -> String {
+        self.run(arguments).well()
+    }
+
+    /// Checks that the runner fails in one line with these words.
+    #[track_caller]
+    fn refuses(&self, arguments: &[&str], words: &str) {
+        let said = self.run(arguments).fails(1, "ERROR: ");
+        assert!(said.contains(words) && said.trim_end().lines().count() == 1, "{said} does not say {words}");
+    }
 }
 
 /// What tests expect of how the runner ends.
@@ -63,21 +131,9 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Writes a model to a folder, and returns its path.
-fn write_model(folder: &Path, model: &Value) -> String {
-    let path = folder.join("model.json");
-    fs::write(&path, model.to_string()).expect("the folder is there");
-    path.to_str().expect("UTF-8").to_owned()
-}
-
 /// A text as PowerShell 5.1 writes it to a file.
 fn utf_16(text: &str) -> Vec<u8> {
     "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
-}
-
-/// Runs a model in a folder.
-fn run_model(folder: &Path, model: &Value) -> Output {
-    run(&[&write_model(folder, model)])
 }
 
 /// The repository's models.
@@ -90,11 +146,6 @@ fn models() -> Vec<PathBuf> {
 fn example(name: &str) -> Value {
     let text = fs::read_to_string(repository(&format!("models/{name}.json"))).expect("a model");
     serde_json::from_str(&text).expect("JSON without comments")
-}
-
-/// The printed lines that do not depend on the machine.
-fn resources(output: &Output) -> Vec<String> {
-    stdout(output).lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
 }
 
 fn fill(data_type: &str, sizes: Value, start: Value, delta: Value) -> Value {
@@ -119,6 +170,12 @@ fn small() -> Value {
     })
 }
 
+/// A model with a resource `A`, and without dispatches.
+fn one_resource(data_type: &str, values: Value, commands: Value) -> Value {
+    let resource = json!({ "initialValuesDataType": data_type, "initialValues": values });
+    json!({ "resources": { "A": resource }, "dispatchables": {}, "commands": commands })
+}
+
 /// Sets a member of a model, such as `commands/0/type`.
 fn set(model: &mut Value, path: &str, value: Value) {
     let place = path.split('/').fold(model, |place, name| match name.parse::<usize>() {
@@ -129,7 +186,6 @@ fn set(model: &mut Value, path: &str, value: Value) {
 }
 
 /// The objects that `--format json` prints.
-fn events(arguments: &[&str]) -> Vec<Value> {
-    let output = run(arguments);
-    stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+fn lines_of_json(output: &Output) -> Vec<Value> {
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }

@@ -5,7 +5,14 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{fill, models, resources, run, run_model, runner, small, stderr, stdout, write_model, Ended};
+use crate::{fill, models, small, Ended, Folder};
+#[cfg(unix)]
+use crate::{stderr, stdout};
+
+/// What a model prints of its resources, which does not depend on the machine.
+fn resources(output: &std::process::Output) -> Vec<String> {
+    output.well().lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
+}
 
 #[test]
 fn the_models_print_what_they_document() {
@@ -22,36 +29,28 @@ fn the_models_print_what_they_document() {
         ),
     ];
     assert_eq!(models().len(), documented.len());
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     for (name, line) in documented {
-        let path = repository(&format!("models/{name}.json"));
-        let path = fs::canonicalize(path).expect("the model is there");
-        for adapter in [None, Some("cpu")] {
-            let mut command = runner();
-            command.arg(&path).current_dir(scratch.path());
-            command.args(adapter.map(|adapter| ["-a", adapter]).into_iter().flatten());
-            let output = command.output().expect("the runner starts");
-            let printed = output.well();
+        let path = fs::canonicalize(repository(&format!("models/{name}.json"))).expect("the model is there");
+        let path = path.to_str().expect("UTF-8");
+        for (options, begin) in [(&[][..], "Running on '"), (&["-a", "cpu"], "Running on 'CPU'\n")] {
+            let output = folder.run(&[&[path], options].concat());
             assert_eq!(resources(&output)[0], line, "{name}");
-            let first = printed.lines().next().expect("a line");
-            assert!(first.starts_with("Running on '") && (adapter.is_none() || first == "Running on 'CPU'"), "{first}");
+            let printed = output.well();
+            assert!(printed.starts_with(begin), "{printed}");
             let dispatch = printed.lines().nth(2).expect("a third line");
             assert!(dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"), "{dispatch}");
         }
     }
-    let written = fs::read(scratch.path().join("reverse_subsequences_output.npy")).expect("written");
+    let written = folder.read("reverse_subsequences_output.npy");
     assert!(written.starts_with(b"\x93NUMPY"));
     assert_eq!(&written[written.len() - 40..][..4], [0x00, 0xC2, 0x00, 0xC1]); // −3, −2.5
 }
 
 #[test]
 fn every_form_of_a_model_is_read() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let printed = |model: &Value| {
-        let output = run_model(scratch.path(), model);
-        output.well();
-        resources(&output)
-    };
+    let folder = Folder::new();
+    let printed = |model: &Value| resources(&folder.run_model(model, &[]));
     assert_eq!(printed(&small()), ["Resource 'Out': 0.5, 1.5, 2.5, 3.5"]);
 
     // Full names, Type and Desc levels, scalars as unions, unknown fields.
@@ -80,7 +79,7 @@ fn every_form_of_a_model_is_read() {
     });
     assert_eq!(printed(&model), ["Resource 'Out': 0, 0, 127"]);
     model["commands"][0]["verbose"] = json!(true);
-    let shown = run_model(scratch.path(), &model).well();
+    let shown = folder.run_model(&model, &[]).well();
     assert!(shown.contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"), "{shown}");
 
     // A binding as an object, in elements. Its elementCount is ignored, as in DxDispatch. Comments and trailing commas
@@ -91,12 +90,10 @@ fn every_form_of_a_model_is_read() {
         json!([{ "name": "Out", "elementOffset": 4, "elementCount": 1 }]);
     assert_eq!(printed(&model), ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]);
     let text = model.to_string().replacen('{', "{ // a comment\n /* another */", 1).replacen("]}", "],}", 1);
-    let path = scratch.path().join("comments.json");
     for bytes in [format!("\u{feff}{text}").into_bytes(), crate::utf_16(&text)] {
-        fs::write(&path, bytes).expect("written");
-        let path = path.to_str().expect("UTF-8");
-        run(&[path]).well();
-        run(&["--strict", path]).fails(1, "the document begins with a byte order mark");
+        folder.write("comments.json", bytes);
+        folder.well(&["comments.json"]);
+        folder.run(&["--strict", "comments.json"]).fails(1, "the document begins with a byte order mark");
     }
 
     // 64-bit integers keep their digits; negative values of unsigned types wrap.
@@ -107,19 +104,18 @@ fn every_form_of_a_model_is_read() {
     assert_eq!(printed(&model), ["Resource 'Out': 18446744073709551615, 18446744073709551614, 18446744073709551613"]);
 }
 
-/// Runs the runner: what it printed, and the seconds of a processor that it took, which other processes hardly change.
+/// Runs a model: what it said, and the seconds of a processor that it took, which other processes hardly change.
 #[cfg(unix)]
-fn processor_seconds(arguments: &[&str]) -> (String, f64) {
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "\"$0\" \"$@\"; times >&2"]).arg(runner().get_program()).args(arguments);
-    let output = shell.output().expect("sh starts");
+fn processor_seconds(folder: &Folder, options: &str, model: &Value) -> (String, f64) {
+    folder.write("model.json", model.to_string());
+    let output = folder.shell(&format!("\"$0\" {options} model.json; times >&2"));
     // The last line: minutes and seconds of the children, for the user and for the system.
     let said = stderr(&output);
     let seconds = said.lines().last().expect("times").split_whitespace().map(|time| {
         let (minutes, seconds) = time.trim_end_matches('s').split_once('m').expect("minutes and seconds");
         60.0 * minutes.parse::<f64>().expect("a number") + seconds.parse::<f64>().expect("a number")
     });
-    (stdout(&output), seconds.sum())
+    (stdout(&output) + &said, seconds.sum())
 }
 
 /// Five times as many dispatchables take at most twelve times as long. Time that grows with the square would be 25
@@ -127,74 +123,54 @@ fn processor_seconds(arguments: &[&str]) -> (String, f64) {
 #[test]
 #[cfg(unix)]
 fn the_time_of_dispatchables_grows_with_their_number() {
-    let right = json!({
-        "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
-        "desc": {
-            "InputTensor": { "DataType": "FLOAT32", "Sizes": [2, 3, 4, 5] },
-            "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [2, 3, 1, 5] },
-            "OutputTensor": { "DataType": "FLOAT32", "Sizes": [2, 3, 4, 5], "Strides": [64, 1, 15, 3] },
-            "Axis": 2
-        }
-    });
+    let mut right = crate::example("reverse_subsequences")["dispatchables"]["reverse"].clone();
+    right["desc"]["OutputTensor"]["Strides"] = json!([64, 64, 1, 3]);
     let mut wrong = right.clone();
     wrong["desc"]["Axis"] = json!("two");
-    let scratch = tempfile::tempdir().expect("a folder");
-    let write = |count: usize| {
-        let dispatchables: serde_json::Map<String, Value> =
-            (0..count).map(|n| (format!("{n:05}"), if n % 2 == 0 { right.clone() } else { wrong.clone() })).collect();
-        let path = scratch.path().join(format!("{count}.json"));
-        fs::write(&path, serde_json::to_string_pretty(&json!({ "dispatchables": dispatchables })).expect("JSON"))
-            .expect("written");
-        path.to_str().expect("UTF-8").to_owned()
+    let model = |count: usize| {
+        let one = |n: usize| (format!("{n:05}"), if n % 2 == 0 { right.clone() } else { wrong.clone() });
+        json!({ "dispatchables": (0..count).map(one).collect::<serde_json::Map<_, _>>() })
     };
-    let (few, many) = (write(2_000), write(10_000));
-    let timed = |options: &[&str], model: &str, accepted: &str, required: usize| {
-        let (printed, seconds) = processor_seconds(&[options, &[model]].concat());
-        assert_eq!(printed.matches(accepted).count(), required);
-        seconds
-    };
+    let folder = Folder::new();
     for (options, accepted) in [
-        (&["--validate"][..], ": accepted"),
-        (&["--validate"], "Axis is \"two\", must be an integer"),
-        (&["--validate", "--directml", "all"], "accepted by 1.0.200610 to 1.15.4\n"),
+        ("--validate", ": accepted"),
+        ("--validate", "Axis is \"two\", must be an integer"),
+        ("--validate --directml all", "accepted by 1.0.200610 to 1.15.4\n"),
     ] {
-        let (few, many) = (timed(options, &few, accepted, 1_000), timed(options, &many, accepted, 5_000));
-        assert!(many < 12.0 * few, "{options:?}: {few} s, {many} s");
+        let [few, many] = [2_000, 10_000].map(|count| {
+            let (printed, seconds) = processor_seconds(&folder, options, &model(count));
+            assert_eq!(printed.matches(accepted).count(), count / 2);
+            seconds
+        });
+        assert!(many < 12.0 * few, "{options}: {few} s, {many} s");
     }
 }
 
+/// Models that take a moment. Time that grows with the square of their size would be a minute.
 #[test]
 #[cfg(unix)]
-fn very_many_dimensions_and_resources_take_no_time() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let sizes: Vec<u32> = vec![2; 160_000];
-    let mut model = json!({ "dispatchables": { "deep": fill("FLOAT32", json!(sizes), json!(0), json!(1)) } });
-    let strides: Vec<u32> = (1..=160_000).collect();
-    model["dispatchables"]["deep"]["desc"]["OutputTensor"]["Strides"] = json!(strides);
-    let (printed, seconds) = processor_seconds(&["--validate", &write_model(scratch.path(), &model)]);
-    assert!(printed.contains("DimensionCount is 160000, must be from 1 to 8"), "{printed}");
-    assert!(seconds < 3.0, "{seconds}");
+fn large_models_take_no_time() {
+    let mut deep = fill("FLOAT32", json!(vec![2; 160_000]), json!(0), json!(1));
+    deep["desc"]["OutputTensor"]["Strides"] = json!((1..=160_000).collect::<Vec<u32>>());
+    let deep = json!({ "dispatchables": { "deep": deep } });
 
-    let resources: serde_json::Map<String, Value> = (0..40_000)
-        .map(|n| (format!("{n}"), json!({ "initialValuesDataType": "FLOAT32", "initialValues": [n] })))
-        .collect();
-    let commands: Vec<Value> =
-        (0..40_000).rev().take(200).map(|n| json!({ "type": "print", "resource": n.to_string() })).collect();
-    let model = json!({ "resources": resources, "dispatchables": {}, "commands": commands });
-    let (printed, seconds) = processor_seconds(&["-a", "cpu", &write_model(scratch.path(), &model)]);
-    assert!(printed.ends_with("Resource '39800': 39800\n"), "{printed}");
-    assert!(seconds < 3.0, "{seconds}");
-}
+    let resource = |n| (format!("{n}"), json!({ "initialValuesDataType": "FLOAT32", "initialValues": [n] }));
+    let print = |n: u32| json!({ "type": "print", "resource": n.to_string() });
+    let resources = (0..40_000).map(resource).collect::<serde_json::Map<_, _>>();
+    let commands: Vec<Value> = (0..40_000).rev().take(200).map(print).collect();
+    let wide = json!({ "resources": resources, "dispatchables": {}, "commands": commands });
 
-/// Ten times the commands take about ten times as long. Squared, these would take a minute.
-#[test]
-fn a_model_of_many_commands_is_read_fast() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let mut model = small();
-    let command = model["commands"][0].clone();
-    model["commands"] = json!(vec![command; 50_000]);
-    model["dispatchables"]["fill"] = fill("FLOAT16", json!([4]), json!(0.5), json!(0.1));
-    let begun = std::time::Instant::now();
-    run(&[&write_model(scratch.path(), &model), "--strict", "--validate"]).fails(1, "a fill with the element");
-    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    let mut long = small();
+    long["commands"] = json!(vec![long["commands"][0].clone(); 50_000]);
+    long["dispatchables"]["fill"] = fill("FLOAT16", json!([4]), json!(0.5), json!(0.1));
+
+    for (options, model, words, most) in [
+        ("--validate", deep, "DimensionCount is 160000, must be from 1 to 8", 3.0),
+        ("-a cpu", wide, "Resource '39800': 39800\n", 3.0),
+        ("--strict --validate", long, "a fill with the element", 20.0),
+    ] {
+        let (printed, seconds) = processor_seconds(&Folder::new(), options, &model);
+        assert!(printed.contains(words), "{options}: {printed}");
+        assert!(seconds < most, "{options}: {seconds} s");
+    }
 }

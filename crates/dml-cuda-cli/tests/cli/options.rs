@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::json;
 
-use crate::{events, example, fill, run, stderr, stdout, write_model, Ended};
+use crate::{example, fill, lines_of_json, one_resource, run, stderr, stdout, Ended, Folder};
 
 #[test]
 fn options_of_dxdispatch_mean_the_same() {
@@ -26,41 +26,32 @@ fn options_of_dxdispatch_mean_the_same() {
     assert!(well(&["-S"]).0.contains("dml-cuda"));
     // Milliseconds override iterations. The interval is the least time between the starts of two iterations.
     let samples = |arguments: &[&str]| {
-        let events = events(&[&[model, "-a", "cpu", "--format", "json"], arguments].concat());
+        let events = lines_of_json(&run(&[&[model, "-a", "cpu", "--format", "json"], arguments].concat()));
         events[2]["cpu_milliseconds"].as_array().expect("samples").len()
     };
     assert!((1..=4).contains(&samples(&["-i", "100", "-t", "30", "-I", "10"])));
     assert_eq!(samples(&["-i", "7", "-I", "1"]), 7);
     assert!(samples(&["-t", "20"]) > 1);
 
-    let scratch = tempfile::tempdir().expect("a folder");
-    fs::create_dir(scratch.path().join("in")).expect("a folder");
-    fs::write(scratch.path().join("in/a.bin"), [7u8, 8]).expect("written");
-    let windows = json!({
-        "resources": { "A": { "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in\\a.bin" } } },
-        "dispatchables": {}, "commands": [{ "type": "writeFile", "resource": "A", "targetPath": "out\\b.bin" }],
-    });
-    let target = scratch.path().join("elsewhere");
-    let (written, _) = well(&[
-        &write_model(scratch.path(), &windows),
-        "--output_path",
-        target.to_str().expect("UTF-8"),
-        "--input_path",
-        scratch.path().to_str().expect("UTF-8"),
-    ]);
-    assert!(
-        written.contains(&format!("Resource 'A' written to '{}'", target.join("out").join("b.bin").display())),
-        "{written}"
-    );
-    assert_eq!(fs::read(target.join("out/b.bin")).expect("written")[..2], [7, 8]);
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("from/in")).expect("a folder");
+    folder.write("from/in/a.bin", [7, 8]);
+    let write = json!([{ "type": "writeFile", "resource": "A", "targetPath": "out\\b.bin" }]);
+    let windows = one_resource("UINT8", json!({ "sourcePath": "in\\a.bin" }), write);
+    let target = folder.path("elsewhere");
+    let paths = ["--output_path", target.to_str().expect("UTF-8"), "--input_path", "from"];
+    let written = format!("Resource 'A' written to '{}'", target.join("out").join("b.bin").display());
+    assert!(folder.run_model(&windows, &paths).well().contains(&written), "{written}");
+    assert_eq!(folder.read("elsewhere/out/b.bin")[..2], [7, 8]);
 }
 
 #[test]
 fn explain_prints_plans_and_runs_nothing() {
-    let directory = tempfile::tempdir().expect("a temporary folder");
-    let model = json!({
-        "resources": {},
-        "dispatchables": {
+    let folder = Folder::new();
+    let explain = |dispatchables| {
+        folder.run_model(&json!({ "dispatchables": dispatchables }), &["--explain", "--target", "h100"])
+    };
+    let explained = explain(json!({
             "rows": {
                 "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
                 "desc": {
@@ -71,10 +62,7 @@ fn explain_prints_plans_and_runs_nothing() {
                 }
             },
             "sequence": fill("FLOAT32", json!([1000, 1000]), json!(0), json!(1))
-        },
-        "commands": []
-    });
-    let explained = run(&["--explain", "--target", "h100", &write_model(directory.path(), &model)]).well();
+    })).well();
     let expected = "\
 Planned for 'h100'
 Dispatchable 'rows'
@@ -113,22 +101,9 @@ Dispatchable 'sequence'
     assert_eq!(kept, expected);
 
     // The reasons against faster kernels. A rejected dispatchable does not hide the others.
-    let model = json!({
-        "resources": {},
-        "dispatchables": {
-            "wrong": fill("FLOAT32", json!([0]), json!(0), json!(1)),
-            "columns": {
-                "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE",
-                "desc": {
-                    "OutputTensor": { "DataType": "INT8", "Sizes": [3, 3], "Strides": [1, 5] },
-                    "ValueDataType": "INT8", "ValueStart": 0, "ValueDelta": 1
-                }
-            }
-        },
-        "commands": []
-    });
-    let path = write_model(directory.path(), &model);
-    let output = run(&["--explain", "--target", "h100", &path]);
+    let mut columns = fill("INT8", json!([3, 3]), json!(0), json!(1));
+    columns["desc"]["OutputTensor"]["Strides"] = json!([1, 5]);
+    let output = explain(json!({ "wrong": fill("FLOAT32", json!([0]), json!(0), json!(1)), "columns": columns }));
     assert!(!output.status.success());
     let text = stdout(&output);
     for line in
@@ -138,56 +113,45 @@ Dispatchable 'sequence'
     }
 
     let words = "the target is `h1000`, must be t4, l4, a100, h100, h200, b200, or ";
-    run(&["--explain", "--target", "h1000", &path]).fails(2, words);
+    run(&["--explain", "--target", "h1000", "any.json"]).fails(2, words);
 }
 
 #[test]
 fn format_json_prints_the_same_facts_as_json() {
     let model = repository("models/reverse_subsequences.json");
     let model = model.to_str().expect("UTF-8");
-    let ran = events(&[model, "-a", "cpu", "-i", "3", "--format", "json"]);
+    let events = |arguments: &[&str]| lines_of_json(&run(&[arguments, &["--format", "json"]].concat()));
+    let ran = events(&[model, "-a", "cpu", "-i", "3"]);
     let names: Vec<&str> = ran.iter().map(|event| event["event"].as_str().expect("a name")).collect();
     assert_eq!(names, ["device", "initialize", "dispatch", "print"]);
     assert_eq!(ran[0]["name"], "CPU");
     assert_eq!(ran[2]["cpu_milliseconds"].as_array().expect("samples").len(), 3);
     assert_eq!(ran[3]["values"], json!([2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12]));
-    let verdict = events(&[model, "--validate", "--format", "json"]);
+    let verdict = events(&[model, "--validate"]);
     assert_eq!(verdict[0]["accepted"], true);
-    let all = events(&[model, "--validate", "--directml", "all", "--format", "json"]);
+    let all = events(&[model, "--validate", "--directml", "all"]);
     assert_eq!(all[0]["verdicts"].as_array().expect("verdicts").len(), 13);
-    let plan = events(&[model, "--explain", "-a", "cpu", "--format", "json"]);
+    let plan = events(&[model, "--explain", "-a", "cpu"]);
     assert_eq!(plan[0]["modes"][0]["mode"], "copying");
-    let devices = events(&["-s", "--format", "json"]);
-    assert_eq!(devices.last().expect("the CPU")["name"], "CPU");
+    assert_eq!(events(&["-s"]).last().expect("the CPU")["name"], "CPU");
+    assert_eq!(events(&["-s", "-S"])[0]["event"], "dependencies");
+    assert_eq!(events(&[model, "-a", "cpu", "-r", "0"])[2]["cpu_milliseconds"][0], 0.0);
 
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let mut wrong = example("reverse_subsequences");
     wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!(9);
-    let path = write_model(scratch.path(), &wrong);
-    assert_eq!(run(&[&path, "--validate", "--directml", "all"]).status.code(), Some(1), "no version accepts it");
-    let verdict = events(&[&path, "--validate", "--format", "json"]);
-    assert_eq!(
-        (&verdict[0]["accepted"], &verdict[0]["errors"][0]["rule"]),
-        (&json!(false), &json!("reverse.axis.range"))
-    );
-    // NaN and infinities are strings, because JSON has no numbers for them.
-    let nan = json!({
-        "resources": { "A": { "initialValuesDataType": "FLOAT32", "initialValues": ["nan", "-inf", 1.5] } },
-        "dispatchables": {}, "commands": [{ "type": "print", "resource": "A" }],
-    });
-    let printed = events(&[&write_model(scratch.path(), &nan), "--format", "json"]);
-    assert_eq!(printed[1]["values"], json!(["nan", "-inf", 1.5]));
-    // Every value reads back as the same bits.
+    folder.run_model(&wrong, &["--validate", "--directml", "all"]).fails(1, ""); // no version accepts it
+    let verdict = lines_of_json(&folder.run_model(&wrong, &["--validate", "--format", "json"])).remove(0);
+    assert_eq!((&verdict["accepted"], &verdict["errors"][0]["rule"]), (&json!(false), &json!("reverse.axis.range")));
+    // NaN and infinities are strings, because JSON has no numbers for them. Every value reads back as the same bits.
     for (data_type, values) in [
+        ("FLOAT32", json!(["nan", "-inf", 1.5])),
         ("FLOAT32", json!([16_777_216, 0.1, 1.0e-45, 3.402_823_5e38, -0.0])),
         ("FLOAT64", json!([16_777_217, 0.1, 1.0e300, 123_456_789.123_456_79])),
         ("FLOAT16", json!([0.099975586, 65504])),
     ] {
-        let exact = json!({
-            "resources": { "A": { "initialValuesDataType": data_type, "initialValues": values } },
-            "dispatchables": {}, "commands": [{ "type": "print", "resource": "A" }],
-        });
-        let printed = run(&[&write_model(scratch.path(), &exact), "--format", "json"]).well();
+        let exact = one_resource(data_type, values.clone(), json!([{ "type": "print", "resource": "A" }]));
+        let printed = folder.run_model(&exact, &["--format", "json"]).well();
         let expected = values.to_string().replace("-0.0", "-0").replace("e+", "e");
         assert!(printed.contains(&format!("\"values\":{expected}}}")), "{printed}");
     }
@@ -233,13 +197,9 @@ fn bash_completes_options_and_closed_lists() {
 
 /// Answers that were silent, mixed or wrong.
 #[test]
-fn options_answer_in_the_format_that_is_asked_for() {
+fn every_option_has_an_answer() {
     let model = repository("models/reverse_subsequences.json");
     let model = model.to_str().expect("UTF-8");
-    let none = events(&[model, "-a", "cpu", "-r", "0", "--format", "json"]);
-    assert_eq!(none[2]["cpu_milliseconds"][0], 0.0);
-    let both = events(&["-s", "-S", "--format", "json"]);
-    assert_eq!(both[0]["event"], "dependencies");
     let verdict = run(&[model, "--validate", "--directml", "1.8"]).well();
     assert!(verdict.contains("accepted by DirectML 1.8.0\n"), "{verdict}");
     run(&[model, "-v", "3"]).fails(2, "");
@@ -252,17 +212,15 @@ fn options_answer_in_the_format_that_is_asked_for() {
     let output = run(&["-m", model, "-m", "other.json"]);
     assert!(stderr(&output).contains("NOTE: one model a run: other.json is ignored"), "{}", stderr(&output));
     // A name with an escape sequence, and a file that is named as a command is.
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let named = json!({
         "resources": { "a\u{1b}[2J\nb": { "initialValuesDataType": "UINT8", "initialValues": [1] } },
         "dispatchables": {}, "commands": [{ "type": "print", "resource": "a\u{1b}[2J\nb" }],
     });
-    fs::write(scratch.path().join("suite"), named.to_string()).expect("written");
-    let output = crate::runner().current_dir(scratch.path()).args(["./suite", "-a", "cpu"]).output();
-    let printed = output.expect("the runner starts").well();
+    folder.write("suite", named.to_string());
+    let printed = folder.well(&["./suite", "-a", "cpu"]);
     assert_eq!(printed.lines().nth(1), Some("Resource 'a\\u{1b}[2J\\nb': 1"));
     let rejected = json!({ "a\u{1b}[2J": fill("FLOAT32", json!([0]), json!(0), json!(1)) });
     let rejected = json!({ "resources": {}, "dispatchables": rejected, "commands": [] });
-    let words = "ERROR: dispatchable 'a\\u{1b}[2J' is rejected:";
-    run(&[&write_model(scratch.path(), &rejected), "-a", "cpu"]).fails(1, words);
+    folder.run_model(&rejected, &["-a", "cpu"]).fails(1, "ERROR: dispatchable 'a\\u{1b}[2J' is rejected:");
 }

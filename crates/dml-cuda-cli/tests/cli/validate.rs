@@ -3,7 +3,7 @@
 use dml_cuda_testing::recorded;
 use serde_json::{json, Value};
 
-use crate::{example, fill, models, run, run_model, set, small, stderr, stdout, write_model, Ended};
+use crate::{example, fill, models, run, set, small, stderr, stdout, Ended, Folder};
 
 /// The dispatchable of a record. Its scalars are the union's bytes.
 fn dispatchable(record: &recorded::Record) -> Value {
@@ -23,11 +23,11 @@ fn every_recorded_verdict_is_reproduced_in_the_files_order() {
     records.sort_by(|a, b| a.id.cmp(&b.id));
     let dispatchables: serde_json::Map<String, Value> =
         records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
-    let scratch = tempfile::tempdir().expect("a folder");
-    let path = write_model(scratch.path(), &json!({ "dispatchables": dispatchables }));
+    let model = json!({ "dispatchables": dispatchables });
+    let folder = Folder::new();
     for version in [None, Some("1.0.200610"), Some("1.8.0"), Some("1.15.4"), Some("all")] {
         let options = version.map_or(vec![], |version| vec!["--directml", version]);
-        let output = run(&[&["--validate", path.as_str()], &options[..]].concat());
+        let output = folder.run_model(&model, &[&["--validate"], &options[..]].concat());
         assert_eq!(output.status.code(), Some(1));
         let text = stdout(&output);
         let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
@@ -49,7 +49,7 @@ fn every_recorded_verdict_is_reproduced_in_the_files_order() {
 
 #[test]
 fn a_version_of_directml_explains_its_verdict() {
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let model = json!({ "dispatchables": {
         "six": fill("FLOAT32", json!([1, 1, 1, 2, 2, 2]), json!(0), json!(1)),
         "lengths": {
@@ -62,8 +62,7 @@ fn a_version_of_directml_explains_its_verdict() {
             }
         }
     }});
-    let path = &*write_model(scratch.path(), &model);
-    let answer = |version: &str| run(&["--validate", "--directml", version, path]);
+    let answer = |version: &str| folder.run_model(&model, &["--validate", "--directml", version]);
     let output = answer("1.6.0");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
@@ -98,13 +97,12 @@ Dispatchable 'six': accepted by 1.7.0 to 1.15.4
         (&["--validate", "--directml", "1.8.0", "--feature-level", "5_0"], "cannot be used with"),
         (&["--directml", "1.8.0"], "--validate"),
     ] {
-        run(&[arguments, &[path]].concat()).fails(2, text);
+        folder.run_model(&model, arguments).fails(2, text);
     }
 }
 
 #[test]
 fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
-    let scratch = tempfile::tempdir().expect("a folder");
     let model = json!({
         "resources": { "gone": { "initialValues": { "sourcePath": "absent.bin" } } },
         "dispatchables": {
@@ -115,7 +113,7 @@ fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
         },
         "commands": "ignored by --validate"
     });
-    let output = run(&["--validate", "--feature-level", "4_0", &write_model(scratch.path(), &model)]);
+    let output = Folder::new().run_model(&model, &["--validate", "--feature-level", "4_0"]);
     assert_eq!(output.status.code(), Some(1));
     let expected = "\
 Dispatchable 'a wide': rejected
@@ -146,11 +144,10 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         model
     };
     let refused = |model: &Value, words: &str| {
-        let scratch = tempfile::tempdir().expect("a folder");
         let (strict, said) = run_strictly(model);
         let before_anything = said.contains("DxDispatch would not run this model as this runner does:");
         assert!(!strict && before_anything && said.contains(words), "{words}: {said}");
-        run_model(scratch.path(), model).well(); // it runs here
+        Folder::new().run_model(model, &[]).well(); // it runs here
     };
     refused(&of_type("UINT8", json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
     let values = "resources/Out/initialValues";
@@ -180,11 +177,10 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
 /// What RapidJSON does not read, and this runner does.
 #[test]
 fn strict_refuses_what_rapidjson_refuses() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let path = scratch.path().join("model.json");
+    let folder = Folder::new();
     let run_text = |text: &str, options: &[&str]| {
-        std::fs::write(&path, text).expect("written");
-        let output = run(&[&[path.to_str().expect("UTF-8"), "-a", "cpu"], options].concat());
+        folder.write("model.json", text);
+        let output = folder.run(&[&["model.json", "-a", "cpu"], options].concat());
         (output.status.success(), stderr(&output))
     };
     let text = small().to_string();
@@ -209,24 +205,18 @@ fn strict_refuses_what_rapidjson_refuses() {
 /// DxDispatch reads bools as bytes, and refuses Fortran order even with one dimension.
 #[test]
 fn strict_reads_the_npy_files_that_dxdispatch_reads() {
-    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let mut model = small();
-    let values = json!({ "initialValues": { "sourcePath": "x.npy" } });
-    set(&mut model, "resources/Out", values);
+    set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
     model["commands"].as_array_mut().expect("a list").remove(0);
-    let path = write_model(scratch.path(), &model);
-    for (dtype, order, strict, printed) in [
-        ("|b1", "False", true, "Resource 'Out': 1, 0, 1, 1"),
-        ("|i1", "True", false, "Resource 'Out': 1, 0, 1, 1"),
-        ("|i1", "False", true, "Resource 'Out': 1, 0, 1, 1"),
-    ] {
+    for (dtype, order, strict) in [("|b1", "False", true), ("|i1", "True", false), ("|i1", "False", true)] {
         let header = format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': (4,), }}\n");
         let file =
             [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &[1, 0, 1, 1]].concat();
-        std::fs::write(scratch.path().join("x.npy"), file).expect("written");
-        let output = run(&[&path, "-a", "cpu"]);
-        assert!(stdout(&output).contains(printed), "{dtype}: {}{}", stdout(&output), stderr(&output));
-        let output = run(&[&path, "--strict", "-a", "cpu"]);
+        folder.write("x.npy", file);
+        let output = folder.run_model(&model, &["-a", "cpu"]);
+        assert!(output.well().contains("Resource 'Out': 1, 0, 1, 1"), "{dtype}: {}", stdout(&output));
+        let output = folder.run_model(&model, &["--strict", "-a", "cpu"]);
         let words = "in Fortran order, must be a file in C order";
         assert_eq!(output.status.success(), strict, "{dtype}: {}", stderr(&output));
         assert_eq!(stderr(&output).contains(words), !strict, "{dtype}: {}", stderr(&output));
@@ -235,8 +225,7 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
 
 /// Whether `--strict` runs a model, and what it says.
 fn run_strictly(model: &Value) -> (bool, String) {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let output = run(&[&write_model(scratch.path(), model), "--strict", "-a", "cpu"]);
+    let output = Folder::new().run_model(model, &["--strict", "-a", "cpu"]);
     (output.status.success(), stderr(&output))
 }
 

@@ -6,43 +6,31 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{json, Value};
 
-use crate::{runner, small, write_model, Ended};
+use crate::{one_resource, runner, small, Ended, Folder};
 
 /// A model that writes `count` bytes of 7.
-fn model(folder: &Path, count: u64, target: &Path) -> String {
-    let model = json!({
-        "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": { "valueCount": count, "value": 7 } } },
-        "dispatchables": {},
-        "commands": [{ "type": "writeFile", "resource": "Out", "targetPath": target }]
-    });
-    write_model(folder, &model)
+fn model(count: u64, target: &Path) -> Value {
+    let write = json!([{ "type": "writeFile", "resource": "A", "targetPath": target }]);
+    one_resource("UINT8", json!({ "valueCount": count, "value": 7 }), write)
 }
 
-fn write(folder: &Path, target: &Path) -> Output {
-    runner().args(["-a", "cpu"]).arg(model(folder, 4, target)).output().expect("the runner starts")
+fn write(folder: &Folder, target: &Path) -> Output {
+    folder.run_model(&model(4, target), &["-a", "cpu"])
 }
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("it is there").permissions().mode() & 0o7777
 }
 
-/// The names in a folder, in order.
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
-
 #[test]
 fn a_link_is_followed_and_the_mode_is_kept() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let out = scratch.path().join("out");
+    let folder = Folder::new();
+    let out = folder.path("out");
     fs::create_dir(&out).expect("made");
     let written = |target: &Path| {
-        write(scratch.path(), target).well();
+        write(&folder, target).well();
         assert_eq!(fs::read(target).expect("written"), [7; 4]);
     };
     // A new file has the default mode.
@@ -56,7 +44,7 @@ fn a_link_is_followed_and_the_mode_is_kept() {
     assert_eq!(mode(&file), 0o751);
     // A link from another folder stays a link.
     fs::write(&file, "old").expect("written");
-    let link = scratch.path().join("link");
+    let link = folder.path("link");
     symlink("out/file", &link).expect("linked");
     written(&link);
     assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
@@ -65,17 +53,17 @@ fn a_link_is_followed_and_the_mode_is_kept() {
     written(&out.join("n".repeat(255)));
     // Missing folders are created.
     written(&out.join("a/b/c.bin"));
-    assert_eq!(names(&out), ["a", "file", &"n".repeat(255), "other"]);
+    assert_eq!(folder.names("out"), ["a", "file", &"n".repeat(255), "other"]);
 }
 
 #[test]
 fn what_is_no_writable_file_is_refused_and_stays() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let out = scratch.path().join("out");
+    let folder = Folder::new();
+    let out = folder.path("out");
     fs::create_dir(&out).expect("made");
     let refused = |name: &str, why: &str| {
-        let start = format!("ERROR: writeFile 'Out' to '{}': {why}", out.join(name).display());
-        write(scratch.path(), &out.join(name)).fails(1, &start);
+        let start = format!("ERROR: writeFile 'A' to '{}': {why}", out.join(name).display());
+        write(&folder, &out.join(name)).fails(1, &start);
     };
     fs::write(out.join("kept"), "old").expect("written");
     fs::set_permissions(out.join("kept"), Permissions::from_mode(0o444)).expect("set");
@@ -90,45 +78,43 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     refused("lost", "it is a link that leads nowhere: ");
     fs::create_dir(out.join("folder")).expect("made");
     refused("folder", "it is not a regular file");
-    assert_eq!(names(&out), ["folder", "kept", "lost", "null", "pipe"]);
+    assert_eq!(folder.names("out"), ["folder", "kept", "lost", "null", "pipe"]);
     // A folder in which nobody makes files: the error has no other name.
-    let said = write(scratch.path(), Path::new("/sys/new")).fails(1, "ERROR: writeFile 'Out' to '/sys/new': ");
+    let said = write(&folder, Path::new("/sys/new")).fails(1, "ERROR: writeFile 'A' to '/sys/new': ");
     assert!(said.trim_end().ends_with(')') && !said.contains(".dml-cuda-"), "{said}");
 }
 
 #[test]
 fn a_file_that_the_model_was_read_from_is_not_replaced() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let input = scratch.path().join("in.bin");
-    fs::write(&input, [1, 2, 3, 4]).expect("written");
+    let folder = Folder::new();
+    folder.write("in.bin", [1, 2, 3, 4]);
     let mut model = small();
     model["resources"]["In"] = json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "in.bin" } });
     for target in ["model.json", "in.bin"] {
         model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": target }]);
-        let path = write_model(scratch.path(), &model);
-        let output = runner().current_dir(scratch.path()).arg("model.json").output().expect("the runner starts");
-        output.fails(1, "the model was read from it");
-        assert!(fs::read_to_string(&path).expect("there").contains("writeFile"));
-        assert_eq!(fs::read(&input).expect("there"), [1, 2, 3, 4]);
+        folder.run_model(&model, &[]).fails(1, "the model was read from it");
+        assert_eq!(folder.json("model.json"), model);
+        assert_eq!(folder.read("in.bin"), [1, 2, 3, 4]);
     }
 }
 
 #[test]
 fn a_signal_leaves_no_partial_file() {
-    let scratch = tempfile::tempdir().expect("a folder");
-    let out = scratch.path().join("out");
-    let model = model(scratch.path(), 256 << 20, &out.join("large"));
+    let folder = Folder::new();
+    let out = folder.path("out");
+    folder.write("model.json", model(256 << 20, &out.join("large")).to_string());
     // A signal that nohup ignores stays ignored.
     for (signal, before, ended) in
         [("-INT", "", 130), ("-TERM", "", 143), ("-HUP", "", 129), ("-HUP", "trap '' HUP; ", 0)]
     {
         fs::create_dir(&out).expect("made");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{before}exec \"$0\" -a cpu \"$1\"")]).arg(runner().get_program()).arg(&model);
+        shell.args(["-c", &format!("{before}exec \"$0\" -a cpu \"$1\"")]).arg(runner().get_program());
+        shell.arg(folder.path("model.json"));
         let mut child = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the runner starts");
         // The signal comes as soon as any file exists.
         let started = Instant::now();
-        while names(&out).is_empty() {
+        while folder.names("out").is_empty() {
             assert!(started.elapsed() < Duration::from_secs(60), "nothing was written");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -137,9 +123,13 @@ fn a_signal_leaves_no_partial_file() {
         // If the writer was faster than the signal, the file is complete.
         match status.code() {
             Some(code) if code == ended => {
-                assert!(names(&out).is_empty() || names(&out) == ["large"], "{:?}", names(&out))
+                assert!(folder.names("out").is_empty() || folder.names("out") == ["large"], "{:?}", folder.names("out"))
             }
-            code => assert!(code == Some(0) && names(&out) == ["large"], "{sent} {status} {:?}", names(&out)),
+            code => assert!(
+                code == Some(0) && folder.names("out") == ["large"],
+                "{sent} {status} {:?}",
+                folder.names("out")
+            ),
         }
         if let Ok(metadata) = fs::metadata(out.join("large")) {
             assert_eq!(metadata.len(), 256 << 20);

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-use super::{read, refused, run, text, well};
-use crate::{runner, Ended};
+use crate::{runner, stderr, Ended, Folder};
 
 pub fn cases(run: &Value) -> &Vec<Value> {
     run["cases"].as_array().expect("cases")
@@ -18,32 +17,31 @@ pub fn cases(run: &Value) -> &Vec<Value> {
 #[test]
 fn a_bench_writes_samples_and_outputs() {
     // A Windows user's folder may have a space.
-    let scratch = tempfile::tempdir().expect("a folder");
-    let folder = scratch.path().join("my runs");
-    fs::create_dir(&folder).expect("made");
+    let scratch = tempfile::Builder::new().prefix("my runs").tempdir().expect("a folder");
+    let folder = Folder(scratch);
     let bench = |to: &str, only: &str, more: &[&str]| {
         let arguments = ["bench", "-o", to, "--tier", "quick", "-a", "cpu", "--samples", "7", "--only", only];
-        run(&folder, &[&arguments[..], more].concat())
+        folder.run(&[&arguments[..], more].concat())
     };
-    assert!(bench("a.json", "small_16x256", &[]).status.success());
-    let found = read(&folder.join("a.json"));
+    bench("a.json", "small_16x256", &[]).well();
+    let found = folder.json("a.json");
     assert_eq!((cases(&found).len(), &found["planned"], &found["schema"]), (8, &json!(8), &json!(2)));
     for case in cases(&found) {
         let samples = case["each"].as_array().expect("raw samples");
         assert!(samples.len() == 7 && samples.iter().all(|sample| sample.as_f64().expect("a number") > 0.0));
     }
     // Baselines have samples too, and every run has a report.
-    assert!(bench("baselines.json", "baseline_of_copies.1mib", &[]).status.success());
-    let baselines = read(&folder.join("baselines.json"));
+    bench("baselines.json", "baseline_of_copies.1mib", &[]).well();
+    let baselines = folder.json("baselines.json");
     assert_eq!((cases(&baselines).len(), &baselines["planned"]), (1, &json!(1)));
     assert_eq!(cases(&baselines)[0]["each"].as_array().map(Vec::len), Some(14), "first and again last");
-    well(&folder, &["report", "baselines.json"]);
+    folder.well(&["report", "baselines.json"]);
     let command = found["machine"]["command"].as_str().expect("text");
     assert!(command.contains(" bench -o a.json") && !command.contains(['/', '\\']), "{command}");
     assert_eq!(found["machine"]["tool"], format!("dml-cuda {}", env!("CARGO_PKG_VERSION")));
     // Elements 0, 1, … of a UINT8 reversal of [4, 7, 5]. The length of lane n is n, or one that fits.
-    assert!(bench("o.json", "4x7x5.uint8.uint32", &[]).status.success());
-    let outputs = read(&folder.join("o.json"))["outputs"].clone();
+    bench("o.json", "4x7x5.uint8.uint32", &[]).well();
+    let outputs = folder.json("o.json")["outputs"].clone();
     let fits = [0, 7, 1, 6, 2, 5, 3, 4, 4, 3, 5, 2, 6, 1, 7, 0, 0, 7, 1, 6];
     let counted: Vec<usize> = (0..20).collect();
     for (name, lengths) in [("check.reverse_4x7x5", &fits[..]), ("over_long.reverse_4x7x5", &counted)] {
@@ -61,22 +59,19 @@ fn a_bench_writes_samples_and_outputs() {
         }
     }
     // Nothing is replaced but with --overwrite, and then only a run or a report.
-    let said = text(&bench("a.json", "check.fill.int8", &[]).stderr);
-    assert!(said.contains("a.json: it is there, must be new; --overwrite replaces a run or a report"), "{said}");
-    assert_eq!(read(&folder.join("a.json")), found);
-    assert!(bench("a.json", "check.fill.int8", &["--overwrite"]).status.success());
-    assert_eq!(cases(&read(&folder.join("a.json"))).len(), 0);
+    let words = "a.json: it is there, must be new; --overwrite replaces a run or a report";
+    bench("a.json", "check.fill.int8", &[]).fails(1, words);
+    assert_eq!(folder.json("a.json"), found);
+    bench("a.json", "check.fill.int8", &["--overwrite"]).well();
+    assert_eq!(cases(&folder.json("a.json")).len(), 0);
     // Standard output, and a folder that is not there.
-    let printed = bench("-", "check.fill.int8", &[]);
-    assert!(printed.status.success() && !folder.join("-").exists());
-    let printed: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
+    let printed: Value = serde_json::from_str(&bench("-", "check.fill.int8", &[]).well()).expect("JSON");
     assert_eq!(printed["outputs"].as_object().map(serde_json::Map::len), Some(1));
-    let said = text(&bench("new/x.json", "check.fill.int8", &[]).stderr);
-    assert!(said.contains("the folder new is not there") && !folder.join("new").exists(), "{said}");
+    bench("new/x.json", "check.fill.int8", &[]).fails(1, "the folder new is not there");
+    assert_eq!(folder.names(""), ["a.json", "baselines.json", "o.json"]);
     if cfg!(target_os = "linux") {
-        let output = bench("/proc/x.json", "check.fill.int8", &[]);
-        let said = text(&output.stderr);
-        assert!(said.starts_with("ERROR") && said.contains("no file can be made in the folder /proc: "), "{said}");
+        let words = "ERROR: /proc/x.json: no file can be made in the folder /proc: ";
+        bench("/proc/x.json", "check.fill.int8", &[]).fails(1, words);
     }
 }
 
@@ -97,6 +92,15 @@ fn interruptible(tools: &Path) -> Option<Command> {
     })
 }
 
+/// Waits for what comes in at most two minutes.
+fn wait_until(mut is_there: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_there() {
+        assert!(begun.elapsed().as_secs() < 120, "it is slow");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Sends Ctrl-C.
 fn interrupt(bench: &Child, tools: &Path) {
     match cfg!(windows) {
@@ -113,40 +117,35 @@ fn send(signal: &str, child: &Child) {
 /// An interrupted run stays, and says that it is partial.
 #[test]
 fn an_interrupted_bench_leaves_a_partial_run() {
-    let [folder, scratch, tools] = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
+    let [folder, scratch, tools] = [(); 3].map(|()| Folder::new());
     let arguments = ["bench", "-o", "i.json", "--tier", "quick", "-a", "cpu", "--only", "small_"];
-    let Some(mut bench) = interruptible(tools.path()) else { return };
-    bench.current_dir(folder.path()).args(arguments).stderr(Stdio::null()).stdout(Stdio::null());
-    let mut bench =
-        bench.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, scratch.path()))).spawn().expect("it starts");
-    let path = folder.path().join("i.json");
-    let begun = Instant::now();
-    let count = || fs::read(&path).map_or(0, |bytes| text(&bytes).matches("\"case\"").count());
-    while count() < 3 {
-        assert!(begun.elapsed().as_secs() < 120, "it is slow");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    interrupt(&bench, tools.path());
+    let Some(mut bench) = interruptible(tools.0.path()) else { return };
+    bench.current_dir(&folder.0).args(arguments).stderr(Stdio::null()).stdout(Stdio::null());
+    bench.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, scratch.0.path())));
+    let mut bench = bench.spawn().expect("it starts");
+    let count = || fs::read_to_string(folder.path("i.json")).map_or(0, |run| run.matches("\"case\"").count());
+    wait_until(|| count() >= 3);
+    interrupt(&bench, tools.0.path());
     assert_eq!(bench.wait().expect("it ends").code(), Some(130));
-    assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 0, "no temporary folder is left");
-    let kept = read(&path);
+    assert_eq!(scratch.names(""), [""; 0], "no temporary folder is left");
+    let kept = folder.json("i.json");
     assert!(cases(&kept).len() >= 3 && kept["planned"] == 11, "{}", kept["planned"]);
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing is left but the run");
-    let report = well(folder.path(), &["report", "i.json"]);
+    assert_eq!(folder.names(""), ["i.json"]);
+    let report = folder.well(&["report", "i.json"]);
     assert!(report.contains("WARNING: A is partial: "), "{report}");
     if cfg!(windows) {
         return;
     }
     // A complete run stays until the next one is.
-    let mut complete = runner();
-    complete.current_dir(folder.path()).args(arguments).arg("--overwrite").stderr(Stdio::piped());
+    let mut complete = folder.runner();
+    complete.args(arguments).arg("--overwrite").stderr(Stdio::piped());
     let mut child = complete.stdout(Stdio::null()).spawn().expect("it starts");
     let progress = BufReader::new(child.stderr.take().expect("a pipe"));
     let told = progress.lines().map_while(Result::ok).find(|line| line.contains("of 11 cases"));
     assert!(told.is_some());
     send("-TERM", &child);
     assert_eq!(child.wait().expect("it ends").code(), Some(143));
-    assert_eq!(read(&path), kept);
+    assert_eq!(folder.json("i.json"), kept);
 }
 
 /// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a
@@ -177,37 +176,29 @@ fn lock(run: &Path) -> impl Drop {
 #[test]
 fn a_bench_goes_on_while_its_run_cannot_be_written() {
     for is_short in [true, false] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("runs/x.json");
-        fs::create_dir(folder.path().join("runs")).expect("made");
-        let mut bench = runner();
+        let folder = Folder::new();
+        let path = folder.path("runs/x.json");
+        fs::create_dir(folder.path("runs")).expect("made");
+        let mut bench = folder.runner();
         let arguments = ["bench", "-o", "runs/x.json", "--tier", "quick", "-a", "cpu", "--only", "small_"];
-        bench.current_dir(folder.path()).args(arguments).args(["--samples", "200"]).stderr(Stdio::piped());
+        bench.args(arguments).args(["--samples", "200"]).stderr(Stdio::piped());
         let mut bench = bench.stdout(Stdio::null()).spawn().expect("it starts");
-        let begun = Instant::now();
-        while !path.exists() {
-            assert!(begun.elapsed().as_secs() < 120, "it is slow");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let lock = lock(&path);
+        wait_until(|| path.exists());
+        let mut lock = Some(lock(&path));
         let mut said = BufReader::new(bench.stderr.take().expect("a pipe")).lines();
         let warning = said.find_map(|line| line.ok().filter(|line| line.contains("; the next case writes again")));
         let why = if cfg!(windows) { "it may be open in another program, must be closed" } else { "" };
         assert!(warning.is_some_and(|line| line.starts_with(&format!("WARNING: runs/x.json: {why}"))));
-        let lock = if is_short {
-            drop(lock);
-            None
-        } else {
-            Some(lock)
-        };
+        if is_short {
+            lock = None;
+        }
         let last = said.map_while(Result::ok).last().expect("a line");
         assert_eq!(bench.wait().expect("it ends").code(), Some(i32::from(!is_short)), "{last}");
         if cfg!(windows) && lock.is_some() {
-            let again = refused(folder.path(), &[&arguments[..], &["--overwrite"]].concat());
-            assert!(again.contains(why), "{again}");
+            folder.refuses(&[&arguments[..], &["--overwrite"]].concat(), why);
         }
         drop(lock);
-        let count = cases(&read(&path)).len();
+        let count = cases(&folder.json("runs/x.json")).len();
         match is_short {
             true => assert_eq!(count, 11),
             false => assert!(count < 11 && last.starts_with(&format!("ERROR: runs/x.json: {why}")), "{count} {last}"),
@@ -218,10 +209,8 @@ fn a_bench_goes_on_while_its_run_cannot_be_written() {
 /// A bench of all cases says at once what it does, and how long that may take.
 #[test]
 fn a_bench_begins_with_an_estimate() {
-    let folder = tempfile::tempdir().expect("a folder");
     let mut bench = runner();
-    let arguments = ["bench", "-o", "-", "-a", "cpu", "--tier", "full"];
-    let bench = bench.current_dir(folder.path()).args(arguments).stderr(Stdio::piped());
+    let bench = bench.args(["bench", "-o", "-", "-a", "cpu", "--tier", "full"]).stderr(Stdio::piped());
     let begun = Instant::now();
     let mut bench = bench.stdout(Stdio::null()).spawn().expect("it starts");
     let first = BufReader::new(bench.stderr.take().expect("a pipe")).lines().next();
@@ -234,24 +223,18 @@ fn a_bench_begins_with_an_estimate() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_killed_bench_leaves_no_process() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let arguments = ["bench", "-o", "-", "-a", "cpu", "--tier", "quick", "--samples", "1000", "--only"];
     let mut bench = runner();
-    bench.current_dir(folder.path()).args(arguments).arg("baseline_of_copies.64mib").stderr(Stdio::null());
-    let mut bench = bench.spawn().expect("it starts");
-    let words = |id: &str| text(&fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default());
-    let begun = Instant::now();
+    bench.args(["bench", "-o", "-", "-a", "cpu", "--tier", "quick", "--samples", "1000", "--only"]);
+    let mut bench = bench.arg("baseline_of_copies.64mib").stderr(Stdio::null()).spawn().expect("it starts");
+    let words = |id: &str| fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    let mut child = String::new();
     // The second process of the case takes seconds.
-    let child = loop {
-        assert!(begun.elapsed().as_secs() < 60, "it is slow");
+    wait_until(|| {
         let path = format!("/proc/{0}/task/{0}/children", bench.id());
-        let child = fs::read_to_string(path).expect("Linux tells children").trim().to_owned();
+        child = fs::read_to_string(path).expect("Linux tells children").trim().to_owned();
         let found = words(&child);
-        if found.contains("baseline\0copy") && !found.contains("-i\x001\0") {
-            break child;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
+        found.contains("baseline\0copy") && !found.contains("-i\x001\0")
+    });
     bench.kill().expect("killed");
     bench.wait().expect("it ends");
     std::thread::sleep(Duration::from_millis(500));
@@ -259,37 +242,30 @@ fn a_killed_bench_leaves_no_process() {
 }
 
 #[test]
-fn a_cold_l2_is_a_gpus_of_this_program() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let said = refused(folder.path(), &["bench", "--cold-l2", "-o", "r.json", "-a", "cpu"]);
-    assert!(said.contains("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold"), "{said}");
-    for others in [&["--tier", "full"][..], &["--runner", "dxdispatch"]] {
-        run(folder.path(), &[&["bench", "-o", "r.json", "--cold-l2"], others].concat()).fails(2, "");
-    }
-    for wrong in [["--samples", "1001"], ["--only", ""]] {
-        run(folder.path(), &[&["bench", "-o", "r.json"], &wrong[..]].concat()).fails(2, "");
-    }
-    let own = runner().get_program().to_string_lossy().into_owned();
-    let said = refused(folder.path(), &["bench", "-o", "r.json", "-a", "cpu", "--runner", &own]);
-    assert!(said.contains("--runner is dml-cuda on a CPU, must have a GPU"), "{said}");
-    assert!(refused(folder.path(), &["kernel", "x", "-a", "cpu"]).contains("the device is CPU, must be a GPU"));
-}
-
-#[test]
 fn a_bench_that_cannot_begin_says_it_once_and_leaves_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let said = refused(folder.path(), &["bench", "-o", "n.json", "-a", "no such GPU"]);
-    assert!(said.contains("the adapter is 'no such GPU'"), "{said}");
-    let said = refused(folder.path(), &["bench", "-o", "n.json", "-a", "cpu", "--only", "no such case"]);
-    assert!(said.contains("is in the name of no case"), "{said}");
-    #[cfg(unix)]
-    {
-        let said = refused(folder.path(), &["bench", "-o", "/dev/stdout", "-a", "cpu", "--only", "check.fill.int8"]);
-        assert!(said.contains("/dev/stdout: it is "), "{said}");
+    let folder = Folder::new();
+    let own = runner().get_program().to_string_lossy().into_owned();
+    let on_cpu = |more: &[&'static str]| [&["bench", "-o", "n.json", "-a", "cpu"], more].concat();
+    let cold = "--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold";
+    folder.refuses(&on_cpu(&["--cold-l2"]), cold);
+    folder.refuses(&[&on_cpu(&["--runner"])[..], &[&own]].concat(), "--runner is dml-cuda on a CPU, must have a GPU");
+    folder.refuses(&on_cpu(&["--only", "no such case"]), "is in the name of no case");
+    folder.refuses(&["kernel", "x", "-a", "cpu"], "the device is CPU, must be a GPU");
+    folder.refuses(&["bench", "-o", "n.json", "-a", "no such GPU"], "the adapter is 'no such GPU'");
+    if cfg!(unix) {
+        let stdout = ["bench", "-o", "/dev/stdout", "-a", "cpu", "--only", "check.fill.int8"];
+        folder.refuses(&stdout, "/dev/stdout: it is ");
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    for wrong in [
+        &["--cold-l2", "--tier", "full"][..],
+        &["--cold-l2", "--runner", "dxdispatch"],
+        &["--samples", "1001"],
+        &["--only", ""],
+    ] {
+        folder.run(&[&["bench", "-o", "n.json"], wrong].concat()).fails(2, "");
+    }
+    assert_eq!(folder.names(""), [""; 0]);
     // Not on a terminal there is a line for each tenth, and no more.
-    let output = run(folder.path(), &["bench", "-o", "n.json", "-a", "cpu", "--only", "check.fill"]);
-    let said = text(&output.stderr);
+    let said = stderr(&folder.run(&on_cpu(&["--only", "check.fill"])));
     assert_eq!(said.lines().filter(|line| line.contains(" of 10 cases, ")).count(), 10, "{said}");
 }

@@ -1,15 +1,11 @@
 //! `report`: what it shows, and what it refuses.
 
 use std::fs;
-use std::path::Path;
 
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-#[cfg(unix)]
-use super::text;
-use super::{refused, run, well};
-use crate::Ended;
+use crate::{one_resource, Ended, Folder};
 
 const STEADY: [f64; 7] = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];
 
@@ -36,23 +32,19 @@ fn made(label: &str, cases: &[(&str, &str, &[f64])]) -> Value {
     on_machine(label, cases.iter().map(copy).collect(), 1.0)
 }
 
-fn write(folder: &Path, name: &str, run: &Value) {
-    fs::write(folder.join(name), run.to_string()).expect("written");
-}
-
 /// A folder with `a.json` and `b.json`, two runs of one case.
-fn two_runs() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
+fn two_runs() -> Folder {
+    let folder = Folder::new();
     for name in ["a", "b"] {
-        write(folder.path(), &format!("{name}.json"), &made(name, &[("x", "f32", &STEADY)]));
+        folder.write(&format!("{name}.json"), made(name, &[("x", "f32", &STEADY)]).to_string());
     }
     folder
 }
 
 #[test]
 fn runs_that_are_none_are_said() {
-    let folder = tempfile::tempdir().expect("a folder");
-    assert!(refused(folder.path(), &["report", "r.json"]).contains("the run cannot be read"));
+    let folder = Folder::new();
+    folder.refuses(&["report", "r.json"], "the run cannot be read");
     let with = |samples: &[f64]| made("a", &[("x", "f32", samples)]);
     let mut nothing = with(&[1.0]);
     nothing["cases"][0]["bytes"] = json!(0);
@@ -77,24 +69,22 @@ fn runs_that_are_none_are_said() {
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),
         (&twice.to_string(), "the case 'x, f32, copy' is there twice"),
     ] {
-        fs::write(folder.path().join("r.json"), run).expect("written");
-        let said = refused(folder.path(), &["report", "r.json"]);
-        assert!(said.contains(words), "{said}");
+        folder.write("r.json", run);
+        folder.refuses(&["report", "r.json"], words);
     }
-    write(folder.path(), "r.json", &with(&[1.0]));
-    write(folder.path(), "other.json", &made("b", &[("y", "f32", &[1.0])]));
-    let said = refused(folder.path(), &["report", "r.json", "other.json"]);
-    assert!(said.contains("the runs share no case and no output"), "{said}");
+    folder.write("r.json", with(&[1.0]).to_string());
+    folder.write("other.json", made("b", &[("y", "f32", &[1.0])]).to_string());
+    folder.refuses(&["report", "r.json", "other.json"], "the runs share no case and no output");
     // Outputs may be all that two runs share.
     for (name, bytes) in [("r.json", "00"), ("other.json", "01")] {
         let mut run = made(name, &[]);
         run["outputs"] = json!({ "o": { "bytes": bytes }, "p": { "bytes": "00" } });
-        write(folder.path(), name, &run);
+        folder.write(name, run.to_string());
     }
-    let said = well(folder.path(), &["report", "r.json", "other.json"]);
+    let said = folder.well(&["report", "r.json", "other.json"]);
     assert!(said.contains("B: 1 output different from A's: o"), "{said}");
     let nine: Vec<&str> = std::iter::once("report").chain(["r.json"; 9]).collect();
-    run(folder.path(), &nine).fails(2, "");
+    folder.run(&nine).fails(2, "");
 }
 
 /// A run may come through a pipe. What has no end is no run.
@@ -102,34 +92,29 @@ fn runs_that_are_none_are_said() {
 #[test]
 fn a_report_reads_pipes_to_an_end() {
     let folder = two_runs();
-    let line = "cat a.json | \"$0\" report - <(cat b.json)";
-    let program = crate::runner();
-    let mut bash = std::process::Command::new("bash");
-    let output =
-        bash.current_dir(folder.path()).args(["-c", line]).arg(program.get_program()).output().expect("bash starts");
-    assert!(output.status.success() && text(&output.stdout).contains(" SAME "), "{}", text(&output.stderr));
-    assert!(refused(folder.path(), &["report", "/dev/zero"]).contains("it is longer than 256 MiB"));
-    fs::File::create(folder.path().join("long.json")).expect("made").set_len((256 << 20) + 1).expect("a hole");
-    assert!(refused(folder.path(), &["report", "long.json"]).contains("it is longer than 256 MiB"));
+    let read = folder.shell("mkfifo pipe; cat b.json > pipe & cat a.json | \"$0\" report - pipe");
+    assert!(read.well().contains(" SAME "), "{read:?}");
+    folder.refuses(&["report", "/dev/zero"], "it is longer than 256 MiB");
+    fs::File::create(folder.path("long.json")).expect("made").set_len((256 << 20) + 1).expect("a hole");
+    folder.refuses(&["report", "long.json"], "it is longer than 256 MiB");
 }
 
 /// Nothing is replaced but with --overwrite, and then only a run or a report. A model replaces no run either.
 #[test]
 fn a_report_replaces_nothing_unasked() {
     let folder = two_runs();
-    let path = |name: &str| folder.path().join(name);
     let report = |options: &[&'static str]| [&["report", "a.json", "b.json"], options].concat();
-    let before = fs::read(path("b.json")).expect("a run");
+    let before = folder.read("b.json");
     for overwrite in [&[][..], &["--overwrite"]] {
-        let said = refused(folder.path(), &[&report(&["-o", "b.json"])[..], overwrite].concat());
-        assert!(said.contains("b.json: it is a run of this report, must be another file"), "{said}");
-        assert_eq!(fs::read(path("b.json")).expect("there"), before);
+        let words = "b.json: it is a run of this report, must be another file";
+        folder.refuses(&[&report(&["-o", "b.json"])[..], overwrite].concat(), words);
+        assert_eq!(folder.read("b.json"), before);
     }
-    fs::write(path("r"), "").expect("written");
+    folder.write("r", "");
     for format in ["table", "markdown", "csv", "json", "html", "svg", "table"] {
         let to = report(&["--format", format, "-o", "r"]);
-        assert!(refused(folder.path(), &to).contains("--overwrite replaces a run or a report"));
-        well(folder.path(), &[&to[..], &["--overwrite"]].concat());
+        folder.refuses(&to, "--overwrite replaces a run or a report");
+        folder.well(&[&to[..], &["--overwrite"]].concat());
     }
     // Files of others, some of which begin as a report does.
     for (name, text) in [
@@ -140,47 +125,40 @@ fn a_report_replaces_nothing_unasked() {
         ("letter.txt", "A: where is it?"),
         ("other.json", "{ \"schema\": 2, \"cases\": [] }"),
     ] {
-        fs::write(path(name), text).expect("written");
-        let said = refused(folder.path(), &report(&["-o", name, "--overwrite"]));
-        assert!(said.contains(name) && said.contains("it is neither a run nor a report"), "{said}");
-        assert_eq!(fs::read_to_string(path(name)).expect("there"), text);
+        folder.write(name, text);
+        let words = format!("{name}: it is neither a run nor a report");
+        folder.refuses(&report(&["-o", name, "--overwrite"]), &words);
+        assert_eq!(folder.read(name), text.as_bytes());
     }
-    let model = json!({
-        "resources": { "Out": { "initialValuesDataType": "UINT8", "initialValues": [7, 7, 7, 7] } },
-        "dispatchables": {},
-        "commands": [{ "type": "writeFile", "resource": "Out", "targetPath": "b.json" }]
-    });
-    write(folder.path(), "model.json", &model);
-    assert!(
-        refused(folder.path(), &["model.json", "-a", "cpu"]).contains("it is a run, which only --overwrite replaces")
-    );
-    assert_eq!(fs::read(path("b.json")).expect("there"), before);
-    assert!(refused(folder.path(), &report(&["-o", "new/r.html"])).contains("the folder new is not there"));
-    let said = refused(folder.path(), &report(&["-o", "r.pdf"]));
-    assert!(said.contains("r.pdf has no ending of a format, must be .txt, .md, .csv"), "{said}");
-    assert!(well(folder.path(), &report(&["-o", "-"])).starts_with("A: a"));
+    replaces_no_run(&folder, "b.json");
+    folder.refuses(&report(&["-o", "new/r.html"]), "the folder new is not there");
+    folder.refuses(&report(&["-o", "r.pdf"]), "r.pdf has no ending of a format, must be .txt, .md, .csv");
+    assert!(folder.well(&report(&["-o", "-"])).starts_with("A: a"));
+}
+
+/// Checks that a model does not write over a run.
+fn replaces_no_run(folder: &Folder, name: &str) {
+    let before = folder.read(name);
+    let write = json!([{ "type": "writeFile", "resource": "A", "targetPath": name }]);
+    let output = folder.run_model(&one_resource("UINT8", json!([7, 7, 7, 7]), write), &["-a", "cpu"]);
+    output.fails(1, "it is a run, which only --overwrite replaces");
+    assert_eq!(folder.read(name), before);
 }
 
 /// PowerShell's `>` writes UTF-16. No model replaces such a run, and --overwrite does.
 #[test]
 fn a_run_may_be_utf_16() {
     let folder = two_runs();
-    let run = fs::read_to_string(folder.path().join("a.json")).expect("a run");
-    fs::write(folder.path().join("wide.json"), crate::utf_16(&run)).expect("written");
-    assert!(well(folder.path(), &["report", "wide.json"]).starts_with("A: a"));
-    let mut model = crate::small();
-    model["commands"] = json!([{ "type": "writeFile", "resource": "Out", "targetPath": "wide.json" }]);
-    crate::write_model(folder.path(), &model);
-    assert!(
-        refused(folder.path(), &["model.json", "-a", "cpu"]).contains("it is a run, which only --overwrite replaces")
-    );
-    assert_eq!(fs::read(folder.path().join("wide.json")).expect("there"), crate::utf_16(&run));
-    well(folder.path(), &["report", "a.json", "-o", "wide.json", "--format", "json", "--overwrite"]);
+    let run = String::from_utf8(folder.read("a.json")).expect("text");
+    folder.write("wide.json", crate::utf_16(&run));
+    assert!(folder.well(&["report", "wide.json"]).starts_with("A: a"));
+    replaces_no_run(&folder, "wide.json");
+    folder.well(&["report", "a.json", "-o", "wide.json", "--format", "json", "--overwrite"]);
     let big_endian: Vec<u8> = crate::utf_16(&run).chunks(2).flat_map(|unit| [unit[1], unit[0]]).collect();
-    fs::write(folder.path().join("big.json"), big_endian).expect("written");
-    assert!(well(folder.path(), &["report", "big.json"]).starts_with("A: a"));
-    fs::write(folder.path().join("odd.json"), &crate::utf_16(&run)[1..]).expect("written");
-    assert!(refused(folder.path(), &["report", "odd.json"]).contains("odd.json: the run cannot be read: "));
+    folder.write("big.json", big_endian);
+    assert!(folder.well(&["report", "big.json"]).starts_with("A: a"));
+    folder.write("odd.json", &crate::utf_16(&run)[1..]);
+    folder.refuses(&["report", "odd.json"], "odd.json: the run cannot be read: ");
 }
 
 /// A write that fails half way leaves the older file, and no other.
@@ -188,27 +166,19 @@ fn a_run_may_be_utf_16() {
 #[test]
 fn a_report_that_does_not_fit_leaves_the_older_one() {
     let folder = two_runs();
-    well(folder.path(), &["report", "a.json", "-o", "page.html"]);
-    let older = fs::read(folder.path().join("page.html")).expect("a report");
+    folder.well(&["report", "a.json", "-o", "page.html"]);
+    let older = folder.read("page.html");
     // Files end at one block, and a write beyond that is an error.
-    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
-    let output = std::process::Command::new("sh")
-        .current_dir(folder.path())
-        .args(["-c", limited])
-        .arg(crate::runner().get_program())
-        .args(["report", "a.json", "b.json", "-o", "page.html", "--overwrite"])
-        .output()
-        .expect("sh starts");
-    let said = text(&output.stderr);
-    let is_named = said.starts_with("ERROR: page.html: ") && !said.contains(".dml-cuda-");
-    assert!(output.status.code() == Some(1) && is_named, "{said}");
-    assert_eq!(fs::read(folder.path().join("page.html")).expect("there"), older);
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 3);
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" report a.json b.json -o page.html --overwrite";
+    let said = folder.shell(limited).fails(1, "ERROR: page.html: ");
+    assert!(!said.contains(".dml-cuda-"), "{said}");
+    assert_eq!(folder.read("page.html"), older);
+    assert_eq!(folder.names(""), ["a.json", "b.json", "page.html"]);
 }
 
 #[test]
 fn a_guard_fails_for_what_is_lost() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let arguments = |options: &[&'static str]| [&["report", "a.json", "b.json", "--fail-on-slower"], options].concat();
     let a = made("a", &[("x", "f32", &STEADY), ("y", "f32", &STEADY), ("z", "f32", &STEADY)]);
     let with_output = |output: Value| {
@@ -238,45 +208,45 @@ fn a_guard_fails_for_what_is_lost() {
         (&noisy(1.0), &noisy(3.0), &[], "1 case SLOWER"),
         (&noisy(1.0), &noisy(1.2), &[], ""),
     ] {
-        write(folder.path(), "a.json", a);
-        write(folder.path(), "b.json", b);
+        folder.write("a.json", a.to_string());
+        folder.write("b.json", b.to_string());
         if reason.is_empty() {
-            well(folder.path(), &arguments(options));
+            folder.well(&arguments(options));
         } else {
-            let said = run(folder.path(), &arguments(options)).fails(1, reason);
+            let said = folder.run(&arguments(options)).fails(1, reason);
             assert!(said.lines().last().is_some_and(|last| last.contains(reason) && !last.contains(';')), "{said}");
         }
     }
-    assert!(well(folder.path(), &["report", "a.json", "b.json"]).contains("UNSURE"));
+    assert!(folder.well(&["report", "a.json", "b.json"]).contains("UNSURE"));
     // A case that failed in both runs has not become slower, but nothing was timed.
     let timed = case("x", "f32", "copy", 1 << 20, json!({ "each": STEADY }));
     let failed = on_machine("a", vec![case("x", "f32", "copy", 1 << 20, error)], 1.0);
-    write(folder.path(), "a.json", &failed);
-    write(folder.path(), "b.json", &failed);
-    run(folder.path(), &arguments(&[])).fails(2, "no case has a time in both runs");
+    folder.write("a.json", failed.to_string());
+    folder.write("b.json", failed.to_string());
+    folder.run(&arguments(&[])).fails(2, "no case has a time in both runs");
     // The machine was another: nothing is decided.
-    write(folder.path(), "a.json", &on_machine("a", vec![timed.clone()], 1.0));
-    write(folder.path(), "b.json", &on_machine("b", vec![timed.clone()], 1.5));
-    run(folder.path(), &arguments(&[])).fails(2, "the machine was not the same: 1 baseline of");
+    folder.write("a.json", on_machine("a", vec![timed.clone()], 1.0).to_string());
+    folder.write("b.json", on_machine("b", vec![timed.clone()], 1.5).to_string());
+    folder.run(&arguments(&[])).fails(2, "the machine was not the same: 1 baseline of");
     for options in [
         &["b.json", "--threshold", "nan"][..],
         &["--threshold=-1"],
         &["b.json", "--allow-missing"],
         &["--fail-on-slower"],
     ] {
-        run(folder.path(), &[&["report", "a.json"], options].concat()).fails(2, "");
+        folder.run(&[&["report", "a.json"], options].concat()).fails(2, "");
     }
 }
 
 #[test]
 fn runs_have_names_of_their_own() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let a = made("a", &[("x", "f32", &[1.0])]);
     let mut b = made("b", &[("x", "f32", &[1.0])]);
     b["timing"] = json!("by an hourglass");
-    write(folder.path(), "a.json", &a);
-    write(folder.path(), "b.json", &b);
-    let warned = well(folder.path(), &["report", "a.json", "b.json"]);
+    folder.write("a.json", a.to_string());
+    folder.write("b.json", b.to_string());
+    let warned = folder.well(&["report", "a.json", "b.json"]);
     assert!(warned.contains("A and B were timed differently. A: not known. B: by an hourglass\n"), "{warned}");
     // Runs of one label are told apart by their files.
     let [first, later] = ["2026-01-02", "2026-01-03"];
@@ -292,9 +262,9 @@ fn runs_have_names_of_their_own() {
         for (name, [label, commit, date]) in names.iter().zip(machines) {
             let mut run = made(label, &[("x", "f32", &[1.0])]);
             (run["machine"]["commit"], run["machine"]["date"]) = (json!(commit), json!(date));
-            write(folder.path(), name, &run);
+            folder.write(name, run.to_string());
         }
-        let csv = well(folder.path(), &[&["report"], names, options, &["--format", "csv"]].concat());
+        let csv = folder.well(&[&["report"], names, options, &["--format", "csv"]].concat());
         let mut records = csv::Reader::from_reader(csv.as_bytes());
         let found: Vec<String> = records.records().map(|record| record.expect("a record")[4].to_owned()).collect();
         assert_eq!(found, labels);
@@ -344,14 +314,14 @@ fn all_that_is_shown() -> [Value; 3] {
 /// `UPDATE_GOLDEN=1` writes the files.
 #[test]
 fn reports_are_the_golden_files() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let names = ["a.json", "b.json", "c.json"];
-    names.iter().zip(all_that_is_shown()).for_each(|(name, run)| write(folder.path(), name, &run));
+    names.iter().zip(all_that_is_shown()).for_each(|(name, run)| folder.write(name, run.to_string()));
     let golden = repository("crates/dml-cuda-cli/tests/golden");
     for (format, ending) in
         [("table", "txt"), ("markdown", "md"), ("csv", "csv"), ("json", "json"), ("html", "html"), ("svg", "svg")]
     {
-        let text = well(folder.path(), &[&["report"], &names[..], &["--format", format]].concat());
+        let text = folder.well(&[&["report"], &names[..], &["--format", format]].concat());
         let name = format!("report.{ending}");
         assert!(format == "json" || !text.contains(['\u{1b}', '\u{202e}', '\u{2028}']), "{name}");
         // A terminal has 80 columns.
@@ -367,6 +337,6 @@ fn reports_are_the_golden_files() {
     // Windows has no names with control characters.
     let (name, shown) =
         if cfg!(windows) { ("\u{202e}.md", "\\u{202e}.md'") } else { ("\u{202e}\u{1b}.md", "\\u{202e}\\u{1b}.md'") };
-    let said = well(folder.path(), &["report", "a.json", "-o", name]);
+    let said = folder.well(&["report", "a.json", "-o", name]);
     assert!(said.contains(shown), "{said}");
 }

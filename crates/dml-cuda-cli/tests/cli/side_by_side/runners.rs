@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::bench::cases;
-use super::{read, refused, run, text, well};
-use crate::runner;
+use crate::{stderr, Ended, Folder};
 
 /// Puts a stand-in for a program into a folder, by its name: `stand_in.c`, compiled here, or before as
 /// `DML_CUDA_STAND_IN`. Windows has no compiler: false without it.
@@ -38,16 +37,16 @@ const STATUS: &str = if cfg!(windows) { "exit code" } else { "exit status" };
 /// `check.fill.int16` is not written.
 #[test]
 fn dxdispatch_runs_the_cases() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if !install(&folder.path().join("my tools"), "dxdispatch.exe") {
+    let folder = Folder::new();
+    if !install(&folder.path("my tools"), "dxdispatch.exe") {
         return;
     }
     let bench = |to: &str, only: &str| {
         let runner = "my tools/dxdispatch.exe";
-        run(folder.path(), &["bench", "--tier", "quick", "-o", to, "--only", only, "--runner", runner])
+        folder.run(&["bench", "--tier", "quick", "-o", to, "--only", only, "--runner", runner])
     };
     let failed = bench("x.json", "small_16x256");
-    let found = read(&folder.path().join("x.json"));
+    let found = folder.json("x.json");
     // In place is not asked of it. The cause is not the last line. Failed cases stay in the suite's order.
     let causes: Vec<Option<&str>> = cases(&found).iter().map(|case| case["error"].as_str()).collect();
     assert_eq!(causes.len(), 4, "{causes:?}");
@@ -59,13 +58,12 @@ fn dxdispatch_runs_the_cases() {
             && cause.ends_with(&format!("({STATUS}: 255)")),
         "{cause}"
     );
-    let said = text(&failed.stderr);
-    assert!(failed.status.code() == Some(1) && said.contains(cause), "{said}");
+    failed.fails(1, cause);
     assert_eq!(cases(&found)[2]["medians"], json!([2.5, 2.5, 2.5, 2.5, 2.5]));
     assert_eq!(found["label"], json!("DxDispatch with DirectML 1.15.4 on Some GPU"));
     assert_eq!((&found["machine"]["driver"], &found["machine"]["commit"]), (&json!("32.0.15.6094"), &json!("")));
     assert_eq!(bench("y.json", "check").status.code(), Some(1), "what fails is said, and the rest is kept");
-    let outputs = read(&folder.path().join("y.json"))["outputs"].clone();
+    let outputs = folder.json("y.json")["outputs"].clone();
     assert_eq!(outputs.as_object().expect("outputs").len(), 26);
     assert_eq!(outputs["check.fill.int8"]["bytes"], json!("30".repeat(60)));
     for (name, error) in [
@@ -77,55 +75,54 @@ fn dxdispatch_runs_the_cases() {
         assert!(cause.starts_with(error), "{cause}");
     }
     let runner = "my tools/dxdispatch.exe";
-    let adapter = ["bench", "-o", "z.json", "--runner", runner, "-a", "Some GPU"];
-    assert!(refused(folder.path(), &adapter).contains("has a space, must be a part of the name without one"));
-    assert!(refused(folder.path(), &["bench", "-o", "z.json", "--runner", "./nothing"])
-        .contains("./nothing: nothing cannot be started"));
-    let provider = ["bench", "-o", "z.json", "--runner", runner, "--provider", "cpu"];
-    assert!(refused(folder.path(), &provider).contains("must be left out without --runner onnxruntime"));
+    for (options, words) in [
+        (&[runner, "-a", "Some GPU"][..], "has a space, must be a part of the name without one"),
+        (&["./nothing"], "./nothing: nothing cannot be started"),
+        (&[runner, "--provider", "cpu"], "must be left out without --runner onnxruntime"),
+    ] {
+        folder.refuses(&[&["bench", "-o", "z.json", "--runner"], options].concat(), words);
+    }
 }
 
 /// A program that hangs or prints without end ends its case, with all that it started, not the bench and not the
 /// machine.
 #[test]
 fn a_runner_has_a_limit_of_time_and_of_bytes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if !install(folder.path(), "hangs.exe") {
+    let folder = Folder::new();
+    if !install(&folder.path(""), "hangs.exe") {
         return;
     }
-    let started = folder.path().join("started");
+    let started = folder.path("started");
     let begun = Instant::now();
-    let mut bench = runner();
+    let mut bench = folder.runner();
     bench.args(["bench", "-o", "x.json", "--runner", "./hangs.exe", "--only", "check.fill.int", "--timeout", "2"]);
-    let output = bench.current_dir(folder.path()).env("STARTED", &started).output().expect("it starts");
-    let said = text(&output.stderr);
-    assert!(output.status.code() == Some(1) && begun.elapsed().as_secs() < 120, "{said}");
-    assert!(said.contains("WARNING: check.fill.int8: it took more than 2 s, the --timeout"), "{said}");
-    assert!(said.contains("WARNING: check.fill.int64: it printed more than 64 MiB"), "{said}");
+    let output = bench.env("STARTED", &started).output().expect("it starts");
+    assert!(begun.elapsed().as_secs() < 120, "{output:?}");
+    output.fails(1, "WARNING: check.fill.int8: it took more than 2 s, the --timeout");
+    output.fails(1, "WARNING: check.fill.int64: it printed more than 64 MiB");
     let length = || fs::metadata(&started).expect("it was started").len();
     let before = length();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(length(), before, "what it started lives on");
     // A run of failed cases is one, too.
-    assert_eq!(read(&folder.path().join("x.json"))["outputs"].as_object().map(serde_json::Map::len), Some(4));
-    assert!(well(folder.path(), &["report", "x.json"]).starts_with("A: hangs: hangs; "));
+    assert_eq!(folder.json("x.json")["outputs"].as_object().map(serde_json::Map::len), Some(4));
+    assert!(folder.well(&["report", "x.json"]).starts_with("A: hangs: hangs; "));
 }
 
 /// A stand-in for Python with ONNX Runtime: it answers case by case, crashes in one, and is wrong in another.
 #[test]
 fn onnx_runtime_answers_case_by_case() {
-    let folder = tempfile::tempdir().expect("a folder");
-    if !install(folder.path(), "python.exe") {
+    let folder = Folder::new();
+    if !install(&folder.path(""), "python.exe") {
         return;
     }
-    fs::write(folder.path().join("a.so"), "").expect("written");
+    folder.write("a.so", "");
     let bench = |to: &str, option: &str, provider: &str| {
         let runner = ["bench", "-o", to, "--tier", "quick", "--runner", "onnxruntime", "--python", "./python.exe"];
-        let output = run(folder.path(), &[&runner[..], &[option, provider, "--adapter", "0"]].concat());
-        (output.status.code(), text(&output.stderr), read(&folder.path().join(to)))
+        let output = folder.run(&[&runner[..], &[option, provider, "--adapter", "0"]].concat());
+        (output.fails(1, ""), folder.json(to))
     };
-    let (code, said, found) = bench("cpu.json", "--provider", "cpu");
-    assert_eq!(code, Some(1));
+    let (said, found) = bench("cpu.json", "--provider", "cpu");
     let ended = format!("reverse_sequence_6x9.time_1.u8.opset_10: the process that ran it ended ({STATUS}: 3)");
     assert!(said.contains(&ended), "{said}");
     assert!(said.contains("the output is wrong: element [0, 0, 1]"), "{said}");
@@ -139,8 +136,7 @@ fn onnx_runtime_answers_case_by_case() {
     assert_eq!(found["outputs"]["check.onnx.range.i16.opset_11"]["bytes"], "00ff");
     assert_eq!(found["outputs"]["check.onnx.reverse_sequence_7x4x5.time_0.u8.opset_10"]["bytes"], "00ff");
     // What DirectML's provider is known to get wrong is no failure.
-    let (code, said, found) = bench("dml.json", "--provider", "dml");
-    assert_eq!(code, Some(1), "the crash is of one feature");
+    let (said, found) = bench("dml.json", "--provider", "dml"); // the crash is of one feature
     assert!(!said.contains("the output is wrong"), "{said}");
     let why = found["outputs"]["check.onnx.reverse_sequence_4x7x5.time_1.u8.opset_10"]["not_compared"].to_string();
     assert!(
@@ -149,9 +145,9 @@ fn onnx_runtime_answers_case_by_case() {
     );
     // No answer is no success.
     let f64 = ["bench", "-o", "f64.json", "--runner", "onnxruntime", "--python", "./python.exe", "--provider", "cpu"];
-    let said = text(&run(folder.path(), &[&f64[..], &["--only", "65536_bytes.f64"]].concat()).stderr);
+    let said = stderr(&folder.run(&[&f64[..], &["--only", "65536_bytes.f64"]].concat()));
     assert!(said.contains("ERROR: ONNX Runtime 9.9 CPU refused every case; the run's notes say why"), "{said}");
-    let (_, _, found) = bench("a.json", "--provider-library", "a.so");
+    let (_, found) = bench("a.json", "--provider-library", "a.so");
     // Windows adds the names of its adapters.
     let device = found["machine"]["device"].as_str().expect("a device");
     assert!(device == "A" || cfg!(windows) && device.starts_with("A of: ") && device.len() > 6, "{device}");
@@ -167,7 +163,6 @@ fn onnx_runtime_answers_case_by_case() {
             if cfg!(windows) { "nothing.so: " } else { "nothing.so: No such file" },
         ),
     ] {
-        let bench = ["bench", "-o", "n.json", "--runner", "onnxruntime"];
-        assert!(refused(folder.path(), &[&bench[..], options].concat()).contains(words));
+        folder.refuses(&[&["bench", "-o", "n.json", "--runner", "onnxruntime"], options].concat(), words);
     }
 }

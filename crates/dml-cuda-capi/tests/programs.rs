@@ -82,17 +82,8 @@ fn a_dispatch_allocates_nothing() {
     }
 }
 
-#[test]
-fn a_forked_child_never_waits_for_a_lock_of_the_parent() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("forks");
-    let c = C.map(|flag| if flag == "-std=c99" { "-std=c11" } else { flag });
-    if compile("CC", &[&c[..], &["-pthread"]].concat(), "tests/c/forks.c", LINK, &program) {
-        assert_eq!(printed(&mut run(&program)), "200 of 200 children returned\n");
-    }
-}
-
-/// Locks are for registrations, which happen once. No call takes one.
+/// Locks are for registrations, which happen once. No call takes one, so that a forked child never waits for one of its
+/// parent. python/tests forks.
 #[test]
 fn only_registrations_lock() {
     let files = ["arrays", "device", "frameworks", "operator", "onnxruntime/node", "torch/torch_kernels", "xla/call"];

@@ -121,58 +121,27 @@ fn errors_name_what_does_not_fit() {
 #[test]
 fn no_way_to_a_compiled_operator_accepts_a_size_of_0() {
     let device = Device::cpu();
-    let broken = |what: String, compiled: Result<crate::CompiledOperator, crate::Error>| match compiled {
+    let broken = |lowered: Lowered| match device.compile_lowered(&lowered, crate::CompileOptions::default()) {
         Err(crate::Error::Validation(errors)) => {
-            assert!(
-                errors.errors().iter().any(|error| error.rule == crate::Rule::TensorSizesNonzero),
-                "{what}: {errors}"
-            );
+            let is_broken = errors.errors().iter().any(|error| error.rule == crate::Rule::TensorSizesNonzero);
+            assert!(is_broken, "{lowered:?}: {errors}");
         }
-        other => panic!("{what}: {other:?}"),
+        other => panic!("{lowered:?}: {other:?}"),
     };
-    let described = |desc: OperatorDesc| Ok(device.compile_operator(&device.create_operator(desc)?)?);
-    let lowered = |lowered: Lowered| device.compile_lowered(&lowered, crate::CompileOptions::default());
     for sizes in [&[0][..], &[0, 3], &[3, 0], &[0, 0], &[2, 0, 3]] {
-        let signed_sizes: Vec<i64> = sizes.iter().map(|&size| size.into()).collect();
         for data_type in TensorDataType::ALL {
-            let what = format!("{data_type} {sizes:?}");
-            let output_tensor = crate::BufferTensorDesc::packed(data_type, sizes);
-            let scalar = crate::ScalarUnion::UInt64(1);
-            let fill = crate::FillValueSequenceDesc {
-                output_tensor: output_tensor.clone(),
-                value_data_type: data_type,
-                value_start: scalar,
-                value_delta: scalar,
-            };
-            broken(format!("fill of {what}"), described(fill.into()));
-            broken(
-                format!("sequence of {what}"),
-                lowered(Lowered::Sequence(LoweredSequence::packed(data_type, 0, 1, 1))),
-            );
-            if let Ok(sequence) = LoweredSequence::strided(data_type, packed(&signed_sizes), 1, 1) {
-                broken(format!("strided sequence of {what}"), lowered(Lowered::Sequence(sequence)));
+            broken(Lowered::Sequence(LoweredSequence::packed(data_type, 0, 1, 1)));
+            if let Ok(sequence) = LoweredSequence::strided(data_type, packed(sizes), 1, 1) {
+                broken(Lowered::Sequence(sequence));
             }
         }
-        for axis in 0..sizes.len() {
-            let what = format!("reversal of {sizes:?} along {axis}");
-            let mut lengths_sizes = sizes.to_vec();
-            lengths_sizes[axis] = 1;
-            let tensor = |data_type, sizes| crate::BufferTensorDesc::packed(data_type, sizes);
-            broken(
-                what.clone(),
-                described(OperatorDesc::from(crate::ReverseSubsequencesDesc {
-                    input_tensor: tensor(TensorDataType::Float32, sizes),
-                    sequence_lengths_tensor: tensor(TensorDataType::UInt32, &lengths_sizes),
-                    output_tensor: tensor(TensorDataType::Float32, sizes),
-                    axis: axis as u32,
-                })),
-            );
-            let length_type = TensorDataType::UInt32;
-            let lowering = reversal(packed(&signed_sizes), packed(&[]), None, axis as i64, 4, length_type, 0);
-            broken(format!("lowered {what}"), lowered(Lowered::Reversal(lowering.expect("sizes of 0 can be lowered"))));
+        for axis in 0..sizes.len() as i64 {
+            let lowering = reversal(packed(sizes), packed(&[]), None, axis, 4, TensorDataType::UInt32, 0);
+            broken(Lowered::Reversal(lowering.expect("sizes of 0 can be lowered")));
         }
-        assert!(crate::fill_value_sequence(&device, sizes, 1f32, 1f32).is_err(), "{sizes:?}");
-        assert!(crate::reverse_subsequences(&device, &[0u8; 0], sizes, 0, &[0u32; 0]).is_err(), "{sizes:?}");
+        let sizes: Vec<u32> = sizes.iter().map(|&size| size as u32).collect();
+        assert!(crate::fill_value_sequence(&device, &sizes, 1f32, 1f32).is_err(), "{sizes:?}");
+        assert!(crate::reverse_subsequences(&device, &[0u8; 0], &sizes, 0, &[0u32; 0]).is_err(), "{sizes:?}");
     }
 }
 
@@ -263,41 +232,32 @@ fn written(lowered: &Lowered, inputs: &[&[u8]], in_place: bool, past: usize) -> 
 
 #[test]
 fn tensors_on_the_host_need_not_be_aligned() {
+    use TensorDataType::*;
     let values: Vec<u8> = (0..512).map(|n| (n * 7 % 251) as u8).collect();
-    for element_size in [1, 2, 4, 8, 16] {
-        // Lanes, lanes side by side, small and large blocks.
-        for (sizes, lengths_sizes) in
-            [([4, 8, 1], [4, 1, 1]), ([1, 8, 4], [1, 1, 4]), ([4, 4, 2], [4, 1, 1]), ([1, 2, 16], [1, 1, 1])]
+    // Lanes, lanes side by side, small and large blocks.
+    for (sizes, lengths_sizes) in
+        [([4, 8, 1], [4, 1, 1]), ([1, 8, 4], [1, 1, 4]), ([4, 4, 2], [4, 1, 1]), ([1, 2, 16], [1, 1, 1])]
+    {
+        for (element_size, (length_type, width)) in [1, 2, 4, 8, 16]
+            .into_iter()
+            .flat_map(|size| [(UInt32, 4), (UInt64, 8)].map(|of_lengths| (size, of_lengths)))
         {
-            for (length_type, width) in [(TensorDataType::UInt32, 4), (TensorDataType::UInt64, 8)] {
-                let lengths: Vec<u8> = (0..64).map(|n| if n % width == 0 { 2 + n / width % 3 } else { 0 }).collect();
-                let [x, lengths_tensor] =
-                    [&sizes, &lengths_sizes].map(|sizes| ForeignTensor::packed(Address(0), sizes));
-                let arrays =
-                    ReversalArrays { input: x, lengths: lengths_tensor, output: x, axis: 1, element_size, length_type };
-                let reversal = Lowered::Reversal(LoweredReversal::new(&arrays).expect("right"));
-                for in_place in [false, true] {
-                    let at = |past| written(&reversal, &[&values, &lengths], in_place, past);
-                    assert!(at(0) == at(3), "{element_size} {sizes:?} {length_type} {in_place}");
-                }
+            let lengths: Vec<u8> = (0..64).map(|n| if n % width == 0 { 2 + n / width % 3 } else { 0 }).collect();
+            let lowered = reversal(packed(&sizes), packed(&lengths_sizes), None, 1, element_size, length_type, 0);
+            let reversal = Lowered::Reversal(lowered.expect("right"));
+            for in_place in [false, true] {
+                let at = |past| written(&reversal, &[&values, &lengths], in_place, past);
+                assert!(at(0) == at(3), "{element_size} {sizes:?} {length_type} {in_place}");
             }
         }
     }
-    for data_type in [
-        TensorDataType::UInt8,
-        TensorDataType::Float16,
-        TensorDataType::Float32,
-        TensorDataType::Int64,
-        TensorDataType::Float64,
-    ] {
-        let packed = LoweredSequence::packed(data_type, 60, 0x3c01, 0x3401);
+    for data_type in [UInt8, Float16, Float32, Int64, Float64] {
         let width = i64::from(data_type.size_in_bits() / 8);
         let strides = [16 * width, 2 * width];
-        let gaps = ForeignTensor { address: Address(0), sizes: &[3, 5], strides_in_bytes: Some(&strides) };
-        let strided = LoweredSequence::strided(data_type, gaps, 0x3c01, 0x3401)
-            .ok()
-            .filter(|_| data_type != TensorDataType::Float64);
-        for sequence in [packed].into_iter().chain(strided).map(Lowered::Sequence) {
+        let gaps = LoweredSequence::strided(data_type, strided(&[3, 5], &strides), 0x3c01, 0x3401);
+        let gaps = gaps.ok().filter(|_| data_type != Float64);
+        let packed = LoweredSequence::packed(data_type, 60, 0x3c01, 0x3401);
+        for sequence in [packed].into_iter().chain(gaps).map(Lowered::Sequence) {
             assert!(written(&sequence, &[], false, 0) == written(&sequence, &[], false, 3), "{sequence:?}");
         }
     }

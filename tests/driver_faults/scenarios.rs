@@ -1,13 +1,48 @@
 //! What the processes of these tests do, each with the double for its driver.
 
+use cudarc::driver::{result, sys};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, ReversalArrays};
+use dml_cuda::{
+    Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error, Operator, RawStream,
+    ScalarUnion, Specialize, TensorDataType,
+};
+
+type Done = Result<(), Box<dyn std::error::Error>>;
+
+/// A reversal of two lanes of eight FLOAT32.
+fn reversal(device: &Device) -> Result<Operator, Error> {
+    Ok(device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?)
+}
+
+/// Reverses in place on a new stream, which is dropped with its work.
+fn reverse(device: &Device, reversal: &CompiledOperator) -> Result<(), Error> {
+    let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
+    let table = reversal.bind(&[(&data).into(), (&lengths).into()], &data)?;
+    Ok(table.dispatch(&device.create_stream()?)?)
+}
+
+/// A fill of eight FLOAT64.
+fn fill(device: &Device, options: CompileOptions) -> Result<CompiledOperator, Error> {
+    let operator = device.create_float64_sequence(8.try_into().expect("not 0"), 0.0, 1.0);
+    Ok(device.compile_operator_with(&operator, options)?)
+}
+
+/// Does work in threads at once.
+fn in_threads(count: usize, work: impl Fn(usize) -> Result<(), Error> + Sync) -> Result<(), Error> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..count).map(|n| scope.spawn(move || work(n))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    })
+}
+
 /// Uses the whole public API on a GPU and drops objects in difficult orders.
-pub fn scenario() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{CompileOptions, Device, DeviceError, ScalarUnion, TensorDataType};
+pub fn scenario() -> Done {
     for adapter in Device::cuda_adapters()? {
         assert_eq!((adapter.name.as_str(), adapter.ordinal), ("Fake GPU", 0));
     }
     let (device, again) = (Device::cuda(0)?, Device::cuda(0)?);
-    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
+    let reversal = reversal(&device)?;
     let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
     let fill = device.create_operator(dml_cuda_testing::fill(TensorDataType::Float32, &[2, 8], start, delta))?;
     let (reversal, fill) = (device.compile_operator(&reversal)?, again.compile_operator(&fill)?);
@@ -43,23 +78,15 @@ pub fn scenario() -> Result<(), Box<dyn std::error::Error>> {
     graph.launch(&other)?;
     drop(graph);
     other.synchronize()?;
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4)
-            .map(|n| {
-                let fill = fill.clone();
-                scope.spawn(move || -> Result<(), dml_cuda::Error> {
-                    let device = Device::cuda(0)?;
-                    let (stream, buffer) = (device.create_stream()?, device.create_buffer(64)?);
-                    let table = fill.bind(&[], &buffer)?;
-                    table.dispatch(&stream)?;
-                    if n % 2 == 0 {
-                        drop(stream);
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    in_threads(4, |n| {
+        let device = Device::cuda(0)?;
+        let (stream, buffer) = (device.create_stream()?, device.create_buffer(64)?);
+        let table = fill.bind(&[], &buffer)?;
+        table.dispatch(&stream)?;
+        if n % 2 == 0 {
+            drop(stream);
+        }
+        Ok(())
     })?;
     drop((other, fill, in_place));
     assert_eq!(dml_cuda::fill_value_sequence(&Device::cuda(0)?, &[4], 1u8, 1i8)?.len(), 4);
@@ -68,22 +95,20 @@ pub fn scenario() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Mistakes that the double must report: a leaked buffer, and memory that is freed while a stream uses it.
 #[allow(unsafe_code)]
-pub fn misuse() -> Result<(), Box<dyn std::error::Error>> {
-    use cudarc::driver::result;
-    let device = dml_cuda::Device::cuda(0)?;
+pub fn misuse() -> Done {
+    let device = Device::cuda(0)?;
     std::mem::forget(device.create_buffer(64)?);
-    let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
-    let operator = device.compile_operator(&operator)?;
+    let operator = fill(&device, CompileOptions::default())?;
     // SAFETY: the double's kernels touch nothing, and nothing else of this process uses the memory.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let address = result::malloc_sync(64)?;
-        operator.dispatch_raw(&[], dml_cuda::Address(address), dml_cuda::RawStream::NULL)?;
+        operator.dispatch_raw(&[], Address(address), RawStream::NULL)?;
         result::free_sync(address)?;
     }
     // The range that is bound is the one that a launch uses.
     let (stream, buffer) = (device.create_stream()?, device.create_buffer(320)?);
-    operator.bind(&[], dml_cuda::BufferBinding::range(&buffer, 256, 64))?.dispatch(&stream)?;
+    operator.bind(&[], BufferBinding::range(&buffer, 256, 64))?.dispatch(&stream)?;
     let address = buffer.raw().expect("of a GPU").0;
     std::mem::forget((stream, buffer));
     // SAFETY: the double's kernels touch nothing.
@@ -93,17 +118,15 @@ pub fn misuse() -> Result<(), Box<dyn std::error::Error>> {
 
 /// A stream that waited for another one's event is done after that one's work, whose memory is then free.
 #[allow(unsafe_code)]
-pub fn order_of_streams() -> Result<(), Box<dyn std::error::Error>> {
-    use cudarc::driver::result;
-    let device = dml_cuda::Device::cuda(0)?;
-    let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
-    let operator = device.compile_operator(&operator)?;
+pub fn order_of_streams() -> Done {
+    let device = Device::cuda(0)?;
+    let operator = fill(&device, CompileOptions::default())?;
     let (stream, other) = (device.create_stream()?, device.create_stream()?);
     // SAFETY: the double's kernels touch nothing, and the context is released at the end.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let address = result::malloc_sync(64)?;
-        let queue = || operator.dispatch_raw(&[], dml_cuda::Address(address), stream.raw().expect("of a GPU"));
+        let queue = || operator.dispatch_raw(&[], Address(address), stream.raw().expect("of a GPU"));
         queue()?;
         other.wait(&stream.record_event()?)?;
         other.synchronize()?;
@@ -117,9 +140,7 @@ pub fn order_of_streams() -> Result<(), Box<dyn std::error::Error>> {
 
 /// What XLA does: it makes a context current, captures a stream, and calls a handler that has never run before.
 #[allow(unsafe_code)]
-pub fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
-    use cudarc::driver::{result, sys};
-    use dml_cuda::{CompileOptions, Device};
+pub fn first_use_in_a_capture() -> Done {
     result::init()?;
     assert!(Device::current_cuda_ordinal().is_err_and(|error| error.to_string().contains("(CUDA error 201)")));
     // SAFETY: the double's kernels touch nothing, and the handles are live until they are released at the end.
@@ -129,10 +150,9 @@ pub fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
         let device = Device::cuda(Device::current_cuda_ordinal()?)?;
-        let operator = device.create_float64_sequence(8.try_into()?, 0.0, 1.0);
-        let operator = device.compile_operator_with(&operator, CompileOptions::default().with_measure(true))?;
+        let operator = fill(&device, CompileOptions::default().with_measure(true))?;
         assert!(operator.explain().modes[0].kernels[0].measured.is_some());
-        operator.dispatch_raw(&[], dml_cuda::Address(256), dml_cuda::RawStream(stream.cast()))?;
+        operator.dispatch_raw(&[], Address(256), RawStream(stream.cast()))?;
         result::graph::destroy(result::stream::end_capture(stream)?)?;
         result::stream::destroy(stream)?;
         drop((operator, device));
@@ -142,12 +162,10 @@ pub fn first_use_in_a_capture() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// An operator with kernels of its own that is dropped while its work is queued or recorded.
-pub fn owned() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+pub fn owned() -> Done {
     let device = Device::cuda(0)?;
     let options = CompileOptions::default().with_specialize(Specialize::Owned);
-    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
-    let reversal = device.compile_operator_with(&reversal, options)?;
+    let reversal = device.compile_operator_with(&reversal(&device)?, options)?;
     let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
     let stream = device.create_stream()?;
     let table = reversal.bind(&[(&data).into(), (&lengths).into()], &data)?;
@@ -163,10 +181,7 @@ pub fn owned() -> Result<(), Box<dyn std::error::Error>> {
 /// Specialized kernels of an operator that has its own, and in graphs that other libraries captured and replay after
 /// the cache has dropped the operator.
 #[allow(unsafe_code)]
-pub fn specialized() -> Result<(), Box<dyn std::error::Error>> {
-    use cudarc::driver::{result, sys};
-    use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
-    use dml_cuda::{Address, CompileOptions, Device, RawStream, Specialize, TensorDataType};
+pub fn specialized() -> Done {
     let device = Device::cuda(0)?;
     owned()?;
     let options = CompileOptions::default().with_specialize(Specialize::Kept);
@@ -220,9 +235,7 @@ fn overlap(slow: impl FnOnce() + Send, quick: impl FnOnce()) {
 
 /// What is slow for one thread does not hold up the others: waiting for a stream of another GPU, loading another
 /// kernel, opening another GPU. Threads may load the same kernel.
-pub fn threads() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::lowering::{Lowered, LoweredSequence};
-    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+pub fn threads() -> Done {
     let device = Device::cuda(0)?;
     let other = if std::env::var_os("DOUBLE_SLOW").is_some_and(|slow| slow == "cuDevicePrimaryCtxRetain") {
         device.clone()
@@ -256,20 +269,14 @@ pub fn threads() -> Result<(), Box<dyn std::error::Error>> {
     }
     let specialized = CompileOptions::default().with_specialize(Specialize::Kept);
     let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, 60, 1, 2));
-    let compile = || device.compile_lowered(&sequence, specialized).map(drop);
-    std::thread::scope(|scope| {
-        let threads = [scope.spawn(compile), scope.spawn(compile)];
-        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
-    })?;
-    Ok(())
+    Ok(in_threads(2, |_| device.compile_lowered(&sequence, specialized).map(drop))?)
 }
 
 /// Compiles a measured operator, whose kernel is that of DOUBLE_FAST, or the estimate's if a call fails. Then measures
 /// all kernels.
-pub fn measured() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{CompileOptions, Device, TensorDataType};
+pub fn measured() -> Done {
     let device = Device::cuda(0)?;
-    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
+    let reversal = reversal(&device)?;
     let options = CompileOptions::default().with_pointer_alignment(16).with_in_place(true);
     let estimated = device.compile_operator_with(&reversal, options)?;
     let (data, lengths) = (device.create_buffer_from(&[1.5f32; 16])?, device.create_buffer_from(&[3u32, 8])?);
@@ -295,35 +302,24 @@ pub fn measured() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Compiles a measured operator whose specialized kernel is kept, and keeps the device, too.
-pub fn measured_and_kept() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+pub fn measured_and_kept() -> Done {
     let device = Device::cuda(0)?;
-    let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
     let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Kept).with_in_place(true);
-    drop(device.compile_operator_with(&reversal, options)?);
+    drop(device.compile_operator_with(&reversal(&device)?, options)?);
     std::mem::forget(device);
     Ok(())
 }
 
 /// Threads that measure operators for all pointers and modes at once.
-pub fn measured_by_threads() -> Result<(), Box<dyn std::error::Error>> {
-    use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+pub fn measured_by_threads() -> Done {
     let device = Device::cuda(0)?;
-    let measure = || -> Result<(), dml_cuda::Error> {
-        let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8))?;
-        let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Owned);
-        let reversal = device.compile_operator_with(&reversal, options)?;
-        for mode in reversal.explain().modes {
+    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Owned);
+    Ok(in_threads(2, |_| {
+        let operator = device.compile_operator_with(&reversal(&device)?, options)?;
+        for mode in operator.explain().modes {
             assert!(mode.kernels.iter().any(|kernel| kernel.measured.is_some()), "{mode:?}");
             assert_eq!(mode.launches.last().map(|launch| launch.alignment <= 4), Some(true), "{mode:?}");
         }
-        let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
-        let stream = device.create_stream()?;
-        Ok(reversal.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?)
-    };
-    std::thread::scope(|scope| {
-        let threads = [scope.spawn(measure), scope.spawn(measure)];
-        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
-    })?;
-    Ok(())
+        reverse(&device, &operator)
+    })?)
 }

@@ -167,13 +167,6 @@ fn buffers_refuse_ranges_past_their_end_and_sizes_past_all_memory() {
 }
 
 #[test]
-fn an_operator_needs_no_temporary_or_persistent_memory() {
-    let operator = compile(&Device::cpu(), &desc().into());
-    let properties = operator.binding_properties();
-    assert_eq!((properties.temporary_resource_size, properties.persistent_resource_size), (0, 0));
-}
-
-#[test]
 fn bindings_at_elements_stay_inside_their_buffers() {
     for device in devices("bindings_at_elements_stay_inside_their_buffers") {
         let operator = compile(&device, &desc().into());

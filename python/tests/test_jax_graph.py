@@ -3,7 +3,6 @@ graph, XLA calls the handler when it records the graph, and not when it launches
 and counted, without JAX."""
 
 import ctypes
-import os
 import pathlib
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from test_jax import gather, jax, jnp  # first: without JAX it skips this module
 
 import numpy as np
 from dml_cuda import _library as lib
+from programs import run_python
 
 RUNS, CALLS = 20, 8
 COUNTING = """
@@ -74,8 +74,7 @@ class Graph(unittest.TestCase):
         for flags in ("", "--xla_gpu_graph_min_graph_size=1"):
             calls = {}
             for name in ("counted", "unmarked"):
-                environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(sys.path)}
-                done = subprocess.run([sys.executable, __file__, name], env=environment, capture_output=True, text=True)
+                done = run_python(__file__, name, XLA_FLAGS=flags)
                 self.assertEqual(done.returncode, 0, done.stderr[-3000:])
                 calls[name] = int(done.stdout.split()[-1])
             print(f"XLA_FLAGS=\"{flags}\": the handler's calls for {every} reversals: {calls['counted']}, not marked {calls['unmarked']}")

@@ -1,10 +1,7 @@
 """``python -m dml_cuda onnx``: models with nodes in the graph, in a function, in If and in Loop, and without any."""
 
-import os
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -17,15 +14,14 @@ except ImportError:
     raise unittest.SkipTest("no onnx, or no ONNX Runtime") from None
 
 import dml_cuda
+from programs import run_python
 
 info = helper.make_tensor_value_info
 
 
-def look(path, *arguments, **options):
+def look(*arguments):
     """Runs the command. Returns its exit code, output and errors."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "dml_cuda", "onnx", str(path), *arguments]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, **options)
+    run = run_python("-m", "dml_cuda", "onnx", *arguments)
     return run.returncode, run.stdout, run.stderr
 
 

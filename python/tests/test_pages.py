@@ -2,14 +2,13 @@
 for a run of the tests that has it."""
 
 import importlib.util
-import os
 import pathlib
 import re
 import runpy
-import subprocess
-import sys
 import tempfile
 import unittest
+
+from programs import run_python
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "python" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -23,7 +22,6 @@ def installed(block):
 
 class Pages(unittest.TestCase):
     def test_every_block_of_python_runs(self):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         blocks = [(page, block) for page in PAGES for block in re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text(encoding="utf-8"))]
         self.assertGreater(len(blocks), 15)
         for page, block in filter(lambda found: installed(found[1]), blocks):
@@ -35,8 +33,7 @@ class Pages(unittest.TestCase):
                     onnx.save(runpy.run_path(str(example))["make_model"](), f"{folder}/model.onnx")
                 pathlib.Path(folder, "models", "reverse", "1").mkdir(parents=True)  # docs/onnxruntime.md
                 pathlib.Path(folder, "block.py").write_text(block, encoding="utf-8")  # TorchScript reads sources
-                run = subprocess.run([sys.executable, "-W", "ignore", "block.py"], cwd=folder, env=environment,
-                    capture_output=True, text=True)
+                run = run_python("block.py", cwd=folder)
                 self.assertEqual(run.returncode, 0, run.stderr)
 
 

@@ -1,10 +1,7 @@
 """Programs that Inductor compiles, with reversals and fills among other operators: right, and in as few kernels as the
 same program with a gather."""
 
-import os
 import re
-import subprocess
-import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -12,6 +9,7 @@ from unittest import mock
 from with_torch import CUDA, Module, dt, model, same, torch  # first: without PyTorch it skips this module
 
 import dml_cuda._inductor as inductor
+from programs import run_python
 from torch._inductor.utils import run_and_get_code
 
 DEVICE = "cuda" if CUDA else "cpu"
@@ -156,9 +154,8 @@ class Compiled(unittest.TestCase):
         n = lengths(6)
         for name in ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float16"):
             dtype, integers = getattr(torch, name), "int" in name
-            numbers = (0, 1), (0.1, -0.7)
-            if integers:
-                numbers = (0, 1), (7, -3), (100, 1 << 20 if name.endswith("64") else 90), (-1, 1)
+            large = 1 << 20 if name.endswith("64") else 90
+            numbers = ((0, 1), (7, -3), (100, large), (-1, 1)) if integers else ((0, 1), (0.1, -0.7))
             fills = lambda n: [dt.fill_value_sequence((3, 50), start, delta, dtype, n.device)
                 for start, delta in numbers]
             uses = lambda n: [use for fill in fills(n)
@@ -195,11 +192,11 @@ class Compiled(unittest.TestCase):
             package = torch._inductor.aoti_compile_and_package(program, package_path=f"{folder}/model.pt2")
             run = f"import sys, torch; print(torch._inductor.aoti_load_package(sys.argv[1])(*torch.load(sys.argv[2])).tolist())"
             torch.save((x, n), f"{folder}/inputs.pt")
-            done = subprocess.run([sys.executable, "-W", "ignore", "-c", run, package, f"{folder}/inputs.pt"], capture_output=True, text=True)
+            done = run_python("-c", run, package, f"{folder}/inputs.pt")
             if done.returncode < 0 or "Error" in done.stderr:  # a version that loads no package of its own, either
                 plain = torch._inductor.aoti_compile_and_package(torch.export.export(
                     Module(lambda x, n: x.flip(1)), (x, n)), package_path=f"{folder}/plain.pt2")
-                of_flip = subprocess.run([sys.executable, "-c", run, plain, f"{folder}/inputs.pt"], capture_output=True)
+                of_flip = run_python("-c", run, plain, f"{folder}/inputs.pt")
                 self.assertNotEqual(of_flip.returncode, 0, done.stderr)
                 self.skipTest("a PyTorch that loads no package")
         self.assertEqual(done.stdout.strip(), str(f(x, n).tolist()))
@@ -247,13 +244,11 @@ f = lambda x: dt.reverse_subsequences(x + 1, 3, 1) * 2
 x = torch.arange(12.0).reshape(2, 6)
 print(torch.equal(torch.compile(f)(x), f(x)))
 """
-            without_cache = {**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
-            done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True,
-                text=True, env=without_cache)
+            done = run_python("-c", program, TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
             self.assertEqual(done.stdout, "True\n", done.stderr)
             self.assertRegex(done.stderr, r"dml_cuda._inductor (O|An o)perators? stays? (operators|one) in PyTorch")
 
     def test_importing_this_package_does_not_import_inductor(self):
         program = "import sys, dml_cuda.torch; print([name in sys.modules for name in ('torch._inductor.lowering', 'dml_cuda._inductor')])"
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True)
+        done = run_python("-c", program)
         self.assertEqual(done.stdout, "[False, False]\n")

@@ -6,9 +6,10 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
+
+from programs import run_python
 
 LIBRARY = os.environ.get("DML_CUDA_TORCH_LIBRARY")
 FOUND = importlib.util.find_spec("torch")
@@ -72,10 +73,7 @@ assert loaded(x, lengths).tolist() == [[3, 1, 5], [11, 9, 7]], loaded(x, lengths
 @unittest.skipIf(TORCH is None or LIBRARY is None, "no PyTorch, or no DML_CUDA_TORCH_LIBRARY")
 class Library(unittest.TestCase):
     def python(self, code, *arguments, **variables):
-        package = importlib.util.find_spec("dml_cuda")
-        found = pathlib.Path(package.origin).parents[1] if package and package.origin else TESTS.parent / "src"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(found), os.environ.get("PYTHONPATH", "")]), **variables}
-        done = subprocess.run([sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True)
+        done = run_python("-c", code, *arguments, **variables)
         self.assertEqual(done.returncode, 0, f"{code}\n{done.stdout}\n{done.stderr}")
         self.assertNotIn("libdml_cuda_torch.so:", done.stderr)
 
